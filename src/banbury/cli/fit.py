@@ -19,7 +19,7 @@ from banbury.quality import CrossValidation, SummedValidation
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Mean
 from banbury.quality.validation import FOLDS_IF_SLOW
-from banbury.reports.alternatives import alternatives
+from banbury.reports.alternatives import try_alternatives
 from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.tally.schema import WHOLE_NUMBERS
 
@@ -149,7 +149,9 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
         is_numeric = judging.look_like_measurements(fitted.model._target_kind, fitted.model.classes)
         excluded = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * (weighed or is_numeric)]
         excluded += ["--features choose"] * settings.chooses(args)
-        comparison = alternatives(fitted.rows, Plain(seed=args.seed), validation, but=excluded, seed=args.seed)
+        comparison = try_alternatives(
+            fitted.rows, Plain(seed=args.seed), validation, excluded_options=excluded, seed=args.seed
+        )
     if comparison is None or not comparison.others:
         return [f"{no_better}."]
     figures = {

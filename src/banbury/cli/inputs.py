@@ -29,7 +29,7 @@ from banbury.reading.columns import decode_bytes, missing
 from banbury.reading.files import PARQUET, has_table_ending, is_document, kind_of_table, near
 from banbury.reading.options import TABLE_SETTINGS
 from banbury.reading.tables import from_texts
-from banbury.tally.table import batches
+from banbury.tally.table import read_batches
 from banbury.tally.tally import Tally
 
 if TYPE_CHECKING:  # imported only when needed, so that short commands start fast
@@ -346,7 +346,7 @@ def lines_of(args: Namespace) -> Source:
                 yield from from_texts(lines)
 
     name = "standard input" if paths == ["-"] else paths[0]
-    return Source(lambda: number_rows(batches()), name, again="-" not in paths)
+    return Source(lambda _: number_rows(batches()), name, again="-" not in paths)
 
 
 def _chunks(stream: Any) -> Iterator[list[str]]:
@@ -408,7 +408,7 @@ def _row(args: Namespace, model: Model) -> Batch:
     with rows(args, model) as data:
         source = data if isinstance(data, Source) else model._read(data, reading(args))
         n_rows = 0
-        for batch in batches(source, "reading"):
+        for batch in read_batches(source, "reading"):
             position = row_number - 1 - batch.first_row
             if 0 <= position < batch.n_rows:
                 return batch.slice(position, position + 1)

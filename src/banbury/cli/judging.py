@@ -117,7 +117,7 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
     if not is_single_setting:
         tuning = Tuning(comparison, comparison.learn(), families)
         model = tuning.model if chosen_index == comparison.best else None
-        tuning.warn_of_edges()
+        tuning._warn_of_edges()
         notes += _tuning_lines(tuning, comparison)
         if not rows.has_sets:
             (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
@@ -151,7 +151,7 @@ def tune(args: Namespace, data: Any) -> Tuning:
     grid, _ = (label_grid if rows.has_sets else grid_of)(args, data, rows, tunes=True)
     folds, _ = folds_of(args, rows, list(grid.weighings))
     tuning = grid.tune(rows, folds)
-    tuning.warn_of_edges()
+    tuning._warn_of_edges()
     return tuning
 
 
@@ -227,16 +227,16 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
     prior = estimation["class_prior"]
     weighing_options = {"fewest": 0} if args.weigh and _weight(rows) < FEWEST_ROWS else True
     grid = Tuned.of(
-        estimation["alpha"],
-        estimation["how"],
-        settings.several_texts(args.text) if tunes else None,
-        "choose" if settings.chooses(args) else "auto",
-        prior,
-        args.seed,
-        getattr(args, "calibrate", None),
-        [False, weighing_options] if weighs else False,
-        args.missing,
-        args.scoring if tunes else "log_loss",
+        alpha=estimation["alpha"],
+        how=estimation["how"],
+        text=settings.several_texts(args.text) if tunes else None,
+        features="choose" if settings.chooses(args) else "auto",
+        class_prior=prior,
+        seed=args.seed,
+        calibrate=getattr(args, "calibrate", None),
+        weigh=[False, weighing_options] if weighs else False,
+        missing=args.missing,
+        scoring=args.scoring if tunes else "log_loss",
     )
     return replace(grid, extra_recipe=Plain(class_prior=prior, seed=args.seed)) if tunes else grid, notes
 
@@ -255,14 +255,12 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
     weighs = not args.plain and (args.weigh or (is_enough and can_weigh(rows.tally, rows.n_rows)))
     chooses_alpha = is_auto(alpha) if tunes else is_enough and not settings.alpha_given(args)
     grid = Tuned.of(
-        ALPHAS if chooses_alpha and not tunes else alpha,
-        estimation["how"],
-        settings.several_texts(args.text) if tunes else None,
-        "auto",
-        None,
-        args.seed,
-        args.calibrate,
-        [False, True] if weighs else False,
+        alpha=ALPHAS if chooses_alpha and not tunes else alpha,
+        how=estimation["how"],
+        text=settings.several_texts(args.text) if tunes else None,
+        seed=args.seed,
+        calibrate=args.calibrate,
+        weigh=[False, True] if weighs else False,
         scoring=args.scoring if tunes else "log_loss",
         has_sets=True,
         threshold=threshold,
@@ -352,7 +350,7 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
     for name, index in (("plain", plain_index), ("weighed", weighed_indices[0])):
         validation = comparison.validations[index]
         folds = f"{validation.n_folds} folds" if name == "plain" else "the same folds"
-        lines.append(f"{name:8}  {validation.brief}, {folds}")
+        lines.append(f"{name:8}  {validation._brief}, {folds}")
     name, alternative = ("weighed", "plain") if chosen_index in weighed_indices else ("plain", "weigh")
     reason = "as requested" if args.weigh else "the better on these folds"
     lines.append(f"chose {name}, {reason}; use --{alternative} for the other")

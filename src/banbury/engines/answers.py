@@ -25,14 +25,14 @@ class PartitionAnswers:
     model: Any
     question: str  # "predict", "posterior" or "explain"
     settings: Mapping[str, Any]  # keyword arguments of the model's method
-    taken: Collection[str] = ()  # names of the rows' own columns
+    row_columns: Collection[str] = ()  # names of the rows' own columns
 
     @cached_property
     def columns(self) -> dict[str, str]:
         """The columns of the answer, each with its kind: boolean, integer, float, string or list."""
         kind_by_name = dict[str, str]()
         for name, kind in self._names_and_kinds():
-            while name in self.taken or name in kind_by_name:
+            while name in self.row_columns or name in kind_by_name:
                 name += "_"
             kind_by_name[name] = kind
         return kind_by_name
@@ -51,7 +51,7 @@ class PartitionAnswers:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the model in the format of its files."""
-        return _receive, (to_bytes(self.model), self.question, self.settings, self.taken)
+        return _receive, (to_bytes(self.model), self.question, self.settings, self.row_columns)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
         """The answers to the rows, column by column."""

@@ -11,15 +11,15 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.engines.counting import Settled
+from banbury.engines.counting import CountPlan
 from banbury.engines.partitions import PartitionedTable
-from banbury.engines.validation import CountFolds, Folded, ScoreFolds, each_fold
+from banbury.engines.validation import CountFolds, FoldTallies, ScoreFolds, make_fold_set
 from banbury.rows.folds import ContentFolds, FoldSet
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, open_rows, rows_of_sample
 from banbury.rows.scoring import PendingWarnings, leave_out
 from banbury.tally.schema import Schema
-from banbury.tally.tally import Label, Tally, complete
+from banbury.tally.tally import Label, Tally, check_classes
 
 MOST_MODELS = 200  # models, over folds and recipes, that a worker holds at once
 
@@ -33,12 +33,12 @@ class PartitionedRows:
     tally_of_rest: Tally | None = None  # of counted rows that are not among these; none, since these are all rows
 
     @cached_property
-    def _counted(self) -> tuple[Settled, Folded]:
+    def _counted(self) -> tuple[CountPlan, FoldTallies]:
         """What was settled for counting, and the tallies of the folds."""
-        settled, counts = self.table.count(lambda settled: CountFolds(settled, self.content_folds))
+        plan, counts = self.table.count(lambda plan: CountFolds(plan, self.content_folds))
         assert counts.tally is not None
-        complete(counts.tally, counts.n_rows, settled.schema.target)
-        return settled, Folded.of(counts.tally, counts.tally.skipped)
+        check_classes(counts.tally, counts.n_rows, plan.schema.target)
+        return plan, FoldTallies.of(counts.tally, counts.tally.skipped)
 
     @property
     def has_sets(self) -> bool:
@@ -65,7 +65,7 @@ class PartitionedRows:
 
     def fold_sets(self, folds: Any, seed: int) -> list[FoldSet]:
         """One fold set, of the folds that have rows. The arguments are ignored, because ``content_folds`` decides."""
-        return [each_fold(len(self._counted[1].used))]
+        return [make_fold_set(len(self._counted[1].used_folds))]
 
     def count_fold_set(self, fold_set: FoldSet) -> Groups:
         """The tallies of the folds."""
@@ -96,12 +96,12 @@ class PartitionedRows:
         """Scores every row with the models of all rows minus its fold. Adds the outcomes of each recipe to its sink,
         and warnings to ``pending``, to be given later.
         """
-        settled, folded = self._counted
-        n_together = max(1, MOST_MODELS // len(folded.used))
+        plan, fold_tallies = self._counted
+        n_together = max(1, MOST_MODELS // len(fold_tallies.used_folds))
         for start in range(0, len(recipes), n_together):
             batch_of_recipes = recipes[start : start + n_together]
             scored = self.table.partitions.sum_of(
-                ScoreFolds.of(settled, self.content_folds, folded, batch_of_recipes), "scoring on"
+                ScoreFolds.of(plan, self.content_folds, fold_tallies, batch_of_recipes), "scoring on"
             )
             pending.add(scored.pending)
             for sink, outcomes in zip(sinks[start:], scored.outcomes, strict=False):

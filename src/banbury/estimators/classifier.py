@@ -34,7 +34,7 @@ from banbury.tally.partitioned import or_in_partitions, partitions_of
 from banbury.tally.schema import Schema
 from banbury.tally.table import align_names, class_number
 from banbury.tally.tally import Tally, count
-from banbury.threads import taken
+from banbury.threads import look_up
 
 if TYPE_CHECKING:
     from banbury.quality import Tuning
@@ -236,7 +236,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if settings_before.calibration is not None:
             errors.warn(errors.not_calibrated(method_name))
 
-    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+    def _rows_and_settings(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this classifier does."""
         settings = {name: getattr(self, name) for name in PARAMETERS_OF_VALIDATION} | {"features": self._families}
         return rows_to_validate(X), settings | self._prior_to_validate()
@@ -252,7 +252,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
                 scores = model._score_all(self._read_rows(X), model._scores_for_class, {})
             has_same_classes = len(self.classes_) == len(model.classes)
             labels = self.classes_ if has_same_classes else as_array(model.classes, self._label_dtype)
-            return taken(labels, model._best(scores), model.threads)
+            return look_up(labels, model._best(scores), model.threads)
 
     @or_in_partitions
     def predict_proba(self, X: Any) -> Real:
@@ -336,7 +336,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             raise errors.empty_data(None, "choosing and calibrating need at least two rows")
         warn_of_missing_labels(rows.skipped)
         families = "choose" if "features" in self._names_to_choose else "auto"
-        grid = Tuned.of(self._alpha_tried, self.how, None, families, self.class_prior, self.seed, self.calibrate)
+        names = ("how", "class_prior", "seed", "calibrate")
+        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        grid = Tuned.of(alpha=self._alpha_tried, features=families, **settings)
         return self._learner_of(grid.tune(rows, min(FOLDS, rows.n_labelled)))
 
     def _learner_of(self, tuning: Tuning) -> Learner:

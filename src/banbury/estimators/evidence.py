@@ -137,7 +137,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         self._learner = learner.under(replace(learner.settings, weighing=weighing))
         _ = self._learner.model
 
-    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+    def _rows_and_settings(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` weighs within each fold as this classifier
         does.
         """

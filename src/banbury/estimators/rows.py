@@ -19,7 +19,7 @@ from banbury.sums import sort_keys
 from banbury.tally.label_sets import are_sets
 from banbury.tally.schema import Schema, Trees, infer
 from banbury.tally.table import Labels
-from banbury.tally.tally import Tally, parts
+from banbury.tally.tally import Tally, tallies_of_batch
 
 M = TypeVar("M")  # the class of an estimator's model
 
@@ -234,7 +234,7 @@ def count_batch(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, t
     weights = sample_weights(sample_weight, batch.n_rows)
     target = Labels.of(labels, weights, None, n_threads(threads))
     target.check_length(batch.n_rows)
-    [tally] = parts(batch, schema, target)
+    [tally] = tallies_of_batch(batch, schema, target)
     return tally
 
 

@@ -14,7 +14,7 @@ from banbury.errors import check_whole, many
 from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import TakesTables, as_array, one_batch, row_weights
 from banbury.families.family import check_positive
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.model.density import AsDensity, n_parameters
 from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, check_seed, log_sum
@@ -455,7 +455,7 @@ def _codes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray
     """Returns for each row the index of its label in the returned list of labels, −1 if it has none or the label
     ``unlabelled``, which means none.
     """
-    codes, names = dense_numbers(encode(target, threads), threads)
+    codes, names = number_values(encode(target, threads), threads)
     if unlabelled is not None:
         unlabelled_codes = [code for code, name in enumerate(names) if name == unlabelled]
         codes = np.where(np.isin(codes, unlabelled_codes), np.int32(-1), codes)

@@ -30,7 +30,7 @@ from banbury.families.family import (
     check_positive,
     side_by_side,
 )
-from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, dense_numbers, look_up
+from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, map_values, number_values
 from banbury.reading import Codes
 from banbury.sums import Counts, Key, Keys, as_index, sort_keys, sum_axis
 
@@ -102,7 +102,7 @@ class Categorical(KeyedFamily):
         otherwise it is an unknown value.
         """
         column = rows.codes(feature.name, feature.kind) if strict else values_of(rows, feature)
-        numbers, names = dense_numbers(column, threads)
+        numbers, names = number_values(column, threads)
         if self.missing == "skip":
             return Codes(numbers, 0, names)
         with_none: Any = [*names, None]
@@ -408,7 +408,7 @@ class CategoricalParameters(KeyedParameters):
 
         def new(feature: Feature, seen_keys: set[Key]) -> Int:
             """Returns for each row 1 if its value of this feature is not among the counted ones, else 0."""
-            return look_up(values_of(rows, feature), lambda values: [value not in seen_keys for value in values], 0)
+            return map_values(values_of(rows, feature), lambda values: [value not in seen_keys for value in values], 0)
 
         return np.stack([*map(new, self._columns, map(set, self.counted))], axis=1).astype(np.bool_)
 

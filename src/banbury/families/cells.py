@@ -19,7 +19,7 @@ from banbury import _core
 from banbury.arrays import Int, Real, divide
 from banbury.families.evidence import stretch
 from banbury.families.family import ColumnReader, Feature, bad_value
-from banbury.families.keys import places_of
+from banbury.families.keys import key_positions
 from banbury.sums import Keys
 
 Strengths = tuple[float, float]  # m of the first level, and of the others
@@ -316,7 +316,7 @@ class NamedCells(Cells):
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
         """Returns the cell of each row's category; −1 for a category that has no cell."""
-        return places_of(self.feature.family.keys_of(rows, self.feature, threads), self.keys)
+        return key_positions(self.feature.family.keys_of(rows, self.feature, threads), self.keys)
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         """Returns the rows of each cell (cells × classes), from rows by key and rows without a value."""

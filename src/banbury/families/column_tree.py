@@ -33,7 +33,7 @@ from banbury.families.family import (
 from banbury.families.histogram import Histogram
 from banbury.families.information import FEWEST_ROWS, LEVEL, PairInformation, pair_information
 from banbury.families.joint import COLUMNS_TOGETHER, CombinationCounter, OrderedColumn, fill_tables, stack_columns
-from banbury.families.keys import KEY_TYPES, kind_of
+from banbury.families.keys import KEY_TYPES, column_kind
 from banbury.families.nodes import (
     FEWEST_FINE,
     FINE_IN_ALL,
@@ -390,7 +390,7 @@ def nodes_of(feature: Feature) -> tuple[Variable, ...]:
 
 def _by_type(name: str, batch: Batch) -> Feature:
     """Returns a column as a histogram if it has numbers, otherwise as categories."""
-    kind = kind_of(batch, name)
+    kind = column_kind(batch, name)
     has_numbers = kind in ("integer", "float")
     return Feature(name, Histogram() if has_numbers else Categorical(), kind=kind)
 

@@ -27,10 +27,10 @@ from banbury.families.family import (
     NumberColumn,
     NumericParameters,
     Parameters,
+    block_columns,
     check_finite,
     check_positive,
     check_settings,
-    columns_of,
     line_by_line,
     rows_by_columns_present,
 )
@@ -738,7 +738,7 @@ class GaussianBlockParameters(Parameters):
         if any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns):
             return [self._with_gaps(rows)]
         if self.features[0].holds_lists:
-            columns_of(rows, self.features[0])
+            block_columns(rows, self.features[0])
         return [self._part(columns)]
 
     def _part(self, columns: list[NDArray[Any]]) -> _core.Part:
@@ -756,7 +756,7 @@ class GaussianBlockParameters(Parameters):
         """Returns the part for rows with missing values: each is scored by the marginal distribution of the values it
         has.
         """
-        values = np.column_stack(columns_of(rows, self.features[0]))
+        values = np.column_stack(block_columns(rows, self.features[0]))
         n_classes, n_columns = self.mean.shape
         log_likelihoods = np.zeros((rows.n_rows, n_classes))
         for columns, rows_of_pattern in rows_by_columns_present(values):

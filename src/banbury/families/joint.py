@@ -26,11 +26,11 @@ from banbury.families.family import (
     Features,
     KeyedParameters,
     RowsToCount,
-    by_class,
     check_settings,
     line_by_line,
+    rows_by_class,
 )
-from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_codes, dense_numbers, kind_of
+from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, column_kind, count_codes, number_values
 from banbury.reading import Batch, Codes
 from banbury.sums import Combinations, Counts, Keys, nonzero_lines, sort_keys
 
@@ -139,7 +139,7 @@ class CombinationCounter(KeyCounter):
 
     def settle(self, features: Features, batch: Batch) -> Features:
         """Returns the blocks with the type of each column in the first rows."""
-        return Features.of(f._replace(kinds=tuple(kind_of(batch, name) for name in f.inputs)) for f in features)
+        return Features.of(f._replace(kinds=tuple(column_kind(batch, name) for name in f.inputs)) for f in features)
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
         """Counts the combinations of these rows. Returns the features as they are, and their counts."""
@@ -186,7 +186,7 @@ class OrderedColumn:
     @classmethod
     def of(cls, codes: Codes, threads: int) -> OrderedColumn:
         """Numbers the values of codes in order."""
-        numbers, names = dense_numbers(codes, threads)
+        numbers, names = number_values(codes, threads)
         values = sort_keys(names)
         if values != tuple(names):
             number_of = {name: k for k, name in enumerate(values)}
@@ -401,7 +401,7 @@ class JointParameters(KeyedParameters):
         keys = self._combinations
         drawn = np.empty((len(classes), len(self.seen_values)), dtype=object)
         values_of_columns = [sorted(values, key=str) for values in self.seen_values]
-        for c, rows in enumerate(by_class(classes, len(self.new))):
+        for c, rows in enumerate(rows_by_class(classes, len(self.new))):
             if not keys:  # no row had all values: none is known
                 continue
             for row, k in zip(rows.tolist(), self.shares.draw(len(rows), c, rng), strict=True):

@@ -41,10 +41,10 @@ from banbury.families.family import (
     NumericParameters,
     RowsToCount,
     check_settings,
-    column_of,
     is_power,
+    number_column,
 )
-from banbury.families.keys import LOWEST, BinnedFamily, KeyCounter, bin_codes, scalar_keys
+from banbury.families.keys import MISSING_BIN, BinnedFamily, KeyCounter, check_key_order, encode_bins
 from banbury.families.moments import as_number
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Keys, WholeKeys
@@ -130,7 +130,9 @@ class LeadingBitsCounter(BinCounter):
         in order.
         """
         largest_key = INFINITE >> int(np.log2(feature.unit))
-        if not all(type(key) is int and -largest_key - 1 <= key <= largest_key for key in scalar_keys(feature, keys)):
+        if not all(
+            type(key) is int and -largest_key - 1 <= key <= largest_key for key in check_key_order(feature, keys)
+        ):
             raise ValueError(f"the keys of {feature.name!r} are not leading bits of numbers")
         return cast(Keys, WholeKeys(np.array(keys, dtype=np.int64)))
 
@@ -218,10 +220,10 @@ class QuantileTree(BinnedFamily):
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
         """Returns the leading bits of numbers as keys, in the order of the numbers."""
-        numbers = column_of(rows, feature.name).astype(np.float64) + 0.0  # −0 is no other number
+        numbers = number_column(rows, feature.name).astype(np.float64) + 0.0  # −0 is no other number
         bits = numbers.view(np.int64)
         keys = np.where(bits < 0, bits ^ SIGN, bits) >> int(np.log2(feature.unit))
-        return bin_codes(np.where(np.isnan(numbers), LOWEST, keys))
+        return encode_bins(np.where(np.isnan(numbers), MISSING_BIN, keys))
 
     def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[NumberCells]:
         """Returns the leaves of each column as cells; with one for missing values where ``missing`` (columns × classes)

@@ -13,7 +13,7 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.families.bags.words import without_rare_words
 from banbury.families.family import Choice, Feature, Features, Kind
-from banbury.families.keys import names_of
+from banbury.families.keys import check_scalar_order
 from banbury.files.checking import Arrays, JsonObject, check, integers_of, reading_of, under
 from banbury.model.naive_bayes import Model, choice_of, model_under
 from banbury.sums import MOST_ROWS, WORD_STATES, Words, is_nonzero
@@ -191,7 +191,7 @@ def _is_state(sums: Any, names: set[str]) -> bool:
 
 def _tally(about: JsonObject, arrays: Arrays) -> Tally:
     """The tally in a file."""
-    classes = names_of("classes", about["classes"])
+    classes = check_scalar_order("classes", about["classes"])
     check(None not in classes, "a class is missing")
     return restore_tally(_schema(about["schema"]), classes, about, arrays)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from banbury.families.keys import scalars
+from banbury.families.keys import check_scalars
 from banbury.files import contents, weighing
 from banbury.files.checking import Arrays, JsonObject, check, real, under
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
@@ -82,7 +82,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
     model = LabelModel.of(tally, telling=settings["telling"])  # type: ignore[arg-type]
     model = replace(model, choice=replace(contents.restore_choice(settings, 0), waits=False))
     check(bool((model.rows_by_label <= float(tally.n_rows)).all()), "a label has more rows than the tally")
-    labels = scalars("labels", settings["labels"])
+    labels = check_scalars("labels", settings["labels"])
     probabilities = label_arrays["thresholds"]
     are_valid = probabilities.dtype == np.float64 and probabilities.shape == (len(labels),)
     check(are_valid and ((probabilities >= 0) & (probabilities <= 1)).all(), "thresholds are not probabilities")
@@ -107,7 +107,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
 def _restore_weighing(about: JsonObject, arrays: Arrays, model: LabelModel) -> LabelWeighing:
     """The weights in a file."""
     check(about.keys() | {"cells"} == WEIGHING, "the settings of the weights are missing or unknown")
-    labels = scalars("labels of weights", about["labels"])
+    labels = check_scalars("labels of weights", about["labels"])
     columns = tuple(model.schema[name].name for name in about["columns"])
     for name in columns:
         check(weighing.is_text(model.tally, name), f"{name!r} has no words")

@@ -12,7 +12,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.families.family import Choice, Kind
-from banbury.families.keys import names_of, scalars
+from banbury.families.keys import check_scalar_order, check_scalars
 from banbury.families.nodes import Variable, intervals
 from banbury.files import contents
 from banbury.files.checking import Arrays, JsonObject, check, reading_of, real, texts
@@ -65,7 +65,7 @@ def _node(variable: Variable, parents: Sequence[str]) -> JsonObject:
     node = {"name": variable.name, "parents": list(parents), **family_to_dict(variable.family), "kind": variable.kind}
     if variable.cuts is not None:
         return node | {"cuts": list(variable.cuts), "ends": list(variable.ends)}
-    return node | {"values": list(scalars(f"the values of {variable.name!r}", variable.values))}
+    return node | {"values": list(check_scalars(f"the values of {variable.name!r}", variable.values))}
 
 
 def arrays(network: BeliefNetwork) -> Arrays:
@@ -120,7 +120,7 @@ def _variable(node: JsonObject, counted: bool) -> Variable:
         ends = _numbers(f"the ends of {name!r}", node["ends"])
         check(len(ends) == 2 and kind in ("integer", "float"), f"the bins of {name!r} are not those of numbers")
         return Variable(name, intervals(cuts), family, kind, cuts, (ends[0], ends[1]))
-    values = (names_of if counted else scalars)(f"the values of {name!r}", node["values"])
+    values = (check_scalar_order if counted else check_scalars)(f"the values of {name!r}", node["values"])
     declared = family.permanent_keys()
     present = tuple(value for value in values if value is not None)
     are_declared = declared is None or present == sort_keys(declared)

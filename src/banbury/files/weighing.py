@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury.arrays import Real
 from banbury.families.cells import Cells, NamedCells, NumberCells, Strengths, Tree
-from banbury.families.keys import scalars
+from banbury.families.keys import check_scalars
 from banbury.files.checking import Arrays, JsonObject, check, texts
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing, Weights
@@ -97,7 +97,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
     columns = tuple(
         cells_of(entry, column_number, arrays, tally) for column_number, entry in enumerate(about["columns"])
     )
-    classes = scalars("classes", about["classes"])
+    classes = check_scalars("classes", about["classes"])
     learned_texts = tuple(
         _read_texts(entry, index, arrays, tally, len(classes)) for index, entry in enumerate(about.get("texts", []))
     )
@@ -231,7 +231,7 @@ def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally
     tree = _tree(arrays[f"{column_number}.tree"], (strengths[0], strengths[1]), about["told_apart"])
     plain_tree = _tree(arrays[f"{column_number}.plain"], (strengths[2], strengths[3]), False)
     if not feature.family.has_density():
-        keys = scalars("keys", about["keys"])
+        keys = check_scalars("keys", about["keys"])
         check(set(keys) <= set(tally.of(feature.name).keys[0]), "a cell has a value that no row has")
         are_leaves = all(np.array_equal(hierarchy.levels, [np.arange(len(keys))]) for hierarchy in (tree, plain_tree))
         check(are_leaves, "a named cell is part of another")

@@ -23,11 +23,11 @@ from banbury.labels.words import LabelWords, TellingWords
 from banbury.model.evidence_table import EvidenceTable, evidence_table
 from banbury.model.explain import Explanation, Informative, make_explanation
 from banbury.model.naive_bayes import Model, choice_of, model_under
-from banbury.reading import Batch, Beside, Source, n_threads
+from banbury.reading import Batch, ParserWork, Source, n_threads
 from banbury.tally.label_sets import EVERY
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
-from banbury.tally.table import batches, class_number
+from banbury.tally.table import class_number, read_batches
 from banbury.tally.tally import Label, Tally
 
 CELLS_TOGETHER = 1 << 24  # rows × labels, of the rows that are scored together
@@ -87,9 +87,9 @@ def of_features(tally: Tally, names: Sequence[str]) -> Tally:
     schema = replace(tally.schema, features=features)
     sums = []
     for group in schema.groups:
-        group_and_position = [tally.place(name) for name in group.features.names]
-        (group_number,) = {g for g, _ in group_and_position}
-        sums.append(tally.sums[group_number].select([position for _, position in group_and_position]))
+        locations = [tally.locate(name) for name in group.features.names]
+        (group_number,) = {location.group for location in locations}
+        sums.append(tally.sums[group_number].select([location.position for location in locations]))
     return replace(tally, schema=schema, sums=tuple(sums))
 
 
@@ -256,7 +256,7 @@ class LabelModel:
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Yields batches of rows together with their P(label | row) (rows × labels)."""
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
-        for batch in batches(source, "scoring", Beside(self.threads)):
+        for batch in read_batches(source, "scoring", ParserWork(self.threads)):
             most_rows = max(1, CELLS_TOGETHER // len(self.labels))
             for start in range(0, batch.n_rows, most_rows):
                 rows_slice = batch if batch.n_rows <= most_rows else batch.slice(start, start + most_rows)

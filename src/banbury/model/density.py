@@ -29,7 +29,7 @@ from banbury.scikit_learn import BaseEstimator, DensityMixin, check_is_fitted
 from banbury.sums import Keys
 from banbury.tally import tally as tallies
 from banbury.tally.schema import FamilyOption, Schema
-from banbury.tally.table import Table, batches
+from banbury.tally.table import Table, read_batches
 from banbury.tally.tally import Tally
 
 ONE_CLASS = "all"  # the name of the only class
@@ -53,7 +53,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         model = self._model()
         source = self._batches(X)
         warned = set[str]()
-        rows = batches(source, "scoring") if isinstance(source, Source) else source
+        rows = read_batches(source, "scoring") if isinstance(source, Source) else source
         return np.concatenate([log_sum(_log_joint(model, *model._align(batch, warned))) for batch in rows])
 
     def anomaly_scores(self, X: Any) -> Real:

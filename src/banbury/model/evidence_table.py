@@ -20,7 +20,7 @@ from banbury.families.cells import between
 from banbury.families.family import Feature, Parameters
 from banbury.reading import read
 from banbury.sums import Words, sort_keys
-from banbury.tally.table import batches
+from banbury.tally.table import read_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -316,7 +316,7 @@ class _RowCollector:
 
     def _score_probes(self, parameters: ByModel, probes: Mapping[str, list[Any]]) -> Real:
         """Returns the nats of rows (rows, classes) by one feature. ``probes`` has the values of the rows by column."""
-        row_batches = list(batches(read(dict(probes)), "exporting", quietly=True))
+        row_batches = list(read_batches(read(dict(probes)), "exporting", quietly=True))
         nats_by_model = {}
         for k, model_parameters in parameters.items():
             no_prior = np.zeros(len(self.models[k].classes))
@@ -410,7 +410,7 @@ class _RowCollector:
         if not rows_by_bin:
             return np.zeros(len(cuts) + 1)
         feature = self.tally.schema[column]
-        (batch,) = batches(read({column: [*cuts.tolist(), 0.0]}), "exporting")
+        (batch,) = read_batches(read({column: [*cuts.tolist(), 0.0]}), "exporting")
         codes = feature.family.keys_of(batch, feature)
         assert codes is not None
         first_bins = np.array([codes.values[code - codes.low] for code in codes.codes.tolist()[:-1]])

@@ -18,19 +18,19 @@ from banbury.families.bags.parameters import check_rows, log_orders, lost_words,
 from banbury.families.dirichlet import log
 from banbury.families.family import HOWS, Choice, Feature, Features, How, Kind, Parameters, bad_value, check_positive
 from banbury.families.kernel_density import bandwidths_of
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.model.evidence_table import EvidenceTable, evidence_table
 from banbury.model.explain import Explanation, Informative, informative, make_explanation
 from banbury.model.explain.explanation import is_left_out
 from banbury.notebooks import Displayed, NotebookTable
-from banbury.reading import Batch, Beside, Source, n_threads, read, read_row
+from banbury.reading import Batch, ParserWork, Source, n_threads, read, read_row
 from banbury.reading.columns import Codes, empty_column
 from banbury.sums import sort_keys
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
-from banbury.tally.table import align_names, batches, class_number, open_source
+from banbury.tally.table import align_names, class_number, open_source, read_batches
 from banbury.tally.tally import Label, Tally, count, count_rows
-from banbury.threads import LimitThreads, taken
+from banbury.threads import LimitThreads, look_up
 
 MOST_SAMPLED = 10**10  # rows
 UNUSED_GENERATOR = np.random.default_rng(0)  # only "gibbs" draws, and making one takes longer than most estimates
@@ -281,7 +281,7 @@ class Model(Displayed):
             unsure: A probability. Rows whose predicted class is less probable get None.
         """
         if costs is None and unsure is None:
-            return taken(
+            return look_up(
                 self._class_array, self._best(self._score_all(rows, self._scores_for_class, reading)), self.threads
             )
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
@@ -341,9 +341,9 @@ class Model(Displayed):
             """The scores of a batch and the number of its impossible rows."""
             return self._score_features(*self._align(batch, warned, source.target), want)
 
-        beside = Beside(self.threads, score)
-        for batch in batches(source, "scoring", beside):
-            yield batch, *(beside.result(batch) or score(batch))
+        parser_work = ParserWork(self.threads, score)
+        for batch in read_batches(source, "scoring", parser_work):
+            yield batch, *(parser_work.result(batch) or score(batch))
 
     @or_in_partitions
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
@@ -457,7 +457,7 @@ class Model(Displayed):
         it.
         """
         if label is None and self.target is not None and self.target in batch.names:
-            numbers, names = dense_numbers(batch.codes(self.target, self._target_kind), 1)
+            numbers, names = number_values(batch.codes(self.target, self._target_kind), 1)
             label = names[numbers[0]] if numbers[0] >= 0 else None
         if label is None:
             alternative = "" if self.target is None else f", or include it in the row as column {self.target!r}"
@@ -857,7 +857,7 @@ class Model(Displayed):
         if absent and len(absent) == len(schema.features):
             missing_column = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(missing_column, batch.names, batch.source)
-        extra = present.difference(schema.columns, [schema.target, target], batch.aside)
+        extra = present.difference(schema.columns, [schema.target, target], batch.non_features)
         warn_about_other_columns([*missing_columns, *absent], sorted(extra), warned)
         if not absent:
             return batch, self.parameters
@@ -1076,6 +1076,6 @@ def model_of(model_or_estimator: Any) -> Any:
         return model_or_estimator
     from sklearn.utils.validation import check_is_fitted
 
-    if hasattr(type(model_or_estimator), "validation"):
+    if hasattr(type(model_or_estimator), "_rows_and_settings"):
         check_is_fitted(model_or_estimator)
     return model_or_estimator.model_ if hasattr(model_or_estimator, "model_") else model_or_estimator

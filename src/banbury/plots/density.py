@@ -16,7 +16,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.model.naive_bayes import Model, log_sum
 from banbury.plots.display import COLOURS, FAINT, Display, colour, legend_beside, short_name
-from banbury.plots.features import column_of, parts_of, some_rows, two_columns
+from banbury.plots.features import column_of, feature_parts_of, select_rows, two_columns
 from banbury.reading import read
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class DensityDisplay(Display):
         x_column, y_column = two_columns(density._model(), features)
         columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (x_column, y_column)]
         x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
-        drawn_rows = some_rows(np.isfinite(x) & np.isfinite(y), (x_column, y_column))
+        drawn_rows = select_rows(np.isfinite(x) & np.isfinite(y), (x_column, y_column))
         x = x[drawn_rows]
         y = y[drawn_rows]
         ranges = [(values.min(), values.max(), MARGIN * np.ptp(values) or 1.0) for values in (x, y)]
@@ -136,7 +136,7 @@ class DensityDisplay(Display):
 
 def _has_steps(model: Model, column: str) -> bool:
     """Whether the density of a column has steps, as that of a histogram has."""
-    feature_parts = parts_of(model, column_of(model, column).name)
+    feature_parts = feature_parts_of(model, column_of(model, column).name)
     return feature_parts.group.select([feature_parts.position]).cuts(column) is not None
 
 

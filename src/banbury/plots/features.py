@@ -81,7 +81,7 @@ class FeatureParts(NamedTuple):
         return len(self.axes) == len(self.feature.inputs) == 1
 
 
-def parts_of(model: Model, feature: Any) -> FeatureParts:
+def feature_parts_of(model: Model, feature: Any) -> FeatureParts:
     """Returns the parts of a feature, given by its name or the columns of a block; those of a weighed model without its
     weights.
     """
@@ -132,7 +132,7 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
         feature = column_of(model, column)
         if feature.holds_lists:
             raise no_axis(feature)
-        if column not in parts_of(model, feature.name).axes:
+        if column not in feature_parts_of(model, feature.name).axes:
             text = f"column {column!r} is of family {feature.family.name}, but a numeric column is needed to draw an axis. "
             text += f"Name another column, of family {errors.listed(family.name for family in NUMBERS)}, or count this "
             text += "one as a number with features=."
@@ -154,7 +154,7 @@ def pair_of(setting: str, setting_value: Any, expected: str) -> tuple[Any, Any]:
     return setting_value[0], setting_value[1]
 
 
-def table(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
+def complete_rows(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
     """Rows with these columns and all other columns of the model missing, as the model reads them."""
     n_rows = len(next(iter(columns.values())))
     occurrence_columns = {
@@ -171,7 +171,7 @@ def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
     columns = {feature.inputs[0]: values}
     if len(values) and isinstance(values[0], tuple):
         columns = {column: [value[i] for value in values] for i, column in enumerate(feature.columns)}
-    return model.log_likelihood(table(model, columns), feature.name)
+    return model.log_likelihood(complete_rows(model, columns), feature.name)
 
 
 def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = None) -> NamedValues:
@@ -208,14 +208,16 @@ def counted_range(feature_parts: FeatureParts) -> tuple[float, float] | None:
     )
 
 
-def span(model: Model, feature: str, values: Real | None = None, room: float = MARGIN) -> tuple[float, float]:
+def axis_range(
+    model: Model, feature: str, values: Real | None = None, margin_share: float = MARGIN
+) -> tuple[float, float]:
     """Returns the range to draw of a column: of ``values``, or of the counted numbers, or of nearly all that the model
     would sample.
 
-    ``room``: the margin on either side, as a share of the range. Counted numbers have none.
+    ``margin_share``: the margin on either side, as a share of the range. Counted numbers have none.
     """
     if values is None and feature in model.schema.index:  # no column of a block
-        counted = counted_range(parts_of(model, feature))
+        counted = counted_range(feature_parts_of(model, feature))
         if counted is not None and counted[0] < counted[1]:
             return counted
     if values is None:
@@ -223,22 +225,22 @@ def span(model: Model, feature: str, values: Real | None = None, room: float = M
         low, high = np.quantile(np.clip(sample[~np.isnan(sample)], -FARTHEST, FARTHEST), [0.005, 0.995])
     else:
         low, high = np.clip([values.min(), values.max()], -FARTHEST, FARTHEST)
-    margin = (high - low) * room if high > low else abs(low) * MARGIN or 0.5
+    margin = (high - low) * margin_share if high > low else abs(low) * MARGIN or 0.5
     return float(low - margin), float(high + margin)
 
 
-def grid(
+def axis_values(
     model: Model,
     feature: Feature,
     column: str,
     values: Real | None = None,
     steps: int = POINTS_OF_CURVE,
-    room: float = MARGIN,
+    margin_share: float = MARGIN,
 ) -> Real:
-    """Returns the values at which a numeric column of a feature is drawn, ``steps`` at most. ``values``, ``room``: as
-    for ``span``.
+    """Returns the values at which a numeric column of a feature is drawn, ``steps`` at most. ``values``, ``margin_share``: as
+    for ``axis_range``.
     """
-    low, high = span(model, column, values, room)
+    low, high = axis_range(model, column, values, margin_share)
     lowest_possible = feature.family.least
     if feature.family.has_density():
         start = max(low, lowest_possible, (high - low) / steps) if lowest_possible > 0 else max(low, lowest_possible)
@@ -248,7 +250,7 @@ def grid(
     return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, steps))))
 
 
-def some_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:
+def select_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:
     """Returns the numbers of the usable rows, or an even selection if there are many. Raises EmptyData if there are
     none. ``usable``: whether each row is; ``columns``: the two columns, for the message.
     """
@@ -290,5 +292,5 @@ class ClassedRows:
     def points(self, columns: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
         """Returns the rows with a class and both values, evenly selected if there are many: x, y and class numbers."""
         x, y = (self.numbers(column) for column in columns)
-        row_numbers = some_rows(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0), columns)
+        row_numbers = select_rows(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0), columns)
         return x[row_numbers], y[row_numbers], self.classes[row_numbers]

@@ -71,11 +71,11 @@ class Layers:
 
 @dataclass(frozen=True)
 class GraphLayout:
-    """``places``: the position (x, y) of the middle of each node's left side; ``curves``: each edge as the points of
+    """``positions``: the position (x, y) of the middle of each node's left side; ``curves``: each edge as the points of
     consecutive cubic Béziers.
     """
 
-    places: dict[str, tuple[float, float]]
+    positions: dict[str, tuple[float, float]]
     curves: dict[Edge, Real]
 
 

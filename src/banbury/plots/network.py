@@ -13,7 +13,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import many
 from banbury.model.networks import BeliefNetwork
-from banbury.plots.display import COLOURS, FAINT, SUM, Display, check_type, library, short_name
+from banbury.plots.display import COLOURS, FAINT, SUM, Display, check_type, import_matplotlib, short_name
 from banbury.plots.layers import Edge, GraphLayout, Layers, along
 
 MOST_NODES = 150
@@ -65,7 +65,7 @@ class NetworkDisplay(Display):
             self._numbers, fits = _place_numbers(layout, self._widths, texts)
             if fits:
                 break
-        self.positions = layout.places
+        self.positions = layout.positions
         self.curves = layout.curves
 
     @classmethod
@@ -114,7 +114,7 @@ class NetworkDisplay(Display):
 
 def _width(text: str, size: float) -> float:
     """Returns the width of a text in inches. ``size``: the size of its letters in points."""
-    library()
+    import_matplotlib()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -133,7 +133,7 @@ def _place_numbers(
     points_by_edge = {edge: along(layout.curves[edge]) for edge in texts}
     crossings_by_edge = _find_crossings(points_by_edge)
     boxes = np.array(
-        [(x, x + widths[node], y - BOX_HEIGHT / 2, y + BOX_HEIGHT / 2) for node, (x, y) in layout.places.items()]
+        [(x, x + widths[node], y - BOX_HEIGHT / 2, y + BOX_HEIGHT / 2) for node, (x, y) in layout.positions.items()]
     )
     positions: dict[Edge, Real] = {}
     all_fit = True

@@ -12,7 +12,7 @@ from banbury.arrays import Real
 from banbury.families.family import Feature
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import short_name, short_names
-from banbury.plots.features import ClassedRows, grid, log_likelihood, parts_of, values_by_name
+from banbury.plots.features import ClassedRows, axis_values, feature_parts_of, log_likelihood, values_by_name
 from banbury.reading import read
 
 ToDecibans = Callable[
@@ -108,9 +108,9 @@ def plain_scale(
     """
     if feature.reads_text:
         return text_scale(model, feature, to_decibans, classes)
-    feature_parts = parts_of(model, feature.name)
+    feature_parts = feature_parts_of(model, feature.name)
     if feature_parts.is_numeric:
-        values: Any = grid(model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, 0.0)
+        values: Any = axis_values(model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, 0.0)
         value_names = list[str]()
         row_counts = np.empty(0)
     else:

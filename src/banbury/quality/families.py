@@ -68,7 +68,7 @@ class _Candidate:
     groups: Groups
 
 
-def choose(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> FamilyChoice:
+def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> FamilyChoice:
     """Chooses a family for each numeric column. The columns are counted once for each candidate family, and models of
     the other folds score the rows of each fold.
 

@@ -15,7 +15,7 @@ from banbury.files.checking import JsonObject
 from banbury.labels import LabelModel
 from banbury.model.naive_bayes import Model, estimate, model_of
 from banbury.reports import labels
-from banbury.reports.findings import measure
+from banbury.reports.findings import measure_model
 from banbury.reports.page import page
 from banbury.tally.tally import Tally
 
@@ -130,10 +130,10 @@ def report(
     findings: Any
     draw: Any
     if model.schema.labels is None:
-        findings = measure(model, data, target, **measure_options, tries=alternatives)
+        findings = measure_model(model, data, target, **measure_options, tries_alternatives=alternatives)
         draw = page
     else:
-        findings = labels.measure(model, data, target, **measure_options)
+        findings = labels.measure_model(model, data, target, **measure_options)
         draw = labels.page
     html = draw(findings, findings.title if title is None else title)
     if file is not None:

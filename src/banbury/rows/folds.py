@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int
-from banbury.families.family import by_class
+from banbury.families.family import rows_by_class
 from banbury.reading import Batch
 from banbury.tally.schema import Schema
 from banbury.tally.table import HASH_FACTOR, mix, row_hashes
@@ -79,9 +79,9 @@ class SingleRows(FoldSet):
     def split_up(self) -> FoldSet:
         """Returns one split per row. Raises an error if there are too many rows."""
         if not 2 <= self.n_groups <= MOST_FOLDS:
-            text = f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
+            message = f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
             raise errors.BadSetting(
-                f"{text}too slow. Row by row, it works for two to {MOST_FOLDS:,} rows. Pass a number of folds, or how='mean'."
+                f"{message}too slow. Row by row, it works for two to {MOST_FOLDS:,} rows. Pass a number of folds, or how='mean'."
             )
         return _partition(self.groups)
 
@@ -147,7 +147,7 @@ def make_fold_sets(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any
     is_list = isinstance(folds, Iterable) and not isinstance(folds, (str, bytes, type))
     errors.require(is_list and (not isinstance(folds, np.ndarray) or folds.ndim != 0), "folds", folds, EXPECTED_FOLDS)
     fold_list = folds if hasattr(folds, "dtype") else list(folds)
-    if isinstance(fold_list, list) and fold_list and all(_is_split(entry) for entry in fold_list):
+    if isinstance(fold_list, list) and fold_list and all(_is_split(candidate) for candidate in fold_list):
         return list(_divide_into_fold_sets(fold_list, labels))
     return [_partition(_number_folds(fold_list, labels))]
 
@@ -327,7 +327,7 @@ def _partition(folds: NDArray[np.int32]) -> FoldSet:
     return FoldSet(
         folds,
         n_folds,
-        tuple(Split(test_rows, is_learned[fold]) for fold, test_rows in enumerate(by_class(folds, n_folds))),
+        tuple(Split(test_rows, is_learned[fold]) for fold, test_rows in enumerate(rows_by_class(folds, n_folds))),
     )
 
 
@@ -354,8 +354,9 @@ def _divide_into_fold_sets(splits: Iterable[Any], labels: NDArray[np.int32]) -> 
         is_tested[labelled_test] = True
         splits_of_set.append((labelled_training, labelled_test))
     if is_overlapping:
-        text = "a split tests rows that it also learns from, so its figures are not those of a model that has not seen the rows."
-        errors.warn(errors.BanburyWarning(text))
+        message = "a split tests rows that it also learns from, so its figures are not those of a model "
+        message += "that has not seen the rows."
+        errors.warn(errors.BanburyWarning(message))
     errors.require(n_splits, "folds", "no splits", EXPECTED_FOLDS)
     yield _build_fold_set(splits_of_set, labels)
 

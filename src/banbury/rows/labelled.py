@@ -15,7 +15,7 @@ from banbury import _core, errors
 from banbury.arrays import Int, positions_in_slices
 from banbury.families.bags.text import missing_texts
 from banbury.progress import watch
-from banbury.reading import Batch, Codes
+from banbury.reading import Batch, Codes, Source
 from banbury.rows.folds import (
     ContentFolds,
     FoldSet,
@@ -34,7 +34,6 @@ from banbury.tally.schema import ColumnFacts, Schema, infer
 from banbury.tally.table import (
     LabelledBatch,
     Labels,
-    MemorySource,
     Table,
     features_only,
     fractional_among,
@@ -42,7 +41,7 @@ from banbury.tally.table import (
     row_hashes,
     warn_about_suspicious_classes,
 )
-from banbury.tally.tally import Label, Tally, count_sets, of_no_rows, parts, plus, round_weights
+from banbury.tally.tally import Label, Tally, add_tally, count_sets, empty_tally, round_weights, tallies_of_batch
 
 CountBatch = Callable[[Batch, int, Schema], Iterator[Tally]]  # a batch, the number of its first row, and the schema
 ROWS_PER_PIECE = (
@@ -112,8 +111,8 @@ class LabelledRows:
         """The number of the first row of each batch, and the total number of rows."""
         return np.cumsum([0, *self.sizes], dtype=np.int64)
 
-    def each(self, doing: str) -> Iterator[Batch]:
-        """Yields the batches in one pass. ``doing`` names the pass in progress messages."""
+    def each_batch(self, activity: str) -> Iterator[Batch]:
+        """Yields the batches in one pass. ``activity`` names the pass in progress messages."""
         raise NotImplementedError
 
     def fold_sets(self, folds: Any, seed: int) -> list[FoldSet]:
@@ -142,7 +141,7 @@ class LabelledRows:
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
         """A hash of the content of each row; identical rows have the same."""
-        return np.concatenate([row_hashes(batch, self.schema) for batch in self.each("reading")])
+        return np.concatenate([row_hashes(batch, self.schema) for batch in self.each_batch("reading")])
 
     def count(self, group_numbers: NDArray[np.int32], n_groups: int) -> Groups:
         """Counts the rows of each group separately, in one pass. ``group_numbers`` has the group of each row; rows of
@@ -177,16 +176,16 @@ class LabelledRows:
         tally_so_far: Tally | None = None
         schema = replace(schema, labels=None)
         try:
-            for batch, start in zip(self.each("counting"), self.starts.tolist(), strict=False):
+            for batch, start in zip(self.each_batch("counting"), self.starts.tolist(), strict=False):
                 for batch_tally in count_batch(batch, start, schema):
-                    tally_so_far = plus(tally_so_far, batch_tally)
+                    tally_so_far = add_tally(tally_so_far, batch_tally)
                     schema = tally_so_far.schema
         except errors.TooManyCells as error:
             column = getattr(error, "column", "")
             product = f"{n_groups:,} folds × {len(self.classes):,} classes"
             problem = f"column {column!r} has too many values for {product}, because there is a number for "
             raise errors.BadSetting(f"{problem}each of them. Use fewer folds.", column=column) from None
-        tally = of_no_rows(schema) if tally_so_far is None else tally_so_far
+        tally = empty_tally(schema) if tally_so_far is None else tally_so_far
         if self.tally_of_rest is None:
             return tally
         # The rows that are not here belong to the last group.
@@ -202,7 +201,7 @@ class LabelledRows:
         class_and_group = np.where(is_counted, self.labels * np.int32(n_groups) + groups, np.int32(-1))
         class_codes = Codes(class_and_group, low=0, values=list(range(n_groups * len(self.classes))))
         labels = Labels.of_arrays(class_codes, self.weights, self.threads)
-        return lambda batch, start, schema: parts(batch, schema, labels)
+        return lambda batch, start, schema: tallies_of_batch(batch, schema, labels)
 
     def _set_counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
         """Returns a function that counts the rows of a batch by label and group; number ``label * n_groups + group`` is
@@ -270,9 +269,9 @@ class MemoryRows(LabelledRows):
         """The number of rows in each batch."""
         return [batch.n_rows for batch in self.batches]
 
-    def each(self, doing: str) -> Iterator[Batch]:
-        """Yields the batches. ``doing`` names the pass in progress messages."""
-        return iter(watch(self.batches, doing, self.name))
+    def each_batch(self, activity: str) -> Iterator[Batch]:
+        """Yields the batches. ``activity`` names the pass in progress messages."""
+        return iter(watch(self.batches, activity, self.name))
 
     def _infer_schema(self, table: Table) -> Schema:
         """Infers the schema from the first batch; again if a later batch has fractions in a column that looked like
@@ -336,7 +335,7 @@ class MemoryRows(LabelledRows):
         """Returns the rows as a table under a schema."""
         codes = Codes(self.labels, low=0, values=list(self.classes))
         labels = Labels.of_arrays(codes, self.weights, self.threads, self.groups)
-        return Table(MemorySource(self.batches, self.name), labels, schema)
+        return Table(Source.of(self.batches, self.name), labels, schema)
 
     def with_word_ids(self, tables: Mapping[str, _core.Words]) -> MemoryRows:
         """Returns the rows with the texts of some columns replaced by word ids. ``tables`` has the table of words of
@@ -346,13 +345,13 @@ class MemoryRows(LabelledRows):
             return self
         batches = []
         for batch in self.batches:
-            columns: dict[str, Encoded] = {}
+            columns: dict[str, WordIdColumn] = {}
             for name, table in tables.items():
                 feature = self.schema[name]
                 family: Any = feature.family
                 texts = family.kernel_input(batch, feature)
                 bags = table.bags(family.tokeniser, texts, self.threads)
-                columns[name] = Encoded(*bags, missing_texts(texts, batch.n_rows))
+                columns[name] = WordIdColumn(*bags, missing_texts(texts, batch.n_rows))
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
 
@@ -380,14 +379,14 @@ class StreamedRows(LabelledRows):
         """The number of rows in each batch."""
         return self.batch_sizes
 
-    def each(self, doing: str) -> Iterator[Batch]:
+    def each_batch(self, activity: str) -> Iterator[Batch]:
         """Yields the batches in one pass. Raises an error if the rows are not the same as before."""
         assert self.table is not None
         expected_sizes = iter(self.batch_sizes)
         subject = f"the rows{errors.where(self.name)}"
         problem = f"{subject} had changed when they were read again. Keep them in memory, or validate a copy that"
         change_error = errors.BanburyError(f"{problem} no one writes to.")
-        for batch in self.table.batches(doing):
+        for batch in self.table.batches(activity):
             if batch.n_rows != next(expected_sizes, None):
                 raise change_error
             yield features_only(self.table.align(batch, self.schema), self.schema)
@@ -426,7 +425,7 @@ def rows_of_sample(
     return rows if sample.is_whole else rows.among(tally)
 
 
-class Encoded:
+class WordIdColumn:
     """A text column whose words were looked up: offsets, word ids, how often each occurs, and which texts are missing."""
 
     categorical = False
@@ -448,11 +447,11 @@ class Encoded:
         """Returns the encoded texts as an object of the core."""
         return _core.EncodedTexts(self.offsets, self.ids, self.times, self.missing)
 
-    def take(self, row_numbers: Int) -> Encoded:
+    def take(self, row_numbers: Int) -> WordIdColumn:
         """Returns the texts of the rows with these numbers."""
         n_words = (self.offsets[1:] - self.offsets[:-1])[row_numbers]
         offsets, word_positions = positions_in_slices(self.offsets[row_numbers], n_words)
-        return Encoded(offsets, self.ids[word_positions], self.times[word_positions], self.missing[row_numbers])
+        return WordIdColumn(offsets, self.ids[word_positions], self.times[word_positions], self.missing[row_numbers])
 
 
 def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:

@@ -21,7 +21,7 @@ from banbury.rows.folds import FoldSet, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.tally.tally import Label, Tally
-from banbury.threads import each_done
+from banbury.threads import run_in_threads
 
 ROWS_PER_PIECE = 1 << 20  # rows whose columns are prepared at a time, for all models
 
@@ -118,7 +118,7 @@ def leave_out(
             return
         n_workers = 1 if groups.counted.schema._runs_python else min(rows.threads, len(fold_set.splits))
         for fold_models, sink in zip(models_by_recipe, sinks, strict=True):
-            models = each_done(fold_models.__getitem__, len(fold_set.splits), n_workers)
+            models = run_in_threads(fold_models.__getitem__, len(fold_set.splits), n_workers)
             pending.n_impossible += _score_in_one_pass(rows, fold_set, models, want, sink)
 
 
@@ -136,7 +136,7 @@ def _score_in_one_pass(rows: LabelledRows, fold_set: FoldSet, models: Sequence[M
     """
     n_impossible = 0
     fold_of_row = fold_set.tested_by
-    for batch, start in zip(rows.each("scoring"), rows.starts.tolist(), strict=False):
+    for batch, start in zip(rows.each_batch("scoring"), rows.starts.tolist(), strict=False):
         batch_rows = slice(start, start + batch.n_rows)
         scores = np.empty((batch.n_rows, len(rows.classes)))
         n_impossible += score_batch(rows, models, batch, fold_of_row[batch_rows], want, scores)
@@ -180,7 +180,7 @@ def _score_by_split(
             sink.put(split.test, np.full(len(split.test), fold, dtype=np.int32), scores)
         return n_impossible
 
-    pending.n_impossible += sum(each_done(score_split, len(fold_set.splits), n_workers))
+    pending.n_impossible += sum(run_in_threads(score_split, len(fold_set.splits), n_workers))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from banbury.files.checking import JsonObject
 from banbury.model.explain.page import format_ratio, printable
 from banbury.model.explain.ratios import LikelihoodRatio
 from banbury.model.naive_bayes import estimate
-from banbury.plots.shapes import shapes_by_class
+from banbury.plots.shape import shapes_by_class
 from banbury.quality import CrossValidation, cross_validate
 from banbury.quality.calibration import reliability
 from banbury.quality.curves import learn_sizes
@@ -193,7 +193,7 @@ class Looking:
         if validation is None:
             return []
         calibration_curve = reliability(validation.posteriors, validation.truth, BINS, validation.weights)
-        figures = [_figure("Accuracy by confidence", charts.calibration({"out of fold": calibration_curve}))]
+        figures = [_figure("Accuracy by confidence", charts.draw_calibration({"out of fold": calibration_curve}))]
         if len(rows) < FEWEST_ROWS_OF_CURVE:
             return figures
         try:
@@ -201,7 +201,7 @@ class Looking:
             learning_curve = learn_sizes(self._load_rows(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
         except errors.BanburyError:  # too few rows of some class
             return figures
-        return [*figures, _figure("Accuracy by number of training rows", charts.accuracy_curve(learning_curve))]
+        return [*figures, _figure("Accuracy by number of training rows", charts.draw_accuracy_curve(learning_curve))]
 
     def _drift(self, rows: list[StoredRow]) -> JsonObject | None:
         """Whether a classifier can tell the last tenth of the rows from those before: message, AUC, and the most
@@ -245,7 +245,10 @@ def _shapes(model: Any) -> list[JsonObject]:
         {
             "class": label,
             "charts": [
-                _figure(f"{feature_shape.feature}: {charts.importance(feature_shape)}", charts.shape(feature_shape))
+                _figure(
+                    f"{feature_shape.feature}: {charts.describe_importance(feature_shape)}",
+                    charts.draw_shape(feature_shape),
+                )
                 for feature_shape in shapes[:MOST_SHAPES]
             ],
         }

@@ -12,11 +12,12 @@ from banbury import errors
 from banbury.files.checking import JsonObject
 from banbury.learner import ModelSettings, Settings, settings_of
 from banbury.quality.label_recipes import WeighedLabels
+from banbury.reading import Source
 from banbury.rows.labelled import load_rows
 from banbury.service.log import StoredRow
 from banbury.service.state import NotKept, ServedState
 from banbury.tally.label_sets import LabelSets
-from banbury.tally.table import MemorySource, Table
+from banbury.tally.table import Table
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing, learn
 
@@ -94,7 +95,7 @@ def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: S
         rows_of_labels = load_rows(batch, labels, schema=tally.schema, threads=settings.threads)
         new_settings = settings_of(WeighedLabels(settings.choice.how).learn(rows_of_labels), settings.threads)
         return replace(new_settings, choice=settings.choice)
-    table = Table.of(MemorySource((batch,)), labels, schema=tally.schema, threads=settings.threads)
+    table = Table.of(Source.of([batch]), labels, schema=tally.schema, threads=settings.threads)
     assert isinstance(settings, ModelSettings)
     weighing_options = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
     return replace(settings, weighing=learn(tally, table, **weighing_options), calibration=None)

@@ -16,7 +16,7 @@ from banbury.arrays import Real
 from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import Cells
 from banbury.progress import Steps
-from banbury.threads import each_done, n_threads
+from banbury.threads import n_threads, run_in_threads
 from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.corrections import CellLearner, StrengthSearch, least_loss
 from banbury.weighing.evidence import CountedEvidence, PairedColumns, WeighedPair, most_pair_cells
@@ -469,7 +469,7 @@ def _log_loss(scores: Real, labels: Any, weights: Real) -> float:
         row_losses[rows] = log_totals - piece_scores[np.arange(len(piece_scores)), labels[rows]]
 
     n_pieces = -(-n_rows // ROWS_PER_PIECE)
-    each_done(fill_piece, n_pieces, min(n_pieces, n_threads(None)) or 1)
+    run_in_threads(fill_piece, n_pieces, min(n_pieces, n_threads(None)) or 1)
     return float(weights @ row_losses)
 
 

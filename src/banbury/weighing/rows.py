@@ -18,7 +18,7 @@ from banbury.rows.sampling import group_names
 from banbury.tally.schema import Schema
 from banbury.tally.table import HASH_FACTOR, Table, hash_texts, mix, number_classes
 from banbury.tally.tally import Tally
-from banbury.threads import taken
+from banbury.threads import look_up
 from banbury.weighing.columns import WeighedColumns, count_cells
 
 MANY_ROWS = 10_000  # from so many rows on, three folds suffice
@@ -150,7 +150,7 @@ class WeighedRows:
         """Returns the rows with these numbers, in this order."""
         groups = None if self.groups is None else self.groups[row_numbers]
         bags = tuple(bags.take(row_numbers) for bags in self.bags)
-        codes = taken(self.codes, row_numbers.astype(np.int32))
+        codes = look_up(self.codes, row_numbers.astype(np.int32))
         labels = self.labels[row_numbers]
         weights = self.weights[row_numbers]
         return WeighedRows(codes, labels, weights, groups, bags, self.column_scores[row_numbers], self.outside_sample)

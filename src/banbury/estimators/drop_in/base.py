@@ -20,7 +20,7 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.estimators.guard import Guarded, in_one_step
 from banbury.families.family import Family, Features
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.learner import Learner, ModelSettings
 from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, estimate
@@ -30,7 +30,7 @@ from banbury.reading.tables import has_twins
 from banbury.sums import is_nonzero
 from banbury.tally.schema import Schema, block
 from banbury.tally.tally import Tally, count_rows
-from banbury.threads import taken
+from banbury.threads import look_up
 
 LabelArray = NDArray[Any]
 T = TypeVar("T")
@@ -220,7 +220,7 @@ class DropIn(Guarded):
         """Whether the user gave a share for each class."""
         return any(getattr(self, name, None) is not None for name in ("class_prior", "priors"))
 
-    def validation(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
+    def _rows_and_settings(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this class does."""
         copy = clone(self)
         copy._validate_params()
@@ -340,7 +340,7 @@ class DropIn(Guarded):
         )  # of the label of each row: each row has its own, unless they are numbered
         if labels.dtype.kind in "iuU" and labels.dtype != np.uint64 and len(labels) > FEW_LABELS:
             threads = n_threads(None)
-            name_numbers, names = dense_numbers(encode(labels, threads), threads)
+            name_numbers, names = number_values(encode(labels, threads), threads)
             is_used = is_nonzero(_core.count_classes(name_numbers, len(names), None, threads))
             labels = np.array(names, dtype=labels.dtype)[is_used]
             positions_in_labels = (np.cumsum(is_used) - 1)[name_numbers]
@@ -386,7 +386,7 @@ class DropIn(Guarded):
         """Returns the most probable class of each row."""
         with self._lock:
             best = self._score_rows(X, "class")
-            return taken(self.classes_, best)
+            return look_up(self.classes_, best)
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Returns P(class | row) in the order of ``classes_``."""

@@ -34,11 +34,11 @@ from banbury.model.networks.scoring import Scorer, log_query, marginals
 from banbury.model.networks.structure import complete_parents, in_topological_order
 from banbury.model.networks.tables import table_of_node, values_of_node
 from banbury.notebooks import Displayed, NotebookTable
-from banbury.reading import Batch, Beside, Source, n_threads, read
+from banbury.reading import Batch, ParserWork, Source, n_threads, read
 from banbury.reading.columns import missing
 from banbury.sums import MOST_ROWS, Key, Keys, readable_counts
 from banbury.tally.schema import ColumnFacts, FamilyOption, Missing, expand_stars, infer, with_few_values
-from banbury.tally.table import Labels, batches
+from banbury.tally.table import Labels, read_batches
 from banbury.tally.tally import count
 
 SHOWN = 40  # nodes that are printed, and columns that were left out
@@ -662,7 +662,7 @@ class BeliefNetwork(Displayed):
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         log_joints = [
             self._scorer.log_joint(self._value_numbers(self._align(batch), query, warned), query)
-            for batch in batches(source, "scoring", Beside(self.threads))
+            for batch in read_batches(source, "scoring", ParserWork(self.threads))
         ]
         return np.concatenate([no_rows, *log_joints])
 
