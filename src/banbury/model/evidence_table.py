@@ -16,7 +16,7 @@ import numpy as np
 from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.families.bags.lexicon import Lexicon
-from banbury.families.cells import between
+from banbury.families.cells import midpoints
 from banbury.families.family import Feature, Parameters
 from banbury.reading import read
 from banbury.sums import Words, sort_keys
@@ -286,7 +286,7 @@ class _RowCollector:
             is_rare = self._rows_of_intervals(column, starts, n_rows) < self.min_rows
             is_kept = np.append(True, ~(is_rare[:-1] & is_rare[1:]))  # rare neighbours become one interval
             starts = starts[is_kept[1:]]
-            middles = between(np.array([-LARGEST_NUMBER, *starts]), np.array([*starts, LARGEST_NUMBER])).tolist()
+            middles = midpoints(np.array([-LARGEST_NUMBER, *starts]), np.array([*starts, LARGEST_NUMBER])).tolist()
             # A rare number counts as missing.
             probes = [None if rare else middle for rare, middle in zip(is_rare[is_kept], middles, strict=True)]
         else:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import many
-from banbury.families.column_tree import DrawnTree, check_bins, find_trees, tree_of_columns
+from banbury.families.column_tree import DependencyTree, check_bins, find_trees, tree_of_columns
 from banbury.families.dirichlet import conditional
 from banbury.families.family import Choice, Feature, How, check_positive, in_words
 from banbury.families.histogram import NODE_BINS
 from banbury.families.information import entropy, shares
-from banbury.families.nodes import MISSING, Bins, Places, Variable, as_node, can_be_node, kind_of_values, no_block
+from banbury.families.nodes import MISSING, Bins, ValueNumbers, Variable, as_node, can_be_node, kind_of_values, no_block
 from banbury.model.naive_bayes import (
     UNUSED_GENERATOR,
     Model,
@@ -666,7 +666,7 @@ class BeliefNetwork(Displayed):
         ]
         return np.concatenate([no_rows, *log_joints])
 
-    def _value_numbers(self, batch: Batch, query: tuple[int, ...], warned: set[str]) -> list[Places]:
+    def _value_numbers(self, batch: Batch, query: tuple[int, ...], warned: set[str]) -> list[ValueNumbers]:
         """Returns for each node the number of each row's value; values of query nodes count as missing. ``warned``
         collects the warnings that were given about columns.
         """
@@ -677,7 +677,7 @@ class BeliefNetwork(Displayed):
         warn_about_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), warned)
         all_missing = np.full(batch.n_rows, MISSING, dtype=np.int32)
         return [
-            variable.places(batch, threads) if node not in query and variable.name in present else all_missing
+            variable.value_numbers(batch, threads) if node not in query and variable.name in present else all_missing
             for node, variable in enumerate(self._variables)
         ]
 
@@ -771,7 +771,7 @@ def has_tree(model: Model) -> bool:
     return _tree_of(model) is not None
 
 
-def _tree_of(model: Model) -> DrawnTree | None:
+def _tree_of(model: Model) -> DependencyTree | None:
     """Returns the tree of a model if it has exactly one."""
     trees = find_trees(model.parameters)
     return trees[0] if len(trees) == 1 else None

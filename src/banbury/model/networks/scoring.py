@@ -11,7 +11,7 @@ import numpy as np
 
 from banbury.arrays import Int, Real
 from banbury.families.dirichlet import log
-from banbury.families.nodes import MISSING, UNSEEN, NodeForest, Places
+from banbury.families.nodes import MISSING, UNSEEN, NodeForest, ValueNumbers
 from banbury.model.networks.elimination import ROW, Factor, eliminate, outside_products
 from banbury.model.networks.structure import ancestors
 
@@ -41,7 +41,7 @@ class Scorer:
         """The logarithm of each table."""
         return [log(table) for table in self.tables]
 
-    def log_joint(self, value_numbers: Sequence[Places], query: tuple[int, ...]) -> Real:
+    def log_joint(self, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...]) -> Real:
         """Returns log P(query variables, observed values) (rows × values of each query variable).
 
         Args:
@@ -93,7 +93,9 @@ class Scorer:
                 return forest
         return None
 
-    def _log_joint_in_forest(self, forest: NodeForest, value_numbers: Sequence[Places], query: tuple[int, ...]) -> Real:
+    def _log_joint_in_forest(
+        self, forest: NodeForest, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...]
+    ) -> Real:
         """Returns log P(query variable, observed values) (rows × its values), or log P(observed values) of each row if
         there is no query variable.
         """
@@ -107,7 +109,7 @@ class Scorer:
             rows = np.flatnonzero(value_numbers[forest.query] == value_number)
             numbers_of_rows = [column[rows] for column in value_numbers]
             if value_number >= 0:
-                log_joint[rows] = forest.at(value_number).log_joint(numbers_of_rows)[:, 0]
+                log_joint[rows] = forest.for_queried_value(value_number).log_joint(numbers_of_rows)[:, 0]
             else:
                 log_evidence = float(log_unseen) if log_unseen is not None and value_number == UNSEEN else 0.0
                 log_joint[rows] = np.logaddexp.reduce(forest.log_joint(numbers_of_rows), axis=1) + log_evidence
@@ -115,7 +117,9 @@ class Scorer:
 
     # By variable elimination
 
-    def _group_rows(self, value_numbers: Sequence[Places], query: tuple[int, ...]) -> Iterator[tuple[Int, set[int]]]:
+    def _group_rows(
+        self, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...]
+    ) -> Iterator[tuple[Int, set[int]]]:
         """Yields groups of row numbers, and the hidden variables of each group: the query, and those that some row of
         the group lacks. Rows of a group lack the same values, except that rare patterns are one group.
         """
@@ -145,7 +149,9 @@ class Scorer:
         for number in np.unique(pattern_of_row).tolist():
             yield np.flatnonzero(pattern_of_row == number), {*query, *np.array(incomplete)[patterns[number]].tolist()}
 
-    def _eliminate_hidden(self, value_numbers: Sequence[Places], query: tuple[int, ...], hidden: set[int]) -> Real:
+    def _eliminate_hidden(
+        self, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...], hidden: set[int]
+    ) -> Real:
         """Returns log P(query variables, observed values) of rows that have a value of every variable that is not
         hidden. If a row has the value of a hidden variable, the value is evidence about it.
         """
@@ -187,7 +193,7 @@ class Scorer:
         return np.asarray(log_constant.reshape(-1, *(1,) * len(query)) + log_joint)
 
     def _condition_on_rows(
-        self, variable: int, value_numbers: Sequence[Places], hidden: set[int], n_rows: int
+        self, variable: int, value_numbers: Sequence[ValueNumbers], hidden: set[int], n_rows: int
     ) -> Iterator[tuple[tuple[int, ...], Real]]:
         """Yields the log table of a variable at the rows' observed values, with its hidden variables. If rows have a
         value of the variable that was never counted, also yields what such a value says about the parents.
@@ -202,7 +208,12 @@ class Scorer:
             yield scope, np.where(is_unseen.reshape(-1, *(1,) * len(scope)), log_table, 0.0)
 
     def _select_observed(
-        self, scope: tuple[int, ...], log_table: Real, value_numbers: Sequence[Places], hidden: set[int], n_rows: int
+        self,
+        scope: tuple[int, ...],
+        log_table: Real,
+        value_numbers: Sequence[ValueNumbers],
+        hidden: set[int],
+        n_rows: int,
     ) -> tuple[tuple[int, ...], Real]:
         """Returns the hidden variables of a log table over the variables ``scope``, and the table at the rows' values
         of the others: rows × values of each hidden variable, or without rows if all variables are hidden.
