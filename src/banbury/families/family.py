@@ -387,11 +387,6 @@ class Curve(NamedTuple):
     x2: Real
     log: Real
 
-    @property
-    def by_class(self) -> tuple[list[float], ...]:
-        """The widths, centres and coefficients as lists of numbers, one for each class."""
-        return tuple(column.tolist() for column in self[2:])
-
     def times(self, weight: float) -> Curve:
         """Returns the curve of the same evidence multiplied by a weight."""
         return self._replace(one=weight * self.one, x=weight * self.x, x2=weight * self.x2, log=weight * self.log)

@@ -186,7 +186,8 @@ class AllBut(Learned):
         groups: The words of each group of texts.
         group: The number of the group that is left out.
         cached_pairs: Pairs that were read before, by their ids; None to keep none.
-        new_class: Class c of ``total`` is class ``new_class[c]`` here, or −1 if no text of it is left; None if all classes are left.
+        new_class: Class c of ``total`` is class ``new_class[c]`` here, or −1 if no text of it is left; None if all
+            classes are left.
         only_class: The class that alone counts, if any.
     """
 

@@ -35,7 +35,7 @@ from banbury.model.networks.structure import complete_parents, in_topological_or
 from banbury.model.networks.tables import table_of_node, values_of_node
 from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, ParserWork, Source, n_threads, read
-from banbury.reading.columns import missing
+from banbury.reading.columns import is_missing
 from banbury.sums import MOST_ROWS, Key, Keys, readable_counts
 from banbury.tally.schema import ColumnFacts, FamilyOption, Missing, expand_stars, infer, with_few_values
 from banbury.tally.table import Labels, read_batches
@@ -564,7 +564,7 @@ class BeliefNetwork(Displayed):
         observations = {}
         for name, observation in (evidence or {}).items():
             variable = self.variables[self._node(name)]
-            if not missing(observation):
+            if not is_missing(observation):
                 observations[name] = observation
             elif None in variable.index:  # "missing" is one of the node's values
                 observations[name] = None
