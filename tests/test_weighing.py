@@ -20,7 +20,7 @@ import banbury as bb
 import naive_files
 import naive_trees
 from banbury import errors
-from banbury.families.cells import Forest, trees_of
+from banbury.families.cells import Forest, grow_trees
 from banbury.families.quantile_tree import Leaves
 from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.corrections import StrengthSearch, choose, least_loss
@@ -70,7 +70,7 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.poisson(3.0, (rng.integers(2, 30), 3)).astype(float)
     prior = (cells.sum(axis=0) + 0.5) / (cells.sum() + 1.5)
-    tree, _ = trees_of([cells], 1)[0]
+    tree, _ = grow_trees([cells], 1)[0]
     strengths = tree.strengths
     slow = [dict(enumerate(row)) for row in cells.tolist()]
     levels, expected = naive_trees.tree(slow, dict(enumerate(prior.tolist())), None, lambda _: [])
@@ -94,7 +94,7 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
 
 def test_a_row_that_is_left_out_was_never_counted() -> None:
     cells = np.random.default_rng(1).poisson(2.0, (9, 2)).astype(float)
-    prior, (_, tree) = np.array([0.4, 0.6]), trees_of([cells], 1)[0]
+    prior, (_, tree) = np.array([0.4, 0.6]), grow_trees([cells], 1)[0]
     tree = replace(tree, strengths=(2.0, 2.0))
     left_out = tree.shares_left_out(cells, prior)[-1]
     for leaf, own in product(range(9), range(2)):
@@ -114,7 +114,7 @@ def test_leaves_of_columns_together_are_those_of_each() -> None:
         for k, own in zip(leaf, rows, strict=True):
             expected[k] += own
         assert np.array_equal(leaves.cells, expected)
-        tree, plain = trees_of([leaves.cells], 1)[0]
+        tree, plain = grow_trees([leaves.cells], 1)[0]
         assert (tree.strengths, plain.strengths) == (leaves.tree.strengths, leaves.plain.strengths)
         for one, other in ((tree, leaves.tree), (plain, leaves.plain)):
             assert all(map(np.array_equal, one.levels, other.levels)) and one.cut_by_class == other.cut_by_class

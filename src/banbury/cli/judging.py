@@ -49,7 +49,7 @@ class KeptRecipe:
     model: Any = None
 
     def learn(self) -> Any:
-        """The model learned from all rows."""
+        """Returns the model learned from all rows."""
         return self.model or learn_judged(self.rows, self.recipe, self.validation)
 
 
@@ -132,8 +132,8 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
 
 
 def decide(args: Namespace, data: Any) -> KeptRecipe:
-    """The recipe that a command uses: compared as in ``judge``, unless ``--plain`` or ``--weigh`` decides. ``data``:
-    the opened input, as ``inputs.open_labelled`` yields it.
+    """Returns the recipe that a command uses: compared as in ``judge``, unless ``--plain`` or ``--weigh`` decides.
+    ``data``: the opened input, as ``inputs.open_labelled`` yields it.
     """
     is_decided = args.plain or args.weigh
     choice = judge(args, data, compares=not is_decided, takes_sets=False)
@@ -156,8 +156,8 @@ def tune(args: Namespace, data: Any) -> Tuning:
 
 
 def _recipe_without_comparison(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
-    """The recipe if nothing is to be compared: weighed if the grid has weighed recipes, otherwise plain or tuned.
-    ``notes``: those so far.
+    """Returns the recipe if nothing is to be compared: weighed if the grid has weighed recipes, otherwise plain or
+    tuned. ``notes``: those so far.
     """
     if grid.weighings:
         if not isinstance(rows, MemoryRows):
@@ -173,7 +173,7 @@ def _recipe_without_comparison(args: Namespace, rows: LabelledRows, grid: Tuned,
 
 
 def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
-    """A sample of rows in memory from which weights are learned, and a note for the user about it."""
+    """Returns a sample of rows in memory from which weights are learned, and a note for the user about it."""
     sample = recipe.under(rows).sample(MOST_ROWS)  # type: ignore[attr-defined]
     return sample, f"weights are learned from a sample of {errors.many(sample.n_rows, 'row')}; models count all rows"
 
@@ -218,7 +218,7 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
 
 
 def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
-    """The grid of recipes to compare, and notes for the user on those left out. ``data``: the opened input, as
+    """Returns the grid of recipes to compare, and notes for the user on those left out. ``data``: the opened input, as
     ``inputs.open_labelled`` yields it; ``rows``: the same rows, encoded; ``tunes``: whether it is for `tune`, so that
     it includes the plain recipe of `fit`.
     """
@@ -242,7 +242,7 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
 
 
 def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
-    """The grid of recipes to compare for multi-label rows, and notes for the user. The arguments are those of
+    """Returns the grid of recipes to compare for multi-label rows, and notes for the user. The arguments are those of
     ``grid_of``.
     """
     inputs.refuse_for_sets(args, "tan", "class-prior", "bins", "groups")
@@ -274,7 +274,9 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
 
 
 def _can_weigh(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
-    """Whether weighed evidence is a candidate; and a note for the user on why not, or on options that it does not use."""
+    """Returns whether weighed evidence is a candidate; and a note for the user on why not, or on options that it does
+    not use.
+    """
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "used without the other")
     if args.plain:
         return False, []
@@ -302,19 +304,19 @@ def _can_weigh(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
 
 
 def _weight(rows: LabelledRows) -> float:
-    """The total weight of the rows that are counted."""
+    """Returns the total weight of the rows that are counted."""
     is_counted = rows.counts
     return float(np.count_nonzero(is_counted)) if rows.weights is None else float(rows.weights[is_counted].sum())
 
 
 def look_like_measurements(target_kind: str | None, classes: tuple[Any, ...]) -> bool:
-    """Whether the classes are so many different numbers that they look like measurements."""
+    """Returns whether the classes are so many different numbers that they look like measurements."""
     return len(classes) > MOST_NUMERIC_CLASSES and target_kind in ("integer", "float")
 
 
 def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tuple[Any, list[str]]:
-    """The folds for validation (a number, "loo" or a splitter of scikit-learn), and a note for the user if there are
-    fewer than requested. ``recipes``: the weighed ones, for which fewer folds are the default.
+    """Returns the folds for validation (a number, "loo" or a splitter of scikit-learn), and a note for the user if
+    there are fewer than requested. ``recipes``: the weighed ones, for which fewer folds are the default.
     """
     folds = getattr(args, "folds", None)
     if folds == "loo":
@@ -332,14 +334,14 @@ def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tupl
 
 
 def _choose_index(args: Namespace, comparison: RecipeComparison) -> int:
-    """The index of the chosen recipe: the best, or the first weighed one with ``--weigh``."""
+    """Returns the index of the chosen recipe: the best, or the first weighed one with ``--weigh``."""
     if not args.weigh:
         return comparison.best
     return next(index for index, recipe in enumerate(comparison.recipes) if recipe.weighs)
 
 
 def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_index: int) -> list[str]:
-    """Notes for the user: the figures of plain and weighed evidence, and which was chosen. ``chosen_index``: the index
+    """Returns notes for the user: the figures of plain and weighed evidence, and which was chosen. ``chosen_index``: the index
     of the chosen recipe.
     """
     weighed_indices = [index for index, recipe in enumerate(comparison.recipes) if recipe.weighs]
@@ -361,7 +363,7 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
 
 
 def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
-    """Notes for the user on the best of the plain settings."""
+    """Returns notes for the user on the best of the plain settings."""
     plain_indices = [index for index in comparison.order if not comparison.recipes[index].weighs]
     best_settings = tuning.settings[plain_indices[0]]
     text = "".join(f", {name}={value!r}" for name, value in best_settings.get("text", {}).items())
@@ -377,5 +379,5 @@ def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
 
 
 def with_notes(validation: Validation, notes: tuple[str, ...]) -> Validation:
-    """The validation with further notes for the user."""
+    """Returns the validation with further notes for the user."""
     return replace(validation, notes=(*validation.notes, *notes))

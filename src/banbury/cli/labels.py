@@ -16,8 +16,8 @@ from banbury.reading import read
 
 
 def target(args: Namespace, data: Any) -> Any:
-    """The target: the name of a column, or several names if it is a list of columns separated by commas. ``data``: the
-    opened input.
+    """Returns the target: the name of a column, or several names if it is a list of columns separated by commas.
+    ``data``: the opened input.
     """
     if isinstance(args.target, str) and "," in args.target:
         names = next(iter(read(data, **settings.reading(args)))).names
@@ -31,7 +31,7 @@ def target(args: Namespace, data: Any) -> Any:
 
 
 def delimiter(args: Namespace) -> settings.Keywords:
-    """The option for what separates labels in the target column, if given."""
+    """Returns the option for what separates labels in the target column, if given."""
     delimiter = getattr(args, "target_delimiter", None)
     return {} if delimiter is None else {"target_delimiter": delimiter}
 

@@ -263,9 +263,9 @@ def _(table: PartitionedTable) -> Tally:
 
 
 @sample_rows.register
-def _(table: PartitionedTable, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
+def _(table: PartitionedTable, tally: Tally, n: int) -> RowSample:
     """A sample of the rows of all partitions."""
-    return table.draw_sample(tally, n, also)
+    return table.draw_sample(tally, n)
 
 
 def _check_settings(target: Any, threads: int | None = None, **settings: Any) -> CountSettings:

@@ -32,7 +32,7 @@ from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import check_seed, choice_of, is_auto
 from banbury.quality.label_recipes import PlainLabels, WeighedLabels
 from banbury.reading import Batch, n_threads
-from banbury.reading.columns import missing
+from banbury.reading.columns import is_missing
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.sums import sort_keys
@@ -295,7 +295,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             labels = labels_of(y, "y").tolist()
             label_form = "one"
             flag_labels = ()
-            sets = LabelSets.of([None if missing(label) else [label] for label in labels])
+            sets = LabelSets.of([None if is_missing(label) else [label] for label in labels])
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
         if not sets.has_target.any():

@@ -56,7 +56,7 @@ class ColumnReader(Protocol):
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...
     def lists(self, name: str, width: int) -> NDArray[Any]: ...
-    def codes(self, name: str, kind: Any = None) -> Any: ...
+    def codes(self, name: str, kind: Any = None) -> Codes: ...
     def integers(self, name: str) -> NDArray[Any] | None: ...
     def kind(self, name: str) -> Any: ...
     def texts(self, name: str) -> Any: ...
@@ -388,11 +388,6 @@ class Curve(NamedTuple):
     x2: Real
     log: Real
 
-    @property
-    def rows_by_class(self) -> tuple[list[float], ...]:
-        """The widths, centres and coefficients as lists of numbers, one for each class."""
-        return tuple(column.tolist() for column in self[2:])
-
     def times(self, weight: float) -> Curve:
         """Returns the curve of the same evidence multiplied by a weight."""
         return self._replace(one=weight * self.one, x=weight * self.x, x2=weight * self.x2, log=weight * self.log)
@@ -475,7 +470,7 @@ class Parameters:
         drawn = self.sample(np.repeat(np.arange(len(compared.rest)), evidence.DRAWS), np.random.default_rng(0))
         columns = ((self.select([f]), values) for f, values in enumerate(drawn))
         return (
-            telling_values for column in columns for telling_values in evidence.telling_from_draws(*column, compared)
+            telling_values for column in columns for telling_values in evidence.values_from_draws(*column, compared)
         )
 
     def cuts(self, column: str | None) -> list[float] | None:
@@ -524,7 +519,7 @@ class NumericParameters(Parameters):
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """Yields the most informative interval of each column for each class."""
-        return evidence.stretches(self, compared)
+        return evidence.informative_intervals(self, compared)
 
 
 class KeyedParameters(Parameters):

@@ -459,7 +459,7 @@ class LabelModel:
             "threshold": thresholds.probabilities,
         }
         return evidence_table(
-            yes_no_models, self._prior, self.labels, calibration, self._one_class_model, min_rows, of_labels=True
+            yes_no_models, self._prior, self.labels, calibration, self._one_class_model.tally, min_rows, of_labels=True
         )
 
     def explain(self, row: Any, label: Label) -> Explanation:

@@ -652,7 +652,7 @@ class Model(Displayed):
         EvidenceTable of classes, rows: prior 2, columns 4, values 32, calibration 2
         """
         rules = {} if self.calibration is None else self.calibration.rules()
-        return evidence_table([self], self.log_prior, self.classes, rules, self, min_rows)
+        return evidence_table([self], self.log_prior, self.classes, rules, self.tally, min_rows)
 
     def _group(self, feature: str | None) -> Parameters:
         """Returns the parameters of one feature; it need not be named if there is only one."""

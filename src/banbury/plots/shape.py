@@ -11,7 +11,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import FARTHEST, Int, Real
-from banbury.families.cells import HALF_ROW, Cells, NamedCells, NumberCells, prior_of
+from banbury.families.cells import HALF_ROW, Cells, NamedCells, NumberCells, class_shares
 from banbury.families.family import Feature
 from banbury.model.explain import DECIBANS
 from banbury.model.naive_bayes import Model
@@ -184,7 +184,7 @@ class ClassContrast:
         """Returns the errors of cells, from rows resampled with the estimated class shares of each cell, plus those of
         corrections. ``rows``: cells × classes.
         """
-        shares = cells.tree.shares(rows, prior_of(rows))[-1]
+        shares = cells.tree.shares(rows, class_shares(rows))[-1]
         expected = rows.sum(axis=1, keepdims=True) * shares
         rng = np.random.default_rng(0)
         resampled = [
@@ -203,7 +203,7 @@ class ClassContrast:
     def _log_evidence(self, cells: Cells, rows: Real) -> Real:
         """Returns the weighed log evidence of cells with these rows (cells × classes), with their trend."""
         name = cells.feature.name
-        prior = prior_of(rows)
+        prior = class_shares(rows)
         with np.errstate(divide="ignore"):
             shares = cells.tree.shares(rows, prior)[-1]
             log_evidence = self._weights.get(name, 1.0) * np.log(shares / prior)
@@ -224,7 +224,7 @@ class ClassContrast:
             return variance
         tree = cells.tree
         shrinkage = len(tree.levels) / (2.0 * strength)
-        shares_by_level = tree.shares(rows, prior_of(rows))
+        shares_by_level = tree.shares(rows, class_shares(rows))
         for nodes, shares, level in zip(tree.sums(rows), shares_by_level, tree.levels, strict=True):
             rows_of_class, rows_of_other = self._rows_of_sides(nodes.sum(axis=1, keepdims=True) * shares)
             information = rows_of_class * rows_of_other / np.maximum(rows_of_class + rows_of_other, 1.0)

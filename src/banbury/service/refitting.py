@@ -68,13 +68,13 @@ class Refitting:
 
 
 def describe_problem(error: Exception) -> str:
-    """The message of an error of ours; of others only the type, since the message may contain data."""
+    """Returns the message of an error of ours; of others only the type, since the message may contain data."""
     return str(error) if isinstance(error, errors.BanburyError) else type(error).__name__
 
 
 def _all_rows(state: ServedState) -> tuple[Tally, list[StoredRow], int]:
-    """The counts, the labelled rows, and the last change in both. Raises NotKept if some counted rows are not in the
-    state.
+    """Returns the counts, the labelled rows, and the last change in both. Raises NotKept if some counted rows are not
+    in the state.
     """
     tally, rows, change = state.rows_with_labels()
     if len(rows) != tally.n_rows:
@@ -86,7 +86,7 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[StoredRow], int]:
 
 
 def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: Sequence[StoredRow]) -> Settings:
-    """``settings`` with weights learned anew from these rows, whose counts are ``tally``."""
+    """Returns ``settings`` with weights learned anew from these rows, whose counts are ``tally``."""
     batch = state.learner.rows.batch([json.loads(stored.row) for stored in rows])
     labels: Any = [json.loads(stored.label or "") for stored in rows]
     has_label_sets = tally.schema.labels is not None

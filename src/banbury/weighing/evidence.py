@@ -257,7 +257,7 @@ class CountedEvidence:
         cells = self.columns[column]
         has_cell, codes, labels = self._rows_in_first_cells(column, cells.n_cells)
         counts = self._counts_of(column)
-        shares = cells.tree.of_rows(counts, self.prior, codes, labels, np.ones(len(codes)))
+        shares = cells.tree.shares_without_rows(counts, self.prior, codes, labels, np.ones(len(codes)))
         row_evidence = np.zeros((len(has_cell), self.n_classes))
         row_evidence[has_cell] = np.log(np.maximum(shares, SMALLEST) / self.prior)
         return row_evidence

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Lexicon
-from banbury.families.cells import MANY_NODES, Cells, cells_by_column
+from banbury.families.cells import MANY_NODES, Cells, find_cells
 from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import ColumnReader, Features, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
@@ -238,7 +238,7 @@ class Weighing:
         intervals of numbers stay.
         """
         first, second = (
-            np.arange(self.columns[j].n_fine) if self.columns[j].stretches else cells_left[j]
+            np.arange(self.columns[j].n_fine) if self.columns[j].are_intervals else cells_left[j]
             for j in (pair.first, pair.second)
         )
         return np.add.outer(first * self.columns[pair.second].n_fine, second).ravel()
@@ -274,7 +274,7 @@ class WeighedParameters(Parameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns what the kernel needs to score these rows."""
-        columns = cells_by_column(self.cells, rows, n_threads(None))
+        columns = find_cells(self.cells, rows, n_threads(None))
         return [_core.CellsPart(columns, self.kernel_terms, self._table)]
 
     @cached_property
@@ -304,7 +304,7 @@ class WeighedParameters(Parameters):
         is_new = np.zeros((rows.n_rows, len(self.features)), dtype=np.bool_)
         for f, (column, second_column) in enumerate(self.kernel_terms.columns):
             cells = self.cells[column]
-            if second_column < 0 and not cells.stretches and rows.first([self.features.names[f]])[0] is not None:
+            if second_column < 0 and not cells.are_intervals and rows.first([self.features.names[f]])[0] is not None:
                 is_new[:, f] = cells.find(rows, 1) < 0
         return is_new
 
@@ -314,7 +314,7 @@ class WeighedParameters(Parameters):
 
     def cuts(self, column: str | None) -> list[float] | None:
         """The cuts of a column of numbers, or of one of the two columns of a pair."""
-        return self._cells_of(column or self.features.names[0]).listed_cuts
+        return self._cells_of(column or self.features.names[0]).cuts_if_numbers
 
     def _cells_of(self, column: str) -> Cells:
         """Returns the cells of a column by its name."""
@@ -344,7 +344,7 @@ class WeighedParameters(Parameters):
             ends = zip(first_cells.tolist(), last_cells.tolist(), strict=True)
             names = [(feature.name, cells.name(a, b)) for a, b in ends]
             yield TellingValues(
-                weighted_share, share_in_class, names.__getitem__, kind="stretch" if cells.stretches else "value"
+                weighted_share, share_in_class, names.__getitem__, kind="interval" if cells.are_intervals else "value"
             )
 
 

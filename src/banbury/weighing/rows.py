@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Bags
-from banbury.families.cells import Cells, codes_of
+from banbury.families.cells import Cells, encode_cells
 from banbury.reading import Batch
 from banbury.rows.sampling import group_names
 from banbury.tally.schema import Schema
@@ -84,7 +84,7 @@ class WeighedRows:
         parts: list[WeighedRows] = []
         for batch in table.batches("weighing"):
             batch = table.align(batch, schema)
-            codes = codes_of(weighed.cells, batch, threads)
+            codes = encode_cells(weighed.cells, batch, threads)
             groups = _groups(table, batch)
             bags = tuple(words.bags(batch, tally.of(words.feature.name), threads) for words in weighed.texts)
             for labels, weights in _labels(table, batch, schema, classes):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.families.bags.lexicon import Bags, Lexicon, stretches
+from banbury.families.bags.lexicon import Bags, Lexicon, slices_of_length
 from banbury.families.cells import HALF_ROW
 from banbury.weighing.corrections import (
     COMMON_WORD_VALUE,
@@ -172,7 +172,7 @@ class WordEvidence:
         value_sums = bags.sums(word_values)
         n_words_only_here = bags.sums((self.texts_with_word <= 1.0)[bags.words])
         offsets, classes = labels
-        for texts in stretches(len(bags)):
+        for texts in slices_of_length(len(bags)):
             totals_of_class, totals_of_others = (
                 totals - n_words_only_here[texts, None] for totals in self._word_totals
             )

@@ -413,7 +413,7 @@ class BagParameters(Parameters):
         """Yields words that may tell classes apart, some at a time."""
         return (
             TellingValues(
-                share, had, partial(self._column_and_value, ids), kind="stretch" if self.family.block else "word"
+                share, had, partial(self._column_and_value, ids), kind="interval" if self.family.block else "word"
             )
             for ids, share, had in self.values()
         )

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import many
-from banbury.families.column_tree import DrawnTree, check_bins, find_trees, tree_of_columns
+from banbury.families.column_tree import DependencyTree, check_bins, find_trees, tree_of_columns
 from banbury.families.dirichlet import conditional
 from banbury.families.family import Choice, Feature, How, check_positive, in_words
 from banbury.families.histogram import NODE_BINS
 from banbury.families.information import entropy, shares
-from banbury.families.nodes import MISSING, Bins, Places, Variable, as_node, can_be_node, kind_of_values, no_block
+from banbury.families.nodes import MISSING, Bins, ValueNumbers, Variable, as_node, can_be_node, kind_of_values, no_block
 from banbury.model.naive_bayes import (
     UNUSED_GENERATOR,
     Model,
@@ -35,7 +35,7 @@ from banbury.model.networks.structure import complete_parents, in_topological_or
 from banbury.model.networks.tables import table_of_node, values_of_node
 from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, ParserWork, Source, n_threads, read
-from banbury.reading.columns import missing
+from banbury.reading.columns import is_missing
 from banbury.sums import MOST_ROWS, Key, Keys, readable_counts
 from banbury.tally.schema import ColumnFacts, FamilyOption, Missing, expand_stars, infer, with_few_values
 from banbury.tally.table import Labels, read_batches
@@ -564,7 +564,7 @@ class BeliefNetwork(Displayed):
         observations = {}
         for name, observation in (evidence or {}).items():
             variable = self.variables[self._node(name)]
-            if not missing(observation):
+            if not is_missing(observation):
                 observations[name] = observation
             elif None in variable.index:  # "missing" is one of the node's values
                 observations[name] = None
@@ -648,7 +648,7 @@ class BeliefNetwork(Displayed):
         ]
         return np.concatenate([no_rows, *log_joints])
 
-    def _value_numbers(self, batch: Batch, query: tuple[int, ...], warned: set[str]) -> list[Places]:
+    def _value_numbers(self, batch: Batch, query: tuple[int, ...], warned: set[str]) -> list[ValueNumbers]:
         """Returns for each node the number of each row's value; values of query nodes count as missing. ``warned``
         collects the warnings that were given about columns.
         """
@@ -659,7 +659,7 @@ class BeliefNetwork(Displayed):
         warn_about_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), warned)
         all_missing = np.full(batch.n_rows, MISSING, dtype=np.int32)
         return [
-            variable.places(batch, threads) if v not in query and variable.name in present else all_missing
+            variable.value_numbers(batch, threads) if v not in query and variable.name in present else all_missing
             for v, variable in enumerate(self.variables)
         ]
 
@@ -749,7 +749,7 @@ def has_tree(model: Model) -> bool:
     return _tree_of(model) is not None
 
 
-def _tree_of(model: Model) -> DrawnTree | None:
+def _tree_of(model: Model) -> DependencyTree | None:
     """Returns the tree of a model if it has exactly one."""
     trees = find_trees(model.parameters)
     return trees[0] if len(trees) == 1 else None
