@@ -146,7 +146,7 @@ def on_spark(texts: Texts, setting: Setting) -> Iterator[Figure]:
             HashingTF(inputCol="words", outputCol="features"),
             NaiveBayes(labelCol="number"),
         ]
-        peer = Peer("Spark ML: Tokenizer, HashingTF, NaiveBayes", lambda: Pipeline(stages=steps).fit(frame), once=True)
+        peer = Peer("Spark ML: Tokenizer, HashingTF, NaiveBayes", lambda: Pipeline(stages=steps).fit(frame))
         where = ("engines", "Spark: bb.count of the dataframe", texts.data)
         yield compare(where, count, texts.check, setting, peer)
     finally:

@@ -7,12 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import threadpoolctl
 from numpy.typing import NDArray
+
+ENOUGH_SECONDS = 10.0  # an engine that has run for so long has no further turn: noise is small beside it
 
 
 class WrongAnswer(Exception):
@@ -38,15 +40,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Peer:
-    """How another library does the same work.
-
-    A slow peer has one turn (``once``), or does a part of the work, and its time is multiplied by ``scale``.
-    """
+    """How another library does the same work. If ``run`` does only a part of it, its time is multiplied by ``scale``."""
 
     name: str
     run: Callable[[], Any]
     scale: float = 1.0
-    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,17 +77,15 @@ def compare(
     peer: Peer | None = None,
     threads: int | None = None,
 ) -> Figure:
-    """Time ours, on its own number of threads if one is given, beside the peer; ``where``: benchmark, task and data."""
+    """Times ours beside the peer and checks the answers. ``where`` names the benchmark, the task and the data; ``threads`` are
+    ours, if not those of the setting.
+    """
     say(f"{where[0]}: {where[1]}, {where[2]}")
     with limit_threads(setting.threads):
         engines = {"ours": with_threads(threads or setting.threads, ours)}
-        if peer is not None and not peer.once:
+        if peer is not None:
             engines["peer"] = peer.run
         times, answers = take_turns(engines, setting)
-        if peer is not None and peer.once:
-            peer_times, peer_answers = take_turns({"peer": peer.run}, replace(setting, repeats=1))
-            times |= peer_times
-            answers |= peer_answers
         agreement = check(answers["ours"], answers.get("peer"))
     if peer is None:
         return Figure(*where, times["ours"], answers=agreement)
@@ -99,18 +95,23 @@ def compare(
 def take_turns(
     engines: Mapping[str, Callable[[], Any]], setting: Setting, clock: Callable[[], float] = time.perf_counter
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """The least time and the last answer of each engine; every engine has a turn before any has the next."""
-    times = dict.fromkeys(engines, np.inf)
+    """Returns the least time and the last answer of each engine. Every engine has a turn before any has the next."""
+    least_times = dict.fromkeys(engines, np.inf)
+    total_times = dict.fromkeys(engines, 0.0)
     answers: dict[str, Any] = {}
     for _ in range(setting.repeats):
         for name, run in engines.items():
+            if total_times[name] > ENOUGH_SECONDS:
+                continue
             answers.pop(name, None)  # frees the memory of the engine's last answer
             end_of_turn = time.perf_counter() + setting.turn
             while name not in answers or time.perf_counter() < end_of_turn:
                 start = clock()
                 answers[name] = run()
-                times[name] = min(times[name], clock() - start)
-    return times, answers
+                seconds = clock() - start
+                least_times[name] = min(least_times[name], seconds)
+                total_times[name] += seconds
+    return least_times, answers
 
 
 @contextmanager

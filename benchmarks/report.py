@@ -15,7 +15,8 @@ from benchmarks import machine
 from benchmarks.measure import Figure, Setting
 
 HEADINGS = ["benchmark", "task", "data", "ours", "peer", "its time", "ratio", "answers"]
-FIGURES = re.compile(r"(<!-- figures -->\n).*(<!-- end of figures -->)", re.DOTALL)
+FIGURES = re.compile(r"(<!-- figures -->\n)(.*)(<!-- end of figures -->)", re.DOTALL)
+SECTION = re.compile(r"^### (\w+)\n\n(.*?)\s*(?=^### |\Z)", re.DOTALL | re.MULTILINE)
 BUSY = 0.1  # the share of the machine that other processes may take before the figures are doubtful
 
 
@@ -28,8 +29,9 @@ class Run:
     busy_share: float | None
 
     def conditions(self) -> str:
-        turns = f"{self.setting.repeats} turn{'s' * (self.setting.repeats > 1)}"
-        text = f"{self.setting.threads} threads for every engine, least of {turns} or more"
+        n = self.setting.repeats
+        turns = f"up to {n} turns" if n > 1 else "one turn"
+        text = f"{self.setting.threads} thread{'s' * (self.setting.threads > 1)} for every engine, the least time of {turns}"
         if self.setting.small:
             text += ", small data"
         if self.busy_share is not None:
@@ -98,24 +100,28 @@ def write_csv(run: Run, path: Path) -> None:
 
 
 def write_page(run: Run, path: Path) -> None:
-    """Replace what stands between the two comments of the page."""
+    """Writes a section for each benchmark of the run between the two comments of the page; those of other benchmarks stay."""
     page = path.read_text(encoding="utf-8")
-    if not FIGURES.search(page):
+    match = FIGURES.search(page)
+    if match is None:
         raise SystemExit(f"{path} has no lines <!-- figures --> and <!-- end of figures --> to write between")
-    made = f"Measured on {datetime.date.today().isoformat()}: {machine.describe()}. {run.conditions()}."
-    text = "\n\n".join([made, *tables(run.figures)])
-    path.write_text(FIGURES.sub(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", page), encoding="utf-8")
+    sections = dict(SECTION.findall(match[2]))
+    conditions = f"Measured on {datetime.date.today().isoformat()}: {machine.describe()}. {run.conditions()}."
+    for name, table in tables(run.figures).items():
+        sections[name] = f"{conditions}\n\n{table}"
+    text = "\n\n".join(f"### {name}\n\n{section}" for name, section in sections.items())
+    path.write_text(f"{page[: match.start()]}{match[1]}\n{text}\n\n{match[3]}{page[match.end() :]}", encoding="utf-8")
 
 
-def tables(figures: Sequence[Figure]) -> list[str]:
-    """A Markdown table for each benchmark, without the columns that it does not use."""
-    texts = []
+def tables(figures: Sequence[Figure]) -> dict[str, str]:
+    """Returns a Markdown table for each benchmark, without the columns that it does not use."""
+    table_by_benchmark = {}
     for name in dict.fromkeys(figure.benchmark for figure in figures):
         rows = [cells(figure) for figure in figures if figure.benchmark == name]
         used = [column for column in range(1, len(HEADINGS)) if any(row[column] for row in rows)]
         lines = [markdown([row[column] for column in used]) for row in [HEADINGS, ["---"] * len(HEADINGS), *rows]]
-        texts.append("\n".join([f"### {name}", "", *lines]))
-    return texts
+        table_by_benchmark[name] = "\n".join(lines)
+    return table_by_benchmark
 
 
 def markdown(row: Sequence[str]) -> str:

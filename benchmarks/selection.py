@@ -1,6 +1,6 @@
 """Model selection from one count: cross-validation, leave-one-out, tuning and calibration, beside scikit-learn's.
 
-What takes scikit-learn minutes is run once and in part: two folds of ten, or two settings of twenty. The row says so, and its
+scikit-learn does only a part of what takes it minutes: two folds of ten, or two settings of twenty. The row says so, and its
 time is multiplied.
 """
 
@@ -93,7 +93,7 @@ def validate(case: Case, setting: Setting) -> Iterator[Figure]:
         return predictions[shown]
 
     part = "" if case.peer_folds == FOLDS else f": {case.peer_folds} folds, times {FOLDS / case.peer_folds:g}"
-    peer = Peer(f"{case.peer_name}{part}", peer_folds, scale=FOLDS / case.peer_folds, once=True)
+    peer = Peer(f"{case.peer_name}{part}", peer_folds, scale=FOLDS / case.peer_folds)
     ten = compare(("selection", f"{FOLDS} folds", case.data), lambda: run_folds(case, FOLDS), check, setting, peer)
     yield ten
     where = ("selection", "leave-one-out", case.data)
@@ -145,7 +145,7 @@ def tune(data: str, rows: Part, setting: Setting) -> Figure:
 
     scale = len(ALPHAS) / len(shown)
     name = f"GridSearchCV of {PIPELINE}: {len(shown)} values, times {scale:g}"
-    peer = Peer(name, lambda: search.fit(rows.rows, rows.labels), scale, once=True)
+    peer = Peer(name, lambda: search.fit(rows.rows, rows.labels), scale)
     return compare(
         ("selection", f"tune, {len(ALPHAS)} values of alpha, {FOLDS} folds", data), run, check, setting, peer
     )
@@ -165,7 +165,7 @@ def calibrate(method: str, data: str, train: Part, test: Part, setting: Setting)
     peer_method = CALIBRATIONS[method]
     calibrated = CalibratedClassifierCV(make_pipeline(CountVectorizer(), MultinomialNB()), method=peer_method)
     name = f"CalibratedClassifierCV of {PIPELINE}, {peer_method}"
-    peer = Peer(name, lambda: calibrated.fit(train.rows, train.labels), once=True)
+    peer = Peer(name, lambda: calibrated.fit(train.rows, train.labels))
     ours = bb.NaiveBayesClassifier(calibrate=method)
     where = ("selection", f"fit, calibrate={method!r}; log loss", data)
     return compare(where, lambda: ours.fit(train.rows, train.labels), check, setting, peer)

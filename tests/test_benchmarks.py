@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -137,11 +138,27 @@ def test_a_wrong_answer_fails_the_run_and_nothing_is_recorded(
 
 
 def test_the_peer_that_is_shown_a_part_has_its_time_multiplied():
-    peer = measure.Peer("theirs", lambda: "part", scale=1e6, once=True)
+    peer = measure.Peer("theirs", lambda: "part", scale=1e6)
     setting = Setting(repeats=3, small=True)
     figure = measure.compare(("b", "t", "d"), lambda: "whole", lambda *both: str(both), setting, peer)
     assert figure.answers == "('whole', 'part')"
     assert figure.ratio == figure.peer / figure.ours > 10
+
+
+def test_a_slow_engine_has_no_further_turn(monkeypatch):
+    monkeypatch.setattr(measure, "ENOUGH_SECONDS", 0.02)
+    turns = {"slow": 0, "quick": 0}
+
+    def slow():
+        turns["slow"] += 1
+        time.sleep(0.03)
+
+    def quick():
+        turns["quick"] += 1
+
+    times, _ = measure.take_turns({"slow": slow, "quick": quick}, Setting(repeats=3, small=True))
+    assert turns["slow"] == 1 and turns["quick"] >= 3
+    assert times["slow"] >= 0.03 > times["quick"]
 
 
 def test_a_share_is_never_rounded_up_to_all_and_no_gap_hides_a_nan():
@@ -165,12 +182,15 @@ def test_figures_are_recorded_and_replace_those_of_the_page(tmp_path):
     report.write_csv(done, tmp_path / "figures.csv")
     assert (tmp_path / "figures.csv").read_text(encoding="utf-8").count("\n") == 3
     page = tmp_path / "page.md"
-    page.write_text("# Title\n<!-- figures -->\nold\n<!-- end of figures -->\nThe end.\n")
+    page.write_text(
+        "# Title\n<!-- figures -->\n\n### start\n\nof an earlier run\n\n### text\n\nold\n\n<!-- end of figures -->\nThe end.\n"
+    )
     for _ in range(2):
         report.write_page(done, page)
     text = page.read_text(encoding="utf-8")
-    assert text.startswith("# Title\n<!-- figures -->\n\nMeasured on ") and text.endswith("figures -->\nThe end.\n")
-    assert "### text\n\n| task | data | ours | peer | its time | ratio | answers |\n" in text
+    assert text.startswith("# Title\n<!-- figures -->\n\n### start\n\nof an earlier run\n\n### text\n\nMeasured on ")
+    assert text.endswith("\n\n<!-- end of figures -->\nThe end.\n")
+    assert ".\n\n| task | data | ours | peer | its time | ratio | answers |\n" in text
     assert "| fit | words | 250 ms | CountVectorizer | 10.00 s | 40× | same |\n" in text
     assert "| task | data | ours |\n| --- | --- | --- |\n| peak | words | 1.50 MB |\n" in text
     assert "old" not in text and text.count("### text") == 1 and "IT WAS NOT IDLE" in text

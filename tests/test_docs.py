@@ -55,5 +55,19 @@ def test_no_link_is_dead(page):
     assert dead == []
 
 
+def test_what_contributing_names_exists():
+    """Classes, functions, methods, settings and modules: whoever renames one changes the page."""
+    files = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py*") if path.suffix != ".pyc"]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    defined = set(re.findall(r"\b(?:def|class) (\w+)|^ *(\w+)(?:: [^=\n]+)? =|^ +(\w+): ", code, re.M))
+    names = {name for group in defined for name in group} | {
+        part for path in files for part in path.with_suffix("").parts
+    }
+    named = re.findall(
+        r"`(?:_core\.(?!pyi))?([A-Za-z_]\w+)(?:\([^`]*\))?`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    )
+    assert [name for name in sorted(set(named) - names) if f'"{name}"' not in code] == []
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 700

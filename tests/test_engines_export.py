@@ -53,7 +53,7 @@ def compare(model: Any, rows: dict[str, list[Any]], name: str, spark: Any, folde
         spark.sql(statement.strip().removesuffix(";").replace("CREATE VIEW", "CREATE TEMPORARY VIEW"))
     model = getattr(model, "model_", model)
     expected = model.posterior(rows)
-    place = {str(class_name): k for k, class_name in enumerate(model.names)}
+    place = {str(class_name): k for k, class_name in enumerate(model._names)}
     posterior = np.full(expected.shape, np.nan)
     answers = np.zeros(expected.shape, dtype=np.bool_)
     for row in spark.sql(f"SELECT id, class, posterior, is_answer FROM {name}_posterior").collect():
@@ -63,7 +63,7 @@ def compare(model: Any, rows: dict[str, list[Any]], name: str, spark: Any, folde
     if isinstance(model, bb.LabelModel):
         assert (answers == model.flags(expected)).all()
     else:
-        assert [model.names[k] for k in answers.argmax(axis=1)] == list(model.predict(rows))
+        assert [model._names[k] for k in answers.argmax(axis=1)] == list(model.predict(rows))
 
 
 def columns_of(frame: Any) -> dict[str, list[Any]]:

@@ -366,6 +366,27 @@ def test_cross_validation_agrees_with_that_of_one_process(pool: Any, settings: d
         assert str(found).splitlines()[0] == str(whole).splitlines()[0]
 
 
+def test_work_that_a_worker_has_done_can_be_sent_to_another(pool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask moves it from worker to worker; what it has computed on the way stays behind."""
+    table = rows(200)
+    done = list[Any]()
+    sum_of = Partitions.sum_of
+
+    def keep(partitions: Partitions, work: Any, doing: str) -> Any:
+        assert work(0, table) is not None  # in this process
+        done.append(work)
+        return sum_of(partitions, work, doing)
+
+    monkeypatch.setattr(Partitions, "sum_of", keep)
+    bb.cross_validate(parts(table, 2), "label", folds=2, engine=pool)
+    assert [type(work).__name__ for work in done] == ["CountFolds", "ScoreFolds"]
+    for work in done:
+        assert len(pickle.dumps(work)) > 0
+    (sent,) = pickle.loads(pickle.dumps(done[1]))(0, table).value.outcomes
+    (own,) = done[1](0, table).value.outcomes
+    assert sent.n_rows == own.n_rows == 200 and sent.confusion.same(own.confusion) and sent.sums.same(own.sums)
+
+
 def test_rows_are_dealt_by_what_they_hold(pool: Any) -> None:
     table = pandas.concat([rows(300), rows(300)])  # every row twice
     validation = bb.cross_validate(table, "label", folds=5, deal="content")
@@ -532,8 +553,8 @@ def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None
     assert len(found.rows) == 60
     everything = bb.count(table, "label")
     here = replace(held, tally_of_rest=None).count(held.fold, 3)
-    (splits,) = held.deal(None, 0)
-    learned = held.count_round(splits).only(splits.splits[1].is_learned)
+    (splits,) = held.fold_sets(None, 0)
+    learned = held.count_fold_set(splits).only(splits.splits[1].is_learned)
     assert learned == everything - here.only(np.arange(3) == 1)
 
 

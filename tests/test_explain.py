@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury.errors import BadSetting, BanburyError, NegativeCount, UnknownClass, UnknownColumn
-from banbury.families.evidence import stretch
+from banbury.families.evidence import name_interval
 from banbury.families.kernel_density import SHAPES
 from banbury.model.explain import Explanation, Informative, LikelihoodRatio
 from banbury.quality.calibration import Isotonic, Temperature
@@ -417,7 +417,7 @@ def test_a_stretch_of_whole_numbers_holds_its_values_and_no_other() -> None:
         (-np.inf, 4.2),
     ]:
         inside = [v for v in range(-3, 10) if low <= v < high]
-        said = stretch(low, high, whole_numbers=True)
+        said = name_interval(low, high, whole_numbers=True)
         numbers = [int(word) for word in re.findall(r"-?\d+", said)]
         assert {"=": numbers == inside, "f": numbers == [inside[0], inside[-1]]}.get(
             said[0], numbers == [inside[-1] if said[0] == "≤" else inside[0]]
@@ -797,7 +797,7 @@ def test_a_stretch_has_round_ends() -> None:
     [(-0.0, 2.5, "from 0 to 2.5"), (-1.0, -0.0, "from -1 to 0"), (-np.inf, -0.0, "< 0"), (-0.0, np.inf, "≥ 0")],
 )
 def test_a_stretch_that_ends_at_zero_has_no_sign_there(low: float, high: float, shown: str) -> None:
-    assert stretch(low, high) == shown
+    assert name_interval(low, high) == shown
 
 
 def test_a_column_that_says_nothing_is_not_mentioned() -> None:

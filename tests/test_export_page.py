@@ -77,7 +77,7 @@ def test_posteriors_are_those_of_the_model(browser: Any, tmp_path: Path) -> None
         wanted = model.posterior(rows)
         with opened(browser, model, tmp_path) as tab:
             cells = [[values[k] for values in rows.values()] for k in range(n)]
-            found = ask_table(tab, list(rows), cells, len(model.names))
+            found = ask_table(tab, list(rows), cells, len(model._names))
         assert np.abs(found - wanted).max() <= 1e-9, kind
 
 

@@ -115,7 +115,7 @@ def compare(model: Any, rows: pd.DataFrame, dialect: str, ask: Ask, folder: Path
     answers = ask(script, keyed, "SELECT * FROM banbury_posterior")
     model = getattr(model, "model_", model)
     wanted = model.posterior(rows)
-    place = {str(name): k for k, name in enumerate(model.names)}
+    place = {str(name): k for k, name in enumerate(model._names)}
     posterior, chosen = np.full(wanted.shape, np.nan), np.zeros(wanted.shape, dtype=np.bool_)
     for key, name, share, _, is_answer in answers:
         posterior[key, place[name]] = share
@@ -124,7 +124,7 @@ def compare(model: Any, rows: pd.DataFrame, dialect: str, ask: Ask, folder: Path
     if isinstance(model, bb.LabelModel):
         assert (chosen == model.flags(wanted)).mean() > 1 - 1e-6
     else:
-        assert [model.names[k] for k in chosen.argmax(axis=1)] == list(model.predict(rows))
+        assert [model._names[k] for k in chosen.argmax(axis=1)] == list(model.predict(rows))
 
 
 def frame(columns: dict[str, Any]) -> pd.DataFrame:

@@ -354,9 +354,9 @@ def test_ctrl_c_ends_a_slow_pattern(doing):
             texts_of = bb.Text.kernel_input
             bb.Text.kernel_input = lambda self, *rest: self.split.findall("a" * 60 + "!") and texts_of(self, *rest)
             print("there", flush=True)
-            return each_done(*given)
-        each_done = scoring.each_done
-        scoring.each_done = tuning.each_done = later
+            return run_in_threads(*given)
+        run_in_threads = scoring.run_in_threads
+        scoring.run_in_threads = tuning.run_in_threads = later
         {"pass" if doing in ("validating", "tuning") else "print('there', flush=True)"}
         {SLOW[doing]}
     """

@@ -111,7 +111,7 @@ def test_the_curve_is_what_fitting_each_subset_anew_gives(how: Any, weighted: bo
             )
             model = bb.estimate(learned, how=how, alpha=0.5)
             posterior = model.posterior(frame.iloc[test])
-            right = model.labels[posterior.argmax(axis=1)] == truth
+            right = np.array(model.classes)[posterior.argmax(axis=1)] == truth
             assert curve.accuracy[number, k] == pytest.approx(np.average(right, weights=given), abs=1e-12)
             loss = log_loss(truth, posterior, sample_weight=given)
             assert curve.log_loss[number, k] == pytest.approx(loss, rel=1e-9)

@@ -65,7 +65,6 @@ TINY = (0.0, 5e-324, -1e-310, 2e-308)
 TIMESTAMPS = tuple(1.7e9 + i / 1000 for i in range(1000))
 LARGE = (2**53 - 1, 2**53, 2**53 + 1, 2**60 + 3, -(2**62))
 AMOUNTS = (0, 1, 3, 20, 10**12, 2**53)
-POSITIVE = ("exponential", "gamma", "log_normal")  # families of numbers above 0
 POSITIVE_NUMBERS = (0.3, 2.9, 1e-300, 1e-12, 1e8, 1e18)
 SAME = (0.3, 0.3, 0.3, 0.3, 0.7)
 
@@ -75,7 +74,7 @@ def beyond(case: Case) -> Pool:
     more = {"moments": SENTINELS, "products": SENTINELS, "bins": NEARER, "keys": case.cells}
     if case.family.name == "poisson":
         return AMOUNTS
-    if case.family.name in POSITIVE:
+    if case.family.least >= 0:
         return POSITIVE_NUMBERS
     if str(case.family) == str(CASES["categorical, integers"].family):
         return LARGE

@@ -525,7 +525,7 @@ def test_the_tree_is_the_best_of_all_trees(table):
         return
     tally = bb.count(table, "d", features=bb.ColumnTree(None, columns=dict.fromkeys("abc", "categorical")))
     (family, (feature,), sums) = tally.groups[0]
-    drawn = family.draw(feature, sums)
+    drawn = family.find_tree(feature, sums)
     names = [variable.name for variable in drawn.variables]
     weights = {
         frozenset(pair): naive.information(rows, *pair, "d") if _both(rows, *pair) else 0.0

@@ -409,4 +409,6 @@ def test_a_sample_of_sets_of_labels_counts_all_others() -> None:
     assert rows.sample(20).n_rows < 90 and rows.sample(20).tally == rows.tally == bb.count(data, target="tags")
     numbers = load_rows({"text": texts}, [[int(name) for name in own] for own in sets])
     assert numbers.classes == (0, 1, 2, "") and numbers.names == (0, 1, 2)
-    assert [each.groups.tolist() for each in numbers.deal(3, 0)] == [each.groups.tolist() for each in rows.deal(3, 0)]
+    assert [each.groups.tolist() for each in numbers.fold_sets(3, 0)] == [
+        each.groups.tolist() for each in rows.fold_sets(3, 0)
+    ]

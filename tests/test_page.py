@@ -253,6 +253,7 @@ def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) ->
         tab.wait_for_selector("#task .shaded")
         tab.evaluate("sessionStorage.setItem('token', 'it was replaced')")
         tab.keyboard.press("1")
+        tab.wait_for_selector("#token[open]")
         has(tab, "#token-why", "no longer valid")
         tab.keyboard.press("Escape")
         has(tab, "#problem", "was not saved and will come up again: a token is required")

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury import _core, errors
-from banbury.reading import Beside, Widened, blocks, encode, read, read_row
+from banbury.reading import ParserWork, Widened, blocks, encode, read, read_row
 
 # The same rows, through every route.
 
@@ -1687,7 +1687,7 @@ def test_blocks_are_the_same_whoever_parses_and_counts_them(odd, line_end, tmp_p
     tallies = [bb.count(path, "answer", threads=threads) for threads in (1, 2, 5)]
     answers = [bb.estimate(tally).posterior(path) for tally in tallies]
     monkeypatch.setattr(_core, "parse_fields", lambda *_: None)
-    monkeypatch.setattr(Beside, "__call__", lambda *_: None)
+    monkeypatch.setattr(ParserWork, "__call__", lambda *_: None)
     expected = bb.count(path, "answer")
     assert all(tally == expected for tally in tallies)
     assert all((answer == bb.estimate(expected).posterior(path)).all() for answer in answers)

@@ -256,7 +256,7 @@ def tallied(**reading: Any) -> bb.Tally:
 def test_it_is_no_part_of_what_was_counted():
     plain, other = tallied(), tallied(delimiter="/", quote="'")
     assert plain == other and plain.schema == other.schema and plain.digest() == other.digest()
-    assert hash(plain.schema) == hash(other.schema) and plain.schema._differs(other.schema) is None
+    assert hash(plain.schema) == hash(other.schema) and plain.schema._explain_difference(other.schema) is None
     assert plain.schema.reading == {} and "reading" not in plain.schema.to_dict()
     assert other.schema.reading == {"delimiter": "/", "quote": "'"}
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury.errors import BadFile, BadSetting, BanburyError, BanburyWarning, EmptyData, UnknownColumn
-from banbury.plots.shapes import shapes_of
+from banbury.plots.shape import shapes_of
 from banbury.quality.calibration import reliability
 from banbury.reports import Report, charts, findings
 from banbury.rows.labelled import load_rows as held
@@ -71,7 +71,7 @@ class Page(HTMLParser):
 def _no_alternatives(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trying them takes seconds; tests of them are marked."""
     if "alternatives" not in request.node.name:
-        monkeypatch.setattr(findings, "alternatives", lambda *args, **kwargs: None)
+        monkeypatch.setattr(findings, "try_alternatives", lambda *args, **kwargs: None)
 
 
 def check(made: Report) -> Page:
@@ -828,7 +828,7 @@ def test_files_of_rows_have_their_names() -> None:
 @given(st.floats(0, 1e6), st.floats(0, 1e6))
 def test_axes_hold_what_they_are_made_for(a: float, b: float) -> None:
     low, high = sorted((a, b))
-    axis = charts.linear("", low, high, str, 0.01)
+    axis = charts.linear_axis("", low, high, str, 0.01)
     assert axis.low <= low * (1 + 1e-6) + 1e-9 and axis.high >= high * (1 - 1e-6)
     assert 2 <= len(axis.ticks) <= 10 and len(set(axis.ticks)) == len(axis.ticks)
     assert axis.share(axis.low) == 0 and axis.share(axis.high) == 1
@@ -836,7 +836,7 @@ def test_axes_hold_what_they_are_made_for(a: float, b: float) -> None:
 
 @given(st.integers(1, 10**9), st.integers(0, 10**9))
 def test_logarithmic_axes_are_marked_at_whole_numbers_within(low: int, more: int) -> None:
-    axis = charts.logarithmic("", low, low + more)
+    axis = charts.logarithmic_axis("", low, low + more)
     assert 1 <= len(axis.ticks) <= 10
     assert all(low * 0.999 <= tick <= max(low + more, 1.1 * low) * 1.001 for tick in axis.ticks)
     assert all(tick == pytest.approx(round(tick)) for tick in axis.ticks)

@@ -404,8 +404,8 @@ def test_schemas_are_equal_when_they_count_the_same_things() -> None:
 def test_a_schema_says_why_another_differs() -> None:
     a = bb.Schema.infer({"x": [1.0, 2.0], "w": ["a", "b"], "y": [0, 1]}, "y")
     b = bb.Schema.infer({"w": ["a", "b"], "x": [1.0, 2.0], "y": [0, 1]}, "y")
-    assert a._differs(b) == "the same features in another order"
-    assert a._differs(a) is None
+    assert a._explain_difference(b) == "the same features in another order"
+    assert a._explain_difference(a) is None
 
 
 EVERY_SETTING = {

@@ -9,7 +9,7 @@ import pytest
 
 import banbury as bb
 from banbury import errors
-from banbury.plots.shapes import Shape, shapes_of
+from banbury.plots.shape import Shape, shapes_of
 from banbury.reports import charts
 
 pytest.importorskip("matplotlib")
@@ -93,7 +93,7 @@ def test_the_band_holds_what_other_rows_would_show(kind: str) -> None:
 
 def test_whole_numbers_are_marked_alone() -> None:
     shape = Shape("class", "numbers", np.zeros(3), np.ones(3), ends=np.array([1.0, 1.5, 2.5, 3.0]))
-    assert [text for _, text in shape.places()[1]] == ["1", "2", "3"]
+    assert [text for _, text in shape.axis_positions()[1]] == ["1", "2", "3"]
 
 
 def test_a_class_of_several_is_drawn_against_all_others() -> None:
@@ -150,16 +150,16 @@ def test_the_pictures_of_a_report_are_small() -> None:
 
 
 def test_a_staircase_is_the_path_of_its_stretches() -> None:
-    chart = charts.Chart("evidence", charts.linear("", 0.0, 1.0, str), charts.linear("", 0.0, 1.0, str))
-    chart.staircase([0.0, 0.25, 0.5, 1.0], [0.0, 1.0, 1.0], "one")
+    chart = charts.Chart("evidence", charts.linear_axis("", 0.0, 1.0, str), charts.linear_axis("", 0.0, 1.0, str))
+    chart.draw_staircase([0.0, 0.25, 0.5, 1.0], [0.0, 1.0, 1.0], "one")
     width = charts.CHART_WIDTH - charts.LEFT_MARGIN - charts.RIGHT_MARGIN
     bottom, top = charts.CHART_HEIGHT - charts.BOTTOM_MARGIN, charts.TOP_MARGIN
     quarter = charts.LEFT_MARGIN + width / 4
     path = f'd="M{charts.LEFT_MARGIN} {bottom}H{quarter:g}V{top}H{charts.LEFT_MARGIN + width}"'
     assert path in str(chart)
-    chart.hovers([0.0, 0.01, 0.25, 1.0], lambda first, last: f"{first} to {last}")
+    chart.add_tooltips([0.0, 0.01, 0.25, 1.0], lambda first, last: f"{first} to {last}")
     assert "<title>0 to 2</title>" in str(chart) and "<title>2 to 3</title>" in str(chart)  # the narrow one is joined
-    chart.strip([0.0, 0.25, 0.5, 1.0], [0.0, 0.5, 0.5])
+    chart.draw_strip([0.0, 0.25, 0.5, 1.0], [0.0, 0.5, 0.5])
     assert str(chart).count('class="strip"') == 1  # nothing where there are no rows, and one path of each shade
 
 

@@ -14,7 +14,7 @@ import banbury as bb
 from banbury import errors
 from banbury.quality.recipes import Plain
 from banbury.quality.validation import validate
-from banbury.rows.folds import make_rounds
+from banbury.rows.folds import make_fold_sets
 from banbury.rows.labelled import stream_rows
 
 FAMILIES = {"number": "gaussian", "word": "categorical", "text": "text"}
@@ -159,7 +159,7 @@ def test_the_target_is_no_feature_of_rows_that_are_not_held():
 )
 def test_dealing_is_even_in_every_class(classes, n_folds, seed):
     numbers = np.array([0, 1] * 4 + classes, dtype=np.int32)
-    [dealt] = make_rounds(n_folds, numbers, seed, None)
+    [dealt] = make_fold_sets(n_folds, numbers, seed, None)
     assert ((dealt.groups >= 0) == (numbers >= 0)).all()
     for c in set(numbers[numbers >= 0].tolist()):
         each = np.bincount(dealt.groups[numbers == c], minlength=n_folds)

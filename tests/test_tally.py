@@ -15,7 +15,7 @@ import pytest
 import banbury as bb
 import by_shape
 from banbury.errors import BadSetting, EmptyData, NegativeCount, SchemaMismatch, UnknownColumn
-from banbury.tally.tally import Tally, plus
+from banbury.tally.tally import Tally, add_tally
 
 WEATHER = bb.datasets.play_tennis()
 
@@ -447,9 +447,9 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     def add(total: Tally | None, part: Tally) -> Tally:
         seen.append(threading.current_thread() is not threading.main_thread())
-        return plus(total, part)
+        return add_tally(total, part)
 
-    monkeypatch.setattr("banbury.tally.tally.plus", add)
+    monkeypatch.setattr("banbury.tally.tally.add_tally", add)
     return seen
 
 
@@ -507,9 +507,9 @@ def test_a_stream_that_breaks_off_and_words_that_cannot_be_counted_raise(monkeyp
         added.append(0 if total is None else total.n_rows)
         if len(added) == 2:
             raise NegativeCount("as it were")
-        return plus(total, part)
+        return add_tally(total, part)
 
-    monkeypatch.setattr("banbury.tally.tally.plus", add)
+    monkeypatch.setattr("banbury.tally.tally.add_tally", add)
     with pytest.raises(NegativeCount, match="as it were"):
         bb.count(iter([pa.table(spoken(seed)) for seed in range(4)]), "who", threads=2)
     assert added == [0, 1500]

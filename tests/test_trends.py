@@ -16,7 +16,7 @@ import banbury as bb
 import naive_files
 import naive_trees
 from banbury import errors
-from banbury.families.cells import NumberCells, flat
+from banbury.families.cells import NumberCells, flat_tree
 from banbury.weighing.trends import Trends
 
 ROWS = st.sampled_from([0.0, 0.0, 1.0, 2.0, 7.0, 0.1, 1e-9, 1e12])
@@ -24,7 +24,7 @@ CUTS = st.sampled_from([0.0, -0.5, 0.1, 1.0, 3.0, 40.0, -999.0, 1e12, 1e-300, 5e
 
 
 def cells_between(cuts: Any) -> NumberCells:
-    tree = flat(len(cuts) + 1)
+    tree = flat_tree(len(cuts) + 1)
     feature: Any = None
     return NumberCells(feature, tree, tree, np.sort(np.array(cuts, dtype=np.float64)))
 

@@ -479,19 +479,19 @@ def drawn(n: int = 600) -> tuple[dict[str, Any], np.ndarray]:
 def test_a_family_is_chosen_that_tells_the_classes() -> None:
     columns, y = drawn()
     found = bb.tune(columns, y, features="choose", alpha=1.0, folds=5)
-    assert found.chosen is not None
-    names = found.chosen.names
+    assert found.family_choice is not None
+    names = found.family_choice.names
     assert names["bumps"] != "gaussian"  # which cannot tell the two bumps from one
     assert "colour" not in names
     assert {f.name: str(f.family) for f in found.tally.schema.features} == {**names, "colour": "categorical"}
-    for name, each in found.chosen.scores.items():
+    for name, each in found.family_choice.scores.items():
         assert each[names[name]] == min(each.values())
         assert ("poisson" in each) == (name in ("counts", "large_integers"))
         assert MDL in each and ("categorical" in each) == (name == "counts")
     assert found.to_dict()["families"] == names
     json.dumps(found.to_dict())
     assert "families, by the held-out log loss of the column alone:" in str(found)
-    score = found.chosen.scores["counts"][names["counts"]]
+    score = found.family_choice.scores["counts"][names["counts"]]
     assert f"counts             {names['counts']} {score:.3f} (" in str(found)
 
 
@@ -518,7 +518,7 @@ SHAPES = {"gaussian", "histogram", MDL, "kernel_density", "quantile_tree"}
 def test_candidates_are_what_a_column_allows(x: np.ndarray, candidates: set[str]) -> None:
     y = np.random.default_rng(0).integers(0, 2, len(x))
     found = bb.tune({"x": x}, y, features="choose", alpha=1.0, folds=3)
-    assert found.chosen is not None and set(found.chosen.scores["x"]) == candidates
+    assert found.family_choice is not None and set(found.family_choice.scores["x"]) == candidates
 
 
 def test_the_current_family_wins_a_tie() -> None:
@@ -527,8 +527,8 @@ def test_the_current_family_wins_a_tie() -> None:
     y = [None] * 120 + rng.choice(["a", "b"], 200).tolist()
     columns = {"tied": np.concatenate([rng.normal(size=120), np.full(200, np.nan)]), "x": rng.normal(size=320)}
     found = bb.tune(columns, y, features="choose", alpha=1.0, folds=3)
-    assert found.chosen is not None and set(found.chosen.scores["tied"].values()) == {0.0}
-    assert found.chosen.names["tied"] == str(bb.count(columns, y).schema["tied"].family) == "quantile_tree"
+    assert found.family_choice is not None and set(found.family_choice.scores["tied"].values()) == {0.0}
+    assert found.family_choice.names["tied"] == str(bb.count(columns, y).schema["tied"].family) == "quantile_tree"
 
 
 def test_columns_of_zero_and_one_are_not_taken_for_densities() -> None:
@@ -537,8 +537,8 @@ def test_columns_of_zero_and_one_are_not_taken_for_densities() -> None:
     y = rng.integers(0, 2, 1000)
     X = (rng.random((1000, 12)) < np.where(np.arange(12) < 3, 0.3 + 0.4 * y[:, None], 0.5)).astype(int)
     found = bb.tune(X, y, features="choose", alpha=1.0)
-    assert found.chosen is not None
-    names = list(found.chosen.names.values())
+    assert found.family_choice is not None
+    names = list(found.family_choice.names.values())
     assert set(names[:3]) <= {"bernoulli", MDL} and names[3:].count(MDL) >= 6
     assert found.scores[0] <= bb.cross_validate(X, y, features="bernoulli").log_loss
     assert bb.NaiveBayesClassifier(features=found.features).fit(X, y).tally_ == found.tally
@@ -598,8 +598,8 @@ def twin(
 
 def choices(x: np.ndarray, y: np.ndarray, folds: np.ndarray, **settings: Any) -> Mapping[str, float]:
     found = bb.tune({"x": x}, y, features="choose", folds=folds, **{"alpha": 1.0, **settings})
-    assert found.chosen is not None
-    return found.chosen.scores["x"]
+    assert found.family_choice is not None
+    return found.family_choice.scores["x"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"class_prior": [0.3, 0.7]}, {"how": "map", "alpha": 2.0}], ids=str)
@@ -629,7 +629,7 @@ def test_the_model_of_a_text_is_chosen_too(method: Any) -> None:
     tried = {(s["text"]["model"], s["text"]["damping"], s["text"]["length"]) for s in found.settings}
     plain = {(model, None, False) for model in ("multinomial", "presence", "bernoulli")}
     assert tried == plain | {(model, "log", True) for model in ("multinomial", "log_odds")}
-    assert len(found.settings) == 10 and found.chosen is not None and found.chosen.names == {}
+    assert len(found.settings) == 10 and found.family_choice is not None and found.family_choice.names == {}
     assert found.features == {"text": bb.Text(**found.best["text"])}
     if method is None:
         assert_scores(found, {"text": TEXTS}, LABELS, None, "log_loss", folds=3)
@@ -644,7 +644,7 @@ def test_the_model_of_a_text_is_chosen_too(method: Any) -> None:
 
 def test_nothing_to_choose() -> None:
     found = bb.tune({"x": ["u", "v"] * 10}, ["a", "b"] * 10, features="choose", alpha=1.0, folds=4)
-    assert found.chosen is not None and found.chosen.names == {} and "families" not in str(found)
+    assert found.family_choice is not None and found.family_choice.names == {} and "families" not in str(found)
     with pytest.raises(bb.BanburyError, match=r"a family must be one of .* Got 'chose'"):
         bb.tune({"x": ["u", "v"]}, ["a", "b"], features="chose", folds=2)
 
@@ -717,8 +717,10 @@ def test_weights_are_repeated_rows_when_families_are_chosen() -> None:
         features="choose",
         alpha=1.0,
     )
-    assert once.chosen is not None and many.chosen is not None
-    assert once.chosen.scores["x"]["gaussian"] == pytest.approx(many.chosen.scores["x"]["gaussian"], abs=1e-9)
+    assert once.family_choice is not None and many.family_choice is not None
+    assert once.family_choice.scores["x"]["gaussian"] == pytest.approx(
+        many.family_choice.scores["x"]["gaussian"], abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("kind", ["path", "numpy"])
@@ -737,7 +739,7 @@ def test_families_of_huge_integers() -> None:
     found = bb.tune(
         {"x": [2**60 + 1024 * i for i in range(40)]}, ["a", "b"] * 20, features="choose", alpha=1.0, folds=4
     )
-    assert found.chosen is not None and 0.0 < found.chosen.scores["x"]["gaussian"] < 2.0
+    assert found.family_choice is not None and 0.0 < found.family_choice.scores["x"]["gaussian"] < 2.0
 
 
 def test_a_candidate_that_cannot_count_a_column_is_passed_over():
@@ -745,15 +747,15 @@ def test_a_candidate_that_cannot_count_a_column_is_passed_over():
     data = {"far": rng.normal(size=40), "near": rng.normal(size=40)}
     data["far"][3] = 1e18
     found = bb.tune(data, ["a", "b"] * 20, features="choose", alpha=1.0)
-    assert set(found.chosen.scores["far"]) == {"gaussian", "quantile_tree"}
-    assert {"gaussian", "histogram", "kernel_density", "quantile_tree"} <= set(found.chosen.scores["near"])
+    assert set(found.family_choice.scores["far"]) == {"gaussian", "quantile_tree"}
+    assert {"gaussian", "histogram", "kernel_density", "quantile_tree"} <= set(found.family_choice.scores["near"])
 
 
 def test_small_weights_do_not_change_the_scores_of_families():
     rng = np.random.default_rng(0)
     data, y = {"x": rng.normal(size=40)}, ["a", "b"] * 20
-    plain = bb.tune(data, y, features="choose", alpha=1.0).chosen.scores["x"]
-    light = bb.tune(data, y, features="choose", alpha=1.0, weights=np.full(40, 0.01)).chosen.scores["x"]
+    plain = bb.tune(data, y, features="choose", alpha=1.0).family_choice.scores["x"]
+    light = bb.tune(data, y, features="choose", alpha=1.0, weights=np.full(40, 0.01)).family_choice.scores["x"]
     np.testing.assert_allclose(light["gaussian"], plain["gaussian"], rtol=1e-9)
 
 

@@ -20,11 +20,11 @@ import banbury as bb
 import naive_files
 import naive_trees
 from banbury import errors
-from banbury.families.cells import Forest, trees_of
+from banbury.families.cells import Forest, grow_trees
 from banbury.families.quantile_tree import Leaves
 from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.corrections import StrengthSearch, choose, least_loss
-from banbury.weighing.evidence import MOST_PAIR_NUMBERS, EvidenceTables, PairedColumns, WeighedPair
+from banbury.weighing.evidence import MOST_PAIR_NUMBERS, CountedEvidence, PairedColumns, WeighedPair
 from banbury.weighing.learning import Weights
 from banbury.weighing.rows import WeighedRows
 
@@ -70,7 +70,7 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.poisson(3.0, (rng.integers(2, 30), 3)).astype(float)
     prior = (cells.sum(axis=0) + 0.5) / (cells.sum() + 1.5)
-    tree, _ = trees_of([cells], 1)[0]
+    tree, _ = grow_trees([cells], 1)[0]
     strengths = tree.strengths
     slow = [dict(enumerate(row)) for row in cells.tolist()]
     levels, expected = naive_trees.tree(slow, dict(enumerate(prior.tolist())), None, lambda _: [])
@@ -94,7 +94,7 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
 
 def test_a_row_that_is_left_out_was_never_counted() -> None:
     cells = np.random.default_rng(1).poisson(2.0, (9, 2)).astype(float)
-    prior, (_, tree) = np.array([0.4, 0.6]), trees_of([cells], 1)[0]
+    prior, (_, tree) = np.array([0.4, 0.6]), grow_trees([cells], 1)[0]
     tree = replace(tree, strengths=(2.0, 2.0))
     left_out = tree.shares_left_out(cells, prior)[-1]
     for leaf, own in product(range(9), range(2)):
@@ -114,7 +114,7 @@ def test_leaves_of_columns_together_are_those_of_each() -> None:
         for k, own in zip(leaf, rows, strict=True):
             expected[k] += own
         assert np.array_equal(leaves.cells, expected)
-        tree, plain = trees_of([leaves.cells], 1)[0]
+        tree, plain = grow_trees([leaves.cells], 1)[0]
         assert (tree.strengths, plain.strengths) == (leaves.tree.strengths, leaves.plain.strengths)
         for one, other in ((tree, leaves.tree), (plain, leaves.plain)):
             assert all(map(np.array_equal, one.levels, other.levels)) and one.cut_by_class == other.cut_by_class
@@ -130,30 +130,33 @@ def test_columns_told_together_are_those_told_one_by_one(threads: int) -> None:
         np.add.at(counts, (rows.codes[:, j], rows.labels), rows.weights)
         first = int(evidence.layout.starts[j])
         assert np.array_equal(evidence.counts[first : first + cells.n_cells], counts[:-1])
-        for fast, slow in ((evidence.plain, cells.tree.shares), (evidence.left_out, cells.tree.shares_left_out)):
+        for fast, slow in (
+            (evidence.by_all_rows, cells.tree.shares),
+            (evidence.by_other_rows, cells.tree.shares_left_out),
+        ):
             shares = slow(counts[:-1], evidence.prior)[-1]
             own = fast[start : start + cells.n_cells + 1]
             assert np.array_equal(own[:-1], np.log(np.maximum(shares, 1e-300) / evidence.prior)) and not own[-1].any()
         (gain,) = Forest([cells.tree]).gains(counts[:-1], evidence.prior, 1)
         assert evidence.gains()[j] == gain
         start += cells.n_cells + 1
-    assert start == len(evidence.plain) == len(evidence.left_out)
+    assert start == len(evidence.by_all_rows) == len(evidence.by_other_rows)
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def evidence_of(n: int = 300, threads: int = 1) -> EvidenceTables:
+def evidence_of(n: int = 300, threads: int = 1) -> CountedEvidence:
     rows, labels = table(n)
     tally = bb.count(frame(rows), labels, features={"a": bb.QuantileTree(), "b": bb.QuantileTree()}, missing="category")
     columns = WeighedColumns.of(tally, 1)
     weighed = WeighedRows.of(bb.tally.table.Table.of(frame(rows), labels, schema=tally.schema), tally, columns)
     pairs = (WeighedPair(0, 1, 4.0), WeighedPair(2, 3, 1.0), WeighedPair(0, 2, 16.0))
-    return EvidenceTables(PairedColumns(columns.cells, (0, 1), pairs), weighed, 2, threads)
+    return CountedEvidence(PairedColumns(columns.cells, (0, 1), pairs), weighed, 2, threads)
 
 
 def slow_pair(
-    evidence: EvidenceTables, pair: WeighedPair, own: int | None
+    evidence: CountedEvidence, pair: WeighedPair, own: int | None
 ) -> dict[tuple[int, int], np.ndarray[Any, Any]]:
     """δ of every fine cell, as formulas have it."""
     a, b = evidence.columns[pair.first].nodes, evidence.columns[pair.second].nodes
@@ -200,7 +203,7 @@ def slow_pair(
     return found
 
 
-def rows_of(evidence: EvidenceTables, pair: WeighedPair, label: int) -> Any:
+def rows_of(evidence: CountedEvidence, pair: WeighedPair, label: int) -> Any:
     """The weight of the class's rows in each fine cell of a pair."""
     nodes, rows = [evidence.columns[j].nodes for j in (pair.first, pair.second)], evidence.rows
     found = np.zeros([own.n_fine for own in nodes])
@@ -223,7 +226,7 @@ def test_pairs_are_those_of_the_slow_twin() -> None:
 
 def test_corrections_fold_to_the_sum_of_their_levels() -> None:
     evidence = evidence_of()
-    terms, finest = evidence.layout.corrections, replace(evidence.layout, trends=()).terms
+    terms, finest = evidence.layout.correction_terms, replace(evidence.layout, trends=()).scoring_terms
     table_of_levels = RNG.normal(size=(terms.n_cells, 2))
     each = terms.folded(table_of_levels)
     assert [[len(own)] for own in each] == [sizes for *_, sizes in finest.groups]
@@ -291,7 +294,7 @@ def test_settings_are_raced_on_the_first_fold(n_kept: int, settle: bool, expecte
 def test_evidence_row_by_row_is_that_of_tables() -> None:
     evidence = evidence_of()
     codes, labels = evidence.rows.codes, evidence.rows.labels
-    by_table = evidence.layout.terms.evidence(codes, evidence.table(leave_out=True), 2, labels, 0, 1)
+    by_table = evidence.layout.scoring_terms.evidence(codes, evidence.table(leave_out=True), 2, labels, 0, 1)
     for term, says in enumerate(evidence.each_row_left_out()):
         np.testing.assert_array_equal(by_table[:, 0, term], (says[:, 0] - says[:, 1]).astype(np.float32))
     assert term == by_table.shape[2] - 1
@@ -311,14 +314,14 @@ def test_no_table_grows_with_the_square_of_many_classes(monkeypatch: pytest.Monk
         {name: (values if "n" in name[:1] else values.astype(str)).tolist() for name, values in columns.items()}
     )
     sizes = []
-    paired = EvidenceTables._pair_arguments
+    paired = CountedEvidence._pair_arguments
 
-    def note_sizes(self: EvidenceTables, pairs: Any) -> Any:
+    def note_sizes(self: CountedEvidence, pairs: Any) -> Any:
         sizes.extend(self.columns[a].n_fine * self.columns[b].n_fine * k * k for a, b in pairs)
         return paired(self, pairs)
 
-    monkeypatch.setattr(EvidenceTables, "_pair_arguments", note_sizes)
-    monkeypatch.delattr(EvidenceTables, "left_out")
+    monkeypatch.setattr(CountedEvidence, "_pair_arguments", note_sizes)
+    monkeypatch.delattr(CountedEvidence, "by_other_rows")
     clf = bb.EvidenceClassifier().fit(rows, labels)
     assert max(sizes) <= MOST_PAIR_NUMBERS
     looked_at, every = clf.weighing_._count_pairs()

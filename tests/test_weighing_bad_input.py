@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold
 import banbury as bb
 from banbury import _core, errors
 from banbury.weighing import corrections, learning, model
-from banbury.weighing.evidence import EvidenceTables
+from banbury.weighing.evidence import CountedEvidence
 
 N = 300
 
@@ -47,7 +47,7 @@ def loss(clf: bb.EvidenceClassifier, data: Any, labels: Any) -> float:
 # Interrupted ----------------------------------------------------------------------------------------------------------
 
 INSIDE: dict[str, tuple[Any, str]] = {
-    "counting cells": (EvidenceTables, "__init__"),
+    "counting cells": (CountedEvidence, "__init__"),
     "weights": (_core, "weighed_slope"),
     "pairs": (learning, "_choose_pairs"),
     "the choice of C": (learning, "_choose_strength"),

@@ -12,7 +12,7 @@ import pytest
 import banbury as bb
 from banbury import cli, errors
 from banbury.weighing import evidence, learning
-from banbury.weighing.evidence import EvidenceTables
+from banbury.weighing.evidence import CountedEvidence
 from test_weighing_bad_input import DATA, LABELS, N, rows
 
 
@@ -28,13 +28,13 @@ def fitted() -> bb.EvidenceClassifier:
 def test_how_many_pairs_were_looked_at_is_said(most: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     X = np.hstack([rng.normal(size=(N, 5)), rng.integers(0, 3, (N, 2))])
-    looked_at, gains = [], EvidenceTables.pair_gains
+    looked_at, gains = [], CountedEvidence.pair_gains
 
-    def counted(self: EvidenceTables, pairs: Any, *rest: Any) -> Any:
+    def counted(self: CountedEvidence, pairs: Any, *rest: Any) -> Any:
         looked_at.append(len(pairs))
         return gains(self, pairs, *rest)
 
-    monkeypatch.setattr(EvidenceTables, "pair_gains", counted)
+    monkeypatch.setattr(CountedEvidence, "pair_gains", counted)
     monkeypatch.setattr(evidence, "MOST_PAIR_CELLS", cells)
     for module in (learning, bb.weighing.model):
         monkeypatch.setattr(module, "MOST_PAIRS", most)

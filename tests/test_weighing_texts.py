@@ -16,7 +16,7 @@ from banbury import errors, files
 from banbury.families.bags.lexicon import Lexicon
 from banbury.files.weighing import read_setting
 from banbury.reading import read
-from banbury.weighing.texts import SETTINGS, WordEvidence, one_each
+from banbury.weighing.texts import SETTINGS, WordEvidence, one_label_each
 from test_weighing import check_refusals
 
 WORDS = [f"w{k}" for k in range(60)]
@@ -84,10 +84,10 @@ def test_a_text_that_is_left_out_was_never_counted(n_classes: int, setting: Any)
     lexicon = Lexicon.of(tally.schema["text"], tally.of("text"))
     batch = next(iter(read({"text": texts})))
     bags = lexicon.bags(batch, tally.of("text"), 1)
-    evidence = WordEvidence(lexicon.documents(), lexicon.used.texts)
+    evidence = WordEvidence.of_classes(lexicon.documents(), lexicon.used.texts)
     numbers = np.array([tally.classes.index(label) for label in labels], dtype=np.int32)
-    assert np.array_equal(bags.count(one_each(numbers), np.ones(60), n_classes), lexicon.documents())
-    left_out = evidence.leave_each_out(bags, setting, one_each(numbers), 1)
+    assert np.array_equal(bags.count(one_label_each(numbers), np.ones(60), n_classes), lexicon.documents())
+    left_out = evidence.leave_each_out(bags, setting, one_label_each(numbers), 1)
     for text in range(0, 60, 7):
         slow = slow_left_out(texts, labels, text, setting.use_counts, setting.idf_power)
         np.testing.assert_allclose(left_out[text], slow, rtol=2e-5, atol=2e-5)

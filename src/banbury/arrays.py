@@ -22,10 +22,10 @@ def over_classes(ufunc: Any, numbers: NDArray[Any]) -> NDArray[Any]:
     """
     if not 0 < numbers.shape[1] <= FEW_CLASSES:
         return np.asarray(ufunc.reduce(numbers, axis=1))
-    joined = numbers[:, 0].copy()
+    reduced = numbers[:, 0].copy()
     for class_number in range(1, numbers.shape[1]):
-        ufunc(joined, numbers[:, class_number], out=joined)
-    return joined
+        ufunc(reduced, numbers[:, class_number], out=reduced)
+    return reduced
 
 
 def divide(numerator: Any, denominator: Any, otherwise: Any = 0.0) -> Real:

@@ -105,8 +105,8 @@ def docstrings() -> dict[str, list[Any]]:
         )
     columns = dict(zip(_Described._fields, map(list, zip(*rows, strict=True)), strict=True))
     # Some part of a private name begins with an underscore; ``__init__`` and the like are public.
-    underscored_parts = [[part for part in row.name.split(".") if part.startswith("_")] for row in rows]
-    private = [any(not part.endswith("__") for part in name_parts) for name_parts in underscored_parts]
+    underscored_parts = [[name_part for name_part in row.name.split(".") if name_part.startswith("_")] for row in rows]
+    private = [any(not name_part.endswith("__") for name_part in name_parts) for name_parts in underscored_parts]
     return columns | {"lines": [len(row.text.splitlines()) for row in rows], "private": private, "module": owners}
 
 

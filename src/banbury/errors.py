@@ -31,7 +31,7 @@ class BanburyError(ValueError):
         self._parts = parts
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How to pickle the error with its parts."""
+        """Returns how to pickle the error with its parts."""
         return _rebuild, (type(self), str(self), self._parts)
 
 
@@ -156,8 +156,8 @@ _thread_state = threading.local()
 
 
 def _callers_line() -> tuple[str, int, str, dict[Any, Any]]:
-    """The innermost line outside the package that led here: its file, number, module, and registry of warnings already
-    given.
+    """Returns the innermost line outside the package that led here: its file, number, module, and registry of warnings
+    already given.
     """
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE_FOLDER, *DECORATOR_FILES)):
@@ -243,7 +243,7 @@ def did_you_mean(name: Any, known_names: Iterable[Any]) -> str:
 
 
 def where(source: str | None) -> str:
-    """`` in SOURCE`` for messages, or an empty text."""
+    """Returns `` in SOURCE`` for messages, or an empty text."""
     return f" in {source}" if source else ""
 
 
@@ -253,8 +253,8 @@ DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab", "")
 
 
 def unknown_column(name: Any, known_names: Sequence[Any], source: str | None = None) -> UnknownColumn:
-    """The error of a column that the data do not have. ``known_names``: the columns that they have; ``source``: the
-    file that has them, if it is one.
+    """Returns the error of a column that the data do not have. ``known_names``: the columns that they have; ``source``:
+    the file that has them, if it is one.
     """
     numbered = list(known_names) == [
         str(number + 1) for number in range(len(known_names))
@@ -289,7 +289,7 @@ def header_hint(source: str | None) -> str:
 
 
 def unknown_class(name: Any, known_names: Sequence[Any]) -> UnknownClass:
-    """The error of a class that the model does not have."""
+    """Returns the error of a class that the model does not have."""
     return UnknownClass(
         f"no class {name!r}.{did_you_mean(name, known_names)}\n  Classes: {listed(known_names)}",
         name=name,
@@ -298,7 +298,7 @@ def unknown_class(name: Any, known_names: Sequence[Any]) -> UnknownClass:
 
 
 def unknown_value(value: Any, column: str, declared: Sequence[Any]) -> UnknownValue:
-    """The error of a value that is not among the declared values of a column."""
+    """Returns the error of a value that is not among the declared values of a column."""
     return UnknownValue(
         f"column {column!r} contains {value!r}, which is not one of its declared values.{did_you_mean(value, declared)}\n "
         f" Declared: {listed(declared)}. Declare this value too, or omit values= to count any value.",
@@ -308,13 +308,15 @@ def unknown_value(value: Any, column: str, declared: Sequence[Any]) -> UnknownVa
 
 
 def empty_data(source: str | None = None, why: str = "it has no rows") -> EmptyData:
-    """The error of data without rows to count. ``source``: the file, if there is one; ``why``: the reason in words."""
+    """Returns the error of data without rows to count. ``source``: the file, if there is one; ``why``: the reason in
+    words.
+    """
     return EmptyData(f"nothing to count{where(source)}: {why}.")
 
 
 def no_target(n_rows: int, target: Any) -> EmptyData:
-    """The error of rows that all lack a target. ``target``: the name of the target column, or anything else if it has
-    none.
+    """Returns the error of rows that all lack a target. ``target``: the name of the target column, or anything else if
+    it has none.
     """
     name = f" {target!r}" if isinstance(target, str) else ""
     return EmptyData(
@@ -349,8 +351,8 @@ def bad_value(what: str, value: Any, column: str, row: int, source: str | None =
 def wrong_type(
     value: Any, column: str, requirement: str, row: int | None = None, source: str | None = None, hint: str = ""
 ) -> BadValue:
-    """The error of a value in a column. ``requirement``: what the column must contain; ``row``: None if it is not
-    known; ``source``: the file, if there is one; ``hint``: a sentence that ends the message.
+    """Returns the error of a value in a column. ``requirement``: what the column must contain; ``row``: None if it is
+    not known; ``source``: the file, if there is one; ``hint``: a sentence that ends the message.
     """
     location = f"row {row:,} of column {column!r}" if row is not None else f"column {column!r}"
     advice = "choose another family for the column in features="
@@ -367,8 +369,8 @@ def wrong_type(
 
 
 def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
-    """The error of two arguments with different numbers of rows, in scikit-learn's wording. ``what``: the second
-    argument, which has this ``length``; the first has ``n_rows``.
+    """Returns the error of two arguments with different numbers of rows, in scikit-learn's wording. ``what``: the
+    second argument, which has this ``length``; the first has ``n_rows``.
     """
     return LengthMismatch(
         f"Found input variables with inconsistent numbers of samples: {n_rows:,} rows but {length:,} {what}. "
@@ -377,7 +379,9 @@ def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
 
 
 def not_a_tally(other: Any, sign: str) -> NotATally:
-    """The error of arithmetic between a tally and something else. ``sign``: the operation as a verb, such as "add"."""
+    """Returns the error of arithmetic between a tally and something else. ``sign``: the operation as a verb, such as
+    "add".
+    """
     return NotATally(
         f"cannot {sign} a tally and a {type(other).__name__}. Count the rows first: tally + tally.count(rows), "
         "or tally - tally.count(rows) to forget them."
@@ -385,7 +389,7 @@ def not_a_tally(other: Any, sign: str) -> NotATally:
 
 
 def part_twice(names: Iterable[str]) -> PartTwice:
-    """The error of parts, given by name, that are in both tallies."""
+    """Returns the error of parts, given by name, that are in both tallies."""
     names = sorted(names)
     text = f"part {names[0]!r}" if len(names) == 1 else f"the parts {listed(map(repr, names), 3)}"
     return PartTwice(
@@ -396,37 +400,37 @@ def part_twice(names: Iterable[str]) -> PartTwice:
 
 
 def no_test_rows() -> EmptyData:
-    """The error of test rows that all have weight zero."""
+    """Returns the error of test rows that all have weight zero."""
     return EmptyData(
         "every test row has a weight of zero, so there is nothing to measure. Give at least one row a positive weight."
     )
 
 
 def bad_file(path: Any, why: str) -> BadFile:
-    """The error of a file that cannot be read."""
+    """Returns the error of a file that cannot be read."""
     return BadFile(f"cannot read {path}: {why}", path=str(path))
 
 
 def unwritable_file(path: Any, why: str) -> BadFile:
-    """The error of a file that cannot be written."""
+    """Returns the error of a file that cannot be written."""
     advice = "Choose a file in an existing, writable folder."
     return BadFile(f"cannot write {path}: {why}. {advice}", path=str(path))
 
 
 def damaged_file(path: Any, why: str) -> DamagedFile:
-    """The error of a file that is truncated or was changed."""
+    """Returns the error of a file that is truncated or was changed."""
     return DamagedFile(
         f"cannot read {path}: {why}. The file is damaged or incomplete: copy or save it again.", path=str(path)
     )
 
 
 def _cut(text: str) -> str:
-    """The text of a value, truncated if it is too long for a message."""
+    """Returns the text of a value, truncated if it is too long for a message."""
     return text if len(text) <= MOST_VALUE_CHARACTERS else f"{text[:MOST_VALUE_CHARACTERS]}…"
 
 
 def bad_setting(name: str, value: Any, requirement: str) -> BadSetting:
-    """The error of an invalid setting. ``name``: the setting; ``requirement``: what it must be."""
+    """Returns the error of an invalid setting. ``name``: the setting; ``requirement``: what it must be."""
     return BadSetting(f"{name} must be {requirement}. Got {_cut(repr(value))} instead.", setting=name, value=value)
 
 
@@ -445,7 +449,7 @@ def check_whole(name: str, value: Any, low: int, high: int | None = None) -> Non
 
 
 def unknown_choice(name: str, value: Any, known_names: Iterable[Any]) -> BadSetting:
-    """The error of a setting that is not among the known choices, with a suggestion."""
+    """Returns the error of a setting that is not among the known choices, with a suggestion."""
     known_names = list(known_names)
     return BadSetting(
         f"{name} must be one of {listed(map(repr, known_names))}. Got {value!r} instead.{did_you_mean(value, known_names)}",
@@ -455,7 +459,7 @@ def unknown_choice(name: str, value: Any, known_names: Iterable[Any]) -> BadSett
 
 
 def schema_mismatch(why: str) -> SchemaMismatch:
-    """The error of tallies that count different things. ``why``: the difference in words."""
+    """Returns the error of tallies that count different things. ``why``: the difference in words."""
     return SchemaMismatch(
         f"cannot combine tallies that counted different things: {why}.\n "
         " Count both with the same schema (bb.count(..., schema=tally.schema)), or convert one with tally.to(schema)."
@@ -467,7 +471,7 @@ NOT_PART = "The subtracted tally was not part of this one; nothing was changed. 
 
 
 def forget_before_fading(whose: str) -> RoundedTally:
-    """The error of a subtraction from rounded sums. ``whose``: what has the sums, such as "feature 'x'"."""
+    """Returns the error of a subtraction from rounded sums. ``whose``: what has the sums, such as "feature 'x'"."""
     return RoundedTally(
         f"the sums of {whose} were rounded when it was scaled by a fraction or moved to another schema (tally.rounded), so no "
         "rows can be taken out exactly; nothing was changed. Forget before you fade: keep the unfaded tally, subtract the "
@@ -476,7 +480,7 @@ def forget_before_fading(whose: str) -> RoundedTally:
 
 
 def too_many_rows() -> BadSetting:
-    """The error of sums that would overflow."""
+    """Returns the error of sums that would overflow."""
     advice = "Use smaller weights, or scale the tallies down."
     return BadSetting(f"the sum would reach 2**63 rows or occurrences, which is too many. {advice}")
 
@@ -484,9 +488,9 @@ def too_many_rows() -> BadSetting:
 def negative_count(
     left: Any, label: Any, feature: str | None = None, shown: str | None = None, what: str = "rows", key: Any = None
 ) -> NegativeCount:
-    """The error of a subtraction that would leave a negative number, ``left``, of rows (or of ``what``) of the class
-    ``label``. ``feature``: the column that they are counted in; ``shown``: the value or its bin as a text; ``key``: the
-    value or bin itself, an attribute of the error.
+    """Returns the error of a subtraction that would leave a negative number, ``left``, of rows (or of ``what``) of the
+    class ``label``. ``feature``: the column that they are counted in; ``shown``: the value or its bin as a text;
+    ``key``: the value or bin itself, an attribute of the error.
     """
     location = "" if feature is None else f" in feature {feature!r}"
     location += "" if shown is None else f" ({shown})"
@@ -500,7 +504,7 @@ def negative_count(
 
 
 def impossible_sums(label: Any, feature: str) -> NegativeCount:
-    """The error of a subtraction that leaves impossible sums of a feature in the class ``label``."""
+    """Returns the error of a subtraction that leaves impossible sums of a feature in the class ``label``."""
     what = "that no data can have (a negative sum of squares, or a sum without rows)"
     return NegativeCount(
         f"subtracting left sums of feature {feature!r} in class {label!r} {what}. {NOT_PART}",
@@ -510,15 +514,15 @@ def impossible_sums(label: Any, feature: str) -> NegativeCount:
 
 
 def wrong_width(n_columns: int, expected: int, who: str = "Model", names: Sequence[str] = ()) -> WrongWidth:
-    """The error of rows with the wrong number of columns, in scikit-learn's wording. ``who``: what expects another
-    number; ``names``: the columns that can be given by name, where some may then be absent.
+    """Returns the error of rows with the wrong number of columns, in scikit-learn's wording. ``who``: what expects
+    another number; ``names``: the columns that can be given by name, where some may then be absent.
     """
     hint = f" Pass columns by name, in a frame or a mapping: {listed(map(repr, names))}." if names else ""
     return WrongWidth(f"X has {n_columns} features, but {who} is expecting {expected} features as input.{hint}")
 
 
 def no_column(values: Any) -> BanburyError:
-    """The error of something that is not a column of values."""
+    """Returns the error of something that is not a column of values."""
     if hasattr(values, "shape"):
         what = f"this array has the shape {values.shape}"
         return BanburyError(f"one value per row is needed, but {what}. Pass a 1-D array.")
@@ -531,8 +535,8 @@ def missing_file(
     why: str = "the file does not exist",
     otherwise: str = " To classify a text instead of a file, pass it in a list or a column.",
 ) -> BadFile:
-    """The error of a file that does not exist. ``near``: similar names; ``why``: what is wrong; ``otherwise``: the hint
-    if there are no similar names.
+    """Returns the error of a file that does not exist. ``near``: similar names; ``why``: what is wrong; ``otherwise``:
+    the hint if there are no similar names.
     """
     hint = f" Did you mean {near[0]!r}?" if near else otherwise
     short_path = path if len(str(path)) <= 200 else f"{str(path)[:197]}..."
@@ -540,13 +544,13 @@ def missing_file(
 
 
 def not_one_row(n_rows: int) -> BanburyError:
-    """The error of a table where a single row is needed."""
+    """Returns the error of a table where a single row is needed."""
     return BanburyError(f"one row is needed, but this table has {n_rows:,}. Pass a single row.")
 
 
 def all_impossible(n_rows: int, setting: str, advice: str = "how='mean'") -> BanburyWarning:
-    """The warning about rows that are impossible in every class. ``setting``: the setting to blame; ``advice``: the one
-    to use instead.
+    """Returns the warning about rows that are impossible in every class. ``setting``: the setting to blame; ``advice``:
+    the one to use instead.
     """
     return BanburyWarning(
         f"every class is impossible for {n_rows:,} rows under {setting}; their posterior is the class prior. "
@@ -555,7 +559,7 @@ def all_impossible(n_rows: int, setting: str, advice: str = "how='mean'") -> Ban
 
 
 def not_calibrated(what: str) -> BanburyWarning:
-    """The warning that a calibration was dropped. ``what``: the operation after which."""
+    """Returns the warning that a calibration was dropped. ``what``: the operation after which."""
     return BanburyWarning(
         f"after {what} the probabilities are no longer calibrated, because fit learns calibration from all rows. "
         "Call fit again to calibrate them."
@@ -563,7 +567,7 @@ def not_calibrated(what: str) -> BanburyWarning:
 
 
 def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownValue:
-    """The error of a value that no row of the column has. ``known``: the values that rows have."""
+    """Returns the error of a value that no row of the column has. ``known``: the values that rows have."""
     return UnknownValue(
         f"{column!r} has no value {value!r}.{did_you_mean(value, known)}\n  Values: {listed(map(repr, known))}",
         value=value,
@@ -573,8 +577,8 @@ def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownVa
 
 
 def impossible_given(evidence: Iterable[str], smoothed: bool) -> ImpossibleEvidence:
-    """The error of evidence that has probability zero in a network. ``smoothed``: whether its tables are, so that
-    smoothing is no advice.
+    """Returns the error of evidence that has probability zero in a network. ``smoothed``: whether its tables are, so
+    that smoothing is no advice.
     """
     hint = "Check it, or" if smoothed else "Smooth the tables with how='mean', or"
     return ImpossibleEvidence(
@@ -584,8 +588,8 @@ def impossible_given(evidence: Iterable[str], smoothed: bool) -> ImpossibleEvide
 
 
 def negative_rows(left: Any, node: str | None, value: Any) -> NegativeCount:
-    """The error of a subtraction from a network that would leave a negative number, ``left``, of rows, or of rows in
-    which ``node`` has this value.
+    """Returns the error of a subtraction from a network that would leave a negative number, ``left``, of rows, or of
+    rows in which ``node`` has this value.
     """
     location = "" if node is None else f" of {node!r} = {value!r}"
     return NegativeCount(
@@ -597,7 +601,7 @@ def negative_rows(left: Any, node: str | None, value: Any) -> NegativeCount:
 
 
 def unlike_networks(why: str) -> SchemaMismatch:
-    """The error of networks that counted different things. ``why``: the difference in words."""
+    """Returns the error of networks that counted different things. ``why``: the difference in words."""
     return SchemaMismatch(
         f"networks that counted different things cannot be added, subtracted or compared: {why}. Count the other rows with "
         "network.count_more(rows), which keeps this network's structure and bins."
@@ -605,5 +609,5 @@ def unlike_networks(why: str) -> SchemaMismatch:
 
 
 def bad_table(node: str, why: str) -> BadSetting:
-    """The error of an invalid table of a node. ``why``: the fault in words."""
+    """Returns the error of an invalid table of a node. ``why``: the fault in words."""
     return BadSetting(f"the table of {node!r} {why}.", name="tables", value=node)

@@ -27,7 +27,7 @@ class PyfuncModel:
         self.model = model
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
-        """A frame with the class of each row and its probability, or with its labels and theirs.
+        """Returns a frame with the class of each row and its probability, or with its labels and theirs.
         ``params={"posteriors": True}`` adds all probabilities. Rows are a frame or a mapping of columns by their names,
         or texts for a model of a single text column.
         """
@@ -40,11 +40,13 @@ class PyfuncModel:
         posterior = self.model.posterior(self._rows(model_input))
         frame = pd.DataFrame(self.model._records(posterior))
         if posteriors:
-            frame = frame.assign(**{f"P({name})": posterior[:, k] for k, name in enumerate(self.model.names)})
+            frame = frame.assign(**{f"P({name})": posterior[:, k] for k, name in enumerate(self.model._names)})
         return frame
 
     def _rows(self, rows: Any) -> Any:
-        """The rows in a form that the model reads; a frame with one column becomes texts if the model takes only these."""
+        """Returns the rows in a form that the model reads; a frame with one column becomes texts if the model takes
+        only these.
+        """
         columns = getattr(rows, "columns", None)
         schema = self.model.schema
         is_single_text = len(schema.columns) == 1 and "text" in schema.kinds.values()
@@ -60,7 +62,7 @@ class PyfuncModel:
 
 
 def _load_pyfunc(path: str) -> PyfuncModel:
-    """The model in the packed file at ``path``; MLflow calls this."""
+    """Returns the model in the packed file at ``path``; MLflow calls this."""
     model = load(path)
     if not isinstance(model, (Model, LabelModel)):
         raise errors.bad_setting(

@@ -61,11 +61,11 @@ class Displayed:
     """An object that notebooks display as tables, below the first line of its text and above its notes."""
 
     def _notebook_tables(self) -> list[NotebookTable]:
-        """The tables, the most important first."""
+        """Returns the tables, the most important first."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        """The object as a notebook displays it."""
+        """Returns the object as a notebook displays it."""
         head = str(self).partition("\n")[0]
         tables = "".join(map(html_of_table, self._notebook_tables()))
         notes = "".join(f'<p class="note">{safe(note)}</p>' for note in getattr(self, "notes", ()))
@@ -76,15 +76,15 @@ class Tabular(Displayed):
     """An object that is essentially one table, which ``to_frame`` returns."""
 
     def _frame_columns(self) -> Mapping[str, Sequence[Any]]:
-        """The columns of the frame, with all rows."""
+        """Returns the columns of the frame, with all rows."""
         raise NotImplementedError
 
     def _notebook_tables(self) -> list[NotebookTable]:
-        """The table to display."""
+        """Returns the table to display."""
         return [NotebookTable("", self._frame_columns())]
 
     def to_frame(self) -> Any:
-        """The table as a pandas frame if pandas is installed, else as a Polars frame, else as an Arrow table."""
+        """Returns the table as a pandas frame if pandas is installed, else as a Polars frame, else as an Arrow table."""
         columns = self._frame_columns()
         if find_spec("pandas") is not None:
             import pandas
@@ -121,14 +121,14 @@ def more_line(n: int, noun: str) -> list[str]:
 
 
 def columns_of(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The records (one mapping from column to cell per row) as columns; a cell that a record lacks is None."""
+    """Returns the records (one mapping from column to cell per row) as columns; a cell that a record lacks is None."""
     record_list = list(records)
     names = dict.fromkeys(name for record in record_list for name in record)
     return {name: [record.get(name) for record in record_list] for name in names}
 
 
 def values_of_one_type(values: Sequence[Any]) -> list[Any]:
-    """The values, converted to texts if their types differ, since Polars and Arrow need one type per column."""
+    """Returns the values, converted to texts if their types differ, since Polars and Arrow need one type per column."""
     types = {type(value) for value in values if value is not None}
     if len(types) <= 1 or types == {int, float}:
         return list(values)
@@ -136,7 +136,7 @@ def values_of_one_type(values: Sequence[Any]) -> list[Any]:
 
 
 def html_of_table(table: NotebookTable) -> str:
-    """The first rows of a table as HTML, and how many more there are."""
+    """Returns the first rows of a table as HTML, and how many more there are."""
     n_rows = max(map(len, table.columns.values()), default=0)
     caption = f"<caption>{safe(table.caption)}</caption>" if table.caption else ""
     head = "".join(f"<th>{safe(name)}</th>" for name in table.columns)
@@ -147,7 +147,7 @@ def html_of_table(table: NotebookTable) -> str:
 
 
 def html_of_cell(value: Any) -> str:
-    """A cell as HTML; numbers are right-aligned and have at most four decimals."""
+    """Returns a cell as HTML; numbers are right-aligned and have at most four decimals."""
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
     if isinstance(value, int):
@@ -158,5 +158,5 @@ def html_of_cell(value: Any) -> str:
 
 
 def safe(value: Any) -> str:
-    """A value as escaped HTML, without characters that a page cannot contain."""
+    """Returns a value as escaped HTML, without characters that a page cannot contain."""
     return escape(str(value).encode("utf-8", "replace").decode(), quote=True)

@@ -89,7 +89,7 @@ def each_step(items: Sequence[T], title: Callable[[int], str]) -> Iterator[T]:
 
 
 def is_shown() -> bool:
-    """Whether progress is shown at all."""
+    """Returns whether progress is shown at all."""
     setting = os.environ.get("BANBURY_PROGRESS", "")
     try:
         return setting != "0" if setting else sys.stderr.isatty()
@@ -98,7 +98,7 @@ def is_shown() -> bool:
 
 
 def printable(name: str) -> str:
-    """The name without characters that could control the terminal."""
+    """Returns the name without characters that could control the terminal."""
     return "".join(c if c.isprintable() else "?" for c in name)
 
 
@@ -257,8 +257,8 @@ class Line:
         return (time.monotonic() - self._timed_since) * max(1.0 - self.share, 0.0) / timed_share
 
     def facts(self, with_share: bool = True) -> str:
-        """The rows, the share done, the time so far and the time left, in words. ``with_share``: whether the share is
-        named.
+        """Returns the rows, the share done, the time so far and the time left, in words. ``with_share``: whether the
+        share is named.
         """
         rows = [] if self.n_rows is None else [f"{self.n_rows:,} {self.unit}"]
         share = [f"{self.share:.0%}"] if with_share and self.share is not None else []
@@ -282,7 +282,7 @@ class Line:
             self.wipe()
 
     def _run(self) -> None:
-        """The thread: updates the line until the job ends."""
+        """Runs in the thread: updates the line until the job ends."""
         delay = SECONDS_BEFORE_FIRST
         while not self._done.wait(delay):
             if self.ask is not None:

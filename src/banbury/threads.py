@@ -64,7 +64,7 @@ def _n_threads(threads: int | None) -> int:
     return int(threads)
 
 
-def taken(labels: NDArray[Any], numbers: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
+def look_up(labels: NDArray[Any], numbers: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
     """The entry of ``labels`` (or its row, if it is a matrix) with each of these numbers; large arrays are looked up in
     threads.
     """
@@ -75,14 +75,14 @@ def taken(labels: NDArray[Any], numbers: NDArray[Any], threads: int | None = Non
     return rows.reshape(len(numbers), *labels.shape[1:])
 
 
-def each_done(work: Callable[[int], T], n: int, workers: int) -> list[T]:
+def run_in_threads(work: Callable[[int], T], n_tasks: int, workers: int) -> list[T]:
     """A list of ``work(0)`` to ``work(n - 1)``, computed by ``workers`` threads; a single worker is the calling thread,
     which Ctrl-C can stop.
     """
     if workers == 1:
-        return [work(number) for number in range(n)]
+        return [work(number) for number in range(n_tasks)]
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(errors.warn_at_callers_line(work), range(n)))
+        return list(pool.map(errors.warn_at_callers_line(work), range(n_tasks)))
 
 
 class OneBlasThread:
@@ -112,7 +112,7 @@ class OneBlasThread:
                 OneBlasThread._limit.restore_original_limits()
 
 
-class Behind:
+class BackgroundThread:
     """Runs one task at a time in a background thread. ``wait`` raises what the task raised."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Behind:
         self._pool: ThreadPoolExecutor | None = None
         self._work: Future[Any] | None = None
 
-    def __enter__(self) -> Behind:
+    def __enter__(self) -> BackgroundThread:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -165,7 +165,7 @@ class _ClosedStream(io.TextIOWrapper):
 
 @contextmanager
 def _exit_on_signals() -> Iterator[None]:
-    """While a command runs, termination or loss of the terminal raises SystemExit, so that no half-written file
+    """Raises SystemExit if the command is terminated or loses its terminal, so that no half-written file
     remains.
     """
 

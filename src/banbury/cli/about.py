@@ -28,12 +28,12 @@ MOST_CLASSES_LISTED = 6
 
 
 def sums(loaded: Kept) -> Tally | BeliefNetwork:
-    """What can be added and subtracted: a tally or network itself, the tally of a model."""
+    """Returns what can be added and subtracted: a tally or network itself, the tally of a model."""
     return loaded if isinstance(loaded, (Tally, BeliefNetwork)) else loaded.tally
 
 
 def summary(loaded: Kept) -> JsonObject:
-    """What was counted and how it was estimated, as a dictionary for JSON."""
+    """Returns what was counted and how it was estimated, as a dictionary for JSON."""
     describe_by_kind: Any = {
         "network": _of_network,
         "tally": _of_tally,
@@ -44,19 +44,19 @@ def summary(loaded: Kept) -> JsonObject:
 
 
 def _of_model(model: Model) -> JsonObject:
-    """The summary of a single-label model."""
+    """Returns the summary of a single-label model."""
     calibration = None if model.calibration is None else str(model.calibration)
     nodes = {"nodes": _nodes(BeliefNetwork.from_model(model))} if has_tree(model) else {}
     return {**_of_tally(model.tally), **estimation(model), "calibration": calibration, **weights_facts(model), **nodes}
 
 
 def tree(model: Model) -> list[str]:
-    """Lines that say what each column of a tree model depends on; none for other models."""
+    """Returns lines that say what each column of a tree model depends on; none for other models."""
     return ["", str(BeliefNetwork.from_model(model))] if has_tree(model) else []
 
 
 def _of_labels(model: LabelModel) -> JsonObject:
-    """The summary of a multi-label model: its labels with their rows and thresholds, and how it was estimated."""
+    """Returns the summary of a multi-label model: its labels with their rows and thresholds, and how it was estimated."""
     facts = _of_tally(model.tally)
     choice = model.choice
     thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))
@@ -68,7 +68,7 @@ def _of_labels(model: LabelModel) -> JsonObject:
 
 
 def weights_facts(model: Model) -> JsonObject:
-    """The weights of the evidence for the summary; empty if the model is not weighed."""
+    """Returns the weights of the evidence for the summary; empty if the model is not weighed."""
     weighing = model.weighing
     if not isinstance(weighing, Weighing):
         return {}
@@ -82,7 +82,9 @@ def weights_facts(model: Model) -> JsonObject:
 
 
 def _of_tally(tally: Tally) -> JsonObject:
-    """The summary of a tally: rows, classes or labels, features with their families, columns left out, reading options."""
+    """Returns the summary of a tally: rows, classes or labels, features with their families, columns left out, reading
+    options.
+    """
     schema = tally.schema
     classes = {"classes": _classes(tally.classes, tally.rows)}
     if schema.labels is not None:
@@ -102,7 +104,7 @@ def _of_tally(tally: Tally) -> JsonObject:
 
 
 def _of_network(network: BeliefNetwork) -> JsonObject:
-    """The summary of a network: nodes and classes; rows only if its tables were counted."""
+    """Returns the summary of a network: nodes and classes; rows only if its tables were counted."""
     counts = network.sums
     facts: JsonObject = {"rows": None if counts is None else network.n_rows, "target": network.target}
     if counts is not None and network.target is not None:
@@ -113,12 +115,12 @@ def _of_network(network: BeliefNetwork) -> JsonObject:
 
 
 def _read_with(reading: Mapping[str, Any]) -> JsonObject:
-    """The reading options for the summary, if any differ from the defaults."""
+    """Returns the reading options for the summary, if any differ from the defaults."""
     return {"reading": dict(reading)} if reading else {}
 
 
 def _nodes(network: BeliefNetwork) -> list[JsonObject]:
-    """A dictionary for each node: its name, parents, kind and values."""
+    """Returns a dictionary for each node: its name, parents, kind and values."""
     parents = network.parents
     descriptions = (
         (variable.name, list(parents[variable.name]), variable.kind, list(variable.values))
@@ -128,12 +130,12 @@ def _nodes(network: BeliefNetwork) -> list[JsonObject]:
 
 
 def _classes(names: tuple[Any, ...], rows: Integers) -> list[JsonObject]:
-    """A dictionary for each class: its name and its number of rows. ``rows``: the counts, one per class."""
+    """Returns a dictionary for each class: its name and its number of rows. ``rows``: the counts, one per class."""
     return [{"class": name, "rows": n_rows} for name, n_rows in zip(names, readable_counts(rows).tolist(), strict=True)]
 
 
 def estimation(model: Model | BeliefNetwork) -> JsonObject:
-    """The settings with which a model or network was estimated."""
+    """Returns the settings with which a model or network was estimated."""
     return {"how": model.choice.how, "alpha": model.choice.alpha, "seed": model.choice.seed}
 
 
@@ -141,14 +143,14 @@ def estimation(model: Model | BeliefNetwork) -> JsonObject:
 
 
 def rows(args: Namespace, facts: JsonObject) -> str:
-    """The number of rows in words. ``facts``: a summary, as ``summary`` returns it."""
+    """Returns the number of rows in words. ``facts``: a summary, as ``summary`` returns it."""
     weighted = getattr(args, "weights", None) is not None or isinstance(facts["rows"], float)
     skipped = f" (and {facts['skipped']:,} without a class)" if facts.get("skipped") else ""
     return f"{facts['rows']:,.15g} row{'s' * (facts['rows'] != 1)}{' by weight' * weighted}{skipped}"
 
 
 def classes(facts: JsonObject, target_phrase: str = "") -> str:
-    """The number of classes and the largest ones in words; for a network without a target, the number of nodes.
+    """Returns the number of classes and the largest ones in words; for a network without a target, the number of nodes.
     ``facts``: a summary, as ``summary`` returns it; ``target_phrase``: such as `` of 'income'``.
     """
     if "labels" in facts:
@@ -169,8 +171,8 @@ def classes(facts: JsonObject, target_phrase: str = "") -> str:
 
 
 def columns(facts: JsonObject) -> str:
-    """A table of the columns: family, reason and missing values; for a network the parents of each node. ``facts``: a
-    summary, as ``summary`` returns it.
+    """Returns a table of the columns: family, reason and missing values; for a network the parents of each node.
+    ``facts``: a summary, as ``summary`` returns it.
     """
     lines: list[tuple[str, ...]] = []
     if "nodes" in facts:
@@ -194,7 +196,7 @@ def columns(facts: JsonObject) -> str:
 
 
 def weights(facts: JsonObject) -> list[str]:
-    """Lines with the weight of each column and pair, the largest first, and whether rows have changed since they were
+    """Returns lines with the weight of each column and pair, the largest first, and whether rows have changed since they were
     learned. ``facts``: a summary, as ``summary`` returns it.
     """
     if "weighing" not in facts:
@@ -213,7 +215,7 @@ def weights(facts: JsonObject) -> list[str]:
 
 
 def columns_left_out(facts: JsonObject) -> list[str]:
-    """Lines with the columns left out and the reasons. ``facts``: a summary, as ``summary`` returns it."""
+    """Returns lines with the columns left out and the reasons. ``facts``: a summary, as ``summary`` returns it."""
     if not facts["left_out"]:
         return []
     return ["", output.table(["left out", "why"], list(facts["left_out"].items())[:MOST_COLUMNS_LISTED])]

@@ -19,7 +19,7 @@ from banbury.quality import CrossValidation, SummedValidation
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Mean
 from banbury.quality.validation import FOLDS_IF_SLOW
-from banbury.reports.alternatives import alternatives
+from banbury.reports.alternatives import try_alternatives
 from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.tally.schema import WHOLE_NUMBERS
 
@@ -36,8 +36,8 @@ class Fitted:
     rows: LabelledRows | None = None
 
     def to_dict(self, path: str | None) -> JsonObject:
-        """The summary of the model, its validation and the notes, as a dictionary for JSON. ``path``: where the model
-        was saved, or None.
+        """Returns the summary of the model, its validation and the notes, as a dictionary for JSON. ``path``: where the
+        model was saved, or None.
         """
         facts: JsonObject = {"model": path, **about.summary(self.model)}
         if self.validation is not None:
@@ -73,7 +73,7 @@ def fit(args: Namespace) -> None:
 
 
 def _class_notes(model: Model) -> tuple[str, ...]:
-    """A note for the user if the classes look like measurements."""
+    """Returns a note for the user if the classes look like measurements."""
     any_fraction = any(
         isinstance(label, float) and label % 1 for label in model.classes
     )  # a warning has said so already
@@ -86,7 +86,7 @@ def _class_notes(model: Model) -> tuple[str, ...]:
 
 
 def _text(args: Namespace, fitted: Fitted) -> str:
-    """The printed summary of a fitted model: rows, classes, columns, accuracy, notes, and where it was saved."""
+    """Returns the printed summary of a fitted model: rows, classes, columns, accuracy, notes, and where it was saved."""
     facts = about.summary(fitted.model)
     name = "standard input" if args.input == ["-"] else " ".join(args.input[:3]) + " …" * (len(args.input) > 3)
     target = "" if facts["target"] is None else f" of {facts['target']!r}"
@@ -100,7 +100,7 @@ def _text(args: Namespace, fitted: Fitted) -> str:
 
 
 def _family_hints(facts: Mapping[str, Any]) -> list[str]:
-    """Lines that say how to give integer columns another family than the inferred one. ``facts``: the summary of the
+    """Returns lines that say how to give integer columns another family than the inferred one. ``facts``: the summary of the
     model.
     """
     reasons = {feature["name"]: feature["why"] for feature in facts.get("features", ())}
@@ -123,7 +123,7 @@ def _family_hints(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _accuracy(validation: CrossValidation | SummedValidation) -> list[str]:
-    """Lines with the accuracy, the log loss and the share of the most frequent class."""
+    """Returns lines with the accuracy, the log loss and the share of the most frequent class."""
     return [
         f"  accuracy  {validation.accuracy}  by {validation.what}",
         f"  log loss  {validation.log_loss:.4f}",
@@ -132,8 +132,8 @@ def _accuracy(validation: CrossValidation | SummedValidation) -> list[str]:
 
 
 def _advice(args: Namespace, fitted: Fitted) -> list[str]:
-    """A list with at most one note for the user if predictions are no better than the most frequent class: alternatives
-    that were tried, with their accuracies.
+    """Returns a list with at most one note for the user if predictions are no better than the most frequent class:
+    alternatives that were tried, with their accuracies.
     """
     validation = fitted.validation
     if validation is None:
@@ -149,7 +149,9 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
         is_numeric = judging.look_like_measurements(fitted.model._target_kind, fitted.model.classes)
         excluded = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * (weighed or is_numeric)]
         excluded += ["--features choose"] * settings.chooses(args)
-        comparison = alternatives(fitted.rows, Plain(seed=args.seed), validation, but=excluded, seed=args.seed)
+        comparison = try_alternatives(
+            fitted.rows, Plain(seed=args.seed), validation, excluded_options=excluded, seed=args.seed
+        )
     if comparison is None or not comparison.others:
         return [f"{no_better}."]
     figures = {
@@ -168,14 +170,14 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
 
 
 def _beats(accuracy: float, error: float | None, majority: float) -> bool:
-    """Whether the accuracy exceeds ``majority``, the share of the most frequent class, by more than two standard
-    errors. ``error``: the standard error, or None.
+    """Returns whether the accuracy exceeds ``majority``, the share of the most frequent class, by more than two
+    standard errors. ``error``: the standard error, or None.
     """
     return accuracy - majority > 2.0 * (error or 0.0)
 
 
 def _keeping(args: Namespace) -> str:
-    """A line that says where the model was saved, or how to save it."""
+    """Returns a line that says where the model was saved, or how to save it."""
     if args.output is not None:
         return f"Saved to {args.output} ({output.size(args.output)})."
     stem = os.path.basename(os.path.normpath(args.input[0])).partition(".")[0] if args.input != ["-"] else "model"

@@ -29,7 +29,7 @@ from banbury.reading.columns import decode_bytes, missing
 from banbury.reading.files import PARQUET, has_table_ending, is_document, kind_of_table, near
 from banbury.reading.options import TABLE_SETTINGS
 from banbury.reading.tables import from_texts
-from banbury.tally.table import batches
+from banbury.tally.table import read_batches
 from banbury.tally.tally import Tally
 
 if TYPE_CHECKING:  # imported only when needed, so that short commands start fast
@@ -76,14 +76,14 @@ def _remember(args: Namespace) -> None:
 
 
 def reading_of(loaded: Any) -> Mapping[str, Any]:
-    """The reading options that a tally, a model or a network remembers from its data."""
+    """Returns the reading options that a tally, a model or a network remembers from its data."""
     tally_or_model = getattr(loaded, "network", loaded)
     return getattr(tally_or_model, "schema", tally_or_model).reading  # type: ignore[no-any-return]
 
 
 def _format(args: Namespace) -> str:
-    """The format of the input: as given, else as remembered with the model; "auto" for a file whose name says that it
-    is a table.
+    """Returns the format of the input: as given, else as remembered with the model; "auto" for a file whose name says
+    that it is a table.
     """
     if args.format is not None or any(map(has_table_ending, args.input)):
         return args.format or "auto"
@@ -91,7 +91,7 @@ def _format(args: Namespace) -> str:
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
-    """The reading options: those remembered with the model, overridden by those given."""
+    """Returns the reading options: those remembered with the model, overridden by those given."""
     return {**(args.remembered or {}), **reading(args)}
 
 
@@ -161,8 +161,8 @@ def _check_classes(args: Namespace, source: Source) -> None:
 
 
 def _likely_targets(first_batch: Batch) -> list[str]:
-    """The column named like a target, such as class or y; if there is none or several, the columns with few distinct
-    values in the first batch.
+    """Returns the column named like a target, such as class or y; if there is none or several, the columns with few
+    distinct values in the first batch.
     """
     named_like_target = [name for name in first_batch.names if name.lower() in TARGET_NAMES]
     if len(named_like_target) == 1:
@@ -187,7 +187,7 @@ def _check(path: str) -> None:
 
 
 def size(args: Namespace) -> float:
-    """About how many megabytes the input has when decompressed."""
+    """Returns about how many megabytes the input has when decompressed."""
     paths = [os.path.expanduser(path) for path in ([args.spool] if getattr(args, "spool", None) else args.input)]
     paths = [archive_path[0] if (archive_path := split_archive_path(path)) else path for path in paths]
     path_groups = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) for path in paths)
@@ -195,7 +195,7 @@ def size(args: Namespace) -> float:
 
 
 def _bytes(path: str) -> int:
-    """About how many bytes a file or all files in a folder have when decompressed."""
+    """Returns about how many bytes a file or all files in a folder have when decompressed."""
     if os.path.isdir(path):
         return sum(_bytes(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
     is_compressed = path.lower().endswith((*COMPRESSED, *PARQUET, ".zip"))
@@ -224,12 +224,12 @@ def model_or_labels(path: str) -> Model | LabelModel:
 
 
 def is_labels(model: Any) -> TypeIs[LabelModel]:
-    """Whether ``model`` is a multi-label model."""
+    """Returns whether ``model`` is a multi-label model."""
     return bool(model.kind == "model of labels")
 
 
 def _model(path: str, loaded: Model | Tally | BeliefNetwork | LabelModel) -> Model:
-    """The object loaded from ``path`` if it is a single-label model; otherwise raises BadFile with advice."""
+    """Returns the object loaded from ``path`` if it is a single-label model; otherwise raises BadFile with advice."""
     if isinstance(loaded, Model):
         return loaded
     if is_labels(loaded):
@@ -279,14 +279,14 @@ def check_output(args: Namespace) -> None:
 
 
 def text_column(model: Model) -> str | None:
-    """The name of the model's only column if that is a text column; otherwise None."""
+    """Returns the name of the model's only column if that is a text column; otherwise None."""
     features = model.schema.features if isinstance(model, Model) else ()
     return features.names[0] if len(features) == 1 and features[0].reads_text else None
 
 
 def are_lines(args: Namespace, model: Model) -> bool:
-    """Whether each line of the input is a text: with ``--format lines``, or on stdin for a model of a single text
-    column. A first line that is a JSON object with this column means that the input is JSON.
+    """Returns whether each line of the input is a text: with ``--format lines``, or on stdin for a model of a single
+    text column. A first line that is a JSON object with this column means that the input is JSON.
     """
     column = text_column(model)
     is_only_column = isinstance(model, Model) and model.schema.columns == (column,)
@@ -318,8 +318,8 @@ def rows(args: Namespace, model: Model) -> Iterator[Any]:
 
 
 def _is_text(path: str, column: str | None) -> bool:
-    """Whether a .txt file is one text for a model of the text column ``column``: its first line does not name that
-    column.
+    """Returns whether a .txt file is one text for a model of the text column ``column``: its first line does not name
+    that column.
     """
     path = os.path.expanduser(path)
     if column is None or not path.lower().endswith(".txt") or not os.path.isfile(path) or is_document(path):
@@ -329,12 +329,12 @@ def _is_text(path: str, column: str | None) -> bool:
 
 
 def lines_of(args: Namespace) -> Source:
-    """A source of texts, one for each line of the input. Lines of stdin are passed on as soon as they arrive."""
+    """Returns a source of texts, one for each line of the input. Lines of stdin are passed on as soon as they arrive."""
     paths = args.input
     first_line = getattr(args, "first_line", b"")
 
     def batches() -> Iterator[Batch]:
-        """A batch for each file, and for stdin a batch of the lines that have arrived."""
+        """Yields a batch for each file, and for stdin a batch of the lines that have arrived."""
         for path in paths:
             if path != "-":
                 yield from read(path, format="lines")
@@ -346,11 +346,11 @@ def lines_of(args: Namespace) -> Source:
                 yield from from_texts(lines)
 
     name = "standard input" if paths == ["-"] else paths[0]
-    return Source(lambda: number_rows(batches()), name, again="-" not in paths)
+    return Source(lambda _: number_rows(batches()), name, again="-" not in paths)
 
 
 def _chunks(stream: Any) -> Iterator[list[str]]:
-    """Complete lines of a stream as texts, as many as can be read without waiting."""
+    """Yields complete lines of a stream as texts, as many as can be read without waiting."""
     line_pieces: list[bytes] = []  # of an unfinished line
     while chunk := stream.read1(CHUNK_BYTES):
         complete_lines, newline, remainder = chunk.rpartition(b"\n")
@@ -363,12 +363,12 @@ def _chunks(stream: Any) -> Iterator[list[str]]:
 
 
 def _text(line: bytes) -> str:
-    """A line as text, without its line break."""
+    """Returns a line as text, without its line break."""
     return decode_bytes(line.removesuffix(b"\n").removesuffix(b"\r"))
 
 
 def _stdin(begun: bytes = b"") -> Any:
-    """Standard input as a byte stream. ``begun``: what was already read from it; if nothing was, a user at a terminal
+    """Returns standard input as a byte stream. ``begun``: what was already read from it; if nothing was, a user at a terminal
     is told how to end it.
     """
     if sys.stdin is None:
@@ -382,7 +382,7 @@ def _stdin(begun: bytes = b"") -> Any:
 
 
 def row_to_explain(args: Namespace, model: Model) -> Any:
-    """What a command is to explain: the text in ``--text``, or the row that ``--row`` names."""
+    """Returns what a command is to explain: the text in ``--text``, or the row that ``--row`` names."""
     if args.text is None:
         return _row(args, model)
     if args.input or args.row is not None:
@@ -399,7 +399,7 @@ def row_to_explain(args: Namespace, model: Model) -> Any:
 
 
 def _row(args: Namespace, model: Model) -> Batch:
-    """The row of the input that ``--row`` names, as a batch; by default the first."""
+    """Returns the row of the input that ``--row`` names, as a batch; by default the first."""
     if not args.input:
         raise errors.BadSetting(
             "nothing to explain. Give a text with --text, or an input file and --row.", setting="input", value=None
@@ -408,7 +408,7 @@ def _row(args: Namespace, model: Model) -> Batch:
     with rows(args, model) as data:
         source = data if isinstance(data, Source) else model._read(data, reading(args))
         n_rows = 0
-        for batch in batches(source, "reading"):
+        for batch in read_batches(source, "reading"):
             position = row_number - 1 - batch.first_row
             if 0 <= position < batch.n_rows:
                 return batch.slice(position, position + 1)

@@ -49,7 +49,7 @@ class KeptRecipe:
     model: Any = None
 
     def learn(self) -> Any:
-        """The model learned from all rows."""
+        """Returns the model learned from all rows."""
         return self.model or learn_judged(self.rows, self.recipe, self.validation)
 
 
@@ -117,7 +117,7 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
     if not is_single_setting:
         tuning = Tuning(comparison, comparison.learn(), families)
         model = tuning.model if chosen_index == comparison.best else None
-        tuning.warn_of_edges()
+        tuning._warn_of_edges()
         notes += _tuning_lines(tuning, comparison)
         if not rows.has_sets:
             (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
@@ -132,8 +132,8 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
 
 
 def decide(args: Namespace, data: Any) -> KeptRecipe:
-    """The recipe that a command uses: compared as in ``judge``, unless ``--plain`` or ``--weigh`` decides. ``data``:
-    the opened input, as ``inputs.open_labelled`` yields it.
+    """Returns the recipe that a command uses: compared as in ``judge``, unless ``--plain`` or ``--weigh`` decides.
+    ``data``: the opened input, as ``inputs.open_labelled`` yields it.
     """
     is_decided = args.plain or args.weigh
     choice = judge(args, data, compares=not is_decided, takes_sets=False)
@@ -151,13 +151,13 @@ def tune(args: Namespace, data: Any) -> Tuning:
     grid, _ = (label_grid if rows.has_sets else grid_of)(args, data, rows, tunes=True)
     folds, _ = folds_of(args, rows, list(grid.weighings))
     tuning = grid.tune(rows, folds)
-    tuning.warn_of_edges()
+    tuning._warn_of_edges()
     return tuning
 
 
 def _recipe_without_comparison(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
-    """The recipe if nothing is to be compared: weighed if the grid has weighed recipes, otherwise plain or tuned.
-    ``notes``: those so far.
+    """Returns the recipe if nothing is to be compared: weighed if the grid has weighed recipes, otherwise plain or
+    tuned. ``notes``: those so far.
     """
     if grid.weighings:
         if not isinstance(rows, MemoryRows):
@@ -173,7 +173,7 @@ def _recipe_without_comparison(args: Namespace, rows: LabelledRows, grid: Tuned,
 
 
 def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
-    """A sample of rows in memory from which weights are learned, and a note for the user about it."""
+    """Returns a sample of rows in memory from which weights are learned, and a note for the user about it."""
     sample = recipe.under(rows).sample(MOST_ROWS)  # type: ignore[attr-defined]
     return sample, f"weights are learned from a sample of {errors.many(sample.n_rows, 'row')}; models count all rows"
 
@@ -218,7 +218,7 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
 
 
 def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
-    """The grid of recipes to compare, and notes for the user on those left out. ``data``: the opened input, as
+    """Returns the grid of recipes to compare, and notes for the user on those left out. ``data``: the opened input, as
     ``inputs.open_labelled`` yields it; ``rows``: the same rows, encoded; ``tunes``: whether it is for `tune`, so that
     it includes the plain recipe of `fit`.
     """
@@ -227,22 +227,22 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
     prior = estimation["class_prior"]
     weighing_options = {"fewest": 0} if args.weigh and _weight(rows) < FEWEST_ROWS else True
     grid = Tuned.of(
-        estimation["alpha"],
-        estimation["how"],
-        settings.several_texts(args.text) if tunes else None,
-        "choose" if settings.chooses(args) else "auto",
-        prior,
-        args.seed,
-        getattr(args, "calibrate", None),
-        [False, weighing_options] if weighs else False,
-        args.missing,
-        args.scoring if tunes else "log_loss",
+        alpha=estimation["alpha"],
+        how=estimation["how"],
+        text=settings.several_texts(args.text) if tunes else None,
+        features="choose" if settings.chooses(args) else "auto",
+        class_prior=prior,
+        seed=args.seed,
+        calibrate=getattr(args, "calibrate", None),
+        weigh=[False, weighing_options] if weighs else False,
+        missing=args.missing,
+        scoring=args.scoring if tunes else "log_loss",
     )
     return replace(grid, extra_recipe=Plain(class_prior=prior, seed=args.seed)) if tunes else grid, notes
 
 
 def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
-    """The grid of recipes to compare for multi-label rows, and notes for the user. The arguments are those of
+    """Returns the grid of recipes to compare for multi-label rows, and notes for the user. The arguments are those of
     ``grid_of``.
     """
     inputs.refuse_for_sets(args, "tan", "class-prior", "bins", "groups")
@@ -255,14 +255,12 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
     weighs = not args.plain and (args.weigh or (is_enough and can_weigh(rows.tally, rows.n_rows)))
     chooses_alpha = is_auto(alpha) if tunes else is_enough and not settings.alpha_given(args)
     grid = Tuned.of(
-        ALPHAS if chooses_alpha and not tunes else alpha,
-        estimation["how"],
-        settings.several_texts(args.text) if tunes else None,
-        "auto",
-        None,
-        args.seed,
-        args.calibrate,
-        [False, True] if weighs else False,
+        alpha=ALPHAS if chooses_alpha and not tunes else alpha,
+        how=estimation["how"],
+        text=settings.several_texts(args.text) if tunes else None,
+        seed=args.seed,
+        calibrate=args.calibrate,
+        weigh=[False, True] if weighs else False,
         scoring=args.scoring if tunes else "log_loss",
         has_sets=True,
         threshold=threshold,
@@ -276,7 +274,9 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
 
 
 def _can_weigh(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
-    """Whether weighed evidence is a candidate; and a note for the user on why not, or on options that it does not use."""
+    """Returns whether weighed evidence is a candidate; and a note for the user on why not, or on options that it does
+    not use.
+    """
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "used without the other")
     if args.plain:
         return False, []
@@ -304,19 +304,19 @@ def _can_weigh(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
 
 
 def _weight(rows: LabelledRows) -> float:
-    """The total weight of the rows that are counted."""
+    """Returns the total weight of the rows that are counted."""
     is_counted = rows.counts
     return float(np.count_nonzero(is_counted)) if rows.weights is None else float(rows.weights[is_counted].sum())
 
 
 def look_like_measurements(target_kind: str | None, classes: tuple[Any, ...]) -> bool:
-    """Whether the classes are so many different numbers that they look like measurements."""
+    """Returns whether the classes are so many different numbers that they look like measurements."""
     return len(classes) > MOST_NUMERIC_CLASSES and target_kind in ("integer", "float")
 
 
 def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tuple[Any, list[str]]:
-    """The folds for validation (a number, "loo" or a splitter of scikit-learn), and a note for the user if there are
-    fewer than requested. ``recipes``: the weighed ones, for which fewer folds are the default.
+    """Returns the folds for validation (a number, "loo" or a splitter of scikit-learn), and a note for the user if
+    there are fewer than requested. ``recipes``: the weighed ones, for which fewer folds are the default.
     """
     folds = getattr(args, "folds", None)
     if folds == "loo":
@@ -334,14 +334,14 @@ def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tupl
 
 
 def _choose_index(args: Namespace, comparison: RecipeComparison) -> int:
-    """The index of the chosen recipe: the best, or the first weighed one with ``--weigh``."""
+    """Returns the index of the chosen recipe: the best, or the first weighed one with ``--weigh``."""
     if not args.weigh:
         return comparison.best
     return next(index for index, recipe in enumerate(comparison.recipes) if recipe.weighs)
 
 
 def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_index: int) -> list[str]:
-    """Notes for the user: the figures of plain and weighed evidence, and which was chosen. ``chosen_index``: the index
+    """Returns notes for the user: the figures of plain and weighed evidence, and which was chosen. ``chosen_index``: the index
     of the chosen recipe.
     """
     weighed_indices = [index for index, recipe in enumerate(comparison.recipes) if recipe.weighs]
@@ -352,7 +352,7 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
     for name, index in (("plain", plain_index), ("weighed", weighed_indices[0])):
         validation = comparison.validations[index]
         folds = f"{validation.n_folds} folds" if name == "plain" else "the same folds"
-        lines.append(f"{name:8}  {validation.brief}, {folds}")
+        lines.append(f"{name:8}  {validation._brief}, {folds}")
     name, alternative = ("weighed", "plain") if chosen_index in weighed_indices else ("plain", "weigh")
     reason = "as requested" if args.weigh else "the better on these folds"
     lines.append(f"chose {name}, {reason}; use --{alternative} for the other")
@@ -363,7 +363,7 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
 
 
 def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
-    """Notes for the user on the best of the plain settings."""
+    """Returns notes for the user on the best of the plain settings."""
     plain_indices = [index for index in comparison.order if not comparison.recipes[index].weighs]
     best_settings = tuning.settings[plain_indices[0]]
     text = "".join(f", {name}={value!r}" for name, value in best_settings.get("text", {}).items())
@@ -379,5 +379,5 @@ def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
 
 
 def with_notes(validation: Validation, notes: tuple[str, ...]) -> Validation:
-    """The validation with further notes for the user."""
+    """Returns the validation with further notes for the user."""
     return replace(validation, notes=(*validation.notes, *notes))

@@ -87,8 +87,8 @@ def _demo_state(folder: str) -> ServedState:
 
 
 def _read_pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
-    """An empty tally under the schema of the rows to label, and an iterator over them, each with its label if it has
-    one. ``data``: the opened input.
+    """Returns an empty tally under the schema of the rows to label, and an iterator over them, each with its label if
+    it has one. ``data``: the opened input.
     """
     errors.require(args.weights is None, "--weights", args.weights, "omitted, because every answer counts once")
     options = counting(args, data)
@@ -106,8 +106,9 @@ def _read_pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
 
 
 def _puts(table: Table, target: str | None, columns: Sequence[str], several: bool) -> Iterator[Put]:
-    """Each row of the table as a change that stores it: its number as identifier, its cells for JSON, and its label.
-    ``target``: the column with labels, or None; ``columns``: those to store; ``several``: whether rows have label sets.
+    """Yields each row of the table as a change that stores it: its number as identifier, its cells for JSON, and its
+    label. ``target``: the column with labels, or None; ``columns``: those to store; ``several``: whether rows have
+    label sets.
     """
     for batch in table.batches("reading"):
         cells = {name: cells_of(batch, name) for name in batch.names if name in columns and name != target}
@@ -119,6 +120,6 @@ def _puts(table: Table, target: str | None, columns: Sequence[str], several: boo
 
 
 def _batches_of_puts(rows: Iterator[Put]) -> Iterator[list[Put]]:
-    """The changes in ``rows`` in lists of at most PUTS_PER_CHANGE."""
+    """Yields the changes in ``rows`` in lists of at most PUTS_PER_CHANGE."""
     while puts := list(islice(rows, PUTS_PER_CHANGE)):
         yield puts

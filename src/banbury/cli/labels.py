@@ -16,8 +16,8 @@ from banbury.reading import read
 
 
 def target(args: Namespace, data: Any) -> Any:
-    """The target: the name of a column, or several names if it is a list of columns separated by commas. ``data``: the
-    opened input.
+    """Returns the target: the name of a column, or several names if it is a list of columns separated by commas.
+    ``data``: the opened input.
     """
     if isinstance(args.target, str) and "," in args.target:
         names = next(iter(read(data, **settings.reading(args)))).names
@@ -31,7 +31,7 @@ def target(args: Namespace, data: Any) -> Any:
 
 
 def delimiter(args: Namespace) -> settings.Keywords:
-    """The option for what separates labels in the target column, if given."""
+    """Returns the option for what separates labels in the target column, if given."""
     delimiter = getattr(args, "target_delimiter", None)
     return {} if delimiter is None else {"target_delimiter": delimiter}
 
@@ -50,7 +50,7 @@ def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, 
 def explain(args: Namespace, model: LabelModel) -> None:
     """Prints why a row has a label or not: the one in ``--class``, or else the most probable."""
     inputs.refuse_for_sets(args, "of", "against")
-    row = inputs.row_to_explain(args, model._as_answering())
+    row = inputs.row_to_explain(args, model._reading_model())
     if args.label is None:
         label: Any = model.labels[int(np.argmax(model.posterior(row)[0]))]
     else:
@@ -68,7 +68,7 @@ def show(args: Namespace, model: LabelModel) -> None:
         ratios = (informative.to_dict()["classes"][0]["ratios"] for informative in informative_by_label)
         informative_values = [{"label": n, "ratios": r} for n, r in zip(model.labels, ratios, strict=True)]
         return output.result(args, {"labels": informative_values}, "\n".join(map(str, informative_by_label)))
-    label_facts = zip(model.labels, model.n_rows.tolist(), model.thresholds.probabilities.tolist(), strict=True)
+    label_facts = zip(model.labels, model.rows_by_label.tolist(), model.thresholds.probabilities.tolist(), strict=True)
     rows = sorted(label_facts, key=lambda row: -row[1])
     width = max(len(str(label)) for label, *_ in rows)
     lines = [str(model), f"  {'label':{width}}        rows  threshold"]

@@ -20,7 +20,7 @@ _CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\
 
 
 def kind(args: Namespace) -> str:
-    """The output format: "table", "json" or "csv"; by default a table on a terminal and JSON in a pipe."""
+    """Returns the output format: "table", "json" or "csv"; by default a table on a terminal and JSON in a pipe."""
     return args.kind or ("table" if sys.stdout.isatty() else "json")
 
 
@@ -40,7 +40,7 @@ def result(
 
 
 def size(path: str) -> str:
-    """The size of a file in words."""
+    """Returns the size of a file in words."""
     amount = float(os.path.getsize(path))
     unit = "bytes"
     for larger_unit in ("kB", "MB", "GB"):
@@ -52,8 +52,8 @@ def size(path: str) -> str:
 
 
 def encoder(indent: int | None = None) -> Callable[[Any], str]:
-    """A function that encodes objects as JSON for this stdout, with control characters escaped. ``indent``: spaces per
-    level; None for a single line.
+    """Returns a function that encodes objects as JSON for this stdout, with control characters escaped. ``indent``:
+    spaces per level; None for a single line.
     """
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
     encode = json.JSONEncoder(indent=indent, ensure_ascii=not unicode).encode
@@ -78,7 +78,9 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """A table as text, drawn by Rich, at most as wide as the terminal. ``right``: the indices of right-aligned columns."""
+    """Returns a table as text, drawn by Rich, at most as wide as the terminal. ``right``: the indices of right-aligned
+    columns.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -96,7 +98,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 
 
 def plain(value: Any) -> Any:
-    """The value for JSON: NaN becomes null, infinities become texts."""
+    """Returns the value for JSON: NaN becomes null, infinities become texts."""
     if isinstance(value, Mapping):
         return {str(name): plain(element) for name, element in value.items()}
     if isinstance(value, (list, tuple)):

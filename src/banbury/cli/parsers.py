@@ -72,7 +72,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
 
 
 def _unknown_command(words: Sequence[str]) -> Usage:
-    """The usage error of an unknown command, with a suggestion."""
+    """Returns the usage error of an unknown command, with a suggestion."""
     typed = " ".join(words[:2]) if words[0] == "tally" else words[0]
     names = [verb.name for verb in VERBS]
     name_by_last_word = {name.split()[-1]: name for name in names}
@@ -95,8 +95,8 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=28, width=width)
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        """An option in the help: its names, then its metavar once. argparse, which calls this, would repeat the metavar
-        after each name.
+        """Returns an option in the help: its names, then its metavar once. argparse, which calls this, would repeat the
+        metavar after each name.
         """
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
@@ -112,13 +112,13 @@ class Parser(argparse.ArgumentParser):
 
 
 def overview() -> str:
-    """What ``banbury --help`` prints."""
+    """Returns what ``banbury --help`` prints."""
     groups = dict.fromkeys(verb.group for verb in VERBS if verb.group != "tally")
     return OVERVIEW.format(verbs="\n".join(line for group in groups for line in (group, *_summaries(group))))
 
 
 def _summaries(group: str) -> list[str]:
-    """A line for each command of the group; the first group ends with those of ``banbury tally``."""
+    """Returns a line for each command of the group; the first group ends with those of ``banbury tally``."""
     lines = [f"  {verb.name:15} {verb.summary}" for verb in VERBS if verb.group == group]
     return [*lines, f"  {'tally':15} {TALLY_SUMMARY}"] if group == VERBS[0].group else lines
 
@@ -156,8 +156,8 @@ example:
 
 
 def parser(verb: Verb, all_options: bool = False) -> argparse.ArgumentParser:
-    """The argument parser of a command. It accepts all options. ``all_options``: whether its help shows all of them, or
-    only the usual ones.
+    """Returns the argument parser of a command. It accepts all options. ``all_options``: whether its help shows all of
+    them, or only the usual ones.
     """
     title = "examples:" if len(verb.examples) > 1 else "example:"
     command = f"banbury {verb.name}"

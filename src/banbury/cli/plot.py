@@ -78,7 +78,7 @@ def _file(args: Namespace, what: str) -> str:
 
 
 def _missing_input(args: Namespace, what: str) -> errors.BadSetting:
-    """The error of a picture whose input is missing. ``what``: what is missing."""
+    """Returns the error of a picture whose input is missing. ``what``: what is missing."""
     usage = f"banbury plot {args.picture} {PICTURES[args.picture].usage}"
     return errors.BadSetting(f"no {what} given. Usage: {usage}", setting="input", value=None)
 
@@ -104,7 +104,7 @@ def _rows(args: Namespace, target: str | None, needed: bool = True) -> Iterator[
 
 
 def _columns(args: Namespace, n: int, model: Model) -> list[str]:
-    """The names of the ``n`` columns to draw. Raises BadSetting if ``--columns`` names another number."""
+    """Returns the names of the ``n`` columns to draw. Raises BadSetting if ``--columns`` names another number."""
     names = [] if args.columns is None else args.columns.split(",")
     if args.columns is not None and n == 1:
         names = [args.columns]  # of a name that has commas itself
@@ -118,7 +118,7 @@ def _columns(args: Namespace, n: int, model: Model) -> list[str]:
 
 
 def _class(class_name: str | None, model: Any) -> Any:
-    """The class of the model with this name; None for None."""
+    """Returns the class of the model with this name; None for None."""
     return None if class_name is None else settings.as_label(class_name, model.classes)
 
 

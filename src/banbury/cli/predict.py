@@ -42,14 +42,14 @@ def predict(args: Namespace) -> None:
     write = {"json": _write_json, "csv": _write_csv, "table": write_table}
     if sys.stdout.isatty():  # the printed answers show the progress
         os.environ["BANBURY_PROGRESS"] = "0"
-    with inputs.rows(args, model._as_answering()) as data:
+    with inputs.rows(args, model._reading_model()) as data:
         answers = model.stream(data, **settings.reading(args))
         write[output.kind(args)](args, model, ((batch, make_records(batch, posterior)) for batch, posterior in answers))
 
 
 def _classes(args: Namespace, model: Model) -> tuple[MakeRecords, Write]:
-    """How to make records from the posteriors of a single-label model, and how to print them as a table. Checks the
-    options.
+    """Returns how to make records from the posteriors of a single-label model, and how to print them as a table. Checks
+    the options.
     """
     if args.top is not None or args.at_least_one:
         raise errors.bad_setting("--top", args.top, "omitted, like --at-least-one, when each row has one class")
@@ -62,11 +62,11 @@ def _classes(args: Namespace, model: Model) -> tuple[MakeRecords, Write]:
 
 
 def _labels(args: Namespace, model: Any) -> tuple[MakeRecords, Write]:
-    """How to make records from the posteriors of a multi-label model, and how to print them as a table."""
+    """Returns how to make records from the posteriors of a multi-label model, and how to print them as a table."""
     inputs.refuse_for_sets(args, "of", "costs", "unsure")
 
     def make_records(batch: Batch, posterior: Real) -> list[Record]:
-        """A record for each row of the batch. ``posterior``: rows × labels."""
+        """Returns a record for each row of the batch. ``posterior``: rows × labels."""
         answers = model._records(posterior, args.top, args.at_least_one)
         label_records = [
             {**row_record, **label_record}
@@ -83,7 +83,7 @@ def _labels(args: Namespace, model: Any) -> tuple[MakeRecords, Write]:
 
 
 def is_density(model: Model) -> bool:
-    """Whether the model was counted without a target, so that it estimates a density."""
+    """Returns whether the model was counted without a target, so that it estimates a density."""
     return model.target is None and len(model.classes) == 1
 
 
@@ -93,7 +93,7 @@ def _answers(args: Namespace, model: Model) -> MakeRecords:
     classes = model.classes
 
     def make_records(batch: Batch, posterior: Real) -> list[Record]:
-        """A record for each row of the batch. ``posterior``: rows × classes."""
+        """Returns a record for each row of the batch. ``posterior``: rows × classes."""
         best_classes = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
         answers = []
         for record, best_class, probabilities in zip(
@@ -112,7 +112,7 @@ def _probabilities(args: Namespace, model: Model) -> MakeRecords:
     density = banbury.Density.from_model(model)
 
     def make_records(batch: Batch, _: Real) -> list[Record]:
-        """A record for each row of the batch."""
+        """Returns a record for each row of the batch."""
         log_probabilities = density.score_samples(batch).tolist()
         return [
             {**record, "log_probability": strict(log_probability)}
@@ -123,8 +123,8 @@ def _probabilities(args: Namespace, model: Model) -> MakeRecords:
 
 
 def _row_records(args: Namespace, batch: Batch) -> Iterator[Record]:
-    """A record for each row with its number, and its file if rows are files. The temporary file of standard input is
-    called stdin.
+    """Yields a record for each row with its number, and its file if rows are files. The temporary file of standard
+    input is called stdin.
     """
     temporary_path = getattr(args, "spool", None)
     for row in range(batch.n_rows):
@@ -141,7 +141,7 @@ def _row_records(args: Namespace, batch: Batch) -> Iterator[Record]:
 def _write_json(args: Namespace, model: Any, answers: Answers) -> None:
     """Prints each record as a line of JSON. ``answers``: batches with their records."""
     encode = output.encoder()
-    names = [str(name) for name in model.names]
+    names = [str(name) for name in model._names]
     for _, records in answers:
         for record in records:
             if "posteriors" in record:
@@ -158,13 +158,13 @@ def _write_csv(args: Namespace, model: Any, answers: Answers) -> None:
             posteriors = record.pop("posteriors", ())
             if not has_header:
                 has_header = True
-                writer.writerow([*record, *(f"P({name})" for name in model.names if posteriors)])
+                writer.writerow([*record, *(f"P({name})" for name in model._names if posteriors)])
             writer.writerow([*map(_cell, record.values()), *posteriors])
         sys.stdout.flush()
 
 
 def _cell(value: Any) -> Any:
-    """A value for CSV; several are joined with semicolons."""
+    """Returns a value for CSV; several are joined with semicolons."""
     if not isinstance(value, list):
         return value
     return "; ".join(f"{element:.6g}" if isinstance(element, float) else str(element) for element in value)
@@ -219,7 +219,9 @@ def _write_table(args: Namespace, model: Any, answers: Answers) -> None:
 
 
 def _beginnings(batch: Batch, records: list[Record], model: Model) -> Iterator[str]:
-    """What helps to recognise each row: its file, or the beginning of its text; otherwise empty texts without end."""
+    """Yields what helps to recognise each row: its file, or the beginning of its text; otherwise empty texts without
+    end.
+    """
     features = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
     text_features = [feature for feature in features if feature.reads_text]
     if batch.row_names:
@@ -269,7 +271,7 @@ def explain(args: Namespace) -> None:
 
 
 def _explain_row(args: Namespace, model: Model, row: Any, against: Any, truth: Any) -> tuple[Explanation, bool | None]:
-    """The explanation of a row, and whether the model was trained on it (None if that cannot be told).
+    """Returns the explanation of a row, and whether the model was trained on it (None if that cannot be told).
 
     A training row is left out of the model unless ``--held-out no`` is given, since its own counts would bias the
     explanation. ``against``: the class to compare with, or None; ``truth``: the true class, None if unknown.
@@ -286,7 +288,7 @@ def _explain_row(args: Namespace, model: Model, row: Any, against: Any, truth: A
 
 
 def _was_trained_on(args: Namespace, model: Model, row: Batch) -> bool | None:
-    """Whether the model was trained on exactly this input; None if that cannot be told."""
+    """Returns whether the model was trained on exactly this input; None if that cannot be told."""
     try:
         model.explain(row, held_out=True)
     except (errors.NegativeCount, errors.RoundedTally):
@@ -300,7 +302,7 @@ def _was_trained_on(args: Namespace, model: Model, row: Batch) -> bool | None:
 
 
 def _truth(row: Batch, model: Model) -> Any:
-    """The true class of the row if the input has one."""
+    """Returns the true class of the row if the input has one."""
     if model.target is None or model.target not in row.names:
         return None
     return next(iter(row.head(model.target, 1)), None)

@@ -47,7 +47,7 @@ def serve(args: Namespace) -> None:
 
 
 def read_tokens(args: Namespace) -> Tokens | None:
-    """The tokens in ``--tokens``, None without it. Raises BadSetting if the address or the port is not allowed."""
+    """Returns the tokens in ``--tokens``, None without it. Raises BadSetting if the address or the port is not allowed."""
     tokens = None if args.tokens is None else Tokens.read(args.tokens)
     check_address(args.host, tokens)
     check_port(args.port)
@@ -60,8 +60,8 @@ def check_port(port: int) -> None:
 
 
 def _training_rows(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | None:
-    """A function that yields the rows in ``--learned``, with which the model was trained, and their labels; None if it
-    is not given.
+    """Returns a function that yields the rows in ``--learned``, with which the model was trained, and their labels;
+    None if it is not given.
     """
     if args.learned is None:
         return None
@@ -115,7 +115,7 @@ def _verify(args: Namespace, verification: dict[str, object]) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens on the port. Raises BadSetting if the port cannot be used."""
+    """Returns a socket that listens on the port. Raises BadSetting if the port cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening_socket = socket.socket(family, socket.SOCK_STREAM)
     listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

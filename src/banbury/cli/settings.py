@@ -30,7 +30,7 @@ JOINT_FAMILY = (
 
 
 def reading(args: Namespace) -> Keywords:
-    """The reading options of a command, with those remembered from the model's data."""
+    """Returns the reading options of a command, with those remembered from the model's data."""
     option_values = {**vars(args), "columns": args.names}
     settings = {name: option_values[name] for name in (*SETTINGS, "remembered") if option_values[name] is not None}
     for name in ("columns", "missing_values", "headers"):
@@ -44,8 +44,8 @@ def reading(args: Namespace) -> Keywords:
 
 
 def counting(args: Namespace, data: Any) -> Keywords:
-    """The options for counting: families, weights, missing values, and how to read. ``--text`` applies to the text
-    columns of the data. ``data``: the opened input.
+    """Returns the options for counting: families, weights, missing values, and how to read. ``--text`` applies to the
+    text columns of the data. ``data``: the opened input.
     """
     options = counting_any_text(args, data)
     text_options = text_settings(args.text)
@@ -62,7 +62,9 @@ def counting(args: Namespace, data: Any) -> Keywords:
 
 
 def counting_any_text(args: Namespace, data: Any) -> Keywords:
-    """The options for counting without ``--text``, whose settings `tune` tries one by one. ``data``: the opened input."""
+    """Returns the options for counting without ``--text``, whose settings `tune` tries one by one. ``data``: the opened
+    input.
+    """
     return {
         "features": _features(args, data),
         "weights": args.weights,
@@ -72,12 +74,12 @@ def counting_any_text(args: Namespace, data: Any) -> Keywords:
 
 
 def _features(args: Namespace, data: Any) -> Any:
-    """The families that ``--features`` gives, as ``features`` returns them. ``data``: the opened input, of which column
-    names are read only if needed.
+    """Returns the families that ``--features`` gives, as ``features`` returns them. ``data``: the opened input, of
+    which column names are read only if needed.
     """
 
     def columns() -> Collection[str]:
-        """The names of all columns."""
+        """Returns the names of all columns."""
         first_batch = next(iter(read(data, **reading(args))), None)
         return () if first_batch is None else first_batch.names
 
@@ -85,8 +87,8 @@ def _features(args: Namespace, data: Any) -> Any:
 
 
 def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> Keywords:
-    """The given ``families`` (by column, or one for all) by column, with ``settings`` for every text column. Raises
-    BadSetting if there is none.
+    """Returns the given ``families`` (by column, or one for all) by column, with ``settings`` for every text column.
+    Raises BadSetting if there is none.
     """
     text_features = [feature for feature in schema.features if feature.reads_text]
     text_families = {f.name: replace(f.family, **settings) for f in text_features}  # type: ignore[type-var]
@@ -99,9 +101,9 @@ def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> Ke
 
 
 def estimating(args: Namespace, data: Any, tunes: bool) -> Keywords:
-    """The options for estimating a model. ``alpha`` is a number, a list or "auto"; classes in a prior get the type of
-    the target column. ``data``: the opened input; ``tunes``: whether ``--how`` may have several values, so that it is a
-    list.
+    """Returns the options for estimating a model. ``alpha`` is a number, a list or "auto"; classes in a prior get the
+    type of the target column. ``data``: the opened input; ``tunes``: whether ``--how`` may have several values, so that
+    it is a list.
     """
     prior = _prior(args.class_prior)
     if isinstance(prior, Mapping):  # names of classes are of the kind that the column is
@@ -116,7 +118,7 @@ def estimating(args: Namespace, data: Any, tunes: bool) -> Keywords:
 
 
 def estimating_from(args: Namespace, classes: Sequence[Any]) -> Keywords:
-    """The options for estimating a model from a tally with these classes."""
+    """Returns the options for estimating a model from a tally with these classes."""
     prior = _prior(args.class_prior)
     if isinstance(prior, Mapping):
         prior = {as_label(name, classes): probability for name, probability in prior.items()}
@@ -124,7 +126,7 @@ def estimating_from(args: Namespace, classes: Sequence[Any]) -> Keywords:
 
 
 def estimating_network(args: Namespace) -> Keywords:
-    """The options for estimating the tables of a network. Raises BadSetting for options that only models have."""
+    """Returns the options for estimating the tables of a network. Raises BadSetting for options that only models have."""
     alpha = _alpha(args.alpha)
     errors.require(isinstance(alpha, float), "--alpha", args.alpha, "a single number for a network")
     if args.class_prior is not None:
@@ -136,8 +138,8 @@ def estimating_network(args: Namespace) -> Keywords:
 
 
 def bins(text: str | None) -> Any:
-    """How ``--bins``, given as ``text``, cuts numbers for a tree: a number of bins, or "mdl", which cuts where the
-    classes change.
+    """Returns how ``--bins``, given as ``text``, cuts numbers for a tree: a number of bins, or "mdl", which cuts where
+    the classes change.
     """
     return "mdl" if text is None else int(text) if text.isdecimal() else text
 
@@ -159,8 +161,8 @@ def new_estimation_settings(args: Namespace, schema: Schema) -> Keywords:
 
 
 def folds(text: str | None, otherwise: str) -> int | None:
-    """The number of folds, or None if ``text``, the option, is not given. ``otherwise``: ends the error message with
-    what else is allowed.
+    """Returns the number of folds, or None if ``text``, the option, is not given. ``otherwise``: ends the error message
+    with what else is allowed.
     """
     if text is None:
         return None
@@ -169,18 +171,18 @@ def folds(text: str | None, otherwise: str) -> int | None:
 
 
 def chooses(args: Namespace) -> bool:
-    """Whether ``--features choose`` was given."""
+    """Returns whether ``--features choose`` was given."""
     return list(args.features) == ["choose"]
 
 
 def alpha_given(args: Namespace) -> bool:
-    """Whether ``--alpha`` differs from 1."""
+    """Returns whether ``--alpha`` differs from 1."""
     return bool(_alpha(args.alpha) != 1.0)
 
 
 def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> Any:
-    """The families that the words after ``--features`` name: a dictionary from columns to families, or one family,
-    "auto" or "choose" for all.
+    """Returns the families that the words after ``--features`` name: a dictionary from columns to families, or one
+    family, "auto" or "choose" for all.
 
     ``a+b=joint`` is a block of columns, unless a column has that name. ``columns``: returns the names of all columns.
     """
@@ -206,7 +208,7 @@ def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> An
 
 
 def _family(text: str) -> Any:
-    """The family that a word such as ``histogram,bins=20`` describes."""
+    """Returns the family that a word such as ``histogram,bins=20`` describes."""
     family_word, *settings = text.split(",")
     name = family_word.replace("-", "_")
     if name not in FAMILIES and (known_name := name.partition("(")[0]) in FAMILIES:
@@ -219,14 +221,14 @@ def _family(text: str) -> Any:
 
 
 def text_settings(words: Sequence[str]) -> Keywords:
-    """The settings of ``bb.Text`` as a dictionary. Raises an error for a combination that it refuses."""
+    """Returns the settings of ``bb.Text`` as a dictionary. Raises an error for a combination that it refuses."""
     settings = _settings(words, "text")
     FAMILIES["text"](**settings)
     return settings
 
 
 def several_texts(words: Sequence[str]) -> dict[str, list[Any]] | None:
-    """Text settings to try: a dictionary from each setting to its values; None without any. A comma separates values to
+    """Returns text settings to try: a dictionary from each setting to its values; None without any. A comma separates values to
     try.
     """
     values_to_try: dict[str, list[Any]] = {}
@@ -238,8 +240,8 @@ def several_texts(words: Sequence[str]) -> dict[str, list[Any]] | None:
 
 
 def _settings(words: Sequence[str], family: str) -> Keywords:
-    """The settings of the family named ``family`` as a dictionary, from words such as ``bins=20``. Raises an error for
-    an unknown setting.
+    """Returns the settings of the family named ``family`` as a dictionary, from words such as ``bins=20``. Raises an
+    error for an unknown setting.
     """
     setting_names = [setting.name for setting in fields(FAMILIES[family])]  # type: ignore[arg-type]
     settings = {}
@@ -254,7 +256,7 @@ def _settings(words: Sequence[str], family: str) -> Keywords:
 
 
 def _value(text: str) -> Any:
-    """The value of a setting: a number, a boolean, None, a tuple of values, or the text itself."""
+    """Returns the value of a setting: a number, a boolean, None, a tuple of values, or the text itself."""
     constants = {"true": True, "false": False, "none": None}
     if text.lower() in constants:
         return constants[text.lower()]
@@ -269,7 +271,7 @@ def _value(text: str) -> Any:
 
 
 def _alpha(text: str) -> Any:
-    """The value of ``--alpha``: a number, a list of numbers, or "auto"."""
+    """Returns the value of ``--alpha``: a number, a list of numbers, or "auto"."""
     if text == "auto":
         return text
     try:
@@ -280,7 +282,7 @@ def _alpha(text: str) -> Any:
 
 
 def _prior(text: str | None) -> Any:
-    """The value of ``--class-prior``: None, "uniform", a number, or a dictionary from classes to probabilities."""
+    """Returns the value of ``--class-prior``: None, "uniform", a number, or a dictionary from classes to probabilities."""
     if text is None or text == "uniform":
         return text
     requirement = "uniform, a number, or CLASS=PROBABILITY for each class, as in spam=0.2,ham=0.8"
@@ -293,12 +295,12 @@ def _prior(text: str | None) -> Any:
 
 
 def as_label(text: str, classes: Sequence[Any]) -> Any:
-    """The class whose name is this text; the text itself if there is none."""
+    """Returns the class whose name is this text; the text itself if there is none."""
     return next((name for name in classes if str(name) == text), text)
 
 
 def costs(words: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, float]] | None:
-    """The costs of wrong answers as a dictionary: true class → predicted class → cost. ``words``: those after
+    """Returns the costs of wrong answers as a dictionary: true class → predicted class → cost. ``words``: those after
     ``--costs``; without any, None.
     """
     cost_by_classes: dict[Any, dict[Any, float]] = {}
@@ -315,7 +317,7 @@ def costs(words: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, f
 
 
 def sizes(text: str | None) -> Any:
-    """The numbers or shares of rows in ``--sizes``; None if it is not given."""
+    """Returns the numbers or shares of rows in ``--sizes``; None if it is not given."""
     numbers = None if text is None else [_value(piece) for piece in text.split(",")]
     if numbers and not all(isinstance(size, (int, float)) for size in numbers):
         raise errors.bad_setting("--sizes", text, "numbers of rows such as 100,1000, or shares such as 0.1,1.0")

@@ -96,7 +96,7 @@ def _combine(args: Namespace, operation: Any) -> Kept:
 
 
 def _with_weights_of(first_model: Model, model: Model, args: Namespace) -> Model:
-    """``model`` with the evidence weights of ``first_model``, which are stale since they were learned from other rows."""
+    """Returns ``model`` with the evidence weights of ``first_model``, which are stale since they were learned from other rows."""
     if not isinstance(first_model.weighing, Weighing):
         return model
     advice = "Relearn them from all rows with banbury fit --weigh."

@@ -52,8 +52,8 @@ def learning_curve(args: Namespace) -> None:
 
 
 def curve_of(args: Namespace) -> LearningCurve:
-    """The learning curve of the recipe that is best on all rows. Weighed recipes are repeated once by default, others
-    five times.
+    """Returns the learning curve of the recipe that is best on all rows. Weighed recipes are repeated once by default,
+    others five times.
     """
     with inputs.open_labelled(args) as data:
         choice = judging.decide(args, data)

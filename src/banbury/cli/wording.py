@@ -47,7 +47,7 @@ _SETTING = re.compile(rf"^({OPTIONS.replace(' ', '|')}) must be\b")
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters escaped, so that a name in the data cannot control the terminal.
+    r"""Returns the text with control characters escaped, so that a name in the data cannot control the terminal.
 
     >>> printable("no column '\x1b[2J' in a.csv")
     "no column '\\x1b[2J' in a.csv"
@@ -56,8 +56,8 @@ def printable(text: str) -> str:
 
 
 def for_the_shell(message: str, args: Namespace | None = None) -> str:
-    """The message with the library's keywords as options, rows numbered from 1, and without names of temporary files.
-    ``args``: the options of the command, if they were parsed.
+    """Returns the message with the library's keywords as options, rows numbered from 1, and without names of temporary
+    files. ``args``: the options of the command, if they were parsed.
 
     >>> for_the_shell("Name the columns with columns= if the file has no header.")
     'Name the columns with --names if the file has no header.'
@@ -88,17 +88,17 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
 
 
 def _option(match: re.Match[str]) -> str:
-    """The option for a matched keyword, with its value if there is one."""
+    """Returns the option for a matched keyword, with its value if there is one."""
     value = (match[2] or match[3] or match[4]) if match.re is _KEYWORD else None
     return f"--{match[1].replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
 
 def _family(match: re.Match[str]) -> str:
-    """The option for a matched ``features={column: family}``."""
+    """Returns the option for a matched ``features={column: family}``."""
     return "--features " + shlex.quote(f"{match[1] or 'COLUMN'}={match[2] or 'none'}")
 
 
 def _block(match: re.Match[str]) -> str:
-    """The option for a matched ``features={(columns): bb.Family(...)}``, a block of several columns."""
+    """Returns the option for a matched ``features={(columns): bb.Family(...)}``, a block of several columns."""
     setting = f",{match[3]}={match[4]}" if match[3] else ""
     return "--features " + shlex.quote(f"{'+'.join(ast.literal_eval(match[1]))}={match[2].lower()}{setting}")

@@ -25,14 +25,14 @@ class PartitionAnswers:
     model: Any
     question: str  # "predict", "posterior" or "explain"
     settings: Mapping[str, Any]  # keyword arguments of the model's method
-    taken: Collection[str] = ()  # names of the rows' own columns
+    row_columns: Collection[str] = ()  # names of the rows' own columns
 
     @cached_property
     def columns(self) -> dict[str, str]:
         """The columns of the answer, each with its kind: boolean, integer, float, string or list."""
         kind_by_name = dict[str, str]()
         for name, kind in self._names_and_kinds():
-            while name in self.taken or name in kind_by_name:
+            while name in self.row_columns or name in kind_by_name:
                 name += "_"
             kind_by_name[name] = kind
         return kind_by_name
@@ -40,8 +40,8 @@ class PartitionAnswers:
     def _names_and_kinds(self) -> list[tuple[str, str]]:
         """The name, before it is made unique, and the kind of each of the answer's columns."""
         if self.question == "posterior":
-            return [(f"P({name})", "float") for name in self.model.names]
-        label_kinds = {KIND_BY_TYPE[type(name)] for name in self.model.names}
+            return [(f"P({name})", "float") for name in self.model._names]
+        label_kinds = {KIND_BY_TYPE[type(name)] for name in self.model._names}
         label_kind = label_kinds.pop() if len(label_kinds) == 1 else "string"
         if self.question == "predict":
             return [("class", label_kind) if self.model.schema.labels is None else ("labels", "list")]
@@ -51,7 +51,7 @@ class PartitionAnswers:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the model in the format of its files."""
-        return _receive, (to_bytes(self.model), self.question, self.settings, self.taken)
+        return _receive, (to_bytes(self.model), self.question, self.settings, self.row_columns)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
         """The answers to the rows, column by column."""

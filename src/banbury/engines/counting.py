@@ -13,11 +13,11 @@ from banbury import errors
 from banbury.engines.engine import FAN_IN
 from banbury.engines.parcels import Parcel, add_up
 from banbury.families.moments import SAMPLE
-from banbury.reading import Batch, read
+from banbury.reading import Batch, Source, read
 from banbury.reading.batches import join_batches
 from banbury.tally.schema import NO_VALUE, ONE_VALUE, ColumnFacts, FamilyOption, Missing, Schema, Trees
-from banbury.tally.table import MemorySource, Table, fractional_among
-from banbury.tally.tally import Tally, of_no_rows, parts, plus
+from banbury.tally.table import Table, fractional_among
+from banbury.tally.tally import Tally, add_tally, empty_tally, tallies_of_batch
 
 GROUPS_PER_WORKER = 4  # at least, so that no worker waits for another's last group
 
@@ -192,32 +192,33 @@ class TakeFirst(EachPart):
 
 
 @dataclass(frozen=True)
-class Settled:
+class CountPlan:
     """The schema and settings for counting, and what a worker must check in its rows.
 
-    ``taken_for_integers``: columns inferred as integers. ``steady``: columns left out because of a single value, with
-    that value. ``empty``: columns left out because they had no value. ``inferred``: whether the schema was inferred.
+    ``integer_columns``: columns inferred as integers. ``constant_values``: columns left out because of a single value,
+    with that value. ``columns_without_values``: columns left out because they had no value. ``is_inferred``: whether
+    the schema was inferred.
     """
 
     settings: CountSettings
     schema: Schema
     are_files: bool
-    taken_for_integers: frozenset[str] = frozenset()
-    steady: Mapping[str, Any] = field(default_factory=dict)
-    empty: frozenset[str] = frozenset()
-    inferred: bool = False
+    integer_columns: frozenset[str] = frozenset()
+    constant_values: Mapping[str, Any] = field(default_factory=dict)
+    columns_without_values: frozenset[str] = frozenset()
+    is_inferred: bool = False
 
-    def wider(self, batch: Batch) -> ColumnFacts:
+    def new_facts(self, batch: Batch) -> ColumnFacts:
         """What a batch shows that the first rows did not: fractions, varying columns, or values in empty columns. If
         this is not empty, all rows must be counted again.
         """
-        if not (self.taken_for_integers or self.steady or self.empty):
+        if not (self.integer_columns or self.constant_values or self.columns_without_values):
             return ColumnFacts()
-        present = [name for name in self.steady if name in batch.names]
-        varied = {name for name in present if self._varies(batch, name, self.steady[name])}
-        kinds_now = [(name, batch.kind(name)) for name in self.empty if name in batch.names]
+        present = [name for name in self.constant_values if name in batch.names]
+        varied = {name for name in present if self._varies(batch, name, self.constant_values[name])}
+        kinds_now = [(name, batch.kind(name)) for name in self.columns_without_values if name in batch.names]
         kinds = {name: str(kind) for name, kind in kinds_now if kind != "empty"}
-        return ColumnFacts(frozenset(fractional_among(batch, self.taken_for_integers)), frozenset(varied), kinds)
+        return ColumnFacts(frozenset(fractional_among(batch, self.integer_columns)), frozenset(varied), kinds)
 
     def _varies(self, batch: Batch, name: str, value: Any) -> bool:
         """Whether a column contains another value than ``value``, or missing values that count as a category."""
@@ -231,101 +232,104 @@ class Settled:
 
 @dataclass(frozen=True)
 class CountedRows:
-    """The tally of some rows and their number. If they show that all rows must be counted differently, ``wider`` says
-    so and there is no tally. ``warnings``: those of workers.
+    """The tally of some rows and their number. If they show that all rows must be counted differently, ``new_facts``
+    says so and there is no tally. ``warnings``: those of workers.
     """
 
     n_rows: int
     tally: Tally | None
-    wider: ColumnFacts = field(default_factory=ColumnFacts)
+    new_facts: ColumnFacts = field(default_factory=ColumnFacts)
     warnings: tuple[str, ...] = ()
 
     def __add__(self, other: CountedRows) -> CountedRows:
         """The count of both; without a tally if either shows that counting must start again."""
-        wider = self.wider | other.wider
+        new_facts = self.new_facts | other.new_facts
         warnings = tuple(dict.fromkeys(self.warnings + other.warnings))
-        can_add = not wider and self.tally is not None and other.tally is not None
+        can_add = not new_facts and self.tally is not None and other.tally is not None
         tally = self.tally + other.tally if can_add else None  # type: ignore[operator]
-        return CountedRows(self.n_rows + other.n_rows, tally, wider, warnings)
+        return CountedRows(self.n_rows + other.n_rows, tally, new_facts, warnings)
 
 
 @dataclass(frozen=True)
 class CountPart:
     """Counts the rows of a partition."""
 
-    settled: Settled
+    plan: CountPlan
 
     def __call__(self, partition: int, rows: Any) -> Parcel:
         """The count of a partition, or of a group of files into one tally. ``rows``: a ``FileGroup``, or the rows of a
         partition in any form that ``bb.count`` reads.
         """
         files = files_in(partition, rows)
-        total: Tally | None = None
-        n_rows = 0
-        wider = ColumnFacts()
+        counts = CountedRows(n_rows=0, tally=None)
         with errors.collect_warnings() as warnings:
             for number, rows_of_file in files.items():
-                with (
-                    at_partition(number, rows_of_file if isinstance(rows_of_file, str) else None),
-                    as_local(rows_of_file) as table,
-                ):
-                    total, n_rows_of_file, wider_in_file = self._count_batches(table, total)
-                n_rows += n_rows_of_file
-                wider |= wider_in_file
-        if wider:
-            return Parcel(tuple(files), CountedRows(0, None, wider))
-        tally = total if total is not None and n_rows else of_no_rows(self.settled.schema)
-        return Parcel(tuple(files), CountedRows(n_rows, tally, warnings=tuple(warnings)))
+                file_name = rows_of_file if isinstance(rows_of_file, str) else None
+                with at_partition(number, file_name), as_local(rows_of_file) as local_rows:
+                    counts = self._add_rows(counts, local_rows)
+        if counts.new_facts:
+            counts = replace(counts, tally=None)
+        elif not counts.n_rows:
+            counts = replace(counts, tally=empty_tally(self.plan.schema))
+        return Parcel(tuple(files), replace(counts, warnings=tuple(warnings)))
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
         """The tallies of a batch, to be added. ``table``: says how its rows are labelled and weighted."""
-        return parts(table.align(batch, schema), schema, table.labels)
+        return tallies_of_batch(table.align(batch, schema), schema, table.labels)
 
-    def _count_batches(self, rows: Any, total: Tally | None) -> tuple[Tally | None, int, ColumnFacts]:
-        """Adds the rows of a partition to the tally ``total`` (None: of no rows yet). Returns the new tally, the number
-        of rows, and what they show that the first rows did not; if they do, the tally is incomplete.
-        """
-        n_rows = 0
+    def _add_rows(self, counts: CountedRows, rows: Any) -> CountedRows:
+        """Adds the rows of a partition to the counts, up to the batch that shows what the first rows did not."""
         if has_no_rows(rows):
-            return total, n_rows, ColumnFacts()
+            return counts
         try:
-            table = self.settled.settings.table(rows)
+            table = self.plan.settings.table(rows)
             for batch in table.batches("counting"):
-                if wider := self.settled.wider(batch):
-                    return total, n_rows, wider
-                schema = self.settled.schema if total is None else total.schema
+                if new_facts := self.plan.new_facts(batch):
+                    return replace(counts, new_facts=counts.new_facts | new_facts)
+                tally = counts.tally
+                schema = self.plan.schema if tally is None else tally.schema
                 for batch_tally in self.count_batch(schema, table, batch):
-                    total = plus(total, batch_tally)
-                n_rows += batch.n_rows
+                    tally = add_tally(tally, batch_tally)
+                counts = replace(counts, n_rows=counts.n_rows + batch.n_rows, tally=tally)
         except errors.EmptyData:  # a file that has no rows
-            return total, n_rows, ColumnFacts()
+            return counts
         except errors.BadValue as error:
             column = getattr(error, "column", None)
             is_text = isinstance(getattr(error, "value", None), str)
-            if not (self.settled.inferred and self.settled.are_files and is_text and column is not None):
+            if not (self.plan.is_inferred and self.plan.are_files and is_text and column is not None):
                 raise
-            return total, n_rows, ColumnFacts(kinds={column: "string"})
-        return total, n_rows, ColumnFacts()
+            return replace(counts, new_facts=counts.new_facts | ColumnFacts(kinds={column: "string"}))
+        return counts
 
 
-def settle(sample: Sequence[Sampled], wider: ColumnFacts, settings: CountSettings, are_files: bool) -> Settled:
-    """Infers the schema from the first rows and from what other rows have shown (``wider``), and settles how rows are
-    counted.
+def plan_count(
+    sample: Sequence[Sampled], new_facts: ColumnFacts, settings: CountSettings, are_files: bool
+) -> CountPlan:
+    """Infers the schema from the first rows and from what other rows have shown (``new_facts``), and settles how
+    rows are counted.
     """
     batch = join_batches([sampled.batch for sampled in sample])
     first_sampled = sample[0]
-    source = MemorySource((batch,), first_sampled.name, first_sampled.target, first_sampled.reading)
+    source = Source.of([batch], first_sampled.name, target=first_sampled.target, reading=first_sampled.reading)
     weights = first_sampled.weights if settings.weights is None else settings.weights
-    facts = replace(wider, whole_numbers=set())
+    facts = replace(new_facts, whole_numbers=set())
     table = replace(replace(settings, weights=weights, reading={}).table(source), facts=facts)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)
     schema = table.settle_schema(batch)
     label_target = table.labels.sets_from
-    steady = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == ONE_VALUE}
-    empty = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
+    constant_values = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == ONE_VALUE}
+    columns_without_values = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
     target = table.labels.name if label_target is None else label_target
     counted_as: dict[str, Any] = {"schema": schema, "features": "auto", "target": target, "weights": weights}
     settings = replace(settings, groups=None, target_delimiter=None, **counted_as)
-    return Settled(settings, schema, are_files, frozenset(facts.whole_numbers), steady, empty, table.schema is None)
+    return CountPlan(
+        settings,
+        schema,
+        are_files,
+        frozenset(facts.whole_numbers),
+        constant_values,
+        columns_without_values,
+        table.schema is None,
+    )

@@ -82,29 +82,29 @@ def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineErr
 def in_cells(
     partition: int, parcel_or_error: Parcel | errors.BanburyError, size: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """A pickled parcel, or an error in its place, as Arrow rows: the number of the partition, the place of the cell,
-    the number of cells, and its bytes. ``size``: bytes of a cell.
+    """A pickled parcel, or an error instead, as Arrow rows: the number of the partition, the number of the
+    cell, how many cells there are, and its bytes. ``size``: bytes of a cell.
     """
     content = pickle.dumps(parcel_or_error)
     size = size or CELL_BYTES
     starts = range(0, len(content), size)
     for cell_number, start in enumerate(starts):
-        cell = {"partition": [partition], "place": [cell_number], "n_places": [len(starts)]}
+        cell = {"partition": [partition], "cell": [cell_number], "n_cells": [len(starts)]}
         yield pa.RecordBatch.from_pydict({**cell, "content": pa.array([content[start : start + size]], pa.binary())})
 
 
 def parcels_in(cells: Iterable[tuple[int, int, int, bytes]]) -> Iterator[tuple[int, Parcel]]:
-    """Restores parcels from cells that ``in_cells`` made: tuples of partition, place, number of cells and bytes. Yields
-    each partition once, as soon as it is complete. Raises the error that stands in place of a parcel.
+    """Restores parcels from cells that ``in_cells`` made: tuples of partition, cell number, number of cells and bytes. Yields
+    each partition once, as soon as it is complete. Raises the error that was sent instead of a parcel.
     """
     incomplete = dict[int, dict[int, bytes]]()
     complete = set[int]()
-    for partition, cell_number, n_places, content in cells:
+    for partition, cell_number, n_cells, content in cells:
         if partition in complete:
             continue
-        cells_by_place = incomplete.setdefault(partition, {})
-        cells_by_place[cell_number] = content
-        if len(cells_by_place) == n_places:
+        bytes_by_cell = incomplete.setdefault(partition, {})
+        bytes_by_cell[cell_number] = content
+        if len(bytes_by_cell) == n_cells:
             complete.add(partition)
             parcel_or_error = pickle.loads(
                 b"".join(content for _, content in sorted(incomplete.pop(partition).items()))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from banbury import errors
 from banbury.engines.answers import PartitionAnswers
-from banbury.engines.counting import CountedRows, CountPart, CountSettings, Sampled, Settled, TakeFirst, settle
+from banbury.engines.counting import CountedRows, CountPart, CountPlan, CountSettings, Sampled, TakeFirst, plan_count
 from banbury.engines.engine import Engine, PartWork, Steps
 from banbury.engines.interrupts import hear_interrupts
 from banbury.engines.parcels import add_up
@@ -26,7 +26,7 @@ from banbury.reading.batches import as_name, other_columns
 from banbury.rows.sampling import ABOVE_ALL_HASHES, RowSample, sample_rows
 from banbury.tally.label_sets import LabelTarget
 from banbury.tally.schema import ColumnFacts
-from banbury.tally.tally import Tally, complete, count_table
+from banbury.tally.tally import Tally, check_classes, count_table
 from banbury.weighing import MOST_ROWS
 
 OVERSAMPLING = 4  # times the wanted rows that are fetched, since identical rows count once
@@ -34,7 +34,7 @@ MOST_RESTARTS = 20  # each restart is due to a column that shows more than in al
 
 
 @dataclass
-class Done:
+class CompletedParts:
     """The partitions that have just been completed: for the progress line how many and the share of all partitions done
     so far, and the value made of them.
     """
@@ -119,11 +119,11 @@ class Partitions:
         notes = [] if sample.is_whole else [f"a sample of {sample.n_sampled:,} of {sample.n_rows:,} rows"]
         return replace(evaluation, weights=rows.labels.weights, notes=(*evaluation.notes, *notes))
 
-    def first_rows(self, reading: Mapping[str, Any], wider: ColumnFacts) -> list[Sampled]:
-        """The first rows of the first partitions, cached. ``wider``: what later rows have shown; if it says that a
+    def first_rows(self, reading: Mapping[str, Any], new_facts: ColumnFacts) -> list[Sampled]:
+        """The first rows of the first partitions, cached. ``new_facts``: what later rows have shown; if it says that a
         column of files is text, they are read again.
         """
-        read_as = {name: "string" for name, kind in wider.kinds.items() if kind == "string"}
+        read_as = {name: "string" for name, kind in new_facts.kinds.items() if kind == "string"}
         kinds = read_as if self.engine.are_files else {}
         if self._first_rows is not None and self._first_rows[0] == kinds:
             return self._first_rows[1]
@@ -143,30 +143,34 @@ class Partitions:
         self._first_rows = kinds, sample
         return sample
 
-    def sum_of(self, work: PartWork, doing: str) -> Any:
-        """The sum of the values that ``work`` makes of all partitions; None if there is none. ``doing``: what the
+    def sum_of(self, work: PartWork, activity: str) -> Any:
+        """The sum of the values that ``work`` makes of all partitions; None if there is none. ``activity``: what the
         progress line says is being done, such as "counting on".
         """
-        total = add_up(done.value for done in self.watch_steps(self.engine.add_up_parts(work), doing))
+        total = add_up(done.value for done in self.watch_steps(self.engine.add_up_parts(work), activity))
         return None if total is None else total.value
 
-    def watch_steps(self, steps: Steps[tuple[int, Any]], doing: str) -> Iterator[Done]:
-        """The steps of an engine, pairs of partitions done and value, with a progress line that says ``doing``. However
+    def watch_steps(self, steps: Steps[tuple[int, Any]], activity: str) -> Iterator[CompletedParts]:
+        """The steps of an engine, pairs of partitions done and value, with a progress line that says ``activity``. However
         this ends, nothing is left running.
         """
         n_partitions = self.engine.n_partitions
         count_tasks = self.engine.progress
         n_done_before = 0
 
-        def report_steps() -> Iterator[Done]:
+        def report_steps() -> Iterator[CompletedParts]:
             nonlocal n_done_before
             for n_done, value in steps:
-                yield Done(n_done - n_done_before, n_done / n_partitions if n_partitions else None, value)
+                yield CompletedParts(n_done - n_done_before, n_done / n_partitions if n_partitions else None, value)
                 n_done_before = n_done
 
         with hear_interrupts(), closing(steps):
             yield from watch(
-                report_steps(), doing, self.engine.name, "partitions" if count_tasks is None else "tasks", count_tasks
+                report_steps(),
+                activity,
+                self.engine.name,
+                "partitions" if count_tasks is None else "tasks",
+                count_tasks,
             )
 
 
@@ -181,46 +185,48 @@ class PartitionedTable:
     @property
     def has_sets(self) -> bool:
         """Whether rows have sets of labels."""
-        return self.settle().schema.labels is not None
+        return self.count_plan().schema.labels is not None
 
-    def settle(self, wider: ColumnFacts | None = None) -> Settled:
-        """The schema and settings for counting, inferred from the first rows of the first partitions. ``wider``: facts
+    def count_plan(self, new_facts: ColumnFacts | None = None) -> CountPlan:
+        """The schema and settings for counting, inferred from the first rows of the first partitions. ``new_facts``: facts
         about columns that other rows have shown, such as fractions among integers.
         """
-        wider = ColumnFacts() if wider is None else wider
+        new_facts = ColumnFacts() if new_facts is None else new_facts
         with hear_interrupts():
-            first_rows = self.partitions.first_rows(self.settings.reading, wider)
-            return settle(first_rows, wider, self.settings, self.partitions.engine.are_files)
+            first_rows = self.partitions.first_rows(self.settings.reading, new_facts)
+            return plan_count(first_rows, new_facts, self.settings, self.partitions.engine.are_files)
 
     def count_all(self) -> Tally:
         """The tally of all partitions."""
-        settled, counts = self.count(CountPart)
+        plan, counts = self.count(CountPart)
         assert counts.tally is not None
-        tally = complete(counts.tally, counts.n_rows, settled.schema.target)
+        tally = check_classes(counts.tally, counts.n_rows, plan.schema.target)
         names = self.partitions.engine.names
         return tally if names is None else replace(tally, parts=frozenset(names))
 
-    def count(self, work: Callable[[Settled], PartWork]) -> tuple[Settled, CountedRows]:
-        """Counts all partitions with ``work(settled)`` and returns what was settled, and the count.
+    def count(self, work: Callable[[CountPlan], PartWork]) -> tuple[CountPlan, CountedRows]:
+        """Counts all partitions with ``work(plan)`` and returns that plan, and the count.
 
         If rows show wider columns than the first ones did (``ColumnFacts``), counting starts again from the beginning.
         """
-        wider_columns = ColumnFacts()
+        all_new_facts = ColumnFacts()
         for _ in range(MOST_RESTARTS):
-            settled = self.settle(wider_columns)
-            counts: CountedRows | None = self.partitions.sum_of(work(settled), "counting on")
-            if counts is None or not (counts.wider or counts.n_rows):
+            plan = self.count_plan(all_new_facts)
+            counts: CountedRows | None = self.partitions.sum_of(work(plan), "counting on")
+            if counts is None or not (counts.new_facts or counts.n_rows):
                 raise _no_rows_error()
-            if not counts.wider:
-                for text in counts.warnings:
-                    errors.warn(errors.BanburyWarning(text))
-                return settled, counts
-            wider_columns |= counts.wider
-            columns = errors.listed(map(repr, counts.wider.columns), 6)
-            noun = "columns" if len(counts.wider.columns) > 1 else "column"
-            text = f"{noun} {columns} of some partitions {'do' if noun == 'columns' else 'does'} not match the first "
-            errors.warn(f"{text}{SAMPLE:,} rows, so counting starts again")
-        [column, *_] = wider_columns.columns
+            if not counts.new_facts:
+                for message in counts.warnings:
+                    errors.warn(errors.BanburyWarning(message))
+                return plan, counts
+            all_new_facts |= counts.new_facts
+            columns = errors.listed(map(repr, counts.new_facts.columns), 6)
+            noun = "columns" if len(counts.new_facts.columns) > 1 else "column"
+            message = (
+                f"{noun} {columns} of some partitions {'do' if noun == 'columns' else 'does'} not match the first "
+            )
+            errors.warn(f"{message}{SAMPLE:,} rows, so counting starts again")
+        [column, *_] = all_new_facts.columns
         raise errors.BadValue(
             f"column {column!r} changes type between passes. Name its family in features=, or pass a schema.",
             column=column,
@@ -236,12 +242,12 @@ class PartitionedTable:
         target = tally.schema.target if self.settings.target is None else self.settings.target
         counted_as: dict[str, Any] = {"schema": tally.schema, "features": "auto", "missing": "skip", "trees": "many"}
         settings = replace(self.settings, target=target, **counted_as, groups=None if also else self.settings.groups)
-        settled = replace(self, settings=settings).settle()
-        if tally.schema.labels is not None and not isinstance(settled.settings.target, LabelTarget):
+        plan = replace(self, settings=settings).count_plan()
+        if tally.schema.labels is not None and not isinstance(plan.settings.target, LabelTarget):
             raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
         n_rows = float(tally.n_rows)
         for hash_limit in (ABOVE_ALL_HASHES * OVERSAMPLING * n / max(n_rows, 1.0), ABOVE_ALL_HASHES):
-            work = SampleRows(settled, settings.groups, n, hash_limit, tuple(also))
+            work = SampleRows(plan, settings.groups, n, hash_limit, tuple(also))
             sample: RowSample | None = self.partitions.sum_of(work, "sampling on")
             if sample is not None and sample.is_complete(hash_limit):
                 break

@@ -29,8 +29,8 @@ def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] |
         return split_table(data, partitions), None
     if not data:
         raise errors.empty_data(None, "there are no parts")
-    if all(isinstance(part, (str, os.PathLike)) and _is_file(os.fspath(part)) for part in data):
-        files = [file for part in data for file in matching_files(os.fspath(part))]
+    if all(isinstance(part_or_path, (str, os.PathLike)) and _is_file(os.fspath(part_or_path)) for part_or_path in data):
+        files = [file for part_or_path in data for file in matching_files(os.fspath(part_or_path))]
         if len(set(files)) < len(files):
             raise errors.part_twice(file for file in set(files) if files.count(file) > 1)
         return files, files

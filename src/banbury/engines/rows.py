@@ -11,15 +11,15 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.engines.counting import Settled
+from banbury.engines.counting import CountPlan
 from banbury.engines.partitions import PartitionedTable
-from banbury.engines.validation import CountFolds, Folded, ScoreFolds, each_fold
-from banbury.rows.folds import Dealing, Round
+from banbury.engines.validation import CountFolds, FoldTallies, ScoreFolds, make_fold_set
+from banbury.rows.folds import ContentFolds, FoldSet
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, open_rows, rows_of_sample
 from banbury.rows.scoring import PendingWarnings, leave_out
 from banbury.tally.schema import Schema
-from banbury.tally.tally import Label, Tally, complete
+from banbury.tally.tally import Label, Tally, check_classes
 
 MOST_MODELS = 200  # models, over folds and recipes, that a worker holds at once
 
@@ -29,16 +29,16 @@ class PartitionedRows:
     """Labelled rows in partitions, dealt to folds by their content or an id column."""
 
     table: PartitionedTable
-    dealing: Dealing
+    content_folds: ContentFolds
     tally_of_rest: Tally | None = None  # of counted rows that are not among these; none, since these are all rows
 
     @cached_property
-    def _counted(self) -> tuple[Settled, Folded]:
+    def _counted(self) -> tuple[CountPlan, FoldTallies]:
         """What was settled for counting, and the tallies of the folds."""
-        settled, counts = self.table.count(lambda settled: CountFolds(settled, self.dealing))
+        plan, counts = self.table.count(lambda plan: CountFolds(plan, self.content_folds))
         assert counts.tally is not None
-        complete(counts.tally, counts.n_rows, settled.schema.target)
-        return settled, Folded.of(counts.tally, counts.tally.skipped)
+        check_classes(counts.tally, counts.n_rows, plan.schema.target)
+        return plan, FoldTallies.of(counts.tally, counts.tally.skipped)
 
     @property
     def has_sets(self) -> bool:
@@ -63,11 +63,11 @@ class PartitionedRows:
         """The tally of all rows."""
         return self._counted[1].groups.total
 
-    def deal(self, folds: Any, seed: int) -> list[Round]:
-        """One round, of the folds that have rows. The arguments are not needed here: ``dealing`` has settled the folds."""
-        return [each_fold(len(self._counted[1].used))]
+    def fold_sets(self, folds: Any, seed: int) -> list[FoldSet]:
+        """One fold set, of the folds that have rows. The arguments are ignored, because ``content_folds`` decides."""
+        return [make_fold_set(len(self._counted[1].used_folds))]
 
-    def count_round(self, fold_round: Round) -> Groups:
+    def count_fold_set(self, fold_set: FoldSet) -> Groups:
         """The tallies of the folds."""
         return self._counted[1].groups
 
@@ -83,21 +83,25 @@ class PartitionedRows:
     def sample(self, n: int | None = None) -> MemoryRows:
         """At most ``n`` distinct rows in memory, with every class; models made of them also count all other rows."""
         tally = self.table.count_all()
-        also = () if self.dealing.id is None else (self.dealing.id,)
+        also = () if self.content_folds.id is None else (self.content_folds.id,)
         sample = self.table.draw_sample(tally, self.table.sample_size if n is None else n, also)
-        is_dealt_in_turn = tally.schema.labels is not None and self.dealing.id is None  # as those in memory are dealt
-        return rows_of_sample(sample, tally, self.table.settings.threads, None if is_dealt_in_turn else self.dealing)
+        is_dealt_in_turn = (
+            tally.schema.labels is not None and self.content_folds.id is None
+        )  # as those in memory are dealt
+        return rows_of_sample(
+            sample, tally, self.table.settings.threads, None if is_dealt_in_turn else self.content_folds
+        )
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
         """Scores every row with the models of all rows minus its fold. Adds the outcomes of each recipe to its sink,
         and warnings to ``pending``, to be given later.
         """
-        settled, folded = self._counted
-        n_together = max(1, MOST_MODELS // len(folded.used))
+        plan, fold_tallies = self._counted
+        n_together = max(1, MOST_MODELS // len(fold_tallies.used_folds))
         for start in range(0, len(recipes), n_together):
             batch_of_recipes = recipes[start : start + n_together]
             scored = self.table.partitions.sum_of(
-                ScoreFolds.of(settled, self.dealing, folded, batch_of_recipes), "scoring on"
+                ScoreFolds.of(plan, self.content_folds, fold_tallies, batch_of_recipes), "scoring on"
             )
             pending.add(scored.pending)
             for sink, outcomes in zip(sinks[start:], scored.outcomes, strict=False):
@@ -111,17 +115,17 @@ def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any 
     errors.require(
         groups == id, "groups", groups, "omitted when rows are in partitions, because id= decides their folds"
     )
-    return PartitionedRows(table, Dealing.of(folds, seed, id))
+    return PartitionedRows(table, ContentFolds.of(folds, seed, id))
 
 
 @leave_out.register
 def _(
     rows: PartitionedRows,
-    fold_round: Round,
+    fold_set: FoldSet,
     recipes: Sequence[Any],
     want: str,
     sinks: Sequence[Any],
     pending: PendingWarnings,
 ) -> None:
-    """Scores the rows on the workers; ``fold_round`` and ``want`` are not needed here."""
+    """Scores the rows on the workers; ``fold_set`` and ``want`` are not needed here."""
     rows.score(recipes, sinks, pending)

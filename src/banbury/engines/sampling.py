@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from banbury.engines.counting import EachPart, Settled
+from banbury.engines.counting import CountPlan, EachPart
 from banbury.reading.batches import join_batches
 from banbury.rows.sampling import RowSample
 
@@ -16,7 +16,7 @@ class SampleRows(EachPart):
     that says which rows belong together.
     """
 
-    settled: Settled
+    plan: CountPlan
     groups: str | None
     n: int
     hash_limit: float
@@ -24,6 +24,6 @@ class SampleRows(EachPart):
 
     def value_of(self, rows: Any) -> RowSample:
         """The sample of a partition's rows."""
-        table = replace(self.settled.settings, groups=self.groups).table(rows)
-        sample = RowSample.of(table, self.settled.schema, self.n, self.hash_limit, self.also)
+        table = replace(self.plan.settings, groups=self.groups).table(rows)
+        sample = RowSample.of(table, self.plan.schema, self.n, self.hash_limit, self.also)
         return replace(sample, batch=join_batches([sample.batch]))

@@ -29,7 +29,7 @@ from banbury.engines.parcels import Parcel, add_up, in_cells, lacking_package, p
 from banbury.engines.parts import parts_of
 from banbury.families.moments import SAMPLE
 
-CELL_SCHEMA = "partition long, place long, n_places long, content binary"
+CELL_SCHEMA = "partition long, cell long, n_cells long, content binary"
 SPARK_TYPE_BY_KIND = {
     "boolean": t.BooleanType(),
     "integer": t.LongType(),
@@ -168,7 +168,7 @@ class Spark:
         ``columns``: the columns of the user's frame, empty for other data.
         """
         self.frame = frame
-        self.renamed_frame = frame.toDF(*(f"column_{n}" for n in range(len(frame.columns))))
+        self.renamed_frame = frame.toDF(*(f"column_{position}" for position in range(len(frame.columns))))
         self.session = session
         self.rows_of_batches = rows
         self.n_partitions = n_partitions
@@ -218,7 +218,7 @@ class Spark:
         for n_groups in (FAN_IN**2, FAN_IN):
             if (n_sums is not None and n_sums <= n_groups) or n_groups > FAN_IN >= _n_workers(self.session):
                 continue
-            grouped = sums.repartition(f.col("partition") % n_groups).sortWithinPartitions("partition", "place")
+            grouped = sums.repartition(f.col("partition") % n_groups).sortWithinPartitions("partition", "cell")
             sums = grouped.mapInArrow(_add_parcels, CELL_SCHEMA)
         for n_done, (_, parcel) in enumerate(self._fetch_parcels(sums), 1):
             yield self.n_partitions or n_done, parcel
@@ -375,11 +375,11 @@ def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
             yield number, pickle.loads(pickled_part.as_py())
 
 
-# On workers: parcels. A parcel, or the error in its place, is sent as a table of cells.
+# On workers: parcels. A parcel, or an error instead, is sent as a table of cells.
 
 
 def _cells_of(work: PartWork, rows: Any, cell_size: int | None, batches: Batches) -> Batches:
-    """Does the work on the partitions of this task, and yields the parcels, or errors in their place, as cells of
+    """Does the work on the partitions of this task, and yields the parcels, or errors instead, as cells of
     ``cell_size`` bytes. ``rows``: turns the batches into pairs of partition number and rows.
     """
     for partition, partition_rows in rows(batches):
@@ -438,12 +438,16 @@ def _explain_failure(error: Exception) -> Exception:
     """A clearer error for a failure of Spark; errors of the user's own frame stay as they are. ``error``: what Spark
     raised.
     """
-    text = str(error)
-    if "stopped SparkContext" in text or "[SESSION_OR_CONTEXT_NOT_EXISTS]" in text or "[NO_ACTIVE_SESSION]" in text:
+    message = str(error)
+    if (
+        "stopped SparkContext" in message
+        or "[SESSION_OR_CONTEXT_NOT_EXISTS]" in message
+        or "[NO_ACTIVE_SESSION]" in message
+    ):
         return _no_session()
-    if install_error := lacking_package("Spark", text, ", in the environment that PYSPARK_PYTHON names there"):
+    if install_error := lacking_package("Spark", message, ", in the environment that PYSPARK_PYTHON names there"):
         return install_error
-    if "spark.driver.maxResultSize" in text:
+    if "spark.driver.maxResultSize" in message:
         return errors.EngineError(
             f"eight tallies exceed what Spark can return to its driver ({_first_line(error)}). Start the session with a larger "
             "spark.driver.maxResultSize, or count fewer words: features=bb.Text(...)."

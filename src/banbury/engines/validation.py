@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.engines.counting import CountPart, EachPart, Settled
-from banbury.families.keys import dense_numbers
+from banbury.engines.counting import CountPart, CountPlan, EachPart
+from banbury.families.keys import number_values
 from banbury.model.naive_bayes import Model
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Outcomes
 from banbury.reading import Batch, Codes
-from banbury.rows.folds import Dealing, Round, Split
+from banbury.rows.folds import ContentFolds, FoldSet, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, occurring_names, renumber
 from banbury.rows.scoring import FoldModels, PendingWarnings, score_batch
@@ -31,17 +31,17 @@ from banbury.tally.tally import Label, Tally, count_rows
 class CountFolds(CountPart):
     """Counts a partition with a class for each pair of fold and class."""
 
-    dealing: Dealing
+    content_folds: ContentFolds
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
         """The tally of a batch, whose classes are JSON texts of a list of fold and class. ``table``: says how its rows
         are labelled and weighted.
         """
         aligned = table.align(batch, schema)
-        n_folds = self.dealing.n_folds
+        n_folds = self.content_folds.n_folds
         class_numbers, names, weights = number_classes(aligned, schema, table.labels)
         codes = np.where(
-            class_numbers >= 0, class_numbers * np.int32(n_folds) + self.dealing.folds(aligned, schema), -1
+            class_numbers >= 0, class_numbers * np.int32(n_folds) + self.content_folds.folds(aligned, schema), -1
         )
         pair_names = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
         labels = Codes(codes.astype(np.int32), 0, pair_names)
@@ -49,14 +49,14 @@ class CountFolds(CountPart):
 
 
 @dataclass(frozen=True, eq=False)
-class Folded:
-    """The tallies of all folds. ``used``: the numbers of the folds that have rows; ``groups`` numbers these from 0."""
+class FoldTallies:
+    """The tallies of all folds. ``used_folds``: the numbers of the folds that have rows; ``groups`` numbers these from 0."""
 
     groups: Groups
-    used: tuple[int, ...]
+    used_folds: tuple[int, ...]
 
     @classmethod
-    def of(cls, counted: Tally, skipped: int) -> Folded:
+    def of(cls, counted: Tally, skipped: int) -> FoldTallies:
         """The folds of the tally that ``CountFolds`` made, whose classes are JSON texts of fold and class. ``skipped``:
         how many rows without a class were skipped.
         """
@@ -75,19 +75,19 @@ class Folded:
         return cls(Groups(replace(reordered, skipped=skipped), classes, len(used_folds)), used_folds)
 
 
-def each_fold(n_folds: int) -> Round:
-    """A round in which each fold is scored by a model of all others. Its rows are on the workers, so it has no row
+def make_fold_set(n_folds: int) -> FoldSet:
+    """A fold set in which each fold is scored by a model of all others. Its rows are on the workers, so it has no row
     numbers.
     """
     no_rows = np.zeros(0, dtype=np.int64)
     splits = tuple(Split(no_rows, learned) for learned in ~np.eye(n_folds, dtype=np.bool_))
-    return Round(np.zeros(0, dtype=np.int32), n_folds, splits)
+    return FoldSet(np.zeros(0, dtype=np.int32), n_folds, splits)
 
 
 class _ModelCache:
     """The models of the folds that a worker has made, cached for all its partitions."""
 
-    made: tuple[str, list[list[Model]], PendingWarnings] | None = None  # digest, models by recipe and fold, warnings
+    models: tuple[str, list[list[Model]], PendingWarnings] | None = None  # digest, models by recipe and fold, warnings
 
 
 @dataclass(frozen=True)
@@ -107,64 +107,65 @@ class Scored:
 
 @dataclass(frozen=True)
 class ScoreFolds(EachPart):
-    """Scores the rows of a partition with models of all rows minus the row's fold, for each recipe. ``used``: the
+    """Scores the rows of a partition with models of all rows minus the row's fold, for each recipe. ``used_folds``: the
     numbers of the folds that have rows, in the order of ``groups``; ``digest``: identifies the tally and the recipes.
     """
 
-    settled: Settled
-    dealing: Dealing
+    plan: CountPlan
+    content_folds: ContentFolds
     groups: Groups
-    used: tuple[int, ...]
+    used_folds: tuple[int, ...]
     recipes: tuple[Plain, ...]
     digest: str
 
     @classmethod
-    def of(cls, settled: Settled, dealing: Dealing, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
+    def of(
+        cls, plan: CountPlan, content_folds: ContentFolds, fold_tallies: FoldTallies, recipes: Sequence[Plain]
+    ) -> ScoreFolds:
         """The work for these folds and recipes."""
-        groups = replace(folded.groups)  # without what it has computed, which would be sent too
-        digest = f"{groups.counted.digest()} {tuple(recipes)}"
-        return cls(settled, dealing, groups, folded.used, tuple(recipes), digest)
+        digest = f"{fold_tallies.groups.counted.digest()} {tuple(recipes)}"
+        return cls(plan, content_folds, fold_tallies.groups, fold_tallies.used_folds, tuple(recipes), digest)
 
     def _models(self) -> tuple[list[list[Model]], PendingWarnings]:
-        """For each recipe the models of all rows minus each fold, in the order of ``used``, made once per worker; and
+        """For each recipe the models of all rows minus each fold, in the order of ``used_folds``, made once per worker; and
         the warnings that making them gave.
         """
-        if _ModelCache.made is None or _ModelCache.made[0] != self.digest:
+        if _ModelCache.models is None or _ModelCache.models[0] != self.digest:
             pending = PendingWarnings()
-            weights = None if self.settled.settings.weights is None else np.zeros(1)
+            weights = None if self.plan.settings.weights is None else np.zeros(1)
             rows = self._dataset((), np.zeros(0, dtype=np.int32), weights)
-            splits = each_fold(len(self.used))
+            splits = make_fold_set(len(self.used_folds))
             fold_models = [FoldModels(rows, splits, self.groups, recipe, pending) for recipe in self.recipes]
-            models_by_recipe = [[models[number] for number in range(len(self.used))] for models in fold_models]
-            _ModelCache.made = self.digest, models_by_recipe, pending
-        return _ModelCache.made[1], _ModelCache.made[2]
+            models_by_recipe = [[models[number] for number in range(len(self.used_folds))] for models in fold_models]
+            _ModelCache.models = self.digest, models_by_recipe, pending
+        return _ModelCache.models[1], _ModelCache.models[2]
 
     def _dataset(self, batches: tuple[Batch, ...], labels: NDArray[np.int32], weights: Any) -> MemoryRows:
         """Batches and the class number of each row (-1: none) as rows in memory. ``weights``: of each row, or None."""
-        threads = self.settled.settings.threads
-        return MemoryRows(self.settled.schema, self.groups.classes, labels, weights, threads, batches=batches)
+        threads = self.plan.settings.threads
+        return MemoryRows(self.plan.schema, self.groups.classes, labels, weights, threads, batches=batches)
 
     def value_of(self, rows: Any) -> Scored | None:
         """The outcomes of a partition's rows; None if it has none."""
         models, known_warnings = self._models()
-        position_of_fold = np.full(self.dealing.n_folds, -1, dtype=np.int32)
-        position_of_fold[list(self.used)] = np.arange(len(self.used))
-        schema = self.settled.schema
+        position_of_fold = np.full(self.content_folds.n_folds, -1, dtype=np.int32)
+        position_of_fold[list(self.used_folds)] = np.arange(len(self.used_folds))
+        schema = self.plan.schema
         classes = self.groups.classes
-        table = self.settled.settings.table(rows)
+        table = self.plan.settings.table(rows)
         scored: Scored | None = None
         for batch in table.batches("scoring"):
             aligned = table.align(batch, schema)
             label_codes, names, weights = number_classes(aligned, schema, table.labels)
             class_numbers = renumber([(names, label_codes)], classes)
-            positions = position_of_fold[self.dealing.folds(aligned, schema)]
+            positions = position_of_fold[self.content_folds.folds(aligned, schema)]
             fold_of_row = np.where(class_numbers >= 0, positions, -1).astype(np.int32)
             memory_rows = self._dataset((aligned,), class_numbers, weights)
             is_tested = fold_of_row >= 0
             outcomes = list[Outcomes]()
             pending = PendingWarnings(0, dict(known_warnings.wordless))
             tested_weights = None if weights is None else weights[is_tested]
-            tested = class_numbers[is_tested], fold_of_row[is_tested], len(self.used), tested_weights
+            tested = class_numbers[is_tested], fold_of_row[is_tested], len(self.used_folds), tested_weights
             for fold_models in models:
                 posteriors = np.empty((aligned.n_rows, len(classes)))
                 pending.n_impossible += score_batch(
@@ -216,7 +217,7 @@ class Evaluate(EachPart):
         posterior 0.
         """
         model = self.model
-        codes, names = dense_numbers(batch.codes(self.target, model._target_kind), 1)
+        codes, names = number_values(batch.codes(self.target, model._target_kind), 1)
         new_classes: Any = sort_keys(occurring_names(names, codes).difference(model.classes))
         classes = (*model.classes, *new_classes)
         truth = renumber([(names, codes)], classes)

@@ -26,7 +26,7 @@ from banbury.estimators.rows import (
 )
 from banbury.learner import Learner
 from banbury.model.explain import Explanation, Informative
-from banbury.model.naive_bayes import Model, choice_of, tell_other_columns
+from banbury.model.naive_bayes import Model, choice_of, warn_about_other_columns
 from banbury.quality.calibration import Calibration
 from banbury.reading import Batch, n_threads
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
@@ -34,7 +34,7 @@ from banbury.tally.partitioned import or_in_partitions, partitions_of
 from banbury.tally.schema import Schema
 from banbury.tally.table import align_names, class_number
 from banbury.tally.tally import Tally, count
-from banbury.threads import taken
+from banbury.threads import look_up
 
 if TYPE_CHECKING:
     from banbury.quality import Tuning
@@ -150,7 +150,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return {"missing": self.missing, "threads": self.threads}
 
     def _settings(self, alpha: Any, calibration: Calibration | None = None, weighing: Any = None) -> ClassifierSettings:
-        """The settings with which models are derived: the estimator's current parameters, with the pseudo-count
+        """Returns the settings with which models are derived: the estimator's current parameters, with the pseudo-count
         ``alpha``, a calibration, and weights of evidence (``weighing``).
         """
         choice = choice_of(self.how, alpha, self.seed)
@@ -236,7 +236,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if settings_before.calibration is not None:
             errors.warn(errors.not_calibrated(method_name))
 
-    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+    def _rows_and_settings(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this classifier does."""
         settings = {name: getattr(self, name) for name in PARAMETERS_OF_VALIDATION} | {"features": self._families}
         return rows_to_validate(X), settings | self._prior_to_validate()
@@ -248,11 +248,11 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """
         with self._lock:
             model = self._learner_of_fit().current
-            if (scores := model._score_texts(X, model._wanted)) is None:
-                scores = model._score_all(self._read_rows(X), model._wanted, {})
+            if (scores := model._score_texts(X, model._scores_for_class)) is None:
+                scores = model._score_all(self._read_rows(X), model._scores_for_class, {})
             has_same_classes = len(self.classes_) == len(model.classes)
             labels = self.classes_ if has_same_classes else as_array(model.classes, self._label_dtype)
-            return taken(labels, model._best(scores), model.threads)
+            return look_up(labels, model._best(scores), model.threads)
 
     @or_in_partitions
     def predict_proba(self, X: Any) -> Real:
@@ -299,8 +299,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return replace(ratios, ratios={name: ratios.ratios.get(name, ()) for name in names})
 
     def _find_class(self, name: Any) -> Any:
-        """The class named ``name`` as ``classes_`` lists it, with its own type. It may have been declared and have no
-        rows yet.
+        """Returns the class named ``name`` as ``classes_`` lists it, with its own type. It may have been declared and
+        have no rows yet.
         """
         classes = self.classes_.tolist()
         return classes[class_number(name, classes)]
@@ -336,19 +336,23 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             raise errors.empty_data(None, "choosing and calibrating need at least two rows")
         warn_of_missing_labels(rows.skipped)
         families = "choose" if "features" in self._names_to_choose else "auto"
-        grid = Tuned.of(self._alpha_tried, self.how, None, families, self.class_prior, self.seed, self.calibrate)
+        names = ("how", "class_prior", "seed", "calibrate")
+        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        grid = Tuned.of(alpha=self._alpha_tried, features=families, **settings)
         return self._learner_of(grid.tune(rows, min(FOLDS, rows.n_labelled)))
 
     def _learner_of(self, tuning: Tuning) -> Learner:
-        """The learner with the best settings of a tuning, which becomes ``tuning_`` if a parameter was to be chosen."""
+        """Returns the learner with the best settings of a tuning, which becomes ``tuning_`` if a parameter was to be
+        chosen.
+        """
         self.tuning_ = tuning if self._names_to_choose else None
         return Learner(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))
 
     def _learn_first(
         self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False
     ) -> Learner:
-        """A learner of the first rows, from which the schema is inferred. ``sample_weight``: one per row, or None;
-        ``more_to_come``: whether further rows follow.
+        """Returns a learner of the first rows, from which the schema is inferred. ``sample_weight``: one per row, or
+        None; ``more_to_come``: whether further rows follow.
         """
         settings = self._settings(self.alpha)
         schema = self._schema(batch, more_to_come)
@@ -358,15 +362,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return Learner(tally, settings)
 
     def _count_more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Tally:
-        """The tally of more rows under the existing schema. Warns about columns that it does not have. ``labels``,
-        ``sample_weight``: one per row; the latter may be None.
+        """Returns the tally of more rows under the existing schema. Warns about columns that it does not have.
+        ``labels``, ``sample_weight``: one per row; the latter may be None.
         """
         self._check_columns(batch)
         schema = self._learner.schema
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != schema.columns:
             counted_columns = set(schema.columns)
             if extra := [name for name in batch.names if name not in counted_columns]:
-                tell_other_columns([], extra, set())
+                warn_about_other_columns([], extra, set())
         return _count_rows(align_names(batch, schema), schema, labels, sample_weight, self.threads)
 
     def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
@@ -397,8 +401,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             )
 
     def _prior_to_validate(self) -> dict[str, Any]:
-        """The class prior for ``bb.cross_validate``: uniform for balanced class weights. Weights by class would depend
-        on the fold, so they are refused.
+        """Returns the class prior for ``bb.cross_validate``: uniform for balanced class weights. Weights by class would
+        depend on the fold, so they are refused.
         """
         if self.class_weight is None:
             return {}
@@ -412,8 +416,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return {"class_prior": "uniform"}
 
     def _answers(self, X: Any, score: Callable[[Model, Batch], Real], absent: float) -> Real:
-        """The scores (rows × classes) that ``score`` computes from the model for the rows X. A declared class without
-        rows gets the score ``absent``.
+        """Returns the scores (rows × classes) that ``score`` computes from the model for the rows X. A declared class
+        without rows gets the score ``absent``.
         """
         with self._lock:
             model = self._learner_of_fit().current
@@ -421,8 +425,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
 
 def _count_rows(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int | None) -> Tally:
-    """The tally of some rows, with one label and, unless None, one weight each. Raises an error if none has a label,
-    and warns about those without.
+    """Returns the tally of some rows, with one label and, unless None, one weight each. Raises an error if none has a
+    label, and warns about those without.
     """
     tally = count_batch(batch, schema, labels, weights, threads)
     if tally.skipped == batch.n_rows:
@@ -432,13 +436,13 @@ def _count_rows(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any
 
 
 def dtype_of(classes: tuple[Any, ...]) -> np.dtype[Any]:
-    """The NumPy type of the classes, or object unless they are numbers or booleans."""
+    """Returns the NumPy type of the classes, or object unless they are numbers or booleans."""
     dtype = np.asarray(classes).dtype
     return dtype if dtype.kind in "biuf" else np.dtype(object)
 
 
 def _common_dtype(first_dtype: np.dtype[Any] | None, second_dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-    """A NumPy type that holds the labels of both types; None if only objects can."""
+    """Returns a NumPy type that holds the labels of both types; None if only objects can."""
     if first_dtype is None or first_dtype == second_dtype or (first_dtype.kind in "UT" and second_dtype.kind in "UT"):
         return first_dtype
     return (

@@ -137,7 +137,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         self._learner = learner.under(replace(learner.settings, weighing=weighing))
         _ = self._learner.model
 
-    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+    def _rows_and_settings(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` weighs within each fold as this classifier
         does.
         """
@@ -157,8 +157,8 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
             raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
 
     def _weigh_rows(self, tally: Tally, batch: Batch, labels: NDArray[Any], sample_weight: Any, groups: Any) -> Any:
-        """The weights of evidence learned from these rows, which the tally has counted; None if nothing is weighed.
-        ``labels``, ``sample_weight`` and ``groups``: one per row; the latter two may be None.
+        """Returns the weights of evidence learned from these rows, which the tally has counted; None if nothing is
+        weighed. ``labels``, ``sample_weight`` and ``groups``: one per row; the latter two may be None.
         """
         weights = sample_weights(sample_weight, batch.n_rows)
         table = Table.of(
@@ -167,8 +167,8 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         return self._learn_weights(tally, table)
 
     def _learn_weights(self, tally: Tally, table: Any) -> Any:
-        """The weights of evidence learned from a table of rows that the tally has counted; None for too few rows, a
-        single class, or ``weigh=False``.
+        """Returns the weights of evidence learned from a table of rows that the tally has counted; None for too few
+        rows, a single class, or ``weigh=False``.
         """
         has_few_rows = self.weigh == "auto" and float(tally.n_rows) < FEWEST_ROWS
         if self.weigh is False or len(tally.classes) < 2 or has_few_rows:

@@ -61,19 +61,19 @@ class Guarded:
         return "_learner" in self.__dict__
 
     def _learner_of_fit(self) -> Learner:
-        """The learner. Raises NotFittedError before ``fit``."""
+        """Returns the learner. Raises NotFittedError before ``fit``."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
         return self._learner
 
     def __getstate__(self) -> Any:
-        """The attributes without the lock, which cannot be pickled."""
+        """Returns the attributes without the lock, which cannot be pickled."""
         state: dict[str, Any] = {**super().__getstate__()}  # type: ignore[dict-item]
         state.pop("_guard", None)
         return state
 
     def __copy__(self) -> Self:
-        """A copy that learns independently."""
+        """Returns a copy that learns independently."""
         with self._lock:
             duplicate = type(self).__new__(type(self))
             duplicate.__dict__.update(self.__getstate__())

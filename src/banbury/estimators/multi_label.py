@@ -110,7 +110,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self.seed = seed
 
     def __sklearn_tags__(self) -> Any:
-        """The tags of scikit-learn, which say that a row can have several labels."""
+        """Returns the tags of scikit-learn, which say that a row can have several labels."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
@@ -253,7 +253,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         """How probable each label must be to be predicted."""
         return self._learner_of_fit().settings.thresholds  # type: ignore[no-any-return]
 
-    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+    def _rows_and_settings(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` learns as this classifier does."""
         batch = rows_to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
@@ -276,8 +276,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             raise errors.unknown_choice("threshold", self.threshold, ["auto", "f1", 0.5])
 
     def _read_sets(self, X: Any, y: Any) -> tuple[Batch, LabelSets, str, tuple[Any, ...]]:
-        """The rows, their label sets, the form of ``y`` ("sets", "flags", "sparse" or "one"), and the labels of the
-        columns of flags.
+        """Returns the rows, their label sets, the form of ``y`` ("sets", "flags", "sparse" or "one"), and the labels of
+        the columns of flags.
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -312,8 +312,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             )
 
     def _rows(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema | None = None) -> MemoryRows:
-        """The rows with their label sets and weights (one per row, or None), encoded in memory under ``schema`` or an
-        inferred one.
+        """Returns the rows with their label sets and weights (one per row, or None), encoded in memory under ``schema``
+        or an inferred one.
         """
         settings = {"features": self.features, "missing": self.missing} if schema is None else {"schema": schema}
         weights = sample_weights(sample_weight, batch.n_rows)
@@ -330,8 +330,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return WeighedLabels(*settings).learn(rows) if options["weigh"] else unweighed_learning.learn(rows)  # type: ignore[arg-type]
 
     def _settle_options(self, n_rows: int, weighable: bool) -> dict[str, Any]:
-        """The options in place of "auto", for learning from ``n_rows`` rows: if they are few, nothing is weighed or
-        chosen by default. ``weighable``: whether weighing is possible.
+        """Returns the options in place of "auto", for learning from ``n_rows`` rows: if they are few, nothing is
+        weighed or chosen by default. ``weighable``: whether weighing is possible.
         """
         has_enough_rows = n_rows >= FEWEST_ROWS
         threshold = self.threshold
@@ -349,11 +349,11 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self._learner = learner
 
     def _find_label(self, label: Any) -> Any:
-        """The label as ``classes_`` lists it, with its own type. In a matrix of flags it may have no rows."""
+        """Returns the label as ``classes_`` lists it, with its own type. In a matrix of flags it may have no rows."""
         return find_label(label, self.classes_.tolist())
 
     def _with_absent_labels(self, model: LabelModel, values: NDArray[Any]) -> NDArray[Any]:
-        """An array of rows × the labels of the model as an array of rows × ``classes_``, with zeros in the columns of
-        labels that have no rows.
+        """Returns an array of rows × the labels of the model as an array of rows × ``classes_``, with zeros in the
+        columns of labels that have no rows.
         """
         return with_absent_columns(values, model.labels, self.classes_)

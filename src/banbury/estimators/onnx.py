@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from banbury.estimators.evidence import EvidenceClassifier
 from banbury.estimators.multi_label import MultiLabelClassifier
 from banbury.files.export import written_model
-from banbury.files.export.onnx import ML_OPSET, OPSET, Graph, add_posteriors, are_whole
+from banbury.files.export.onnx import OPSETS, Graph, add_posteriors, are_whole, import_library
 from banbury.labels import LabelModel
 
-# An ONNX program: inserts the flags (rows × labels) into columns for all labels, those without rows too.
-FLAGS_PROGRAM = """
+# An ONNX program: inserts shares and flags (rows × labels) into columns for all labels, those without rows too.
+ALL_LABELS_PROGRAM = """
+    all_shares = MatMul(shares, columns)
     flags = Cast<to = 11>(label)
-    all_flags = MatMul(flags, columns)
-    all = Cast<to = 7>(all_flags)
+    flag_columns = MatMul(flags, columns)
+    all_flags = Cast<to = 7>(flag_columns)
 """
 CLASSIFIERS: tuple[type, ...] = (
     EvidenceClassifier,
@@ -35,17 +35,11 @@ CLASSIFIERS: tuple[type, ...] = (
 
 def register_converters() -> None:
     """Registers the converters of Banbury's classifiers with skl2onnx. Call it once before converting."""
-    try:
-        from skl2onnx import update_registered_converter
-    except ImportError:
-        text = (
-            "converting pipelines needs skl2onnx, which is not installed. Install it with: pip install 'banbury[onnx]'"
-        )
-        raise errors.MissingLibrary(text, library="skl2onnx") from None
+    register = import_library("skl2onnx").update_registered_converter
     booleans = [True, False]
     options = {"zipmap": [*booleans, "columns"], "nocl": booleans, "output_class_labels": booleans}
     for classifier in CLASSIFIERS:
-        update_registered_converter(classifier, f"Banbury{classifier.__name__}", _set_types, _convert, options=options)
+        register(classifier, f"Banbury{classifier.__name__}", _set_types, _convert, options=options)
 
 
 def _set_types(operator: Any) -> None:
@@ -56,7 +50,7 @@ def _set_types(operator: Any) -> None:
     has_label_flags = isinstance(model, LabelModel)
     n_columns = len(operator.raw_operator.classes_)
     tensor_type = (
-        data_types.Int64TensorType if has_label_flags or are_whole(model.names) else data_types.StringTensorType
+        data_types.Int64TensorType if has_label_flags or are_whole(model._names) else data_types.StringTensorType
     )
     operator.outputs[0].type = tensor_type([None, n_columns] if has_label_flags else [None])
     operator.outputs[1].type = data_types.FloatTensorType([None, n_columns])
@@ -73,23 +67,21 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     columns = tables.columns["name"].to_pylist()
     input_tensors = [variable.full_name for variable in operator.inputs]
     if len(input_tensors) == 1 and len(columns) > 1:  # one matrix, with a column of it for each
-        column_numbers = [model.schema.columns.index(name) for name in columns]
+        matrix = input_tensors[0]
+        numbers = [[model.schema.columns.index(name)] for name in columns]
         input_tensors = [
-            graph.add("column = Gather<axis = 1>(x, place)", x=input_tensors[0], place=[k])["column"]
-            for k in column_numbers
+            graph.add("x = Gather<axis = 1>(matrix, k)", matrix=matrix, k=number)["x"] for number in numbers
         ]
-    label_tensor, posterior_tensor = add_posteriors(
-        graph, tables, dict(zip(columns, input_tensors, strict=True)), model.names
-    )
-    if tables.answers == "labels":  # a column for each label, those without rows too
+    inputs = dict(zip(columns, input_tensors, strict=True))
+    label_tensor, posterior_tensor = add_posteriors(graph, tables, inputs, model._names)
+    if tables.answers == "labels":
         all_labels = operator.raw_operator.classes_.tolist()
         column_by_label = np.eye(len(all_labels))[[all_labels.index(name) for name in model.labels]]
-        posterior_tensor = graph.add("all = MatMul(shares, columns)", shares=posterior_tensor, columns=column_by_label)[
-            "all"
-        ]
-        label_tensor = graph.add(FLAGS_PROGRAM, label=label_tensor, columns=column_by_label)["all"]
+        tensors = graph.add(ALL_LABELS_PROGRAM, shares=posterior_tensor, label=label_tensor, columns=column_by_label)
+        label_tensor = tensors["all_flags"]
+        posterior_tensor = tensors["all_shares"]
     graph.add_output(operator.outputs[0].full_name, label_tensor, "Identity")
     graph.add_output(operator.outputs[1].full_name, posterior_tensor, "Cast", to=graph.onnx.TensorProto.FLOAT)
     container.nodes.extend(graph.nodes)
     container.initializers.extend(graph.initializers)
-    container.node_domain_version_pair_sets.update({("", OPSET), ("ai.onnx.ml", ML_OPSET)})
+    container.node_domain_version_pair_sets.update(OPSETS)

@@ -19,7 +19,7 @@ from banbury.sums import sort_keys
 from banbury.tally.label_sets import are_sets
 from banbury.tally.schema import Schema, Trees, infer
 from banbury.tally.table import Labels
-from banbury.tally.tally import Tally, parts
+from banbury.tally.tally import Tally, tallies_of_batch
 
 M = TypeVar("M")  # the class of an estimator's model
 
@@ -35,7 +35,7 @@ class TakesTables(Guarded):
     _trees: Trees = "many"  # whether columns of numbers become quantile trees
 
     def __sklearn_tags__(self) -> Any:
-        """The tags of scikit-learn, which say that missing values, sparse matrices and texts are accepted."""
+        """Returns the tags of scikit-learn, which say that missing values, sparse matrices and texts are accepted."""
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
@@ -44,7 +44,7 @@ class TakesTables(Guarded):
         return tags
 
     def _batch(self, X: Any) -> Batch:
-        """The rows X as one batch."""
+        """Returns the rows X as one batch."""
         return one_batch(X)
 
     @property
@@ -53,11 +53,15 @@ class TakesTables(Guarded):
         return self.features
 
     def _schema(self, batch: Batch, more_to_come: bool = False) -> Schema:
-        """The schema inferred from a batch. ``more_to_come``: whether further rows follow, which may have other values."""
+        """Returns the schema inferred from a batch. ``more_to_come``: whether further rows follow, which may have other
+        values.
+        """
         return infer(batch, [], None, self._families, self.missing, more_to_come, self._trees)
 
     def _read_rows_and_labels(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
-        """The rows X as one batch, and the labels y as an array of the same length, in which some may be missing."""
+        """Returns the rows X as one batch, and the labels y as an array of the same length, in which some may be
+        missing.
+        """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
@@ -67,7 +71,7 @@ class TakesTables(Guarded):
         return batch, labels
 
     def _read_rows(self, X: Any) -> Batch:
-        """The rows X as one batch, whose columns are checked."""
+        """Returns the rows X as one batch, whose columns are checked."""
         batch = self._batch(X)
         self._check_columns(batch)
         return batch
@@ -179,7 +183,7 @@ def sort_classes(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
 
 
 def _label_set_error(name: str) -> errors.BadSetting:
-    """The error of labels that are sets. ``name``: the parameter that contains them."""
+    """Returns the error of labels that are sets. ``name``: the parameter that contains them."""
     return errors.bad_setting(name, "sets of labels", "one class per row; use bb.MultiLabelClassifier for several")
 
 
@@ -230,7 +234,7 @@ def count_batch(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, t
     weights = sample_weights(sample_weight, batch.n_rows)
     target = Labels.of(labels, weights, None, n_threads(threads))
     target.check_length(batch.n_rows)
-    [tally] = parts(batch, schema, target)
+    [tally] = tallies_of_batch(batch, schema, target)
     return tally
 
 
@@ -267,7 +271,7 @@ def row_weights(sample_weight: Any, batch: Batch) -> Real:
 
 
 def sample_weights(sample_weight: Any, n_rows: int) -> Any:
-    """The sample weights, one per row; None if there are none. A single number counts for every row."""
+    """Returns the sample weights, one per row; None if there are none. A single number counts for every row."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight)

@@ -14,7 +14,7 @@ from banbury.errors import check_whole, many
 from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import TakesTables, as_array, one_batch, row_weights
 from banbury.families.family import check_positive
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.model.density import AsDensity, n_parameters
 from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, check_seed, log_sum
@@ -65,7 +65,9 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         return self._model().explain(row, against)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
-        """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""
+        """Returns the ``n`` values that best tell each class from the rest, as likelihood ratios: see
+        ``Model.informative``.
+        """
         return self._model().informative(n, classes)
 
     def predict_proba(self, X: Any) -> Real:
@@ -77,12 +79,12 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         return "model_" in self.__dict__
 
     def _model(self) -> Model:
-        """The fitted model. Raises NotFittedError before ``fit``."""
+        """Returns the fitted model. Raises NotFittedError before ``fit``."""
         check_is_fitted(self)
         return self.model_
 
     def _rows(self, X: Any) -> Batch:
-        """The rows X as one batch. Raises an error if their number of columns is wrong."""
+        """Returns the rows X as one batch. Raises an error if their number of columns is wrong."""
         batch = one_batch(X)
         if not (batch.named and "feature_names_in_" in self.__dict__) and len(batch.names) != self.n_features_in_:
             raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
@@ -99,13 +101,13 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
             check_whole(name, getattr(self, name), 1)
 
     def _observe(self, batch: Batch, weights: Real) -> Observed:
-        """The rows in the form that expectation maximisation needs. ``weights``: one per row."""
+        """Returns the rows in the form that expectation maximisation needs. ``weights``: one per row."""
         schema = self._schema(batch)
         return Observed.of(align_names(batch, schema), schema, weights, n_threads(self.threads))
 
     def _task(self, observed: Observed, classes: Sequence[Label], labels: NDArray[np.int32], weights: Real) -> Task:
-        """The maximisation problem for these rows. ``classes``: all classes or components; ``labels``: for each row the
-        index of its class, −1 for unlabelled rows; ``weights``: one per row.
+        """Returns the maximisation problem for these rows. ``classes``: all classes or components; ``labels``: for each
+        row the index of its class, −1 for unlabelled rows; ``weights``: one per row.
         """
         settings = {"how": self.how, "alpha": float(self.alpha), "class_prior": self.class_prior}
         return Task(observed, tuple(classes), labels, weights, settings)
@@ -380,12 +382,12 @@ class Mixture(AsDensity, _Maximiser):
         return 2.0 * n_parameters(self.model_) - 2.0 * float(self.score_samples(X).sum())
 
     def _batches(self, X: Any) -> list[Batch]:
-        """The rows X as a list of one batch."""
+        """Returns the rows X as a list of one batch."""
         self._model()
         return [self._rows(X)]
 
     def _sizes(self, n_rows: int) -> list[int]:
-        """The numbers of components to try, in order. Raises an error if one is invalid or exceeds ``n_rows``."""
+        """Returns the numbers of components to try, in order. Raises an error if one is invalid or exceeds ``n_rows``."""
         sizes = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
         errors.require(sizes, "n_components", self.n_components, "a number, or a list of at least one")
         for n in sizes:
@@ -394,8 +396,8 @@ class Mixture(AsDensity, _Maximiser):
         return sorted({int(n) for n in sizes})
 
     def _climb(self, observed: Observed, weights: Real, n: int) -> Climb:
-        """The best of several climbs (runs of expectation maximisation) from random starts, for a mixture of ``n``
-        components. ``weights``: one per row.
+        """Returns the best of several climbs (runs of expectation maximisation) from random starts, for a mixture of
+        ``n`` components. ``weights``: one per row.
         """
         labels = np.full(observed.n_rows, -1, dtype=np.int32)
         task = self._task(observed, range(n), labels, weights)
@@ -404,8 +406,8 @@ class Mixture(AsDensity, _Maximiser):
         return climb_from_starts(task, starts, int(self.max_iter), self.tol, TRIAL)
 
     def _score_held_out(self, batch: Batch, weights: Real, n: int) -> float:
-        """The mean log-likelihood per row, each row scored by a mixture of ``n`` components learned without its fold.
-        ``weights``: one per row.
+        """Returns the mean log-likelihood per row, each row scored by a mixture of ``n`` components learned without its
+        fold. ``weights``: one per row.
         """
         fold_of_row = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(FOLDS, batch.n_rows)
         schema = self._schema(batch)
@@ -425,7 +427,7 @@ class Mixture(AsDensity, _Maximiser):
 
 
 def _weights(sample_weight: Any, batch: Batch) -> Real:
-    """A weight for each row, checked as ``bb.count`` checks it; ones if ``sample_weight`` is None."""
+    """Returns a weight for each row, checked as ``bb.count`` checks it; ones if ``sample_weight`` is None."""
     weights = row_weights(sample_weight, batch)
     if not weights.any():
         raise errors.empty_data(None, "every row has a weight of zero")
@@ -433,8 +435,8 @@ def _weights(sample_weight: Any, batch: Batch) -> Real:
 
 
 def _number_classes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
-    """The sorted classes, and for each row the index of its class, −1 if it has no label. ``target``: the label of each
-    row; ``unlabelled``: a label that means none, or None.
+    """Returns the sorted classes, and for each row the index of its class, −1 if it has no label. ``target``: the label
+    of each row; ``unlabelled``: a label that means none, or None.
     """
     codes, names = _codes(target, unlabelled, threads)
     refuse_continuous(names, len(codes))
@@ -450,10 +452,10 @@ def _number_classes(target: NDArray[Any], unlabelled: Any, threads: int) -> tupl
 
 
 def _codes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray[np.int32], Sequence[Label]]:
-    """For each row the index of its label in the returned list of labels, −1 if it has none or the label
+    """Returns for each row the index of its label in the returned list of labels, −1 if it has none or the label
     ``unlabelled``, which means none.
     """
-    codes, names = dense_numbers(encode(target, threads), threads)
+    codes, names = number_values(encode(target, threads), threads)
     if unlabelled is not None:
         unlabelled_codes = [code for code, name in enumerate(names) if name == unlabelled]
         codes = np.where(np.isin(codes, unlabelled_codes), np.int32(-1), codes)
@@ -461,5 +463,7 @@ def _codes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray
 
 
 def _bic(model: Model, log_likelihood: float, weights: Real) -> float:
-    """The Bayesian information criterion of a model for rows with these weights. ``log_likelihood``: of all these rows."""
+    """Returns the Bayesian information criterion of a model for rows with these weights. ``log_likelihood``: of all
+    these rows.
+    """
     return n_parameters(model) * float(np.log(weights.sum())) - 2.0 * log_likelihood

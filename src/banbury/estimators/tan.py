@@ -81,9 +81,9 @@ class TANClassifier(NaiveBayesClassifier):
         return tree_of_columns(level=self.level, root=self.root, bins=self.bins, columns=self.features)
 
     def _learn_first(self, batch: Batch, labels: Any, sample_weight: Any, more_to_come: bool = False) -> Learner:
-        """A learner of the first rows. Rows of weight zero are left out first, so that they have no influence on where
-        numbers are cut into bins. ``sample_weight``: one per row, or None; ``more_to_come``: whether further rows
-        follow.
+        """Returns a learner of the first rows. Rows of weight zero are left out first, so that they have no influence
+        on where numbers are cut into bins. ``sample_weight``: one per row, or None; ``more_to_come``: whether further
+        rows follow.
         """
         if sample_weight is not None:
             weights = np.asarray(sample_weights(sample_weight, batch.n_rows))
@@ -95,7 +95,7 @@ class TANClassifier(NaiveBayesClassifier):
         return super()._learn_first(batch, labels, sample_weight, more_to_come)
 
     def _batch(self, X: Any) -> Batch:
-        """The rows X as one batch. Raises TypeError for a sparse matrix."""
+        """Returns the rows X as one batch. Raises TypeError for a sparse matrix."""
         if hasattr(X, "toarray") and hasattr(X, "nnz"):
             raise TypeError(
                 "Sparse data was passed, but dense data is required, because a tree needs every cell. Use X.toarray()."
@@ -103,7 +103,7 @@ class TANClassifier(NaiveBayesClassifier):
         return one_batch(X)
 
     def __sklearn_tags__(self) -> Any:
-        """The tags of scikit-learn, which say that sparse matrices are not accepted."""
+        """Returns the tags of scikit-learn, which say that sparse matrices are not accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags

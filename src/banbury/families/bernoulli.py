@@ -28,7 +28,7 @@ from banbury.families.family import (
     check_finite,
     check_settings,
 )
-from banbury.families.keys import KeyCounter, KeyedFamily, count_values, dense_numbers, finite_numbers, scalar_keys
+from banbury.families.keys import KeyCounter, KeyedFamily, check_key_order, count_values, finite_numbers, number_values
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Key, Keys, as_index
 
@@ -106,7 +106,7 @@ class Bernoulli(KeyedFamily):
         if self.threshold is not None:
             numbers = finite_numbers(rows, name)
             return Codes(np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32), 0, (False, True))
-        code_of_row, values = dense_numbers(rows.codes(name), threads)
+        code_of_row, values = number_values(rows.codes(name), threads)
         return Codes(np.array([*self.means_yes(values, name), -1], dtype=np.int32)[code_of_row], 0, (False, True))
 
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
@@ -174,7 +174,7 @@ class FlagCounter(KeyCounter):
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
         """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
-        if scalar_keys(feature, keys) != KEYS:
+        if check_key_order(feature, keys) != KEYS:
             raise ValueError(f"the keys of {feature.name!r} are not False and True")
         return KEYS
 

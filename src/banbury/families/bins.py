@@ -22,11 +22,11 @@ from banbury.families.family import (
     Features,
     RowsToCount,
     bad_value,
-    column_of,
-    columns_of,
+    block_columns,
     is_power,
+    number_column,
 )
-from banbury.families.keys import LOWEST, KeyCounter, count_codes, narrow, scalar_keys
+from banbury.families.keys import MISSING_BIN, KeyCounter, check_key_order, count_codes, renumber_wide_range
 from banbury.families.moments import as_number, first_rows, scales
 from banbury.reading import Batch, Codes
 from banbury.sums import ROUNDING, Counts, Keys
@@ -52,7 +52,7 @@ class BinCounter(KeyCounter):
         return feature.origin, feature.scales
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the features with a start and a width of their bins (origin and unit) that suit the first rows."""
+        """Returns the features with the start and the width of their bins (origin and unit), settled by the first rows."""
         fine_widths = _fine_widths(batch, features.names)
         grids = [_grid(feature, fine_widths[f : f + 1])[0] for f, feature in enumerate(features)]
         origins, units = np.array(grids, dtype=np.float64).reshape(-1, 2).T.copy()
@@ -64,15 +64,17 @@ class BinCounter(KeyCounter):
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
         """Counts these rows in the bins of the features. Returns the features as they are, and the counts."""
-        parts = [count_codes([feature.name], [_bins(feature, rows)], rows)[0] for feature in features]
-        return features, Counts.join(parts, len(rows.labels))
+        counts = [count_codes([feature.name], [_encode_bins(feature, rows)], rows)[0] for feature in features]
+        return features, Counts.join(counts, len(rows.labels))
 
     def key(self, feature: Feature, key: Any) -> str:
         """Returns the interval of a bin in words, or of a block's cell in each column, for messages."""
-        numbers = key if feature.columns else [key]
-        bins = zip(feature.inputs, bin_starts(feature).tolist(), bin_widths(feature).tolist(), numbers, strict=True)
+        bin_numbers = key if feature.columns else [key]
+        grids = zip(
+            feature.inputs, bin_starts(feature).tolist(), bin_widths(feature).tolist(), bin_numbers, strict=True
+        )
         intervals = (
-            f"{name} {start + width * k:.9g} to {start + width * (k + 1):.9g}" for name, start, width, k in bins
+            f"{name} {start + width * k:.9g} to {start + width * (k + 1):.9g}" for name, start, width, k in grids
         )
         return errors.listed(intervals, 6)
 
@@ -99,14 +101,14 @@ class BinCounter(KeyCounter):
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
         """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
-        if not all(type(key) is int and abs(key) <= LARGEST_BIN for key in scalar_keys(feature, keys)):
+        if not all(type(key) is int and abs(key) <= LARGEST_BIN for key in check_key_order(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
         return tuple(keys)
 
 
 def _grid(feature: Feature, fine_widths: Real) -> tuple[tuple[float, float], ...]:
     """Returns the start and width of each column's bins: those that the feature's family sets, or 0 and
-    ``fine_widths`` (columns).
+    ``fine_widths``, one for each column.
     """
     family: Any = feature.family
     return family.grid(fine_widths)  # type: ignore[no-any-return]
@@ -117,16 +119,16 @@ def _fine_widths(batch: Batch, names: Sequence[str]) -> Real:
     return np.maximum(scales(first_rows(batch, names))[1] * 2.0**-DOUBLINGS_TO_SPREAD, 2.0**-1020)
 
 
-def _bins(feature: Feature, rows: RowsToCount) -> Codes:
-    """Returns the number of the fine bin that each row's value is in, as codes."""
-    codes = bins_of(column_of(rows.batch, feature.name), feature.name, feature.origin, feature.unit, rows)
-    low, high = (int(x[0]) for x in _core.span([codes], rows.threads))
-    return narrow(Codes(codes, low, range(low, high + 1)), rows)
+def _encode_bins(feature: Feature, rows: RowsToCount) -> Codes:
+    """Returns the number of the fine bin of each row's value, as codes."""
+    codes = number_bins(number_column(rows.batch, feature.name), feature.name, feature.origin, feature.unit, rows)
+    low, high = (int(lowest_or_highest[0]) for lowest_or_highest in _core.span([codes], rows.threads))
+    return renumber_wide_range(Codes(codes, low, range(low, high + 1)), rows)
 
 
-def bins_of(column: NDArray[Any], name: str, start: float, width: float, rows: RowsToCount) -> Int:
-    """Returns the number of the bin that each value of a column is in, given where bin 0 starts and how wide bins are;
-    raises an error for a value that cannot be in a bin. ``name`` is the column, for messages.
+def number_bins(column: NDArray[Any], name: str, start: float, width: float, rows: RowsToCount) -> Int:
+    """Returns the number of the bin of each value of a column, given where bin 0 starts and how wide bins are; raises
+    for a value that no bin can have. ``name`` is the column, for messages.
     """
     try:
         return _core.bins(column, start, width, rows.threads)
@@ -138,16 +140,16 @@ def _doublings_to_fit(keys: Keys, most: int) -> int:
     """Returns how often bins must be joined in pairs so that at most ``most`` of the bins with these numbers (``keys``)
     are left.
     """
-    codes = np.array(keys, dtype=np.int64)
+    bin_numbers = np.array(keys, dtype=np.int64)
     doublings = 0
-    while len(np.unique(codes >> doublings)) > most:
+    while len(np.unique(bin_numbers >> doublings)) > most:
         doublings += 1
     return doublings
 
 
 def _doublings(old: Feature, new: Feature) -> Any:
     """Returns how often the bins of a column, or of each of a block's columns, are joined in pairs to get the new ones;
-    raises an error if that is impossible.
+    raises if that is impossible.
     """
     old_widths = bin_widths(old)
     new_widths = bin_widths(new)
@@ -170,27 +172,28 @@ class CellCounter(BinCounter):
         return Features.of(f._replace(scales=_grid(f, _fine_widths(batch, f.inputs))) for f in features)
 
     def has_valid_scale(self, feature: Feature) -> bool:
-        """Whether a block from a file has a scale for each column, and joined its bins in pairs."""
+        """Whether a block from a file has a scale for each column, and its bins were joined in pairs."""
         return len(feature.scales) == len(feature.columns) and is_power(feature.unit)
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
         """Counts rows in bins that are as wide as these rows need, so that no more cells are created than are kept."""
-        wider = []
-        parts = []
+        blocks = []
+        counts = []
         for feature in features:
-            codes = _block_codes(feature, rows)
-            cells = distinct_cells(codes[(rows.classes >= 0) & (codes != LOWEST).all(axis=1)], rows.threads)[1]
-            wider.append(fitting_block(feature, cells, rows.threads))
-            codes = codes if wider[-1] is feature else _block_codes(wider[-1], rows)
-            parts += count_codes([feature.name], [_cells(codes, rows)], rows)
-        return Features.of(wider), Counts.join(parts, len(rows.labels))
+            codes = _number_fine_bins(feature, rows)
+            _, cells = distinct_cells(codes[(rows.classes >= 0) & (codes != MISSING_BIN).all(axis=1)], rows.threads)
+            block = widen_block(feature, cells, rows.threads)
+            blocks.append(block)
+            codes = codes if block is feature else _number_fine_bins(block, rows)
+            counts += count_codes([feature.name], [_encode_cells(codes, rows)], rows)
+        return Features.of(blocks), Counts.join(counts, len(rows.labels))
 
     def widen(self, features: Features, sums: Counts) -> Features:
         """Returns the features with wider bins where too many bins are occupied."""
         blocks = list(zip(features, sums.keys, strict=True))
         if all(len(keys) <= most_cells(feature) for feature, keys in blocks):
             return features
-        return Features.of(fitting_block(feature, np.array(keys, dtype=np.int64)) for feature, keys in blocks)
+        return Features.of(widen_block(feature, np.array(keys, dtype=np.int64)) for feature, keys in blocks)
 
     def move_sums(self, old: Features, new: Features, sums: Counts) -> Counts:
         """Returns the sums with bins joined to those of the new blocks, which may be wider than the old ones."""
@@ -219,21 +222,23 @@ class CellCounter(BinCounter):
         return cells  # type: ignore[return-value]
 
 
-def _block_codes(feature: Feature, rows: RowsToCount) -> Int:
-    """Returns the numbers of the fine bins that rows of a block are in (rows × columns)."""
+def _number_fine_bins(feature: Feature, rows: RowsToCount) -> Int:
+    """Returns the numbers of the fine bins of a block's rows (rows × columns)."""
     matrices = [column.reshape(rows.batch.n_rows, -1) for column in rows.batch.numbers(feature.inputs)]
     columns = [np.ascontiguousarray(matrix[:, k]) for matrix in matrices for k in range(matrix.shape[1])]
-    places = zip(columns, feature.inputs, bin_starts(feature), bin_widths(feature), strict=True)
-    return np.column_stack([bins_of(*place, rows) for place in places])
+    grids = zip(columns, feature.inputs, bin_starts(feature), bin_widths(feature), strict=True)
+    return np.column_stack([number_bins(*column_and_grid, rows) for column_and_grid in grids])
 
 
-def _cells(codes: Int, rows: RowsToCount) -> Codes:
-    """Returns the number of each row's cell, from its bins (rows × columns), as codes."""
-    complete = (rows.classes >= 0) & (codes != LOWEST).all(axis=1)
-    numbers = np.full(len(codes), -1, dtype=np.int32)
-    numbers[complete], cells = distinct_cells(codes[complete], rows.threads)
+def _encode_cells(codes: Int, rows: RowsToCount) -> Codes:
+    """Returns the cells of rows as codes, from the numbers of their bins (``codes``, rows × columns). A row without a
+    class or one of the values has none.
+    """
+    is_counted = (rows.classes >= 0) & (codes != MISSING_BIN).all(axis=1)
+    cell_numbers = np.full(len(codes), -1, dtype=np.int32)
+    cell_numbers[is_counted], cells = distinct_cells(codes[is_counted], rows.threads)
     keys: Any = [tuple(cell) for cell in cells.tolist()]
-    return Codes(numbers, 0, keys)
+    return Codes(cell_numbers, 0, keys)
 
 
 # Blocks of columns cut into cells. A cell's key is the number of its bin in each column. When too many cells are occupied, bins
@@ -263,30 +268,30 @@ def bin_starts(feature: Feature) -> Real:
     return np.array([start for start, _ in feature.scales] if feature.columns else [feature.origin])
 
 
-def rounding(codes: NDArray[Any], rows: Real) -> float:
+def smallest_gap(codes: NDArray[Any], rows: Real) -> float:
     """Returns the smallest distance, in bins, between the values of a column, given its bins (``codes``, in order) and
     the rows in each. The rarest values, which have a twentieth of the rows, are ignored.
     """
-    ordered = np.sort(rows)
-    cumulative = np.cumsum(ordered)
-    fewest_rows = ordered[np.searchsorted(cumulative, (UNROUNDED_SHARE + ROUNDING) * cumulative[-1], side="right")]
+    sorted_rows = np.sort(rows)
+    cumulative = np.cumsum(sorted_rows)
+    fewest_rows = sorted_rows[np.searchsorted(cumulative, (UNROUNDED_SHARE + ROUNDING) * cumulative[-1], side="right")]
     frequent_codes = codes[(rows > 0) & (rows >= (1.0 - ROUNDING) * fewest_rows)]
     return float(np.diff(frequent_codes).min()) if len(frequent_codes) > 1 else 1.0
 
 
 def distinct_cells(codes: NDArray[Any], threads: int = 1) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Returns the number of each row's cell, and the cells in the order in which they first occur. ``codes`` has the
-    bins of rows (rows × columns).
+    """Returns the number of each row's cell, and the cells (cells × columns) in the order in which they first occur.
+    ``codes`` has the bins of rows (rows × columns).
     """
     codes = np.ascontiguousarray(codes)
     records = codes.view(np.uint8).reshape(len(codes), codes.shape[1] * codes.itemsize)
-    numbers, first_rows, _ = _core.encode_records(records, threads)
-    return numbers, codes[first_rows]
+    cell_of_row, first_rows, _ = _core.encode_records(records, threads)
+    return cell_of_row, codes[first_rows]
 
 
-def fitting_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
-    """Returns the block with bins joined in pairs until at most as many of its occupied ``cells`` (cells × columns) are
-    left as are allowed.
+def widen_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
+    """Joins the bins of a block in pairs until no more of its cells are occupied than ``most_cells`` allows. ``cells``
+    are the occupied ones (cells × columns).
     """
     while len(cells) > most_cells(feature):
         wider = feature._replace(unit=feature.unit * 2.0)
@@ -295,18 +300,16 @@ def fitting_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
     return feature
 
 
-def block_steps(rows: ColumnReader, feature: Feature, width: Real) -> Real:
-    """Returns the numbers of the bins that rows are in (rows × columns), if bins have these widths (``width``, one per
-    column); NaN where a value is missing.
+def number_block_bins(rows: ColumnReader, feature: Feature, widths: Real) -> Real:
+    """Returns the numbers of the bins of a block's rows (rows × columns), NaN where a value is missing. ``widths`` has
+    the width of each column's bins.
     """
-    steps = np.empty((rows.n_rows, len(width)))
-    for j, (column, start) in enumerate(zip(columns_of(rows, feature), bin_starts(feature), strict=True)):
+    bin_numbers = np.empty((rows.n_rows, len(widths)))
+    for j, (column, start) in enumerate(zip(block_columns(rows, feature), bin_starts(feature), strict=True)):
         with np.errstate(over="ignore", invalid="ignore"):
-            z = (
-                np.floor(np.clip((column - start) / width[j], -FARTHEST_BIN, FARTHEST_BIN)) + 0.0
-            )  # −0 is no other number
-            steps[:, j] = np.where(np.isnan(z), np.nan, z)
-    return steps
+            distance = np.clip((column - start) / widths[j], -FARTHEST_BIN, FARTHEST_BIN)
+            bin_numbers[:, j] = np.where(np.isnan(distance), np.nan, np.floor(distance) + 0.0)  # + 0 turns −0 into 0
+    return bin_numbers
 
 
 BINS = BinCounter()

@@ -15,7 +15,7 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Bool, Int, Real
 from banbury.families import dirichlet
-from banbury.families.cells import NamedCells, flat
+from banbury.families.cells import NamedCells, flat_tree
 from banbury.families.dirichlet import Shares
 from banbury.families.family import (
     Choice,
@@ -30,12 +30,12 @@ from banbury.families.family import (
     check_positive,
     side_by_side,
 )
-from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, dense_numbers, look_up
+from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, map_values, number_values
 from banbury.reading import Codes
 from banbury.sums import Counts, Key, Keys, as_index, sort_keys, sum_axis
 
-WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
-FARTHEST = 2**62  # whole numbers beyond are looked up by name
+WIDEST_LOOKUP = 1 << 20  # integer categories in a narrower range are looked up in an array
+LARGEST_INDEX = 2**62  # whole numbers beyond ± this are looked up in a dictionary
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,7 +90,7 @@ class Categorical(KeyedFamily):
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
         """Returns the pseudo-count of each key."""
         if self.m is not None:
-            return self.m * _shares(self.p, keys)
+            return self.m * _prior_shares(self.p, keys)
         pseudo_count = self.alpha if self.alpha is not None else alpha
         if isinstance(pseudo_count, Mapping):
             check_covers("alpha", pseudo_count, keys)
@@ -101,8 +101,8 @@ class Categorical(KeyedFamily):
         """Returns the value of each row as codes. ``strict`` raises for a value of another kind than the feature's;
         otherwise it is an unknown value.
         """
-        column = rows.codes(feature.name, feature.kind) if strict else values_of(rows, feature)
-        numbers, names = dense_numbers(column, threads)
+        column = rows.codes(feature.name, feature.kind) if strict else codes_to_score(rows, feature)
+        numbers, names = number_values(column, threads)
         if self.missing == "skip":
             return Codes(numbers, 0, names)
         with_none: Any = [*names, None]
@@ -160,7 +160,7 @@ class Categorical(KeyedFamily):
         """Returns the cells of one column from the rows of each key and class; None without keys."""
         if not keys:
             return None
-        tree = flat(len(keys)).with_likeliest_strengths(rows)
+        tree = flat_tree(len(keys)).with_likeliest_strengths(rows)
         return NamedCells(feature, tree, tree, keys)
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
@@ -190,9 +190,12 @@ class ValueCounter(KeyCounter):
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
         """Counts the values of these rows. Returns the features as they are, and their counts."""
-        counted = zip(features, count_values(features.names, [feature.kind for feature in features], rows), strict=True)
-        parts = [_complete_keys(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
-        return features, Counts.join(parts, len(rows.labels))
+        counts = count_values(features.names, [feature.kind for feature in features], rows)
+        completed = [
+            _complete_keys(feature, keys, cells, rows.per_class)
+            for feature, (keys, cells) in zip(features, counts, strict=True)
+        ]
+        return features, Counts.join(completed, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
         """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
@@ -237,10 +240,12 @@ def scalar_values(values: Any) -> Keys:
     """Returns the distinct values in order; raises unless they are scalars."""
     expected = "a list of at least one value: texts, numbers or booleans"
     errors.require(not isinstance(values, (str, bytes)) and isinstance(values, Iterable), "values", values, expected)
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    if not plain or not all(isinstance(value, (bool, int, float, str)) and value == value for value in plain):
+    python_values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if not python_values or not all(
+        isinstance(value, (bool, int, float, str)) and value == value for value in python_values
+    ):
         raise errors.bad_setting("values", values, expected)
-    return sort_keys(dict.fromkeys(plain))
+    return sort_keys(dict.fromkeys(python_values))
 
 
 def check_prior(alpha: Any, m: Any, p: Any) -> None:
@@ -269,7 +274,7 @@ def check_covers(setting: str, shares: Mapping[Key, float], keys: Keys) -> None:
         raise errors.bad_setting(setting, dict(shares), f"given for every value seen; {errors.listed(absent)} has none")
 
 
-def _shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
+def _prior_shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
     """Returns the prior share of each key: those of the mapping, or equal ones if ``p`` is None."""
     if p is None:
         return np.full(len(keys), 1.0 / max(len(keys), 1))
@@ -277,9 +282,9 @@ def _shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
     return np.array([p[key] for key in keys], dtype=np.float64)
 
 
-def values_of(rows: ColumnReader, feature: Feature) -> Any:
-    """Returns a column to be scored as codes: of the kind that was counted, or else as it is, so that what cannot be
-    counted is an unknown value.
+def codes_to_score(rows: ColumnReader, feature: Feature) -> Codes:
+    """Returns a column to be scored as codes of the kind that was counted. A value that cannot be converted stays as it
+    is, and is unknown.
     """
     try:
         return rows.codes(feature.name, feature.kind)
@@ -338,13 +343,13 @@ class CategoricalParameters(KeyedParameters):
         one on, and the line for all others.
         """
         integers = rows.integers(feature.name) if feature.kind == "integer" else None
-        span = self._span(f) if integers is not None else None
-        if integers is not None and span is not None:
-            return integers, span.start, self._lookup(f, span), self._unseen(f)
-        column = values_of(rows, feature)
-        return column.codes, column.low, self._lookup(f, column.values), self._missing(f)
+        key_range = self._key_range(f) if integers is not None else None
+        if integers is not None and key_range is not None:
+            return integers, key_range.start, self._lookup(f, key_range), self._unseen_line(f)
+        column = codes_to_score(rows, feature)
+        return column.codes, column.low, self._lookup(f, column.values), self._missing_line(f)
 
-    def _span(self, f: int) -> range | None:
+    def _key_range(self, f: int) -> range | None:
         """Returns the range from the lowest to the highest whole number of feature f; None if it has other values, or
         its numbers are far apart or huge.
         """
@@ -353,41 +358,43 @@ class CategoricalParameters(KeyedParameters):
             return None
         low = int(numbers[0])
         high = int(numbers[-1])
-        if high - low >= WIDEST_LOOKUP or not -FARTHEST <= low < FARTHEST:
+        if high - low >= WIDEST_LOOKUP or not -LARGEST_INDEX <= low < LARGEST_INDEX:
             return None
         return range(low, high + 1)
 
-    def _unseen(self, f: int) -> int:
+    def _unseen_line(self, f: int) -> int:
         """Returns the line of the table for values of feature f that no row had."""
         return len(self.table) - len(self.features) + f
 
     def _lookup(self, f: int, values: Sequence[Any]) -> NDArray[np.uint32]:
         """Returns the line of the table for each of these values of feature f, as an array."""
         start = self.offsets[f]
-        unseen = self._unseen(f)
+        unseen = self._unseen_line(f)
         numbers = [key for key in self.keys[f] if key is not None] if isinstance(values, range) else []
-        is_small = (isinstance(number, int) and -FARTHEST <= number < FARTHEST for number in (*numbers, *values[:1]))
+        is_small = (
+            isinstance(number, int) and -LARGEST_INDEX <= number < LARGEST_INDEX for number in (*numbers, *values[:1])
+        )
         if numbers and isinstance(values, range) and all(is_small):
             lookup = np.full(len(values), unseen, dtype=np.uint32)
-            places = np.array(numbers, dtype=np.int64) - values.start
-            inside = (places >= 0) & (places < len(values))
-            lookup[places[inside]] = (start + np.arange(len(numbers)))[inside]
+            indices = np.array(numbers, dtype=np.int64) - values.start
+            inside = (indices >= 0) & (indices < len(values))
+            lookup[indices[inside]] = (start + np.arange(len(numbers)))[inside]
             return lookup
-        position = self._positions[f]
-        return np.fromiter((position.get(v, unseen) for v in values), dtype=np.uint32, count=len(values))
+        line_of_key = self._line_of_key[f]
+        return np.fromiter((line_of_key.get(value, unseen) for value in values), dtype=np.uint32, count=len(values))
 
     @cached_property
-    def _positions(self) -> list[dict[Any, int]]:
+    def _line_of_key(self) -> list[dict[Any, int]]:
         """The line of the table of each key, for each feature."""
-        starts_of_keys = zip(self.keys, self.offsets.tolist(), strict=False)
-        return [{key: k for k, key in enumerate(keys, start)} for keys, start in starts_of_keys]
+        keys_and_starts = zip(self.keys, self.offsets.tolist(), strict=False)
+        return [{key: line for line, key in enumerate(keys, start)} for keys, start in keys_and_starts]
 
-    def _missing(self, f: int) -> int:
+    def _missing_line(self, f: int) -> int:
         """Returns the line of the table for a missing value of feature f; −1 if missing values say nothing."""
         if not counts_missing(self._columns[f].family):
             return -1
         keys = self.keys[f]
-        return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen(f)
+        return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen_line(f)
 
     def select(self, index: Sequence[int]) -> CategoricalParameters:
         """Returns the parameters of the features with these numbers."""
@@ -406,11 +413,12 @@ class CategoricalParameters(KeyedParameters):
     def never_seen(self, rows: ColumnReader) -> Bool:
         """Returns whether each row has a value that no counted row had (rows × features)."""
 
-        def new(feature: Feature, seen_keys: set[Key]) -> Int:
+        def is_unseen(feature: Feature, seen_keys: set[Key]) -> Int:
             """Returns for each row 1 if its value of this feature is not among the counted ones, else 0."""
-            return look_up(values_of(rows, feature), lambda values: [value not in seen_keys for value in values], 0)
+            codes = codes_to_score(rows, feature)
+            return map_values(codes, lambda values: [value not in seen_keys for value in values], missing=0)
 
-        return np.stack([*map(new, self._columns, map(set, self.counted))], axis=1).astype(np.bool_)
+        return np.stack([*map(is_unseen, self._columns, map(set, self.counted))], axis=1).astype(np.bool_)
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """Returns P(value | class) of the values of all features (values × classes), and the feature number and value

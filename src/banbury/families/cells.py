@@ -1,4 +1,4 @@
-"""Cells: the values of a column, or stretches of its numbers, whose evidence is weighed; and trees that join similar cells.
+"""Cells: the values of a column, or intervals of its numbers, whose evidence is weighed; and trees that join similar cells.
 
 A tree has levels, from wide to fine. On each level, every cell belongs to one node. The share of a class in a node is
 p = (n + m · p of the wider node) / (N + m); the widest node has the share of the class among all rows.
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real, divide
-from banbury.families.evidence import stretch
+from banbury.families.evidence import name_interval
 from banbury.families.family import ColumnReader, Feature, bad_value
-from banbury.families.keys import places_of
+from banbury.families.keys import key_positions
 from banbury.sums import Keys
 
 Strengths = tuple[float, float]  # m of the first level, and of the others
@@ -67,17 +67,17 @@ class Tree:
         """Returns P(class | node) of each level (nodes × classes). ``cells`` has the rows per class of the cells, and
         ``prior`` the share of each class at the root.
         """
-        return self._alone().shares_by_level(cells, self.strengths, prior, False)
+        return self._kernel_tree().shares_by_level(cells, self.strengths, prior, False)
 
     def shares_left_out(self, cells: Real, prior: Real) -> list[Real]:
         """Returns P(class | node) of each level without one row of each class in turn (nodes × class of the row ×
         classes). The arguments are those of ``shares``.
         """
-        return self._alone().shares_by_level(cells, self.strengths, prior, True)
+        return self._kernel_tree().shares_by_level(cells, self.strengths, prior, True)
 
-    def of_rows(self, cells: Real, prior: Real, row_cells: Int, labels: Int, weights: Real) -> Real:
+    def shares_without_rows(self, cells: Real, prior: Real, row_cells: Int, labels: Int, weights: Real) -> Real:
         """Returns P(class | cell) for rows in the cells ``row_cells``, of the classes ``labels`` (rows × classes), each
-        without its own weight. The first two arguments are those of ``shares``.
+        computed without the row's own weight. The first two arguments are those of ``shares``.
         """
         row_numbers = np.arange(len(row_cells))
         share = np.broadcast_to(prior, (len(row_cells), len(prior)))
@@ -90,13 +90,15 @@ class Tree:
         return share
 
     def with_likeliest_strengths(self, cells: Real) -> Tree:
-        """Returns the tree with the strengths under which rows (``cells``, cells × classes), each left out, are likeliest."""
-        ((of_first_level, of_others),), _ = self._alone().strengths(cells, [self.cut_by_class], prior_of(cells), 1)
-        return replace(self, strengths=(of_first_level, of_others))
+        """Returns the tree with the strengths that maximise the leave-one-out likelihood of the rows (``cells``, cells ×
+        classes).
+        """
+        (strengths,), _ = self._kernel_tree().strengths(cells, [self.cut_by_class], class_shares(cells), 1)
+        return replace(self, strengths=(strengths[0], strengths[1]))
 
-    def _alone(self) -> _core.Trees:
+    def _kernel_tree(self) -> _core.Trees:
         """Returns the kernel's form of this tree."""
-        return trees_together([self])
+        return join_trees([self])
 
     def _parents(self) -> list[Int]:
         """Returns for each level the node of the level above that each of its nodes belongs to."""
@@ -118,7 +120,7 @@ class Tree:
         return replace(self, levels=levels)
 
 
-def prior_of(cells: Real) -> Real:
+def class_shares(cells: Real) -> Real:
     """Returns the share of each class among the rows, with half a row added to each."""
     rows = cells.sum(axis=0) + HALF_ROW
     return np.asarray(rows / rows.sum())
@@ -135,7 +137,7 @@ def sum_by_node(cells: Real, nodes: Int) -> Real:
     return np.asarray(sums, dtype=np.float64).reshape(n, n_classes)
 
 
-def flat(n_cells: int) -> Tree:
+def flat_tree(n_cells: int) -> Tree:
     """Returns the tree of values without an order: its only level has the cells, which are not joined."""
     return Tree((np.arange(n_cells),))
 
@@ -145,7 +147,7 @@ class Forest:
 
     def __init__(self, trees: Sequence[Tree]) -> None:
         """Joins the trees of columns into one forest."""
-        self._trees = trees_together(trees)
+        self._trees = join_trees(trees)
         self._strengths = np.array([tree.strengths for tree in trees], dtype=np.float64)
         self._cut_by_class = [tree.cut_by_class for tree in trees]
 
@@ -165,14 +167,14 @@ class Forest:
         return self._trees.strengths(cells, self._cut_by_class, prior, threads)[1]
 
 
-def trees_together(trees: Sequence[Tree]) -> _core.Trees:
+def join_trees(trees: Sequence[Tree]) -> _core.Trees:
     """Returns the kernel's form of several trees."""
     levels = np.concatenate([level for tree in trees for level in tree.levels])
     sizes = np.array([(len(tree.levels), tree.n_cells) for tree in trees], dtype=np.int64).T
     return _core.Trees(levels, *np.ascontiguousarray(sizes))
 
 
-def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[Tree, Tree]]:
+def grow_trees(cells: Sequence[Real], threads: int) -> list[tuple[Tree, Tree]]:
     """Returns for each column of numbers a tree over its leaves, and a tree whose cuts do not depend on the classes.
 
     Leaves are joined by count. The first level is cut where the class frequencies change, if this gains more than it
@@ -189,9 +191,9 @@ def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[Tree, Tree]]:
     return trees
 
 
-def number_of(keys: Int) -> Real:
-    """Returns the numbers that these keys stand for. Keys are the bits of numbers as integers that are in the order of
-    the numbers.
+def numbers_of_keys(keys: Int) -> Real:
+    """Returns the numbers with these keys. A key is the bits of a number as an integer, flipped so that keys are in the
+    order of numbers.
     """
     keys = np.minimum(np.maximum(np.asarray(keys, dtype=np.int64), -INFINITE), INFINITE - 1)
     return np.where(keys < 0, keys ^ SIGN, keys).astype(np.int64).view(np.float64)
@@ -203,10 +205,10 @@ def bin_edges(keys: Int, unit: float | Real) -> Real:
     """
     shift = np.log2(unit).astype(np.int64)
     farthest = (INFINITE >> shift) + 1
-    return number_of(np.minimum(np.maximum(keys, -farthest), farthest - (shift > 0)) << shift)
+    return numbers_of_keys(np.minimum(np.maximum(keys, -farthest), farthest - (shift > 0)) << shift)
 
 
-def between(low: Real, high: Real) -> Real:
+def midpoints(low: Real, high: Real) -> Real:
     """Returns the middle of each interval from ``low`` to ``high``."""
     return np.minimum(np.maximum(low / 2.0 + high / 2.0, low), high)
 
@@ -277,9 +279,9 @@ class Cells:
         raise NotImplementedError
 
     @property
-    def stretches(self) -> bool:
-        """Whether the cells are stretches of numbers."""
-        return False
+    def are_intervals(self) -> bool:
+        """Whether the cells are intervals of numbers."""
+        return self.cuts_if_numbers is not None
 
     @property
     def categories(self) -> Keys | None:
@@ -287,22 +289,22 @@ class Cells:
         return None
 
     @property
-    def listed_cuts(self) -> list[float] | None:
-        """The cuts between the stretches of numbers, otherwise None."""
+    def cuts_if_numbers(self) -> list[float] | None:
+        """The cuts between the cells if they are intervals of numbers, otherwise None."""
         return None
 
     @cached_property
     def positions(self) -> Real:
-        """The positions of the stretches of numbers, which are the first cells, on a standard scale."""
+        """The positions of the intervals of numbers, which are the first cells, on a standard scale."""
         return np.zeros(0)
 
     @property
     def has_trend(self) -> bool:
-        """Whether there are enough stretches of numbers for a trend."""
+        """Whether there are enough intervals of numbers for a trend."""
         return len(self.positions) > 2
 
     def restrict(self, keys: Keys) -> tuple[Int, Cells]:
-        """Returns the numbers of the cells whose values are among these keys, and those cells. Stretches of numbers all
+        """Returns the numbers of the cells whose values are among these keys, and those cells. Intervals of numbers all
         stay.
         """
         return np.arange(self.n_cells), self
@@ -316,15 +318,13 @@ class NamedCells(Cells):
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
         """Returns the cell of each row's category; −1 for a category that has no cell."""
-        return places_of(self.feature.family.keys_of(rows, self.feature, threads), self.keys)
+        return key_positions(self.feature.family.keys_of(rows, self.feature, threads), self.keys)
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         """Returns the rows of each cell (cells × classes), from rows by key and rows without a value."""
-        place_of = {key: k for k, key in enumerate(keys)}
-        places = np.array([place_of.get(key, -1) for key in self.keys], dtype=np.int64)
-        counts = np.zeros((len(places), rows.shape[1]))
-        counts[places >= 0] = rows[places[places >= 0]]
-        return counts
+        line_of_key = {key: line for line, key in enumerate(keys)}
+        lines = np.array([line_of_key.get(key, -1) for key in self.keys], dtype=np.int64)
+        return np.vstack([rows, np.zeros(rows.shape[1])])[lines]  # −1 is the last line
 
     def name(self, first: int, last: int) -> Any:
         """Returns the category of cell ``first``; categories have no neighbours, so ``last`` is the same cell."""
@@ -338,28 +338,29 @@ class NamedCells(Cells):
     def restrict(self, keys: Keys) -> tuple[Int, Cells]:
         """Returns the numbers of the cells whose values are among these keys, and those cells."""
         key_set = set(keys)
-        places = np.array([k for k, key in enumerate(self.keys) if key in key_set], dtype=np.int64)
-        if len(places) == self.n_cells:
-            return places, self
-        tree = replace(flat(len(places)), strengths=self.tree.strengths)
-        return places, replace(self, tree=tree, plain=tree, keys=tuple(self.keys[k] for k in places.tolist()))
+        cell_numbers = np.array([k for k, key in enumerate(self.keys) if key in key_set], dtype=np.int64)
+        if len(cell_numbers) == self.n_cells:
+            return cell_numbers, self
+        tree = replace(flat_tree(len(cell_numbers)), strengths=self.tree.strengths)
+        remaining_keys = tuple(self.keys[k] for k in cell_numbers.tolist())
+        return cell_numbers, replace(self, tree=tree, plain=tree, keys=remaining_keys)
 
 
 @dataclass(frozen=True)
 class NumberCells(Cells):
-    """The stretches between the cuts of a column of numbers, and a cell for missing values if there are any."""
+    """The intervals between the cuts of a column of numbers, and a cell for missing values if there are any."""
 
     cuts: Real
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        """Returns the stretch between cuts that each row's number is in; the number of stretches if it is missing."""
-        return _steps([self], rows, threads)[:, 0].astype(np.int64)
+        """Returns the interval of each row's number; the number of intervals if it is missing."""
+        return _find_intervals([self], rows, threads)[:, 0].astype(np.int64)
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         """Returns the rows of each cell (cells × classes), from rows by key and rows without a value."""
         n_classes = len(missing)
         bins = np.array(keys, dtype=np.int64)
-        middles = between(bin_edges(bins, feature.unit), bin_edges(bins + 1, feature.unit))
+        middles = midpoints(bin_edges(bins, feature.unit), bin_edges(bins + 1, feature.unit))
         cell_and_class = np.searchsorted(self.cuts, middles, side="right")[:, None] * n_classes + np.arange(n_classes)
         counts = np.bincount(cell_and_class.ravel(), rows.ravel(), (len(self.cuts) + 2) * n_classes).reshape(
             -1, n_classes
@@ -372,22 +373,17 @@ class NumberCells(Cells):
         if first > len(self.cuts):
             return None
         ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        return stretch(float(ends[first]), float(ends[last + 1]), whole_numbers=self.feature.kind == "integer")
+        return name_interval(float(ends[first]), float(ends[last + 1]), whole_numbers=self.feature.kind == "integer")
 
     @property
-    def stretches(self) -> bool:
-        """True: the cells are stretches of numbers."""
-        return True
-
-    @property
-    def listed_cuts(self) -> list[float]:
-        """The cuts between stretches as plain numbers, in order."""
+    def cuts_if_numbers(self) -> list[float]:
+        """The cuts between intervals, in order."""
         return [float(cut) for cut in self.cuts]
 
     @cached_property
     def positions(self) -> Real:
-        """The middles of the stretches, shifted and scaled so that a normal distribution would have mean 0 and variance
-        1, and clipped at ±4. The outer stretches are as wide as their neighbours.
+        """The middles of the intervals, shifted and scaled so that a normal distribution would have mean 0 and variance
+        1, and clipped at ±4. The outer intervals are as wide as their neighbours.
         """
         if len(self.cuts) < 2:
             return np.zeros(len(self.cuts) + 1)
@@ -400,35 +396,35 @@ class NumberCells(Cells):
         return np.clip((middles - middle) / unit, -OUTERMOST, OUTERMOST) if unit > 0 else np.zeros(n)
 
 
-def cells_by_column(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:
-    """Returns the cell of each row, column by column. All columns of numbers are found together. A value in no cell has
-    the number of cells, or −1. If all columns hold numbers, the only array has them side by side.
+def find_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:
+    """Returns the cell of each row, column by column; one matrix (rows × columns) if all columns hold numbers. A value
+    in no cell has the number of cells, or −1. One kernel call serves all columns of numbers.
     """
     numeric_columns = {j: cells for j, cells in enumerate(columns) if isinstance(cells, NumberCells)}
     number_cells = (
-        _steps(list(numeric_columns.values()), rows, threads)
+        _find_intervals(list(numeric_columns.values()), rows, threads)
         if numeric_columns
         else np.zeros((rows.n_rows, 0), dtype=np.uint16)
     )
     if len(numeric_columns) == len(columns):
         return [number_cells]
-    columns_found = iter(number_cells.T)
+    cells_of_numbers = dict(zip(numeric_columns, number_cells.T, strict=True))
     return [
-        next(columns_found) if j in numeric_columns else cells.find(rows, threads) for j, cells in enumerate(columns)
+        cells_of_numbers[j] if j in cells_of_numbers else cells.find(rows, threads) for j, cells in enumerate(columns)
     ]
 
 
-def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
+def encode_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
     """Returns the cell of each row in each column (rows × columns). A value in no cell has the number of cells."""
     columns_of_cells = [
-        column if column.ndim == 2 else column[:, None] for column in cells_by_column(columns, rows, threads)
+        column if column.ndim == 2 else column[:, None] for column in find_cells(columns, rows, threads)
     ]
     codes = np.concatenate(columns_of_cells, axis=1, dtype=np.uint32, casting="unsafe")
     return np.minimum(codes, np.array([cells.n_cells for cells in columns], dtype=np.uint32), out=codes)
 
 
-def _steps(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> NDArray[np.uint16]:
-    """Returns the stretch that each number is in (rows × columns)."""
+def _find_intervals(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> NDArray[np.uint16]:
+    """Returns the interval of each number (rows × columns)."""
     names = [cells.feature.name for cells in columns]
     try:
         return _core.steps(rows.numbers(names), [cells.cuts for cells in columns], threads)

@@ -32,8 +32,8 @@ from banbury.families.family import (
 )
 from banbury.families.histogram import Histogram
 from banbury.families.information import FEWEST_ROWS, LEVEL, PairInformation, pair_information
-from banbury.families.joint import COLUMNS_TOGETHER, CombinationCounter, OrderedColumn, fill_tables, stack_columns
-from banbury.families.keys import KEY_TYPES, kind_of
+from banbury.families.joint import COLUMNS_TOGETHER, CombinationCounter, fill_tables, number_in_order, stack_columns
+from banbury.families.keys import KEY_TYPES, column_kind
 from banbury.families.nodes import (
     FEWEST_FINE,
     FINE_IN_ALL,
@@ -43,7 +43,7 @@ from banbury.families.nodes import (
     Bins,
     Node,
     NodeForest,
-    Places,
+    ValueNumbers,
     Variable,
     as_node,
     can_be_node,
@@ -161,9 +161,9 @@ class ColumnTree(Family):
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> TreeParameters:
         """Finds the tree of a block and estimates its tables P(value | class, parent's value) from the counts of pairs."""
-        tree = self.draw(features[0], sums)
+        tree = self.find_tree(features[0], sums)
         nodes = dict[int, Node]()
-        for k in tree.known:
+        for k in tree.columns_with_values:
             variable = tree.variables[k]
             parent = tree.parents[k]
             alpha = variable.family.pseudo_counts(variable.values, choice.alpha)
@@ -176,14 +176,14 @@ class ColumnTree(Family):
         forest = NodeForest(tuple(nodes[k] for k in order), None, tree.pairs.cells.shape[1])
         return TreeParameters(features, tree, forest)
 
-    def draw(self, feature: Feature, sums: Counts) -> DrawnTree:
-        """Returns the tree of a block, from its counts of pairs (``sums`` of this block alone)."""
+    def find_tree(self, feature: Feature, sums: Counts) -> DependencyTree:
+        """Finds the tree of a block from its counts of pairs (``sums``, of this block alone)."""
         pairs = CountedPairs.of(feature, sums)
-        return DrawnTree(pairs, pairs.parents(self.level, self.root))
+        return DependencyTree(pairs, pairs.parents(self.level, self.root))
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
         """Returns for the block the number of parameters of its tree per class, and 0 that classes share."""
-        return [(self.draw(features[0], sums).n_parameters, 0)]
+        return [(self.find_tree(features[0], sums).n_parameters, 0)]
 
     def has_density(self) -> bool:
         """Trees give probabilities of values and bins, not densities."""
@@ -191,7 +191,7 @@ class ColumnTree(Family):
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
         """Whether there is a formula for leaving one row out; there is none."""
-        return False  # a row may change every edge
+        return False  # one row may change every edge
 
 
 def joining_family(family: Family) -> ColumnTree | None:
@@ -199,7 +199,7 @@ def joining_family(family: Family) -> ColumnTree | None:
     return family if isinstance(family, ColumnTree) else None
 
 
-def find_trees(parameters: Iterable[Parameters]) -> list[DrawnTree]:
+def find_trees(parameters: Iterable[Parameters]) -> list[DependencyTree]:
     """Returns the trees among a model's parameters."""
     return [group.tree for group in parameters if isinstance(group, TreeParameters)]
 
@@ -278,29 +278,30 @@ class TreeCounter(CombinationCounter):
         """Returns the features with the nodes of their columns: numbers are cut into bins, everything else is a
         category.
         """
-        settled = []
-        for feature in features:
+
+        def with_nodes(feature: Feature) -> Feature:
+            """Returns a feature with the nodes of its columns."""
             family: Any = feature.family
-            if not family.nodes:
-                columns = [_by_type(name, batch) for name in feature.columns]
-                feature = feature._replace(family=replace(family, nodes=family.settle_nodes(columns, batch)))
-            settled.append(feature)
-        return Features.of(settled)
+            if family.nodes:
+                return feature
+            columns = [_choose_family(name, batch) for name in feature.columns]
+            return feature._replace(family=replace(family, nodes=family.settle_nodes(columns, batch)))
+
+        return Features.of(map(with_nodes, features))
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
         """Counts the pairs of values in these rows. Returns the features as they are, and their counts."""
-        parts = [self._count_feature(feature, rows) for feature in features]
-        return features, Counts.join(parts, len(rows.labels))
+        return features, Counts.join([self._count_feature(feature, rows) for feature in features], len(rows.labels))
 
     def _count_feature(self, feature: Feature, rows: RowsToCount) -> tuple[Any, Integers]:
         """Returns the keys of one feature, its pairs of values that rows have, and their counts (keys × classes)."""
         columns = [
-            OrderedColumn.of(node.codes_to_count(rows.batch, rows.threads), rows.threads) for node in nodes_of(feature)
+            number_in_order(node.codes_to_count(rows.batch, rows.threads), rows.threads) for node in nodes_of(feature)
         ]
-        values = [column.values for column in columns]
-        check_pairs(feature.columns, [len(column_values) for column_values in values], len(rows.labels))
-        numbered_values = stack_columns(values)
-        first_values = np.cumsum([0, *map(len, values)])
+        sizes = [len(column.values) for column in columns]
+        check_pairs(feature.columns, sizes, len(rows.labels))
+        numbered_values = stack_columns([column.values for column in columns])
+        first_values = np.cumsum([0, *sizes])
         keys = [np.zeros(0, dtype=np.int64)]
         cells = list[Integers]()
         for later_column, column in enumerate(columns):
@@ -333,7 +334,7 @@ class TreeCounter(CombinationCounter):
             n_pairs_of_rows, _ = rows.times(n_columns * (n_columns + 1) / 2)
             super().check(features.take([f]), sums.select([f]), n_pairs_of_rows, classes)
             pairs = CountedPairs.of(feature, sums.select([f]), joins_bins=False)
-            for column, _ in np.argwhere(pairs.overfull(rows.value)):
+            for column, _ in np.argwhere(pairs.has_too_many_rows(rows.value)):
                 raise errors.impossible_sums(classes[0], feature.columns[column])
 
     def key(self, feature: Feature, key: Any) -> str:
@@ -388,15 +389,15 @@ def nodes_of(feature: Feature) -> tuple[Variable, ...]:
     return family.nodes  # type: ignore[no-any-return]
 
 
-def _by_type(name: str, batch: Batch) -> Feature:
+def _choose_family(name: str, batch: Batch) -> Feature:
     """Returns a column as a histogram if it has numbers, otherwise as categories."""
-    kind = kind_of(batch, name)
+    kind = column_kind(batch, name)
     has_numbers = kind in ("integer", "float")
     return Feature(name, Histogram() if has_numbers else Categorical(), kind=kind)
 
 
 def _is_key(node: Variable, key: Any) -> bool:
-    """Whether a key from a file can be one of this node's keys."""
+    """Whether a key from a file can be a key of this node."""
     if node.cuts is not None:
         return type(key) is int and 0 <= key < node.size
     if key is None:
@@ -421,7 +422,7 @@ def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> N
         raise errors.TooManyCells(text, column=names[widest], cells=int(n_cells))
 
 
-# Drawing --------------------------------------------------------------------------------------------------------------
+# Finding the tree --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,7 +462,7 @@ class CountedPairs:
         new_numbers = list[Int]()
         start = 0
         for k, fine_variable in enumerate(self.variables):
-            variable, column_numbers = fine_variable.join_bins(self.alone(k).value)
+            variable, column_numbers = fine_variable.join_bins(self.count_values(k).value)
             variables.append(variable)
             new_numbers.append(start + column_numbers)
             start += variable.size
@@ -479,7 +480,7 @@ class CountedPairs:
         column_of_value = np.repeat(np.arange(len(self.variables)), np.diff(self.starts))
         return column_of_value[self.upper], column_of_value[self.lower]
 
-    def overfull(self, rows: Real) -> Bool:
+    def has_too_many_rows(self, rows: Real) -> Bool:
         """Returns whether each column has more rows of a class than there are (columns × classes). ``rows`` is the
         number of rows of each class.
         """
@@ -490,12 +491,12 @@ class CountedPairs:
         )
         return present.value > rows
 
-    def alone(self, k: int) -> Integers:
-        """Returns the rows by the values of column k (values × classes)."""
+    def count_values(self, k: int) -> Integers:
+        """Returns the rows of each value of column k (values × classes)."""
         return self._table(k, k, self.variables[k].size, self.upper - self.starts[k])
 
-    def together(self, k: int, j: int) -> Integers:
-        """Returns the rows by the values of two different columns, by number (values of k × values of j × classes)."""
+    def count_pairs(self, k: int, j: int) -> Integers:
+        """Returns the rows of each pair of values of two different columns (values of k × values of j × classes)."""
         sizes = self.variables[k].size, self.variables[j].size
         later = self.upper - self.starts[max(k, j)]
         earlier = self.lower - self.starts[min(k, j)]
@@ -534,7 +535,7 @@ class CountedPairs:
         """Returns pairs of columns, by number, with I(A; B | class) in bits, largest first: those that are significant
         at ``level``, or all if it is None.
         """
-        n_rows = max((float(self.alone(k).value.sum()) for k in range(len(self.variables))), default=0.0)
+        n_rows = max((float(self.count_values(k).value.sum()) for k in range(len(self.variables))), default=0.0)
         if not n_rows > 0:
             return []
         least = 0.0 if level is None else FEWEST_ROWS / n_rows
@@ -554,20 +555,18 @@ class CountedPairs:
         """Yields for each of the columns ``varied`` but the first a table of rows: values of all earlier ones × its own
         values × classes. ``sizes`` has the number of values of each.
         """
-        new_number = np.full(int(self.starts[-1]), -1)
+        new_number = np.full(int(self.starts[-1]), -1)  # of each value, counting those of ``varied`` alone
         starts = np.cumsum([0, *sizes])
         for k, start in zip(varied, starts.tolist(), strict=False):
             new_number[self.starts[k] : self.starts[k + 1]] = start + np.arange(self.variables[k].size)
         rows = self.cells.value
-        columns = self._columns_of_keys
-        for k_th, column in enumerate(varied[1:], 1):
-            table = np.zeros((starts[k_th] * sizes[k_th], rows.shape[1]))
-            keys_of_pair = np.flatnonzero(
-                (columns[0] == column) & (columns[1] < column) & (new_number[self.lower] >= 0)
-            )
-            lines = new_number[self.lower[keys_of_pair]] * sizes[k_th] + self.upper[keys_of_pair] - self.starts[column]
-            np.add.at(table, lines, rows[keys_of_pair])
-            yield table.reshape(starts[k_th], sizes[k_th], rows.shape[1])
+        upper_columns, lower_columns = self._columns_of_keys
+        for start, size, column in zip(starts[1:].tolist(), sizes[1:], varied[1:], strict=False):
+            table = np.zeros((start * size, rows.shape[1]))
+            is_pair = (upper_columns == column) & (lower_columns < column) & (new_number[self.lower] >= 0)
+            lines = new_number[self.lower[is_pair]] * size + self.upper[is_pair] - self.starts[column]
+            np.add.at(table, lines, rows[is_pair])
+            yield table.reshape(start, size, rows.shape[1])
 
 
 def _values_of(keys: Sequence[Any]) -> Iterable[tuple[int, Any]]:
@@ -580,8 +579,10 @@ def _values_of(keys: Sequence[Any]) -> Iterable[tuple[int, Any]]:
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnTree:
-    """A tree of columns: the counts of pairs, and the column that each column depends on, None for none."""
+class DependencyTree:
+    """The counts of pairs of columns, and the number of the column that each column depends on (``parents``), None for
+    none.
+    """
 
     pairs: CountedPairs
     parents: list[int | None]
@@ -592,8 +593,8 @@ class DrawnTree:
         return self.pairs.variables
 
     @property
-    def known(self) -> list[int]:
-        """The columns that have a value in some row."""
+    def columns_with_values(self) -> list[int]:
+        """The numbers of the columns that have a value in some row."""
         return [k for k, variable in enumerate(self.variables) if variable.size]
 
     @property
@@ -611,8 +612,8 @@ class DrawnTree:
         """
         parent = self.parents[k]
         if parent is None:
-            return self.pairs.alone(k)
-        table = self.pairs.together(k, parent)
+            return self.pairs.count_values(k)
+        table = self.pairs.count_pairs(k, parent)
         cell_numbers = np.arange(np.prod(table.shape)).reshape(table.shape).transpose(0, 2, 1)
         return table.arranged(list(cell_numbers.shape), as_index(cell_numbers.reshape(-1)))
 
@@ -669,7 +670,7 @@ class TreeParameters(Parameters):
     """The probability tables of a tree. Missing values of a row are summed out exactly."""
 
     features: Features
-    tree: DrawnTree
+    tree: DependencyTree
     forest: NodeForest
 
     @property
@@ -679,59 +680,58 @@ class TreeParameters(Parameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns what the kernel needs to score these rows: log P(values of the row | class) of the tree."""
-        return [line_by_line(np.arange(rows.n_rows, dtype=np.int32), self.log_likelihood(self.places(rows)))]
+        return [line_by_line(np.arange(rows.n_rows, dtype=np.int32), self.log_likelihood(self.value_numbers(rows)))]
 
-    def places(self, rows: ColumnReader) -> list[Places]:
+    def value_numbers(self, rows: ColumnReader) -> list[ValueNumbers]:
         """Returns for each column the number of each row's value, negative if it is missing or was never counted."""
         threads = n_threads(None)
         all_missing = np.full(rows.n_rows, MISSING, dtype=np.int32)
-        return [variable.places(rows, threads) if variable.size else all_missing for variable in self.variables]
+        return [variable.value_numbers(rows, threads) if variable.size else all_missing for variable in self.variables]
 
-    def log_likelihood(self, places: Sequence[Places]) -> Real:
-        """Returns log P(observed values | class) (rows × classes). ``places`` has for each column the numbers of the
+    def log_likelihood(self, values: Sequence[ValueNumbers]) -> Real:
+        """Returns log P(observed values | class) (rows × classes). ``values`` has for each column the numbers of the
         rows' values.
         """
-        n_rows = len(places[0])
+        n_rows = len(values[0])
         scores = np.empty((n_rows, self.forest.size))
         rows_at_once = max(int(MOST_NUMBERS_AT_ONCE // max(self.forest.width, 1)), 1)
         for start in range(0, n_rows, rows_at_once):
-            some_rows = slice(start, start + rows_at_once)
-            scores[some_rows] = self.forest.log_joint([column[some_rows] for column in places])
+            batch_rows = slice(start, start + rows_at_once)
+            scores[batch_rows] = self.forest.log_joint([column[batch_rows] for column in values])
         return scores
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         """Explains the first row: a term for each column given the columns above it; parents come before their children."""
-        places = np.array([column[:1] for column in self.places(rows)], dtype=np.int32)[:, 0]
-        order = [node.variable for node in reversed(self.forest.nodes) if places[node.variable] != MISSING]
-        # Made-up rows: the first shows no value, and each other one the value of one more column.
-        places_shown = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)
+        values = np.array([column[:1] for column in self.value_numbers(rows)], dtype=np.int32)[:, 0]
+        order = [node.variable for node in reversed(self.forest.nodes) if values[node.variable] != MISSING]
+        # Artificial rows: the first has no value, and each of the next has the value of one more column.
+        values_shown = np.full((len(values), len(order) + 1), MISSING, dtype=np.int32)
         for n_shown, k in enumerate(order, 1):
-            places_shown[k, n_shown:] = places[k]
-        scores = self.log_likelihood(list(places_shown))
+            values_shown[k, n_shown:] = values[k]
+        scores = self.log_likelihood(list(values_shown))
         is_ruled_out = np.isneginf(scores[:-1])  # already, so that nothing is added
         differences = np.where(is_ruled_out, 0.0, scores[1:] - np.where(is_ruled_out, 0.0, scores[:-1]))
         terms = []
         for k, difference in zip(order, differences, strict=True):
             value = next(iter(rows.head(self.variables[k].name, 1)), None)
-            terms.append(Term(self.variables[k].name, value, difference, bool(places[k] != UNSEEN)))
+            terms.append(Term(self.variables[k].name, value, difference, seen=bool(values[k] != UNSEEN)))
         return terms
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
         """Draws a value for a row of each of these classes; returns the columns."""
-        places: dict[int, Int] = {}
+        drawn: dict[int, Int] = {}  # the numbers of the values, by column
         for node in reversed(self.forest.nodes):
-            parent_values = places[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)
+            parent_values = drawn[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)
             cumulative = np.cumsum(node.table, axis=2)[:, :, :-1]
-            places[node.variable] = (cumulative[classes, parent_values] <= rng.random(len(classes))[:, None]).sum(
-                axis=1
-            )
+            is_below = cumulative[classes, parent_values] <= rng.random(len(classes))[:, None]
+            drawn[node.variable] = is_below.sum(axis=1)
         all_missing = np.full(len(classes), None, dtype=object)
         numbered_variables = enumerate(self.variables)
-        return [variable.draw(places[k], rng) if k in places else all_missing for k, variable in numbered_variables]
+        return [variable.draw(drawn[k], rng) if k in drawn else all_missing for k, variable in numbered_variables]
 
     def never_seen(self, rows: ColumnReader) -> Bool:
         """Returns whether a row has a value that no counted row had (rows × 1)."""
-        return np.any([column == UNSEEN for column in self.places(rows)], axis=0)[:, None]  # type: ignore[no-any-return]
+        return np.any([column == UNSEEN for column in self.value_numbers(rows)], axis=0)[:, None]  # type: ignore[no-any-return]
 
     def categories(self, f: int, column: str) -> Keys | None:
         """Returns the values of a column of the tree; None for a column of numbers in bins."""

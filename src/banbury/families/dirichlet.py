@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from banbury.arrays import Bool, Int, Real, divide
-from banbury.families.family import HeldOutRows, How, at_least, by_class
+from banbury.families.family import HeldOutRows, How, raise_alpha, rows_by_class
 
 
 def prior_counts(alpha: Any, how: How) -> Any:
@@ -18,7 +18,7 @@ def prior_counts(alpha: Any, how: How) -> Any:
     """
     if how == "mle":
         return 0.0 * alpha
-    return alpha - 1.0 if how == "map" else at_least(alpha)
+    return alpha - 1.0 if how == "map" else raise_alpha(alpha)
 
 
 def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: Generator) -> Real:
@@ -86,7 +86,7 @@ def _divide(weights: Real, offsets: Int) -> Real:
 def draw_cells(share: Real, classes: Int, rng: Generator) -> Int:
     """Draws a cell, by number, for each of these classes, from the shares of cells (cells × classes)."""
     cells = np.zeros(len(classes), dtype=np.int64)
-    for c, rows in enumerate(by_class(classes, share.shape[1])):
+    for c, rows in enumerate(rows_by_class(classes, share.shape[1])):
         cells[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
     return cells
 
@@ -124,7 +124,9 @@ def conditional(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Rea
     entropy_left = (
         _entropy(cells) / entropy_of_node if entropy_of_node > 0 else 1.0
     )  # of the node's entropy given its other parents
-    pseudo_count = 0.0 if how == "mle" else max(mean_alpha - 1.0, 0.0) if how == "map" else float(at_least(mean_alpha))
+    pseudo_count = (
+        0.0 if how == "mle" else max(mean_alpha - 1.0, 0.0) if how == "map" else float(raise_alpha(mean_alpha))
+    )
     strength = pseudo_count * (1.0 + entropy_left**2 * np.sqrt(rows_of_fewer))
     weights = cells + strength * shares_of_fewer
     if how == "gibbs":

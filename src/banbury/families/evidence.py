@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 
 from banbury.arrays import Bool, Real, divide
 
-LARGEST = 1e3  # a ratio above this ranks as this: where the rest hardly ever has a value, its size is mostly chance
-SIMPLER = 0.95  # what a stretch with two ends tells counts this much, so that one with a single end is preferred
-FARTHEST = 3.0  # deviations from the mean at which a stretch may end
-ENDS = 13  # places at which a stretch may end
-DIGITS = 12  # of the ends of a stretch, in its name
-CELLS = 1 << 21  # of classes × stretches that are looked at together
-DRAWS = 1_000  # rows drawn of each class, to see where a family's values lie if it cannot say so itself
-POINTS = 2_000  # of the grid on which its density is then computed
+LARGEST_RATIO = (
+    1e3  # larger ratios rank equal: if the other classes hardly ever have a value, the ratio is mostly chance
+)
+TWO_ENDS = (
+    0.95  # the score of an interval with two ends is multiplied by this, so that one with a single end is preferred
+)
+FARTHEST = 3.0  # an interval ends at most so many deviations from the mean
+ENDS = 13  # numbers at which an interval may end
+DIGITS = 12  # of the ends in an interval's name
+CELLS = 1 << 21  # classes × intervals that are scored together
+DRAWS = 1_000  # rows drawn of each class to find the range of values, for families that cannot give it
+POINTS = 2_000  # of the grid on which the density of such a family is computed
 
 Drawn = Callable[[], Sequence[NDArray[Any]]]  # values of each column of a feature
 LogLikelihood = Callable[[Any, Mapping[str, Any]], Real]  # parameters and columns of values → log P(value | class)
@@ -38,11 +42,11 @@ class Term(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Which classes are compared with which others.
+    """Classes, each of which is compared with the mixture of all others.
 
     Args:
         rest: Column c has the weights that mix all classes but c (classes × classes).
-        chosen: The numbers of the classes to compare with their rest.
+        chosen: The numbers of the classes to compare.
         log_likelihood: Returns log P(value | class), given parameters and columns of values.
     """
 
@@ -64,20 +68,20 @@ class NamedValues(NamedTuple):
 
     def most_frequent(self, n: int | None) -> NamedValues:
         """Returns the n most frequent values (None: all), in their order."""
-        places = np.sort(np.argsort(-self.rows, kind="stable")[:n]).tolist()
-        values = [self.values[k] for k in places]
-        names = [self.names[k] for k in places]
-        return self._replace(values=values, names=names, rows=self.rows[places], hidden=len(self.values) - len(places))
+        kept = np.sort(np.argsort(-self.rows, kind="stable")[:n]).tolist()
+        values = [self.values[k] for k in kept]
+        names = [self.names[k] for k in kept]
+        return self._replace(values=values, names=names, rows=self.rows[kept], hidden=len(self.values) - len(kept))
 
 
 class TellingValues(NamedTuple):
     """Values that may be informative about classes."""
 
     share: Real  # P(value | class), (values, classes)
-    had: Real  # the share of the rows of each class that have the value, (values, classes)
+    had: Real  # the share of the counted rows of each class that have the value, (values, classes)
     name: Callable[[int], tuple[str, Any]]  # the feature and value of number i
     allowed: Bool | None = None  # whether a value may be named for a class, (values, classes); None: all
-    kind: Literal["value", "word", "stretch"] = "value"
+    kind: Literal["value", "word", "interval"] = "value"
 
 
 def telling(share: Real, share_of_rest: Real, difference: Real) -> tuple[Real, Real]:
@@ -88,15 +92,15 @@ def telling(share: Real, share_of_rest: Real, difference: Real) -> tuple[Real, R
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(share > 0, share / share_of_rest, 0.0)
-        score = np.where((ratio > 1) & (difference > 0), difference * np.log(np.minimum(ratio, LARGEST)), 0.0)
+        score = np.where((ratio > 1) & (difference > 0), difference * np.log(np.minimum(ratio, LARGEST_RATIO)), 0.0)
     return ratio, score
 
 
-# Stretches of numbers ------------------------------------------------------------------------------------------------
+# Intervals of numbers ------------------------------------------------------------------------------------------------
 
 
-class Spreading(Protocol):
-    """Parameters of columns of numbers whose distribution functions are known: ``spread``, ``tails`` and ``ends`` are
+class HasTails(Protocol):
+    """Parameters of columns of numbers whose distribution functions are known. ``spread``, ``tails`` and ``ends`` are
     those of ``NumericParameters``.
     """
 
@@ -107,34 +111,34 @@ class Spreading(Protocol):
     def ends(self, f: int, near: Real, step: Real) -> Real: ...
 
 
-def stretches(group: Spreading, compared: Comparison) -> Iterator[TellingValues]:
+def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[TellingValues]:
     """Yields for each column of numbers and each class that is compared the most informative interval: below a cut,
     from a cut up, or between two.
     """
     rest = compared.rest
     n_classes = len(rest)
-    n_together = max(1, CELLS // (len(rest) * ENDS**2))
+    n_together = max(1, CELLS // (n_classes * ENDS**2))
+    ends_in_deviations = np.linspace(-FARTHEST, FARTHEST, ENDS)
     for f, feature in enumerate(group.features):
-        centre, deviation = group.spread(f)
-        usable = [c for c in compared.chosen if 0 < deviation[c] < np.inf and abs(centre[c]) < np.inf]
-        for some_classes in (usable[start : start + n_together] for start in range(0, len(usable), n_together)):
-            wanted_ends = centre[some_classes, None] + deviation[some_classes, None] * np.linspace(
-                -FARTHEST, FARTHEST, ENDS
-            )
-            cuts = group.ends(f, wanted_ends, _round_steps(deviation[some_classes] / 2.0)[:, None])
-            share, low, high = _between(group, f, cuts)
-            share_of_class = np.stack([share[k, :, c] for k, c in enumerate(some_classes)])
-            share_of_rest = np.einsum("ksc,ck->ks", share, rest[:, some_classes])
-            score = telling(share_of_class, share_of_rest, share_of_class - share_of_rest)[1]
-            best_stretch = np.argmax(np.where(np.isfinite(low) & np.isfinite(high), SIMPLER, 1.0) * score, axis=1)
-            class_and_best = np.arange(len(some_classes)), best_stretch
+        mean, deviation = group.spread(f)
+        usable = [c for c in compared.chosen if 0 < deviation[c] < np.inf and abs(mean[c]) < np.inf]
+        for classes in (usable[start : start + n_together] for start in range(0, len(usable), n_together)):
+            wanted_ends = mean[classes, None] + deviation[classes, None] * ends_in_deviations
+            cuts = group.ends(f, wanted_ends, _round_steps(deviation[classes] / 2.0)[:, None])
+            share, low, high = _intervals_of_cuts(group, f, cuts)
+            share_of_class = np.stack([share[k, :, c] for k, c in enumerate(classes)])
+            share_of_rest = np.einsum("ksc,ck->ks", share, rest[:, classes])
+            _, score = telling(share_of_class, share_of_rest, share_of_class - share_of_rest)
+            has_two_ends = np.isfinite(low) & np.isfinite(high)
+            best = np.arange(len(classes)), np.argmax(np.where(has_two_ends, TWO_ENDS, 1.0) * score, axis=1)
             whole_numbers = feature.kind == "integer"
-            lows_and_highs = zip(low[class_and_best].tolist(), high[class_and_best].tolist(), strict=True)
+            lows_and_highs = zip(low[best].tolist(), high[best].tolist(), strict=True)
             names = [
-                (feature.name, stretch(*low_and_high, whole_numbers=whole_numbers)) for low_and_high in lows_and_highs
+                (feature.name, name_interval(*low_and_high, whole_numbers=whole_numbers))
+                for low_and_high in lows_and_highs
             ]
-            allowed = np.array(some_classes)[:, None] == np.arange(n_classes)
-            yield TellingValues(share[class_and_best], share[class_and_best], names.__getitem__, allowed, "stretch")
+            allowed = np.array(classes)[:, None] == np.arange(n_classes)
+            yield TellingValues(share[best], share[best], names.__getitem__, allowed, "interval")
 
 
 def _round_steps(steps: Real) -> Real:
@@ -143,10 +147,16 @@ def _round_steps(steps: Real) -> Real:
     return np.asarray(power * np.select([steps >= 5 * power, steps >= 2 * power], [5.0, 2.0], 1.0))
 
 
-def _between(group: Spreading, f: int, cuts: Real) -> tuple[Real, Real, Real]:
-    """Returns P(interval | class) of the intervals of feature f below, above and between cuts of the same class
-    (classes × intervals × all classes), and their ends (classes × intervals). ``cuts`` is classes × cuts.
-    """
+class _Intervals(NamedTuple):
+    """Intervals of numbers, the same number for each class that is compared."""
+
+    share: Real  # P(interval | class), (compared classes, intervals, all classes)
+    low: Real  # (compared classes, intervals)
+    high: Real
+
+
+def _intervals_of_cuts(group: HasTails, f: int, cuts: Real) -> _Intervals:
+    """Returns the intervals of feature f below, above and between the cuts of each compared class (classes × cuts)."""
     below, above = (tail.reshape(*cuts.shape, -1) for tail in group.tails(f, cuts.ravel()))
     lower_cut, upper_cut = np.triu_indices(cuts.shape[1], 1)
     inside = np.where(
@@ -155,10 +165,10 @@ def _between(group: Spreading, f: int, cuts: Real) -> tuple[Real, Real, Real]:
     infinity = np.full(cuts.shape, np.inf)
     share = np.concatenate([below, above, np.maximum(inside, 0.0)], axis=1)
     low = np.concatenate([-infinity, cuts, cuts[:, lower_cut]], axis=1)
-    return share, low, np.concatenate([cuts, infinity, cuts[:, upper_cut]], axis=1)
+    return _Intervals(share, low, np.concatenate([cuts, infinity, cuts[:, upper_cut]], axis=1))
 
 
-def stretch(low: float, high: float, whole_numbers: bool = False) -> str:
+def name_interval(low: float, high: float, whole_numbers: bool = False) -> str:
     """Names the interval from ``low`` up to, but not including, ``high``; for whole numbers, by the first and last
     number in it.
     """
@@ -175,15 +185,15 @@ def stretch(low: float, high: float, whole_numbers: bool = False) -> str:
     return f"≥ {low:.{DIGITS}g}" if np.isposinf(high) else f"from {low:.{DIGITS}g} to {high:.{DIGITS}g}"
 
 
-# Families that say no more than what scores and draws ------------------------------------------------------------------
+# Families that can only score and draw ---------------------------------------------------------------------------------
 
 
 class DrawnNumbers:
     """The distribution of a column of numbers on a grid, for families that can only score and draw."""
 
     def __init__(self, alone: Any, drawn: Real, log_likelihood: LogLikelihood) -> None:
-        """Places the grid between the extreme quantiles of drawn numbers. ``alone`` has the parameters of the one
-        column, and ``log_likelihood`` scores numbers by them.
+        """Computes the density between the extreme quantiles of ``drawn`` numbers. ``alone`` has the parameters of this
+        column alone, and ``log_likelihood`` scores numbers by them.
         """
         self.features = (feature,) = alone.features
         finite = drawn[np.isfinite(drawn)]
@@ -214,12 +224,14 @@ def round_ends(feature: Any, near: Real, step: Real) -> Real:
     return np.ceil(ends) - 0.5 if feature.kind == "integer" else ends
 
 
-def telling_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[TellingValues]:
-    """Yields informative intervals of a column, or its values if they are not numbers, from values drawn of it.
-    ``alone`` has the parameters of the one column.
+def values_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[TellingValues]:
+    """Yields informative intervals of a column, or its values if they are not numbers, from values drawn from it.
+    ``alone`` has the parameters of this column alone.
     """
     if drawn.dtype.kind in "iuf":
-        yield from stretches(DrawnNumbers(alone, drawn.astype(np.float64), compared.log_likelihood), compared)
+        yield from informative_intervals(
+            DrawnNumbers(alone, drawn.astype(np.float64), compared.log_likelihood), compared
+        )
         return
     name = alone.features.names[0]
     values = sorted(set(drawn.tolist()), key=str)

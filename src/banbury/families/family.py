@@ -37,10 +37,10 @@ MOST_BINS = 4096  # of a column that are occupied
 MOST_CATEGORIES = 20  # different numbers, for a column to be one of categories ...
 FEWEST_ROWS = 100  # ... and rows that have to show it
 SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
-UNUSED = np.random.default_rng(0)  # a generator for estimates that draw nothing
+UNUSED_GENERATOR = np.random.default_rng(0)  # a generator for estimates that draw nothing
 
 
-def at_least(alpha: Any) -> Any:
+def raise_alpha(alpha: Any) -> Any:
     """Returns the α of the prior (``alpha``, a number or an array), raised to at least 1e-10."""
     if isinstance(alpha, np.ndarray):
         return np.where(alpha > 0, alpha, SMALLEST_ALPHA)
@@ -56,7 +56,7 @@ class ColumnReader(Protocol):
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...
     def lists(self, name: str, width: int) -> NDArray[Any]: ...
-    def codes(self, name: str, kind: Any = None) -> Any: ...
+    def codes(self, name: str, kind: Any = None) -> Codes: ...
     def integers(self, name: str) -> NDArray[Any] | None: ...
     def kind(self, name: str) -> Any: ...
     def texts(self, name: str) -> Any: ...
@@ -389,7 +389,7 @@ class Curve(NamedTuple):
     log: Real
 
     @property
-    def by_class(self) -> tuple[list[float], ...]:
+    def rows_by_class(self) -> tuple[list[float], ...]:
         """The widths, centres and coefficients as lists of numbers, one for each class."""
         return tuple(column.tolist() for column in self[2:])
 
@@ -475,7 +475,7 @@ class Parameters:
         drawn = self.sample(np.repeat(np.arange(len(compared.rest)), evidence.DRAWS), np.random.default_rng(0))
         columns = ((self.select([f]), values) for f, values in enumerate(drawn))
         return (
-            telling_values for column in columns for telling_values in evidence.telling_from_draws(*column, compared)
+            telling_values for column in columns for telling_values in evidence.values_from_draws(*column, compared)
         )
 
     def cuts(self, column: str | None) -> list[float] | None:
@@ -524,7 +524,7 @@ class NumericParameters(Parameters):
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """Yields the most informative interval of each column for each class."""
-        return evidence.stretches(self, compared)
+        return evidence.informative_intervals(self, compared)
 
 
 class KeyedParameters(Parameters):
@@ -798,7 +798,7 @@ def estimates_without_each(
     for row, label in enumerate(held_out.labels.tolist()):
         sums_of_row = sums_by_row.take([row]).merge([label], held_out.n_classes)
         sums_of_others = (sums - sums_of_row).without_empty(permanent_keys(features))
-        yield family.estimate(features, sums_of_others, choice, UNUSED)
+        yield family.estimate(features, sums_of_others, choice, UNUSED_GENERATOR)
 
 
 def permanent_keys(features: Features) -> Iterator[frozenset[Key] | None]:
@@ -813,16 +813,20 @@ def in_words(family: Family) -> str:
     return words.capitalize() if family.name in ("bernoulli", "gaussian", "poisson") else words
 
 
-def columns_of(rows: ColumnReader, feature: Feature) -> list[Real]:
+def block_columns(rows: ColumnReader, feature: Feature) -> list[Real]:
     """Returns the numbers of a block to be scored, column by column; raises if one is infinite."""
     blocks = [_matrix(column) for column in feature.numbers(rows)]
     columns = list((blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)).T)
     names = feature.inputs * len(columns) if feature.holds_lists else feature.inputs
     for name, column in zip(names, columns, strict=True):
-        if (infinite := np.isinf(column)).any():
-            row = int(infinite.argmax())
-            raise errors.bad_value("infinite", float(column[row]), name, rows.first_row + row, rows.source)
+        check_finite_column(column, name, rows)
     return columns
+
+
+def check_finite_column(numbers: Real, name: str, rows: ColumnReader) -> None:
+    """Raises for the first infinite number of a column (``name``) of these rows."""
+    for row in np.flatnonzero(np.isinf(numbers))[:1].tolist():
+        raise errors.bad_value("infinite", float(numbers[row]), name, rows.first_row + row, rows.source)
 
 
 def _matrix(columns: NDArray[Any]) -> Real:
@@ -831,7 +835,7 @@ def _matrix(columns: NDArray[Any]) -> Real:
     return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
-def column_of(rows: ColumnReader, name: str) -> NDArray[Any]:
+def number_column(rows: ColumnReader, name: str) -> NDArray[Any]:
     """Returns a column of numbers as the kernels read it, NaN where missing (rows)."""
     return rows.numbers([name])[0].reshape(-1)
 
@@ -894,7 +898,7 @@ def check_finite(setting: str, value: Any) -> None:
     errors.require(-np.inf < number < np.inf, setting, value, "a finite number")
 
 
-def by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[Int]:
+def rows_by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[Int]:
     """Returns the numbers of the rows of each class, in order; class −1 is none. ``classes`` has the class of each row."""
     order, starts = _core.by_class(np.ascontiguousarray(classes, dtype=np.int32), n_classes, n_threads(None))
     return [order[a:b] for a, b in pairwise(starts.tolist())]

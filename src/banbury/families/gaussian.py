@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real, divide
-from banbury.families.evidence import Comparison, TellingValues, stretches
+from banbury.families.evidence import Comparison, TellingValues, informative_intervals
 from banbury.families.family import (
     Choice,
     ColumnReader,
@@ -27,10 +27,10 @@ from banbury.families.family import (
     NumberColumn,
     NumericParameters,
     Parameters,
+    block_columns,
     check_finite,
     check_positive,
     check_settings,
-    columns_of,
     line_by_line,
     rows_by_columns_present,
 )
@@ -38,16 +38,16 @@ from banbury.families.moments import MOMENTS, PRODUCTS, log_rising, one_by_one
 from banbury.sums import Moments, Products
 
 COVARIANCES = ("full", "tied", "shrunk")
-LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
-NARROWEST = 2.0**-200  # a prior's variance of z: the square of LARGEST over it is still a number
+LARGEST = 2.0**400  # a prior's mean of z is clipped to ± this
+NARROWEST = 2.0**-200  # the least variance of z of a prior: the square of LARGEST divided by it is still finite
 WIDEST = 2.0**900  # no variance of z is larger
-FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
-NEAR = 4.0  # a variance below so many times the least one may be raised to it
-NARROW = 1e-6  # of a column's variance: a density of less stands on one value
-EXACT = 1e-4  # of the sum of squares at least must be left for a difference to be exact
-MIXED_IN = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
+FLOOR = 1e-9  # a class's variance is at least this share of the column's variance over all classes
+NEAR = 4.0  # without one row, a variance below so many times the least one may have to be raised to it
+NARROW = 1e-6  # a density whose variance is a smaller share of the column's stands on one value
+EXACT = 1e-4  # a difference of sums of squares is exact if at least this share is left
+MIXED_IN = 1e-6  # the share of the columns' variances that is mixed into a covariance without an inverse
 SHARES_OF_DIAGONAL = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 2.0 * 64)  # added to a covariance without a root
-NARROW_BLOCK = 1e-12  # a covariance is not settled if its smallest eigenvalue is less than this share of its largest
+NARROW_BLOCK = 1e-12  # a covariance has no inverse if its smallest eigenvalue is a smaller share of its largest
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class NormalInverseGamma:
         if self.variance is not None:
             check_positive("variance", self.variance)
 
-    def place(self, origin: Real, unit: Real, centre: Real, variance: Real) -> tuple[Real, Real]:
-        """Returns the prior's mean and variance in units of z = (x − origin) / unit; where it has none of its own, the
-        given ones (``centre`` and ``variance``).
+    def centre_of_z(self, origin: Real, unit: Real, centre: Real, variance: Real) -> tuple[Real, Real]:
+        """Returns the prior's mean and variance of z = (x − origin) / unit; without settings of its own, ``centre`` and
+        ``variance``.
         """
         with np.errstate(over="ignore"):
             if self.mean is not None:
@@ -170,7 +170,7 @@ class Gaussian(Family):
         variance = np.diagonal(scatter) / max(rows, 1e-300)
         variance = np.where(variance > 0, variance, 1.0)
         origin, unit = np.array(feature.scales).T
-        centre, variance = family_prior.place(origin, unit, centre, variance)
+        centre, variance = family_prior.centre_of_z(origin, unit, centre, variance)
         return BlockPrior(family_prior.kappa, family_prior.nu, centre, np.diag(variance))
 
     def _without_prior(self, how: How) -> bool:
@@ -224,7 +224,7 @@ class Gaussian(Family):
         n = sums.n.value
         mean = sums.mean
         sums_of_squares = sums.spread
-        centre, variance = prior.place(features.origins[:, None], features.units[:, None], *pool_classes(sums))
+        centre, variance = prior.centre_of_z(features.origins[:, None], features.units[:, None], *pool_classes(sums))
         kappa = prior.kappa + n
         squares = np.maximum(sums_of_squares, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
         if self.variance == "shared":
@@ -254,7 +254,9 @@ class Gaussian(Family):
             )
             return parameters.log_prior(prior, prior_rows, self._tied)
         features = parameters.features
-        centre, variance = self.prior.place(features.origins[:, None], features.units[:, None], *pool_classes(sums))
+        centre, variance = self.prior.centre_of_z(
+            features.origins[:, None], features.units[:, None], *pool_classes(sums)
+        )
         precision = parameters.precision  # 1 / (2 · variance)
         prior_rows = self.prior.nu + 2.0 + self._n_means(sums) if choice.how == "map" else self.prior.nu - 2.0
         of_means = self.prior.kappa * precision * (parameters.mean - centre) ** 2
@@ -738,7 +740,7 @@ class GaussianBlockParameters(Parameters):
         if any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns):
             return [self._with_gaps(rows)]
         if self.features[0].holds_lists:
-            columns_of(rows, self.features[0])
+            block_columns(rows, self.features[0])
         return [self._part(columns)]
 
     def _part(self, columns: list[NDArray[Any]]) -> _core.Part:
@@ -756,11 +758,11 @@ class GaussianBlockParameters(Parameters):
         """Returns the part for rows with missing values: each is scored by the marginal distribution of the values it
         has.
         """
-        values = np.column_stack(columns_of(rows, self.features[0]))
+        values = np.column_stack(block_columns(rows, self.features[0]))
         n_classes, n_columns = self.mean.shape
         log_likelihoods = np.zeros((rows.n_rows, n_classes))
         for columns, rows_of_pattern in rows_by_columns_present(values):
-            marginal = self if len(columns) == n_columns else self.of(columns)
+            marginal = self if len(columns) == n_columns else self.marginal(columns)
             part = marginal._part([np.ascontiguousarray(values[np.ix_(rows_of_pattern, columns)])])
             scores = _core.score(len(rows_of_pattern), np.zeros(n_classes), [part], "log_joint", 1)
             log_likelihoods[rows_of_pattern] = scores[0]
@@ -777,7 +779,7 @@ class GaussianBlockParameters(Parameters):
             of_covariances = of_covariances[:1]
         return -0.5 * (prior.kappa * float(np.square(whitened_means).sum()) + float(of_covariances.sum()))
 
-    def of(self, columns: Int) -> GaussianBlockParameters:
+    def marginal(self, columns: Int) -> GaussianBlockParameters:
         """Returns the marginal distribution of the columns with these numbers."""
         (feature,) = self.features
         inputs = tuple(feature.inputs[j] for j in columns.tolist())
@@ -788,7 +790,16 @@ class GaussianBlockParameters(Parameters):
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """Yields the informative intervals of each column, by its marginal distribution."""
-        return None if self.features[0].holds_lists else stretches(MarginalParameters(self), compared)
+        return None if self.features[0].holds_lists else informative_intervals(self._marginals(), compared)
+
+    def _marginals(self) -> GaussianParameters:
+        """Returns the marginal distribution of each column, as that of a feature of its own."""
+        columns = Features.named(self.names, [self.features[0]._replace(columns=(), scales=())] * len(self.names))
+        origins, units = self._scales
+        means = self.mean.T
+        variances = np.diagonal(self.covariance, axis1=1, axis2=2).T
+        nu = None if self.nu is None else np.broadcast_to(self.nu, means.shape)
+        return density(replace(columns, origins=origins, units=units), means, variances, nu)
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
         """Draws a value for a row of each of these classes; returns the columns."""
@@ -799,29 +810,6 @@ class GaussianBlockParameters(Parameters):
         origin, unit = self._scales
         numbers = origin + unit * (self.mean[classes] + z)
         return [numbers] if self.features[0].holds_lists else list(numbers.T)
-
-
-class MarginalParameters(NumericParameters):
-    """The marginal distributions of a Gaussian block's columns."""
-
-    def __init__(self, block: GaussianBlockParameters) -> None:
-        """Takes the columns of a block as features of their own, each with its marginal distribution."""
-        self.features = Features.named(
-            block.names, [block.features[0]._replace(columns=(), scales=())] * len(block.names)
-        )
-        self._block = block
-        self._variance = np.diagonal(block.covariance, axis1=1, axis2=2)
-
-    def spread(self, f: int) -> tuple[Real, Real]:
-        """Returns the mean and the standard deviation of column f of the block in each class."""
-        origin, unit = (scales[f] for scales in self._block._scales)
-        return origin + unit * self._block.mean[:, f], unit * np.sqrt(self._variance[:, f])
-
-    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
-        origin, unit = (scales[f] for scales in self._block._scales)
-        z = ((cuts - origin) / unit)[:, None] - self._block.mean[:, f]
-        return normal_tails(z / np.sqrt(self._variance[:, f]), self._block.nu)
 
 
 def normal_tails(z: Real, nu: Real | None) -> tuple[Real, Real]:

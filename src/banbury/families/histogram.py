@@ -20,9 +20,9 @@ from banbury.families.bins import (
     BinCounter,
     bin_starts,
     bin_widths,
-    block_steps,
     distinct_cells,
-    rounding,
+    number_block_bins,
+    smallest_gap,
 )
 from banbury.families.categorical import Categorical
 from banbury.families.dirichlet import Shares
@@ -36,12 +36,12 @@ from banbury.families.family import (
     NumberColumn,
     NumericParameters,
     Parameters,
-    by_class,
     check_finite,
     check_positive,
     check_settings,
-    column_of,
     line_by_line,
+    number_column,
+    rows_by_class,
     rows_by_columns_present,
 )
 from banbury.families.information import equal_groups
@@ -51,26 +51,28 @@ from banbury.sums import ROUNDING, Counts, Keys
 
 FINE_WIDTH = 2.0**-6  # of a column's spread: the width of its fine bins
 LEAST_WIDTH = 2.0**-1020  # of a bin
-MOST_STEPS_BEYOND = 2.0**20  # of the outer bins: farther out a sum would lose what tells the classes apart
-NODE_BINS = 10  # that a network cuts numbers into, unless a setting or the classes decide
+MOST_STEPS_BEYOND = (
+    2.0**20
+)  # a number lies at most so many steps beyond the outer bins: farther out, sums would round away
+NODE_BINS = 10  # a network cuts numbers into so many bins, unless a setting or the classes decide
 
 
-def numbers_of_setting(setting: Any) -> tuple[Any, ...]:
-    """Returns the numbers of a setting: the one, or one for each column of a block; no number if the setting is None."""
+def numbers_of_setting(setting: float | tuple[float, ...] | None) -> tuple[float, ...]:
+    """Returns the numbers of a setting as a tuple: one, or one for each column of a block; none if the setting is None."""
     return setting if isinstance(setting, tuple) else () if setting is None else (setting,)
 
 
-def reach_of(sizes: Int) -> Real:
-    """Returns how many steps each bin's share is spread over, given its size in steps. The outer bins also have the
-    mass beyond them, as much as another step.
+def steps_per_share(sizes: Int) -> Real:
+    """Returns over how many steps each bin spreads its share, given its size in steps (``sizes``). The mass beyond an
+    outer bin counts as one step more.
     """
-    steps = sizes.astype(np.float64)
-    steps[0] += 1.0
-    steps[-1] += 1.0
-    return steps
+    n_steps = sizes.astype(np.float64)
+    n_steps[0] += 1.0
+    n_steps[-1] += 1.0
+    return n_steps
 
 
-class Joined(NamedTuple):
+class JoinedBins(NamedTuple):
     """The bins of a column for estimation. Each joins one or more equal steps, and each step one or more fine bins.
 
     ``first`` is the number of the first step, counted from the column's origin, and ``width`` the number of fine bins
@@ -83,7 +85,7 @@ class Joined(NamedTuple):
     sizes: Int  # steps per bin
 
     def axis(self, start: float, fine_width: float) -> BinAxis:
-        """Returns the bins in the units of the column, whose fine bins have this width and are numbered from ``start`` on."""
+        """Returns the bins in the column's unit; fine bin 0 begins at ``start``, and fine bins are ``fine_width`` wide."""
         return BinAxis(start, min(self.width * fine_width, 2.0**1023), self.first, self.sizes)
 
 
@@ -136,8 +138,8 @@ class GridFamily(BinnedFamily):
         if self.start is None:
             return tuple((0.0, width) for width in default_widths.tolist())
         starts_and_widths = (
-            np.broadcast_to(np.array(g, dtype=np.float64), default_widths.shape).tolist()
-            for g in (self.start, self.width)
+            np.broadcast_to(np.array(setting, dtype=np.float64), default_widths.shape).tolist()
+            for setting in (self.start, self.width)
         )
         return tuple(zip(*starts_and_widths, strict=True))
 
@@ -193,7 +195,7 @@ class Histogram(GridFamily):
         chooses_width = self.bins == "auto" and self.width is None
         n_doublings = max(0, round(float(np.log2(_freedman_diaconis(codes, rows, n_columns))))) if chooses_width else 0
         if self.width is None and self.bins != "mdl":  # narrower bins would have voids between them, and reach too high
-            n_doublings = max(n_doublings, int(np.log2(rounding(codes, rows))))
+            n_doublings = max(n_doublings, int(np.log2(smallest_gap(codes, rows))))
         most_bins = (
             MOST_BINS if isinstance(self.bins, str) else min(max(self.bins, 2), MOST_BINS)
         )  # 0 is an edge: never one
@@ -207,29 +209,30 @@ class Histogram(GridFamily):
         """Estimates the parameters of these features from their sums."""
         alpha = self._alpha(choice)
         if features.has_blocks:
-            axes, numbers, rows = block_table(self, features[0], sums.keys[0], sums.cells.value)
-            n_cells = float(prod(axis.n_bins for axis in axes))
-            shares = SparseShares.estimate(rows, n_cells, alpha, choice, rng)
-            return HistogramBlockParameters(features, BlockCells(axes, numbers, shares))
-        joined = self._join_all(sums)
-        ends_of_columns = np.cumsum([0, *(len(bins.cells) for bins in joined)])
-        all_cells = np.concatenate([b.cells for b in joined])
-        share = dirichlet.shares(all_cells, ends_of_columns, np.full(ends_of_columns[-1], alpha), choice.how, rng)
-        log_density = dirichlet.log(share / np.concatenate([reach_of(bins.sizes) for bins in joined])[:, None])
-        grids = zip(joined, features.origins.tolist(), features.units.tolist(), strict=True)
+            table = block_table(self, features[0], sums.keys[0], sums.cells.value)
+            n_cells = float(prod(axis.n_bins for axis in table.axes))
+            shares = SparseShares.estimate(table.rows, n_cells, alpha, choice, rng)
+            return HistogramBlockParameters(features, BlockCells(table.axes, table.numbers, shares))
+        bins_by_column = self._join_all(sums)
+        offsets = np.cumsum([0, *(len(bins.cells) for bins in bins_by_column)])
+        all_cells = np.concatenate([bins.cells for bins in bins_by_column])
+        share = dirichlet.shares(all_cells, offsets, np.full(offsets[-1], alpha), choice.how, rng)
+        n_steps = np.concatenate([steps_per_share(bins.sizes) for bins in bins_by_column])
+        log_share_of_step = np.split(dirichlet.log(share / n_steps[:, None]), offsets[1:-1])
+        grids = zip(bins_by_column, features.origins.tolist(), features.units.tolist(), strict=True)
         axes = tuple(bins.axis(start, fine_width) for bins, start, fine_width in grids)
-        tables = zip(np.split(log_density, ends_of_columns[1:-1]), axes, strict=True)
-        table_of_steps = (np.repeat(table, axis.sizes, axis=0) - np.log(axis.width) for table, axis in tables)
-        return HistogramParameters(features, axes, tuple(table_of_steps))
+        tables = (
+            np.repeat(log_share, axis.sizes, axis=0) - np.log(axis.width)
+            for log_share, axis in zip(log_share_of_step, axes, strict=True)
+        )
+        return HistogramParameters(features, axes, tuple(tables))
 
     def _alpha(self, choice: Choice) -> float:
         """Returns the pseudo-count of a bin: the family's own, or the one that was chosen for all families."""
         return choice.alpha if self.alpha is None else self.alpha
 
-    def _join_all(self, sums: Counts) -> list[Joined]:
-        """Returns the bins for estimation of every column. They are cached with the sums, because no prior changes
-        them.
-        """
+    def _join_all(self, sums: Counts) -> list[JoinedBins]:
+        """Joins the fine bins of every column for estimation. The sums cache the result, because no prior changes it."""
         cache_key = (type(self), self.bins, self.width)
         if any(cache_key not in cache for cache in sums.caches):
             counts = zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)
@@ -237,28 +240,27 @@ class Histogram(GridFamily):
                 cache[cache_key] = self.join_bins(keys, cells)
         return [cache[cache_key] for cache in sums.caches]
 
-    def join_bins(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
-        """Returns the bins for estimation of one column, from its occupied fine bins (``keys``) and their rows per
-        class (``cells``).
+    def join_bins(self, keys: Keys, cells: Real, n_columns: int = 1) -> JoinedBins:
+        """Joins the occupied fine bins of one column (``keys``) for estimation; ``cells`` has their rows (bins ×
+        classes).
 
         ``n_columns`` is the number of columns of the block that the column is in.
         """
-        codes = np.array(keys, dtype=np.int64)
-        n_doublings = self.doublings(codes, cells.sum(axis=1), n_columns)
-        coarse = codes >> n_doublings
-        low, high = (int(coarse[0]), int(coarse[-1])) if len(coarse) else (0, 0)
-        rows = np.zeros((high - low + 3, cells.shape[1]))
-        np.add.at(rows, coarse - low + 1, cells)
+        fine_bins = np.array(keys, dtype=np.int64)
+        n_doublings = self.doublings(fine_bins, cells.sum(axis=1), n_columns)
+        step_of_bin = fine_bins >> n_doublings
+        low, high = (int(step_of_bin[0]), int(step_of_bin[-1])) if len(step_of_bin) else (0, 0)
+        rows = np.zeros((high - low + 3, cells.shape[1]))  # steps × classes, with an empty step on each side
+        np.add.at(rows, step_of_bin - low + 1, cells)
         if self.bins != "mdl":
-            return Joined(low - 1, float(2**n_doublings), rows, np.ones(len(rows), dtype=np.int64))
+            return JoinedBins(low - 1, float(2**n_doublings), rows, np.ones(len(rows), dtype=np.int64))
         occupied = np.flatnonzero(rows.any(axis=1))
         first_of_bin = np.array(_core.cuts_of(rows[occupied]), dtype=np.int64)
-        cuts = (
-            occupied[first_of_bin - 1] + occupied[first_of_bin] + 1
-        ) // 2  # half-way between neighbours, as far as bins allow
+        # Half-way between neighbours, as far as steps allow.
+        cuts = (occupied[first_of_bin - 1] + occupied[first_of_bin] + 1) // 2
         starts = np.array([0, *cuts], dtype=np.int64)
         sizes = np.diff([*starts, len(rows)])
-        return Joined(low - 1, float(2**n_doublings), np.add.reduceat(rows, starts, axis=0), sizes)
+        return JoinedBins(low - 1, float(2**n_doublings), np.add.reduceat(rows, starts, axis=0), sizes)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         """Returns histograms to try for a column of numbers: one cut by the classes and, if there are many values, this
@@ -287,13 +289,15 @@ class Histogram(GridFamily):
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
         """Returns the share of empty cells between the lowest and the highest occupied bin of each column."""
-        axes, numbers, _ = block_table(self, feature, sums.keys[0], sums.cells.value)
-        bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])
-        return 1.0 - len(numbers) / prod(int(np.ptp(column)) + 1 for column in bins) if len(numbers) else 0.0
+        table = block_table(self, feature, sums.keys[0], sums.cells.value)
+        if not len(table.numbers):
+            return 0.0
+        bins_by_column = np.unravel_index(table.numbers, [axis.n_bins for axis in table.axes])
+        return 1.0 - len(table.numbers) / prod(int(np.ptp(bins)) + 1 for bins in bins_by_column)
 
     def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         """Returns the rows per bin or cell and class, with the bins joined as for an estimate."""
-        return block_table(self, feature, keys, cells)[2] if feature.columns else self.join_bins(keys, cells).cells
+        return block_table(self, feature, keys, cells).rows if feature.columns else self.join_bins(keys, cells).cells
 
     def node_cuts(self, values: Real, cells: Real, bins: int | Literal["mdl"], name: str) -> tuple[float, ...]:
         """Returns where a network cuts a column's numbers, midway between two that occur: with "mdl" where the class
@@ -313,7 +317,7 @@ class Histogram(GridFamily):
             return self._edges_between(values, name)
         bins_or_rule = bins if self.bins == "auto" else self.bins
         cuts = _core.cuts_of(cells) if bins_or_rule == "mdl" else []
-        most_bins = next((choice for choice in (bins_or_rule, bins) if isinstance(choice, int)), NODE_BINS)
+        most_bins = next((number for number in (bins_or_rule, bins) if isinstance(number, int)), NODE_BINS)
         bin_of_number = np.arange(len(values))
         if cuts:
             bin_of_number = np.searchsorted(cuts, bin_of_number, side="right")
@@ -350,8 +354,8 @@ class Histogram(GridFamily):
         bins = self.join_bins(keys, cells)
         log_width = np.log(bins.axis(feature.origin, feature.unit).width)
         n_bins = len(bins.cells)
-        all_bins = np.ones(n_bins, dtype=np.bool_)
-        shares = Shares(bins.cells, np.full(n_bins, self._alpha(choice)), choice.how, all_bins, log_width=log_width)
+        stays = np.ones(n_bins, dtype=np.bool_)
+        shares = Shares(bins.cells, np.full(n_bins, self._alpha(choice)), choice.how, stays, log_width=log_width)
         return shares, (np.array(keys, dtype=np.int64) >> int(np.log2(bins.width))) - bins.first
 
     def leave_one_out_notes(self) -> list[str]:
@@ -359,14 +363,14 @@ class Histogram(GridFamily):
         return ["the bins of histograms"]
 
 
-def cuts_after(values: Real, last: Int) -> tuple[float, ...]:
-    """Returns cuts midway between the values in the places ``last`` and the values that follow them; ``values`` are in
-    order.
+def cuts_after(values: Real, last_of_bin: Int) -> tuple[float, ...]:
+    """Returns cuts midway between the last value of each bin and the next value. ``values`` are in order, and
+    ``last_of_bin`` has the indices of the last values.
     """
-    low = values[last]
-    high = values[last + 1]
-    between = low / 2.0 + high / 2.0
-    return tuple(np.where(between > low, between, high).tolist())
+    low = values[last_of_bin]
+    high = values[last_of_bin + 1]
+    middle = low / 2.0 + high / 2.0
+    return tuple(np.where(middle > low, middle, high).tolist())
 
 
 def cutting_histogram(feature: Feature) -> Histogram | None:
@@ -385,7 +389,7 @@ def column_in_bins(name: str, start: float, width: float) -> Feature:
 
 def columns_to_compare(feature: Feature, rows: Any) -> tuple[Feature, ...]:
     """Returns the columns of a feature for comparison with other columns: numbers in fine bins, everything else as
-    values. ``rows`` say what type a column has.
+    values. ``rows`` tells the type of each column.
     """
     family = feature.family
     inputs = feature.inputs
@@ -415,8 +419,8 @@ def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
     """
     cumulative = np.cumsum(rows)
     low, high = (codes[np.searchsorted(cumulative, (share - ROUNDING) * cumulative[-1])] for share in (0.25, 0.75))
-    spread = float(high - low) or float(codes[-1] - codes[0]) / 4.0
-    return float(max(1.0, 2.0 * spread / float(cumulative[-1]) ** (1.0 / (2.0 + n_columns))))
+    interquartile_range = float(high - low) or float(codes[-1] - codes[0]) / 4.0
+    return float(max(1.0, 2.0 * interquartile_range / float(cumulative[-1]) ** (1.0 / (2.0 + n_columns))))
 
 
 @dataclass(frozen=True)
@@ -436,9 +440,9 @@ class BinAxis:
     def bins(self, steps: Real) -> tuple[Int, Real]:
         """Returns the bin of each step, given by its number, and how many steps it lies beyond the outer bins."""
         ends = np.cumsum(self.sizes)
-        place = steps - self.first
-        inside = np.clip(place, 0.0, ends[-1] - 1.0)
-        return np.searchsorted(ends, inside, side="right"), np.minimum(np.abs(place - inside), MOST_STEPS_BEYOND)
+        step_indices = steps - self.first
+        inside = np.clip(step_indices, 0.0, ends[-1] - 1.0)
+        return np.searchsorted(ends, inside, side="right"), np.minimum(np.abs(step_indices - inside), MOST_STEPS_BEYOND)
 
     def edges(self) -> Real:
         """Returns the edges of the steps."""
@@ -451,17 +455,19 @@ class BinAxis:
 
     def log_sizes(self) -> Real:
         """Returns the logarithm of the width that each bin's share is divided by; an outer bin is one step wider."""
-        return np.asarray(np.log(reach_of(self.sizes)) + np.log(self.width))
+        return np.asarray(np.log(steps_per_share(self.sizes)) + np.log(self.width))
 
     def draw(self, bins: Int, rng: Generator) -> Real:
         """Draws a value in each of these bins. Beyond the outer bins, the density halves from step to step."""
         is_first = (bins == 0).astype(np.int64)
         is_last = (bins == self.n_bins - 1).astype(np.int64)
         size = self.sizes[bins]
-        place = np.floor(rng.random(len(bins)) * (is_first + size + is_last)).astype(np.int64) - is_first
+        step_in_bin = np.floor(rng.random(len(bins)) * (is_first + size + is_last)).astype(np.int64) - is_first
         n_beyond = rng.geometric(0.5, len(bins)) - 1
-        place = np.where(place < 0, -1 - n_beyond, np.where(place >= size, place + n_beyond, place))
-        steps = self.first + (np.cumsum(self.sizes) - self.sizes)[bins] + place
+        step_in_bin = np.where(
+            step_in_bin < 0, -1 - n_beyond, np.where(step_in_bin >= size, step_in_bin + n_beyond, step_in_bin)
+        )
+        steps = self.first + (np.cumsum(self.sizes) - self.sizes)[bins] + step_in_bin
         return self.start + self.width * (steps + rng.random(len(bins)))
 
 
@@ -475,9 +481,11 @@ class HistogramParameters(NumericParameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
-        columns = [column_of(rows, name) for name in self.features.names]
-        bins = zip(columns, self.axes, self.tables, strict=True)
-        return [_core.HistogramPart(column, axis.start, axis.width, axis.first, table) for column, axis, table in bins]
+        columns = [number_column(rows, name) for name in self.features.names]
+        return [
+            _core.HistogramPart(column, axis.start, axis.width, axis.first, table)
+            for column, axis, table in zip(columns, self.axes, self.tables, strict=True)
+        ]
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
         """Draws a value for a row of each of these classes; returns the columns."""
@@ -518,20 +526,16 @@ class HistogramParameters(NumericParameters):
         wanted_step = np.clip(np.round((cuts - edges[0]) / axis.width), 0, len(edges) - 1).astype(np.int64)
         bin_ends = np.cumsum([0, *axis.sizes])
         upper_bin = np.searchsorted(bin_ends, wanted_step)
-        lower_bin = np.maximum(upper_bin - 1, 0)
-        nearest = np.where(
-            wanted_step - bin_ends[lower_bin] < bin_ends[upper_bin] - wanted_step,
-            bin_ends[lower_bin],
-            bin_ends[upper_bin],
-        )
-        return np.asarray(edges[nearest])
+        lower = bin_ends[np.maximum(upper_bin - 1, 0)]
+        upper = bin_ends[upper_bin]
+        return np.asarray(edges[np.where(wanted_step - lower < upper - wanted_step, lower, upper)])
 
     def cuts(self, column: str | None) -> list[float]:
         """Returns the edges between the bins of the only feature, in order."""
         return self.axes[0].cuts()
 
     def _masses(self, f: int) -> Real:
-        """Returns the probability of each step (steps × classes). Beyond each outer step lies the same again."""
+        """Returns the probability of each step (steps × classes). As much as an outer step has lies beyond it."""
         return np.exp(self.tables[f]) * self.axes[f].width
 
 
@@ -555,11 +559,11 @@ def _below(edges: Real, masses: Real, width: float, cuts: Real) -> Real:
 
 @dataclass(frozen=True)
 class BlockCells:
-    """The log-shares of a block's cells per class.
+    """The log-shares of a block's cells in each class.
 
     Args:
         axes: The bins of each column.
-        numbers: The numbers of the cells that rows have, in ascending order; a cell's number tells its bin on every axis.
+        numbers: The numbers of the cells that rows have, in ascending order; a cell's number encodes its bin on every axis.
         shares: The log-shares of these cells and of all others.
     """
 
@@ -567,43 +571,43 @@ class BlockCells:
     numbers: Int
     shares: SparseShares
 
-    def of(self, columns: Sequence[int]) -> BlockCells:
-        """Returns the cells of the columns with these numbers, summed over the others."""
+    def marginal(self, columns: Sequence[int]) -> BlockCells:
+        """Returns the cells of the columns with these numbers, summed over all other columns."""
         axes = tuple(self.axes[j] for j in columns)
         bins = np.unravel_index(self.numbers, [axis.n_bins for axis in self.axes])
         cells_of_columns = _cell_numbers([bins[j] for j in columns], axes)
         numbers, new_cell = np.unique(cells_of_columns, return_inverse=True)
-        n_others = prod(axis.n_bins for j, axis in enumerate(self.axes) if j not in columns)
+        n_summed = prod(axis.n_bins for j, axis in enumerate(self.axes) if j not in columns)
         shares = np.zeros((len(numbers), len(self.shares.empty)))
         np.add.at(shares, new_cell, np.exp(self.shares.seen))
-        n_empty = n_others - np.bincount(new_cell, minlength=len(numbers))
+        n_empty = n_summed - np.bincount(new_cell, minlength=len(numbers))
         shares += n_empty[:, None] * np.exp(self.shares.empty)
-        empty = np.log(float(n_others)) + self.shares.empty
+        log_empty = np.log(float(n_summed)) + self.shares.empty
         n_cells = prod(axis.n_bins for axis in axes)
-        return BlockCells(axes, numbers, SparseShares(dirichlet.log(shares), empty, float(n_cells - len(numbers))))
+        return BlockCells(axes, numbers, SparseShares(dirichlet.log(shares), log_empty, float(n_cells - len(numbers))))
 
     def log_densities(self, steps: Real) -> Real:
-        """Returns the log density at some places in each class (places × classes). A place has the number of a step on
-        each axis (``steps``, places × columns).
+        """Returns the log density of rows in each class (rows × classes). ``steps`` has the number of each row's step
+        on each axis (rows × columns).
         """
         bins_and_distances = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
         numbers = _cell_numbers([bins for bins, _ in bins_and_distances], self.axes)
         lines = np.searchsorted(self.numbers, numbers)
         lines[~np.isin(numbers, self.numbers)] = len(self.numbers)
         log_shares = np.vstack([self.shares.seen, self.shares.empty])[lines]
-        sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, bins_and_distances, strict=True))
-        log_decay = sum(far for _, far in bins_and_distances) * np.log(2.0)
-        return np.asarray(log_shares - (sizes + log_decay)[:, None])
+        log_sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, bins_and_distances, strict=True))
+        log_decay = sum(distance for _, distance in bins_and_distances) * np.log(2.0)
+        return np.asarray(log_shares - (log_sizes + log_decay)[:, None])
 
     def draw(self, n: int, c: int, rng: Generator) -> list[Real]:
         """Draws n values of each column for class c."""
         numbers = np.append(self.numbers, -1)[self.shares.draw(n, c, rng)]
         n_cells = prod(axis.n_bins for axis in self.axes)
-        while (in_other_cells := np.flatnonzero(numbers < 0)).size:
-            tried = rng.integers(n_cells, size=len(in_other_cells))
-            numbers[in_other_cells] = np.where(np.isin(tried, self.numbers), -1, tried)
-        bins = np.unravel_index(numbers, [axis.n_bins for axis in self.axes])
-        return [axis.draw(np.asarray(column), rng) for axis, column in zip(self.axes, bins, strict=True)]
+        while (without_cell := np.flatnonzero(numbers < 0)).size:  # any cell that no row has
+            random_cells = rng.integers(n_cells, size=len(without_cell))
+            numbers[without_cell] = np.where(np.isin(random_cells, self.numbers), -1, random_cells)
+        bins_by_column = np.unravel_index(numbers, [axis.n_bins for axis in self.axes])
+        return [axis.draw(np.asarray(bins), rng) for axis, bins in zip(self.axes, bins_by_column, strict=True)]
 
 
 def _cell_numbers(bins: Sequence[Any], axes: Sequence[BinAxis]) -> Int:
@@ -611,37 +615,44 @@ def _cell_numbers(bins: Sequence[Any], axes: Sequence[BinAxis]) -> Int:
     return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
 
 
-def join_columns(family: Histogram, keys: Any, cells: Real, n_columns: int) -> list[Joined]:
-    """Returns the bins of each of a block's d columns, from its cells (``keys``, the fine bins of each column) and
-    their rows (cells × classes): like those of a single histogram, but wider, because a block has more cells.
+def join_columns(family: Histogram, keys: Sequence[Any], cells: Real, n_columns: int) -> list[JoinedBins]:
+    """Joins the fine bins of each of a block's columns for estimation. ``keys`` are the fine cells that were counted,
+    each with the bin of every column, and ``cells`` their rows (cells × classes). Bins are wider than those of a single
+    column, because a block has more cells.
     """
-    codes = np.array(keys, dtype=np.int64).reshape(len(keys), n_columns)
-    joined = []
+    fine_bins = np.array(keys, dtype=np.int64).reshape(len(keys), n_columns)
+    bins_by_column = []
     for j in range(n_columns):
-        column_bins, bin_of_cell = np.unique(codes[:, j], return_inverse=True)
+        column_bins, bin_of_cell = np.unique(fine_bins[:, j], return_inverse=True)
         rows = np.zeros((len(column_bins), cells.shape[1]))
         np.add.at(rows, bin_of_cell, cells)
-        joined.append(family.join_bins(tuple(column_bins.tolist()), rows, n_columns))
-    return joined
+        bins_by_column.append(family.join_bins(tuple(column_bins.tolist()), rows, n_columns))
+    return bins_by_column
 
 
-def block_table(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BinAxis, ...], Int, Real]:
-    """Returns the bins of each column, the numbers of the cells that rows have, and their rows per class; from the fine
-    cells that were counted (``keys``) and their rows per class (``cells``).
-    """
+class BlockTable(NamedTuple):
+    """The cells of a block that rows have."""
+
+    axes: tuple[BinAxis, ...]  # the bins of each column
+    numbers: Int  # of the cells, in ascending order
+    rows: Real  # (cells, classes)
+
+
+def block_table(family: Histogram, feature: Feature, keys: Sequence[Any], cells: Real) -> BlockTable:
+    """Joins the fine cells of a block (``keys``) for estimation; ``cells`` has their rows (cells × classes)."""
     n_columns = len(feature.inputs)
-    bins = join_columns(family, keys, cells, n_columns)
-    if prod(len(column.sizes) for column in bins) > MOST_COMBINATIONS:
+    bins_by_column = join_columns(family, keys, cells, n_columns)
+    if prod(len(bins.sizes) for bins in bins_by_column) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, n_columns)
-    codes = np.array(keys, dtype=np.int64).reshape(len(keys), n_columns)
-    grids = zip(bins, bin_starts(feature).tolist(), bin_widths(feature).tolist(), strict=True)
-    axes = tuple(column.axis(start, fine_width) for column, start, fine_width in grids)
-    steps = (codes[:, j] >> round(np.log2(column.width)) for j, column in enumerate(bins))
-    places = [axis.bins(column_steps.astype(np.float64))[0] for axis, column_steps in zip(axes, steps, strict=True)]
-    numbers, cell_of_key = np.unique(_cell_numbers(places, axes), return_inverse=True)
+    fine_bins = np.array(keys, dtype=np.int64).reshape(len(keys), n_columns)
+    grids = zip(bins_by_column, bin_starts(feature).tolist(), bin_widths(feature).tolist(), strict=True)
+    axes = tuple(bins.axis(start, fine_width) for bins, start, fine_width in grids)
+    steps = (fine_bins[:, j] >> round(np.log2(bins.width)) for j, bins in enumerate(bins_by_column))
+    new_bins = [axis.bins(column_steps.astype(np.float64))[0] for axis, column_steps in zip(axes, steps, strict=True)]
+    numbers, cell_of_key = np.unique(_cell_numbers(new_bins, axes), return_inverse=True)
     rows = np.zeros((len(numbers), cells.shape[1]))
     np.add.at(rows, cell_of_key, cells)
-    return axes, numbers, rows
+    return BlockTable(axes, numbers, rows)
 
 
 @dataclass(frozen=True)
@@ -655,13 +666,13 @@ class HistogramBlockParameters(Parameters):
         """Returns what the kernel needs to score these rows: log P(values | class)."""
         cells = self.cells
         widths = np.array([axis.width for axis in cells.axes])
-        place_of_row, places = distinct_cells(block_steps(rows, self.features[0], widths))
-        log_densities = np.zeros((len(places), len(cells.shares.empty)))
-        for columns, places_of_pattern in rows_by_columns_present(places):
-            marginal = cells if len(columns) == len(cells.axes) else cells.of(columns.tolist())
-            log_densities[places_of_pattern] = marginal.log_densities(places[np.ix_(places_of_pattern, columns)])
-        is_empty = np.isnan(places).all(axis=1)
-        return [line_by_line(np.where(is_empty[place_of_row], -1, place_of_row), log_densities)]
+        line_of_row, steps = distinct_cells(number_block_bins(rows, self.features[0], widths))
+        log_densities = np.zeros((len(steps), len(cells.shares.empty)))
+        for columns, lines in rows_by_columns_present(steps):
+            marginal = cells if len(columns) == len(cells.axes) else cells.marginal(columns.tolist())
+            log_densities[lines] = marginal.log_densities(steps[np.ix_(lines, columns)])
+        is_missing = np.isnan(steps).all(axis=1)
+        return [line_by_line(np.where(is_missing[line_of_row], -1, line_of_row), log_densities)]
 
     def cuts(self, column: str | None) -> list[float]:
         """Returns the edges between the bins of one column of the block, in order; raises unless ``column`` names one."""
@@ -673,6 +684,6 @@ class HistogramBlockParameters(Parameters):
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
         """Draws a value for a row of each of these classes; returns the columns."""
         drawn = np.empty((len(self.cells.axes), len(classes)))
-        for c, rows in enumerate(by_class(classes, len(self.cells.shares.empty))):
+        for c, rows in enumerate(rows_by_class(classes, len(self.cells.shares.empty))):
             drawn[:, rows] = self.cells.draw(len(rows), c, rng)
         return list(drawn)

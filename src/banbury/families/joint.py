@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import compress
+from itertools import chain, compress
 from math import prod
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Bool, Int, Real, divide
 from banbury.families import dirichlet
-from banbury.families.categorical import Categorical, values_of
+from banbury.families.categorical import Categorical, codes_to_score
 from banbury.families.dirichlet import log
 from banbury.families.family import (
     Choice,
@@ -26,11 +25,19 @@ from banbury.families.family import (
     Features,
     KeyedParameters,
     RowsToCount,
-    by_class,
     check_settings,
     line_by_line,
+    rows_by_class,
 )
-from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_codes, dense_numbers, kind_of
+from banbury.families.keys import (
+    KEY_TYPES,
+    KeyCounter,
+    KeyedFamily,
+    NumberedValues,
+    column_kind,
+    count_codes,
+    number_values,
+)
 from banbury.reading import Batch, Codes
 from banbury.sums import Combinations, Counts, Keys, nonzero_lines, sort_keys
 
@@ -77,12 +84,9 @@ class Joint(KeyedFamily):
         _warn_of_fractions(block, rows.sum(axis=1))
         values = tuple(frozenset(key[j] for key in keys) for j in range(len(block.inputs)))
         shares = SparseShares.estimate(rows, float(prod(map(len, values))), self._alpha(choice), choice, rng)
-        new = (
-            np.zeros_like(shares.empty)
-            if choice.how == "mle"
-            else np.where(np.isneginf(shares.empty), 0.0, shares.empty)
-        )
-        return JointParameters(features, {key: k for k, key in enumerate(keys)}, values, shares, new)
+        has_no_prior = np.isneginf(shares.empty) | (choice.how == "mle")
+        log_unseen = np.where(has_no_prior, 0.0, shares.empty)
+        return JointParameters(features, {key: k for k, key in enumerate(keys)}, values, shares, log_unseen)
 
     def _alpha(self, choice: Choice) -> float:
         """Returns the pseudo-count of a cell: the family's own, or the one that was chosen for all families."""
@@ -94,8 +98,8 @@ class Joint(KeyedFamily):
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
         """Returns the share of all combinations of the values seen that no row has."""
-        every = prod(_sizes(sums.keys[0], len(feature.inputs)))
-        return 1.0 - len(sums.keys[0]) / every if every else 0.0
+        n_combinations = prod(_sizes(sums.keys[0], len(feature.inputs)))
+        return 1.0 - len(sums.keys[0]) / n_combinations if n_combinations else 0.0
 
     def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
         """Returns for each block the number of combinations less one per class, and 0 that classes share."""
@@ -106,8 +110,7 @@ class Joint(KeyedFamily):
         """Returns each row's combination of values as codes; ``strict`` raises for a value that does not fit the type
         of its column.
         """
-        numbers, tuples = combinations(rows, feature, threads, counting=strict)
-        return Codes(numbers, 0, tuples)  # type: ignore[arg-type]
+        return encode_combinations(rows, feature, threads, counting=strict)
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
         """Whether there is a formula for leaving one row out; there is none."""
@@ -139,23 +142,27 @@ class CombinationCounter(KeyCounter):
 
     def settle(self, features: Features, batch: Batch) -> Features:
         """Returns the blocks with the type of each column in the first rows."""
-        return Features.of(f._replace(kinds=tuple(kind_of(batch, name) for name in f.inputs)) for f in features)
+        return Features.of(f._replace(kinds=tuple(column_kind(batch, name) for name in f.inputs)) for f in features)
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
         """Counts the combinations of these rows. Returns the features as they are, and their counts."""
         most_cells = max(FEW_CELLS, CELLS_PER_ROW * rows.batch.n_rows) / max(len(rows.labels), 1)
-        parts = []
-        ordered_columns = dict[Any, OrderedColumn]()
-        for feature in features:
-            block = order_columns(feature, rows, ordered_columns)
+        names_and_kinds = [tuple(zip(feature.inputs, feature.kinds, strict=True)) for feature in features]
+        columns = {
+            column: number_in_order(rows.batch.codes(*column), rows.threads)
+            for column in dict.fromkeys(chain.from_iterable(names_and_kinds))
+        }
+        counts = []
+        for feature, block_columns in zip(features, names_and_kinds, strict=True):
+            block = [columns[column] for column in block_columns]
             if prod(len(column.values) for column in block) > most_cells:
-                parts += count_codes([feature.name], [_combination_codes(feature, rows)], rows)
+                counts += count_codes([feature.name], [_combination_codes(feature, rows)], rows)
             else:
                 (cells,) = fill_tables(block[:1], block[1:], rows)
                 used_cells = np.flatnonzero(nonzero_lines(cells))
-                keys: Any = Combinations(tuple(column.values for column in block), used_cells)
-                parts.append((keys, cells.take(used_cells, 0)))
-        return features, Counts.join(parts, len(rows.labels))
+                keys: Any = Combinations(tuple(tuple(column.values) for column in block), used_cells)
+                counts.append((keys, cells.take(used_cells, 0)))
+        return features, Counts.join(counts, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
         """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
@@ -166,54 +173,32 @@ class CombinationCounter(KeyCounter):
         if len(feature.kinds) != n_columns or not all(len(key) == n_columns for key in tuples_of_values):
             raise ValueError(f"the keys of {feature.name!r} are not combinations of its columns")
         types = [KEY_TYPES[kind] for kind in feature.kinds]
-        for part, column_type in (
-            (part, kind) for key in tuples_of_values for part, kind in zip(key, types, strict=True)
-        ):
-            if type(part) is not column_type or part != part:
-                raise TypeError(f"the keys of {feature.name!r} are not all combinations of values")
+        for key in tuples_of_values:
+            for value, column_type in zip(key, types, strict=True):
+                if type(value) is not column_type or value != value:
+                    raise TypeError(f"the keys of {feature.name!r} are not all combinations of values")
         if sort_keys(set(tuples_of_values)) != tuples_of_values:
             raise ValueError(f"the keys of {feature.name!r} are not distinct and in ascending order")
         return tuple(tuples_of_values)
 
 
-@dataclass(frozen=True, eq=False)
-class OrderedColumn:
-    """A column as numbers of its values, which are in order; −1 if a value is missing."""
-
-    numbers: NDArray[np.int32]
-    values: Keys
-
-    @classmethod
-    def of(cls, codes: Codes, threads: int) -> OrderedColumn:
-        """Numbers the values of codes in order."""
-        numbers, names = dense_numbers(codes, threads)
-        values = sort_keys(names)
-        if values != tuple(names):
-            number_of = {name: k for k, name in enumerate(values)}
-            numbers = np.array([*(number_of[name] for name in names), -1], dtype=np.int32)[numbers]
-        return cls(numbers, values)
+def number_in_order(codes: Codes, threads: int) -> NumberedValues:
+    """Numbers the values of a column from 0, in their order."""
+    column = number_values(codes, threads)
+    values = sort_keys(column.values)
+    if values == tuple(column.values):
+        return NumberedValues(column.numbers, values)
+    number_of = {value: number for number, value in enumerate(values)}
+    new_numbers = np.array([*(number_of[value] for value in column.values), -1], dtype=np.int32)
+    return NumberedValues(new_numbers[column.numbers], values)
 
 
-Block = Sequence[OrderedColumn]
-
-
-def order_columns(feature: Feature, rows: RowsToCount, converted: dict[Any, OrderedColumn]) -> list[OrderedColumn]:
-    """Returns the columns of a block as numbers of their values. ``converted`` has the columns that were already converted,
-    by name and type; new ones are added to it.
-    """
-    names_and_kinds = list(zip(feature.inputs, feature.kinds, strict=True))
-    for column in names_and_kinds:
-        if column not in converted:
-            converted[column] = OrderedColumn.of(rows.batch.codes(*column), rows.threads)
-    return [converted[column] for column in names_and_kinds]
+Block = Sequence[NumberedValues]
 
 
 def fill_tables(outer: Block, inner: Block, rows: RowsToCount, columns_together: int = 1) -> Iterator[Integers]:
-    """Yields tables of counts (lines × classes), where a line is a combination of an outer column's value and the inner
-    columns' values.
-
-    Each table has ``columns_together`` of the ``outer`` columns, one below the other; every line of each has all ``inner``
-    columns.
+    """Counts the rows of each combination of a value of one ``outer`` column and values of all ``inner`` columns. Yields
+    tables of counts (combinations × classes), each of ``columns_together`` outer columns, one below the other.
     """
     n_classes = len(rows.labels)
     n_inner = prod(len(column.values) for column in inner)
@@ -233,21 +218,21 @@ def fill_tables(outer: Block, inner: Block, rows: RowsToCount, columns_together:
 
 
 def _combination_codes(feature: Feature, rows: RowsToCount) -> Codes:
-    """Returns the combinations that rows have as codes, numbered as they occur, because far more are possible. A row
-    that lacks a value has none (−1).
+    """Returns the combinations of rows as codes, numbered as they occur, because far more are possible. A row that
+    lacks a value has none (−1).
     """
-    numbers, tuples = combinations(rows.batch, feature, rows.threads, counting=True)
-    is_complete = np.array([None not in value for value in tuples], dtype=np.bool_)
-    new_number = np.where(is_complete, np.cumsum(is_complete) - 1, -1).astype(np.int32)
-    keys: Any = list(compress(tuples, is_complete))
-    return Codes(new_number[numbers], 0, keys)
+    combinations = encode_combinations(rows.batch, feature, rows.threads, counting=True)
+    tuples: Any = combinations.values
+    is_complete = np.array([None not in values for values in tuples], dtype=np.bool_)
+    new_code = np.where(is_complete, np.cumsum(is_complete) - 1, -1).astype(np.int32)
+    return Codes(new_code[combinations.codes], 0, list(compress(tuples, is_complete)))
 
 
 COMBINATIONS = CombinationCounter()
 
 
 def _sizes(keys: Sequence[Any], n_columns: int) -> list[int]:
-    """Returns the number of distinct values of each column of a block, from its combinations of values (``keys``)."""
+    """Returns how many distinct values each column of a block has. ``keys`` are its combinations of values."""
     return [len({key[j] for key in keys}) for j in range(n_columns)]
 
 
@@ -257,8 +242,8 @@ class SparseShares:
 
     Args:
         seen: The log-shares of the cells that rows have (cells × classes).
-        empty: The log-share of each other cell (classes).
-        n_empty: How many other cells there are.
+        empty: The log-share of a cell that no row has (classes).
+        n_empty: How many cells no row has.
     """
 
     seen: Real
@@ -267,8 +252,8 @@ class SparseShares:
 
     @classmethod
     def estimate(cls, rows: Real, n_cells: float, alpha: float, choice: Choice, rng: Generator) -> SparseShares:
-        """Estimates the shares of ``n_cells`` cells with the pseudo-count ``alpha`` each, from the ``rows`` of those that have
-        any (cells × classes).
+        """Estimates the shares of ``n_cells`` cells with the pseudo-count ``alpha`` each, from the ``rows`` of the
+        occupied ones (cells × classes).
         """
         n_empty = n_cells - len(rows)
         pseudo_count = dirichlet.prior_counts(alpha, choice.how)
@@ -288,26 +273,25 @@ class SparseShares:
     def log_prior(self, alpha: float, choice: Choice) -> float:
         """Returns what the prior adds to the log-likelihood: the pseudo-count ``alpha`` times the log-share of every cell."""
         pseudo_counts = np.full(len(self.seen), alpha)
-        of_empty = dirichlet.log_prior(self.empty[None], np.array([alpha]), choice.how) if self.n_empty > 0 else 0.0
-        return dirichlet.log_prior(self.seen, pseudo_counts, choice.how) + self.n_empty * of_empty
+        of_seen_cells = dirichlet.log_prior(self.seen, pseudo_counts, choice.how)
+        if not self.n_empty > 0:
+            return of_seen_cells
+        return of_seen_cells + self.n_empty * dirichlet.log_prior(self.empty[None], np.array([alpha]), choice.how)
 
     def draw(self, n: int, c: int, rng: Generator) -> Int:
-        """Draws n cells of class c, each as its place in ``seen``; the place after the last stands for any other cell."""
+        """Draws n cells of class c, each as its index in ``seen``; the index after the last stands for any other cell."""
         share = np.append(np.exp(self.seen[:, c]), self.n_empty * np.exp(self.empty[c]))
         return rng.choice(len(share), n, p=share / share.sum())
 
 
-def combinations(
-    rows: ColumnReader, feature: Feature, threads: int = 1, counting: bool = False
-) -> tuple[NDArray[np.int32], list[tuple[Any, ...]]]:
-    """Returns the number of each row's combination of values, and the combinations, in which None is a missing value.
+def encode_combinations(rows: ColumnReader, feature: Feature, threads: int = 1, counting: bool = False) -> Codes:
+    """Returns the combinations of values that rows have as codes; None in a combination is a missing value.
 
-    ``counting``: whether a value that does not fit its column's type raises an error instead of counting as one that
-    was never seen.
+    ``counting``: whether a value that does not fit its column's type raises an error, rather than being read as it is.
     """
     names_and_kinds = zip(feature.inputs, feature.kinds, strict=True)
     read_column = (
-        rows.codes if counting else lambda name, kind: values_of(rows, Feature(name, feature.family, kind=kind))
+        rows.codes if counting else lambda name, kind: codes_to_score(rows, Feature(name, feature.family, kind=kind))
     )
     columns = [read_column(name, kind) for name, kind in names_and_kinds]
     if prod(len(column.values) + 1 for column in columns) > MOST_COMBINATIONS:
@@ -324,8 +308,8 @@ def combinations(
     numbers, first_rows, _ = _core.encode_records(
         np.ascontiguousarray(combination_codes).view(np.uint8).reshape(-1, 8), threads
     )
-    tuples = [tuple(values[int(codes[row])] for codes, values in codes_and_values) for row in first_rows.tolist()]
-    return numbers, tuples
+    tuples: Any = [tuple(values[int(codes[row])] for codes, values in codes_and_values) for row in first_rows.tolist()]
+    return Codes(numbers, 0, tuples)
 
 
 @dataclass(frozen=True)
@@ -336,43 +320,45 @@ class JointParameters(KeyedParameters):
         features: The block.
         cells: The number of each combination that rows have.
         seen_values: The values of each column.
-        shares: The log-shares of the combinations that rows have, and of all others of these values.
-        new: The log-probability of a combination with a value that was never seen (classes).
+        shares: The log-shares of the combinations that rows have, and of all other combinations of these values.
+        log_unseen: The log-probability of a combination with a value that was never counted (classes).
     """
 
     features: Features
     cells: dict[tuple[Any, ...], int]
     seen_values: tuple[frozenset[Any], ...]
     shares: SparseShares
-    new: Real
+    log_unseen: Real
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns what the kernel needs to score these rows: log P(combination | class)."""
-        numbers, tuples = combinations(rows, self.features[0])
-        is_missing = np.array([all(part is None for part in value) for value in tuples], dtype=np.bool_)
-        lines = np.where(is_missing[numbers], -1, numbers) if len(tuples) else numbers
-        table = np.zeros((len(tuples), len(self.new)))
-        for k in np.flatnonzero(~is_missing).tolist():
-            table[k] = self.log_probability(tuples[k])
-        return [line_by_line(lines, table)]
+        combinations = encode_combinations(rows, self.features[0])
+        table = np.zeros((len(combinations.values), len(self.log_unseen)))
+        for k, values in enumerate(combinations.values):
+            table[k] = self.log_probability(values)  # type: ignore[arg-type]
+        return [line_by_line(combinations.codes, table)]
 
-    def log_probability(self, value: tuple[Any, ...]) -> Real:
-        """Returns log P(value | class) of a combination of values (classes); missing values, which are None, are summed
-        out.
+    def log_probability(self, combination: tuple[Any, ...]) -> Real:
+        """Returns log P(combination | class) of a combination of values (classes). Missing values, which are None, are
+        summed out; 0 if all are missing.
         """
-        present = [j for j, part in enumerate(value) if part is not None]
-        seen_columns = [j for j in present if value[j] in self.seen_values[j]]
-        if len(seen_columns) < len(present):  # beside a value never seen all others are as likely as one another
-            n_alike = float(prod(len(self.seen_values[j]) for j in seen_columns))
-            return np.where(self.new < 0, self.new - np.log(n_alike), self.new)
+        present_columns = [j for j, value in enumerate(combination) if value is not None]
+        if not present_columns:
+            return np.zeros_like(self.log_unseen)
+        seen_columns = [j for j in present_columns if combination[j] in self.seen_values[j]]
+        if len(seen_columns) < len(present_columns):  # all values of the other columns are equally likely
+            n_equally_likely = float(prod(len(self.seen_values[j]) for j in seen_columns))
+            return np.where(self.log_unseen < 0, self.log_unseen - np.log(n_equally_likely), self.log_unseen)
         shares = self.shares
-        if len(present) == len(value):
-            cell = self.cells.get(value)
+        if len(present_columns) == len(combination):
+            cell = self.cells.get(combination)
             return shares.empty if cell is None else np.asarray(shares.seen[cell])
-        matching = [cell for key, cell in self.cells.items() if all(key[j] == value[j] for j in present)]
-        n_combinations = prod(len(values) for j, values in enumerate(self.seen_values) if j not in present)
-        share_of_empty = (n_combinations - len(matching)) * np.exp(shares.empty)
-        return log(np.exp(shares.seen[matching]).sum(axis=0) + share_of_empty)
+        matching_cells = [
+            cell for key, cell in self.cells.items() if all(key[j] == combination[j] for j in present_columns)
+        ]
+        n_combinations = prod(len(values) for j, values in enumerate(self.seen_values) if j not in present_columns)
+        share_of_empty = (n_combinations - len(matching_cells)) * np.exp(shares.empty)
+        return log(np.exp(shares.seen[matching_cells]).sum(axis=0) + share_of_empty)
 
     def categories(self, f: int, column: str) -> Keys:
         """Returns the values that rows had in one column of the block."""
@@ -380,10 +366,13 @@ class JointParameters(KeyedParameters):
 
     def never_seen(self, rows: ColumnReader) -> Bool:
         """Returns whether each row has a value that no counted row had (rows × 1)."""
-        numbers, tuples = combinations(rows, self.features[0])
-        parts = [zip(value, self.seen_values, strict=True) for value in tuples]
-        is_unseen = [any(part is not None and part not in seen for part, seen in cell) for cell in parts]
-        return np.array([*is_unseen, False], dtype=np.bool_)[numbers][:, None]
+        combinations = encode_combinations(rows, self.features[0])
+        tuples: Any = combinations.values
+        is_unseen = [
+            any(value is not None and value not in seen for value, seen in zip(values, self.seen_values, strict=True))
+            for values in tuples
+        ]
+        return np.array([*is_unseen, False], dtype=np.bool_)[combinations.codes][:, None]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """Returns P(combination | class) of the combinations that rows had (combinations × classes), and the feature
@@ -391,29 +380,24 @@ class JointParameters(KeyedParameters):
         """
         return np.exp(self.shares.seen), [(0, key) for key in self.cells]
 
-    @cached_property
-    def _combinations(self) -> list[tuple[Any, ...]]:
-        """The combinations that rows have, in order."""
-        return list(self.cells)
-
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws combinations that rows had, or others where smoothing gives them a share; returns one array per column."""
-        keys = self._combinations
+        """Draws combinations that rows had, and others if smoothing gives them a share; returns one array per column."""
+        keys = list(self.cells)
         drawn = np.empty((len(classes), len(self.seen_values)), dtype=object)
-        values_of_columns = [sorted(values, key=str) for values in self.seen_values]
-        for c, rows in enumerate(by_class(classes, len(self.new))):
-            if not keys:  # no row had all values: none is known
+        values_by_column = [sorted(values, key=str) for values in self.seen_values]
+        for c, rows in enumerate(rows_by_class(classes, len(self.log_unseen))):
+            if not keys:  # no row had all values
                 continue
             for row, k in zip(rows.tolist(), self.shares.draw(len(rows), c, rng), strict=True):
-                drawn[row] = keys[k] if k < len(keys) else self._draw_other(values_of_columns, rng)
+                drawn[row] = keys[k] if k < len(keys) else self._draw_unoccupied(values_by_column, rng)
         return [np.array(column.tolist()) for column in drawn.T]
 
-    def _draw_other(self, options: list[list[Any]], rng: Generator) -> tuple[Any, ...]:
-        """Draws a combination that no row had. ``options`` has the values of each column."""
+    def _draw_unoccupied(self, values_by_column: list[list[Any]], rng: Generator) -> tuple[Any, ...]:
+        """Draws a combination that no row had from the values of each column."""
         while True:
-            value = tuple(values[int(rng.integers(len(values)))] for values in options)
-            if value not in self.cells:
-                return value
+            combination = tuple(values[int(rng.integers(len(values)))] for values in values_by_column)
+            if combination not in self.cells:
+                return combination
 
 
 def too_many_combinations(block: str, n_columns: int) -> errors.BanburyError:
@@ -428,7 +412,7 @@ def too_many_combinations(block: str, n_columns: int) -> errors.BanburyError:
 JOINT = Joint()
 
 
-def stack_columns(columns: Sequence[Keys]) -> Any:
+def stack_columns(columns: Sequence[Sequence[Any]]) -> Any:
     """Returns the values of all columns as pairs of the column's number and the value."""
     return tuple((k, value) for k, values in enumerate(columns) for value in values)
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real, divide
-from banbury.families.bins import bin_starts, bin_widths, rounding
+from banbury.families.bins import bin_starts, bin_widths, smallest_gap
 from banbury.families.dirichlet import log
 from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import (
-    UNUSED,
+    UNUSED_GENERATOR,
     Choice,
     ColumnReader,
     Family,
@@ -31,9 +31,9 @@ from banbury.families.family import (
     NumberColumn,
     NumericParameters,
     Parameters,
-    by_class,
     check_positive,
-    column_of,
+    number_column,
+    rows_by_class,
 )
 from banbury.families.histogram import GridFamily, Histogram, numbers_of_setting
 from banbury.families.moments import CELLS
@@ -75,7 +75,7 @@ def least_bandwidth(kernel: str, centres: Real, rows: Real) -> float:
     """Returns the least useful bandwidth of a column, in bins, from the centres of its occupied bins and their rows.
     Below it, the density would be a comb of the values that rows are rounded to.
     """
-    return max(1.0, 0.5 * rounding(centres, rows) / SHAPES[kernel].deviation)
+    return max(1.0, 0.5 * smallest_gap(centres, rows) / SHAPES[kernel].deviation)
 
 
 class KernelShape(NamedTuple):
@@ -303,13 +303,13 @@ class KernelDensity(GridFamily):
         """Scores each row by all others. Only the density of the row's own class changes; the bandwidths are those of
         all rows.
         """
-        parameters = self.estimate(features, sums, choice, UNUSED)
+        parameters = self.estimate(features, sums, choice, UNUSED_GENERATOR)
         scores = held_out.scores(parameters, "parts")
         for f, (feature, kernels) in enumerate(zip(features, parameters.kernels, strict=True)):
             keys, rows = sums.feature(f)
             if not keys:
                 continue
-            x = column_of(held_out.rows, feature.name).astype(np.float64)
+            x = number_column(held_out.rows, feature.name).astype(np.float64)
             rows_with_value = np.flatnonzero(~np.isnan(x))
             z = (x[rows_with_value] - feature.origin) / feature.unit
             codes = _core.bins(np.ascontiguousarray(x[rows_with_value]), feature.origin, feature.unit, held_out.threads)
@@ -566,7 +566,7 @@ class KernelDensityParameters(NumericParameters):
         columns: list[NDArray[Any]] = []
         for feature, kernels in zip(self.features, self.kernels, strict=True):
             z = np.empty((len(classes), len(feature.inputs)))
-            for c, rows in enumerate(by_class(classes, kernels.weights.shape[1])):
+            for c, rows in enumerate(rows_by_class(classes, kernels.weights.shape[1])):
                 if not len(rows):
                     continue
                 share = kernels.weights[:, c] if kernels.weights[:, c].any() else np.full(len(kernels.weights), 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +25,20 @@ from banbury.families.family import (
     Reads,
     RowsToCount,
     Stored,
-    column_of,
+    check_finite_column,
+    number_column,
     permanent_keys,
     side_by_side,
 )
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Keys, as_index, is_nonzero, readable_counts, sort_keys
 
-FARTHEST = 2.0**52  # bins from the origin that a number may be
-ListedCounts = list[tuple[Keys, Integers]]  # of each column its keys, and the rows of each
+MOST_BINS_FROM_ORIGIN = 2.0**52  # numbers farther away are counted in the bin at this distance
+MOST_CELLS = 2**28  # values × classes: a table of two gigabytes
+MISSING_BIN = int(np.iinfo(np.int64).min)  # the number of the bin of a missing value
+FEW_VALUES = 64  # a range of so few integers is not renumbered by what occurs
 
-WIDEST_LOOKUP = 1 << 20  # bins in a narrower range are looked up as they are
-MOST_CELLS = 2**28  # of a table of values and classes: two gigabytes
-LOWEST = int(np.iinfo(np.int64).min)  # stands for a missing value
+CountsByColumn = list[tuple[Keys, Integers]]  # the keys of each column, and the rows of each key and class
 KEY_TYPES: dict[Kind, type] = {"boolean": bool, "integer": int, "float": float, "string": str}
 
 
@@ -58,7 +59,7 @@ class KeyCounter(Counter):
 
     def settle(self, features: Features, batch: Batch) -> Features:
         """Returns the features with the type of each column in the first rows."""
-        return Features.of(feature._replace(kind=kind_of(batch, feature.name)) for feature in features)
+        return Features.of(feature._replace(kind=column_kind(batch, feature.name)) for feature in features)
 
     def key(self, feature: Feature, key: Any) -> str:
         """Returns a key in words, for messages."""
@@ -66,7 +67,7 @@ class KeyCounter(Counter):
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
         """Returns the keys of a feature from a file; raises an error unless they are valid, in order and distinct."""
-        return scalar_keys(feature, keys)
+        return check_key_order(feature, keys)
 
     def check(self, features: Features, sums: Counts, rows: Integers, classes: Sequence[Any]) -> None:
         """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
@@ -97,17 +98,24 @@ class KeyCounter(Counter):
         return counts
 
 
-def count_values(names: Sequence[str], kinds: Sequence[Kind | None], rows: RowsToCount) -> ListedCounts:
-    """Returns for each of these columns its distinct values, in order, and the rows of each (values × classes).
-    ``kinds`` are the types that values are read as, None for the column's own.
+class NumberedValues(NamedTuple):
+    """A column as numbers of its values: row i has ``values[numbers[i]]``, or none if the number is −1."""
+
+    numbers: NDArray[np.int32]
+    values: Sequence[Any]
+
+
+def count_values(names: Sequence[str], kinds: Sequence[Kind | None], rows: RowsToCount) -> CountsByColumn:
+    """Counts the rows of each value and class of these columns. Returns the distinct values of each column, in order,
+    and their counts (values × classes). ``kinds`` are the types that values are read as, None for the column's own.
     """
     columns = zip(names, kinds, strict=True)
-    return count_codes(names, [narrow(rows.batch.codes(name, kind), rows) for name, kind in columns], rows)
+    return count_codes(names, [renumber_wide_range(rows.batch.codes(name, kind), rows) for name, kind in columns], rows)
 
 
-def count_codes(names: Sequence[str], columns: Sequence[Codes], rows: RowsToCount) -> ListedCounts:
-    """Returns for each column of codes the distinct values, in order, and the rows of each (values × classes).
-    ``names`` are those of the columns, for messages.
+def count_codes(names: Sequence[str], columns: Sequence[Codes], rows: RowsToCount) -> CountsByColumn:
+    """Counts the rows of each value and class of columns of codes. Returns the distinct values of each column, in
+    order, and their counts (values × classes). ``names`` are those of the columns, for messages.
     """
     if not columns:
         return []
@@ -125,137 +133,127 @@ def count_codes(names: Sequence[str], columns: Sequence[Codes], rows: RowsToCoun
     cells: Integers
     cells, _ = rows.run_kernel(_core.count_codes, names, codes, lowest_codes, n_values_of)
     is_occupied = np.asarray(is_nonzero(cells).any(axis=1))
-    counted = []
+    counts_by_column = []
     first_line = 0
     for column in columns:
         used_codes = np.flatnonzero(is_occupied[first_line : first_line + len(column.values)])
         keys = [column.values[k] for k in used_codes.tolist()]
         order = sort_keys(keys)
         if order != tuple(keys):
-            position: dict[Any, int] = dict(zip(keys, used_codes.tolist(), strict=True))
-            used_codes = np.array([position[key] for key in order])
-        counted.append((order, cells.take(as_index(first_line + used_codes), 0)))
+            code_of_key: dict[Any, int] = dict(zip(keys, used_codes.tolist(), strict=True))
+            used_codes = np.array([code_of_key[key] for key in order])
+        counts_by_column.append((order, cells.take(as_index(first_line + used_codes), 0)))
         first_line += len(column.values)
-    return counted
+    return counts_by_column
 
 
-def narrow(column: Codes, rows: RowsToCount) -> Codes:
-    """Returns the codes of a column such that their table over the classes is not much larger than the column: a wide
-    range of integers is renumbered by what occurs.
+def renumber_wide_range(column: Codes, rows: RowsToCount) -> Codes:
+    """Renumbers the integers of a range by what occurs if a table of the whole range and the classes would be much
+    larger than the column.
     """
     if not isinstance(column.values, range) or len(column.values) * len(rows.labels) <= max(2**20, len(column.codes)):
         return column
-    return dense(column, rows.threads)
+    return renumber_range(column, rows.threads)
 
 
-def dense(column: Codes, threads: int) -> Codes:
-    """Returns the codes of a column, with the integers of a range numbered by what occurs, because a wide range may
-    hold few of them.
+def renumber_range(column: Codes, threads: int) -> Codes:
+    """Renumbers the integers of a range by what occurs, because a wide range may hold few of them; other columns stay
+    as they are.
     """
     if not isinstance(column.values, range):
         return column
     integers = np.ascontiguousarray(column.codes)
-    if len(column.values) <= 64:
+    if len(column.values) <= FEW_VALUES:
         return Codes(_core.shifted(integers, column.low, len(column.values), threads), 0, list(column.values))
     codes, first_rows, _ = _core.encode_records(
         integers.view(np.uint8).reshape(len(integers), integers.itemsize), threads
     )
     values = integers[first_rows].tolist()
-    if LOWEST in values:
-        missing = values.index(LOWEST)
-        codes = np.where(codes == missing, -1, codes - (codes > missing)).astype(np.int32)
-        del values[missing]
+    if MISSING_BIN in values:
+        code_of_missing = values.index(MISSING_BIN)
+        codes = np.where(codes == code_of_missing, -1, codes - (codes > code_of_missing)).astype(np.int32)
+        del values[code_of_missing]
     return Codes(codes, 0, values)
 
 
-def look_up(column: Any, find_places: Callable[[Sequence[Any]], Sequence[int]], absent: int = -1) -> Int:
-    """Returns the place of each row's value, or ``absent`` if it is missing. ``column`` is codes.
-
-    ``find_places`` is a function that returns the places of a list of values.
+def map_values(column: Codes, to_numbers: Callable[[Sequence[Any]], Sequence[int]], missing: int = -1) -> Int:
+    """Returns the number of each row's value. ``to_numbers`` returns the numbers of a list of values; ``missing`` is
+    the number of a missing value.
     """
-    codes = np.subtract(column.codes, column.low - 1, dtype=np.int64)
+    codes = np.subtract(column.codes, column.low - 1, dtype=np.int64)  # 1 for the first value
     values = column.values
-    if len(values) > len(codes):  # a wide range, of which few values occur
+    if len(values) > len(codes):  # few of the values occur
         has_value = (codes > 0) & (codes <= len(values))
-        used_codes, place_in_used = np.unique(codes[has_value], return_inverse=True)
+        used_codes, index_in_used = np.unique(codes[has_value], return_inverse=True)
         codes[:] = 0
-        codes[has_value] = place_in_used + 1
+        codes[has_value] = index_in_used + 1
         values = [values[k - 1] for k in used_codes.tolist()]
-    place_of_code = np.full(len(values) + 2, absent, dtype=np.int64)  # of one before all values, and one after
-    place_of_code[1:-1] = find_places(values)
-    return np.asarray(place_of_code.take(codes, mode="clip"))
+    number_of_code = np.full(len(values) + 2, missing, dtype=np.int64)  # other codes are clipped to the first or last
+    number_of_code[1:-1] = to_numbers(values)
+    return np.asarray(number_of_code.take(codes, mode="clip"))
 
 
-def places_of(codes: Codes | None, keys: Keys) -> Int:
-    """Returns the place in ``keys`` of each row's key (``codes``), −1 if it is none of them."""
+def key_positions(codes: Codes | None, keys: Keys) -> Int:
+    """Returns the position of each row's key (``codes``) in ``keys``; −1 if it is none of them."""
     assert codes is not None
-    if isinstance(codes.values, range):  # the numbers of bins, in order
+    if isinstance(codes.values, range) and codes.values.stop - codes.low > len(codes.codes):  # bins of wide numbers
         bins = np.array(keys, dtype=np.int64)
-        n_in_range = codes.values.stop - codes.low
-        if n_in_range < WIDEST_LOOKUP:
-            lookup = np.full(n_in_range + 1, -1, dtype=np.int32)
-            inside = (bins >= codes.low) & (bins < codes.low + n_in_range)
-            lookup[bins[inside] - codes.low] = np.flatnonzero(inside)
-            return lookup[np.where(codes.codes == LOWEST, n_in_range, codes.codes - codes.low)].astype(np.int64)
         nearest = np.minimum(np.searchsorted(bins, codes.codes), max(len(bins) - 1, 0))
         return np.where(bins[nearest] == codes.codes, nearest, -1) if len(bins) else np.full(len(codes.codes), -1)
-    place_of_key = {key: k for k, key in enumerate(keys)}
-    if len(codes.values) > len(codes.codes):
-        return look_up(codes, lambda values: [place_of_key.get(value, -1) for value in values])
-    return np.array([*(place_of_key.get(value, -1) for value in codes.values), -1], dtype=np.int64).take(codes.codes)
+    position_of_key = {key: position for position, key in enumerate(keys)}
+    return map_values(codes, lambda values: [position_of_key.get(value, -1) for value in values])
 
 
-def kind_of(batch: Batch, name: str) -> Kind:
-    """Returns the type of a column; a column of any other type counts as strings."""
+def column_kind(batch: Batch, name: str) -> Kind:
+    """Returns the type of a column's values; a column of any other type is read as strings."""
     kind = batch.kind(name)
     return kind if kind in ("boolean", "integer", "float", "string") else "string"
 
 
-def scalars(what: str, names: Any) -> tuple[Any, ...]:
-    """Returns labels or keys from a file; raises an error unless they are distinct scalars. ``what`` names them in the
+def check_scalars(description: str, names: Sequence[Any]) -> tuple[Any, ...]:
+    """Returns labels or keys from a file; raises unless they are distinct scalars. ``description`` names them in the
     message.
     """
     if not all(name is None or isinstance(name, (bool, int, float, str)) for name in names):
-        raise TypeError(f"{what} are not all scalars")
+        raise TypeError(f"{description} are not all scalars")
     if any(isinstance(name, float) and math.isnan(name) for name in names):
-        raise ValueError(f"{what} are not all numbers")
+        raise ValueError(f"{description} are not all numbers")
     if len(set(names)) < len(names):
-        raise ValueError(f"{what} are not all different")
+        raise ValueError(f"{description} are not all different")
     return tuple(names)
 
 
-def names_of(what: str, names: Any) -> tuple[Any, ...]:
-    """Returns labels or keys from a file; raises an error unless they are distinct scalars in order. ``what`` names
-    them in the message.
+def check_scalar_order(description: str, names: Sequence[Any]) -> tuple[Any, ...]:
+    """Returns labels or keys from a file; raises unless they are distinct scalars in order. ``description`` names them
+    in the message.
     """
-    if sort_keys(scalars(what, names)) != tuple(names):
-        raise ValueError(f"{what} are not in order")
+    if sort_keys(check_scalars(description, names)) != tuple(names):
+        raise ValueError(f"{description} are not in order")
     return tuple(names)
 
 
-def scalar_keys(feature: Feature, keys: Any) -> Keys:
-    """Returns the keys of a feature from a file; raises an error unless they are distinct scalars in order."""
-    return names_of(f"the keys of {feature.name!r}", keys)
+def check_key_order(feature: Feature, keys: Sequence[Any]) -> Keys:
+    """Returns the keys of a feature from a file; raises unless they are distinct scalars in order."""
+    return check_scalar_order(f"the keys of {feature.name!r}", keys)
 
 
-def dense_numbers(codes: Codes, threads: int) -> tuple[NDArray[np.int32], Sequence[Any]]:
-    """Returns the number of each row's value among those that occur, −1 if it is missing; and these values."""
-    codes_in_use = dense(codes, threads)
-    return code_numbers(codes_in_use, threads), codes_in_use.values
+def number_values(codes: Codes, threads: int) -> NumberedValues:
+    """Numbers the values of a column from 0; those of a wide range by what occurs."""
+    renumbered = renumber_range(codes, threads)
+    return NumberedValues(zero_based_codes(renumbered, threads), renumbered.values)
 
 
-def code_numbers(codes: Codes, threads: int = 1) -> NDArray[np.int32]:
-    """Returns the number of each row's value among all possible values, −1 if it is missing."""
+def zero_based_codes(codes: Codes, threads: int = 1) -> NDArray[np.int32]:
+    """Returns the index of each row's value in ``codes.values``, −1 if it is missing."""
     if codes.low == 0 and codes.codes.dtype == np.int32:
         return np.ascontiguousarray(codes.codes)
     return _core.shifted(np.ascontiguousarray(codes.codes), codes.low, len(codes.values), threads)
 
 
 def finite_numbers(rows: ColumnReader, name: str) -> Real:
-    """Returns a column of numbers, NaN where missing; raises an error if one is infinite."""
-    numbers = column_of(rows, name).astype(np.float64)
-    for row in np.flatnonzero(np.isinf(numbers)).tolist():
-        raise errors.bad_value("infinite", float(numbers[row]), name, rows.first_row + row, rows.source)
+    """Returns a column of numbers, NaN where missing; raises if one is infinite."""
+    numbers = number_column(rows, name).astype(np.float64)
+    check_finite_column(numbers, name, rows)
     return numbers
 
 
@@ -272,22 +270,24 @@ class KeyedFamily(Family):
         return False
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
-        """Returns the shares of a feature's cells, from which rows can be left out, and the cell of each key. ``cells``
-        has the rows of the keys (keys × classes).
+        """Returns the shares of a feature's cells, from which rows can be left out, and the number of each key's cell.
+        ``cells`` has the rows of each key (keys × classes).
         """
         declared = self.permanent_keys() or frozenset()
         is_declared = np.array([key in declared for key in keys], dtype=np.bool_)
         return Shares(cells, self.pseudo_counts(keys, choice.alpha), choice.how, is_declared), np.arange(len(keys))
 
     def leave_one_out(self, features: Features, sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Scores each row by all others. Only the row's own cell changes, and the formula is exact."""
+        """Returns log P(values | class) of each row without itself (rows × classes). Only the row's own cell changes,
+        and the formula is exact.
+        """
         scores = np.zeros((len(held_out.labels), held_out.n_classes))
         for f, feature in enumerate(features):
             keys, rows = sums.feature(f)
             if keys:
                 shares, cell_of_key = self.shares(feature, keys, rows.value, choice)
-                places = places_of(self.keys_of(held_out.rows, feature, held_out.threads), keys)
-                scores += shares.log_leave_one_out(np.append(cell_of_key, -1)[places], held_out)
+                positions = key_positions(self.keys_of(held_out.rows, feature, held_out.threads), keys)
+                scores += shares.log_leave_one_out(np.append(cell_of_key, -1)[positions], held_out)
         return scores
 
 
@@ -299,33 +299,32 @@ class BinnedFamily(KeyedFamily):
         return True
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes | None:
-        """Returns the number of the bin that each row's value is in, as codes; None for a block. ``strict`` makes no
-        difference: every number has a bin.
+        """Returns the number of each row's bin as codes; None for a block. ``strict`` makes no difference, because
+        every number has a bin.
         """
         if feature.columns:
             return None
-        numbers = column_of(rows, feature.name)
+        numbers = number_column(rows, feature.name)
         try:
             bins = _core.bins(numbers, feature.origin, feature.unit, threads)
-        except _core.BadValue:  # of a row that is counted at the farthest bin, or not at all
-            reachable = within_reach(numbers, feature)
-            origin = feature.origin
-            reachable = np.nan_to_num(reachable, nan=np.nan, posinf=origin, neginf=origin)
-            bins = _core.bins(reachable, feature.origin, feature.unit, threads)
-        return bin_codes(bins)
+        except _core.BadValue:  # a number is infinite or too far from the origin
+            clipped = clip_to_numbered_bins(numbers, feature)
+            finite = np.where(np.isinf(clipped), feature.origin, clipped)
+            bins = _core.bins(finite, feature.origin, feature.unit, threads)
+        return encode_bins(bins)
 
 
-def bin_codes(bins: Int) -> Codes:
-    """Returns the numbers of bins, one per row, as codes; LOWEST is a missing value."""
-    present = bins if int(bins.min(initial=0)) > LOWEST else bins[bins != LOWEST]
-    low, high = (int(present.min()), int(present.max())) if len(present) else (0, -1)
+def encode_bins(bins: Int) -> Codes:
+    """Returns the numbers of the rows' bins as codes; MISSING_BIN is a missing value."""
+    of_values = bins if int(bins.min(initial=0)) > MISSING_BIN else bins[bins != MISSING_BIN]
+    low, high = (int(of_values.min()), int(of_values.max())) if len(of_values) else (0, -1)
     return Codes(bins, low, range(low, high + 1))
 
 
-def within_reach(numbers: NDArray[Any], feature: Feature) -> Real:
-    """Returns the numbers of a feature, with those whose bins are too far away to be numbered moved to the farthest
-    bin; infinite numbers stay.
+def clip_to_numbered_bins(numbers: NDArray[Any], feature: Feature) -> Real:
+    """Moves numbers that are too far from the feature's origin to the farthest bin that has a number; infinite numbers
+    stay.
     """
-    reach = FARTHEST * feature.unit
+    farthest = MOST_BINS_FROM_ORIGIN * feature.unit
     numbers = numbers.astype(np.float64)
-    return np.where(np.isinf(numbers), numbers, np.clip(numbers, feature.origin - reach, feature.origin + reach))
+    return np.where(np.isinf(numbers), numbers, np.clip(numbers, feature.origin - farthest, feature.origin + farthest))

@@ -16,7 +16,7 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.families.family import (
-    UNUSED,
+    UNUSED_GENERATOR,
     Choice,
     Counter,
     Family,
@@ -26,8 +26,8 @@ from banbury.families.family import (
     Reads,
     RowsToCount,
     Stored,
-    column_of,
     is_power,
+    number_column,
 )
 from banbury.reading import Batch
 from banbury.sums import GRID, Moments, Products, kernel_weights, readable_counts
@@ -296,14 +296,14 @@ def one_by_one(family: Family, features: Features, sums: Any, choice: Choice, he
     row_by_row = RowsToCount(held_out.rows, range(n_rows), row_classes, weights, held_out.threads)
     log_likelihoods = np.zeros((n_rows, n_classes))
     for f, feature in enumerate(features):
-        x = column_of(held_out.rows, feature.name).astype(np.float64)
+        x = number_column(held_out.rows, feature.name).astype(np.float64)
         _, row_sums = feature.counter.count(features.take([f]), row_by_row)
         scored_rows = np.flatnonzero(~np.isnan(x) & (held_out.weight > 0))
         for some_rows in np.array_split(scored_rows, max(1, len(scored_rows) * n_classes // CELLS)):
             own_sums = row_sums.take(some_rows).as_features(held_out.labels[some_rows], n_classes)
             copies_of_feature = features.take([f] * len(some_rows))
             parameters: Any = family.estimate(
-                copies_of_feature, sums.select([f] * len(some_rows)) - own_sums, choice, UNUSED
+                copies_of_feature, sums.select([f] * len(some_rows)) - own_sums, choice, UNUSED_GENERATOR
             )
             log_likelihoods[some_rows] += parameters.log_probability(x[some_rows])
     return log_likelihoods

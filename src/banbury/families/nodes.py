@@ -25,15 +25,15 @@ from banbury.reading import Batch, Codes, read
 from banbury.reading.columns import kind_of
 from banbury.sums import Key, Keys, sort_keys
 
-Places = NDArray[np.int32]
+ValueNumbers = NDArray[np.int32]  # the number of each row's value: MISSING, or UNSEEN if it was never counted
 Bins = int | Literal["mdl"]
 
-MISSING = -1  # in place of a value's number: the row has no value
+MISSING = -1  # the row has no value
 UNSEEN = -2  # the value was never counted
 CATEGORICAL = Categorical()
-MOST_FINE = 256  # bins of numbers that are cut by the classes, before they are joined ...
+MOST_FINE = 256  # fine bins of a column whose final bins the classes decide ...
 FEWEST_FINE = 16
-FINE_IN_ALL = 1024  # ... and of all columns: of every two of these bins rows are counted
+FINE_IN_ALL = 1024  # ... and of all columns together: rows are counted for every pair of these bins
 LARGEST_INTEGER = 2.0**63  # larger whole numbers are drawn as real ones
 
 
@@ -66,18 +66,18 @@ class Variable:
         return self.values if self.cuts is None else tuple(range(self.size))
 
     def name_of_key(self, key: Any) -> Key:
-        """Returns the value that a key stands for."""
+        """Returns the value that is counted by a key."""
         return key if self.cuts is None else self.values[key]  # type: ignore[no-any-return]
 
     def of_keys(self, keys: Iterable[Key]) -> Variable:
-        """Returns the same variable with the values that have these keys, and those that are declared."""
+        """Returns the variable with the values of these keys and the declared ones; bins stay as they are."""
         if self.cuts is not None:
             return self
         values = sort_keys({*keys, *(self.family.permanent_keys() or ())})
         return self if values == self.values else replace(self, values=values)
 
-    def differs(self, other: Variable) -> str | None:
-        """Returns why counts of this variable and another cannot be added, in words for people; None if they can."""
+    def incompatibility(self, other: Variable) -> str | None:
+        """Returns why counts of this variable and another cannot be added, as a phrase for people; None if they can."""
         if self.cuts != other.cuts:
             return f"the bins of {self.name!r} have different edges"
         if self.family.counting_key() == other.family.counting_key() and self.kind == other.kind:
@@ -106,15 +106,15 @@ class Variable:
     # Rows
 
     def codes(self, batch: ColumnReader, threads: int) -> Codes:
-        """Returns the key of each row as codes: numbers of some keys, −1 if the row has none."""
+        """Returns the key of each row as codes, −1 if the row has no value."""
         if self.cuts is None:
             keys = self.family.keys_of(batch, Feature(self.name, self.family, kind=self.kind), threads)
             assert keys is not None
             return keys
         numbers = finite_numbers(batch, self.name)
-        places = np.searchsorted(np.array(self.cuts), numbers, side="right").astype(np.int32)
-        places[np.isnan(numbers)] = MISSING
-        return Codes(places, 0, self.keys)  # type: ignore[arg-type]
+        bins = np.searchsorted(np.array(self.cuts), numbers, side="right").astype(np.int32)
+        bins[np.isnan(numbers)] = MISSING
+        return Codes(bins, 0, self.keys)  # type: ignore[arg-type]
 
     def codes_to_count(self, batch: ColumnReader, threads: int) -> Codes:
         """Returns the key of each row as codes, for rows that are counted; raises an error for a value that is not
@@ -127,7 +127,7 @@ class Variable:
                 raise errors.unknown_value(key, self.name, sort_keys(declared))
         return codes
 
-    def places(self, batch: ColumnReader, threads: int) -> Places:
+    def value_numbers(self, batch: ColumnReader, threads: int) -> ValueNumbers:
         """Returns the number of each row's value: MISSING if there is none, UNSEEN if the value was never counted."""
         codes = self.codes(batch, threads)
         if codes.values is self.keys:
@@ -135,8 +135,8 @@ class Variable:
         numbers = [*(self.index.get(key, UNSEEN) for key in codes.values), MISSING]
         return np.array(numbers, dtype=np.int32).take(codes.codes)
 
-    def place(self, value: Any) -> int:
-        """Returns the number of a value; raises an error if it was never counted."""
+    def value_number(self, value: Any) -> int:
+        """Returns the number of a value; raises if it was never counted."""
         value = value.item() if isinstance(value, np.generic) else value
         if self.cuts is not None and not isinstance(value, str):
             if isinstance(value, (int, float)) and abs(value) < np.inf:
@@ -144,13 +144,13 @@ class Variable:
             raise errors.value_never_seen(value, self.name, self.values)
         if isinstance(value, (bool, int, float, str, type(None))) and value in self.index:
             return self.index[value]
-        place = UNSEEN
-        with suppress(errors.BanburyError, ValueError, TypeError):  # it may count as another: a date as its text
+        number = UNSEEN
+        with suppress(errors.BanburyError, ValueError, TypeError):  # reading may convert it: a date to its text
             [batch] = read({self.name: [value]}, kinds={self.name: "string"} if self.kind == "string" else None)
-            place = int(self.places(batch, 1)[0])
-        if place < 0:
+            number = int(self.value_numbers(batch, 1)[0])
+        if number < 0:
             raise errors.value_never_seen(value, self.name, self.values)
-        return place
+        return number
 
     def likelihood(self, evidence: Any) -> Real:
         """Returns the likelihood of the evidence under each value: 1 or 0 if ``evidence`` is one or several values;
@@ -161,39 +161,37 @@ class Variable:
             evidence = evidence.item()
         if not isinstance(evidence, Mapping):
             values = evidence if isinstance(evidence, (list, tuple, set, frozenset, np.ndarray)) else (evidence,)
-            weights[[self.place(value) for value in values]] = 1.0
+            weights[[self.value_number(value) for value in values]] = 1.0
             return weights
-        places = [self.place(value) for value in evidence]
+        numbers = [self.value_number(value) for value in evidence]
         expected = "one number for each value, and each value once"
-        errors.require(len(set(places)) == len(places), f"the evidence of {self.name!r}", evidence, expected)
-        for place, (value, weight) in zip(places, evidence.items(), strict=True):
+        errors.require(len(set(numbers)) == len(numbers), f"the evidence of {self.name!r}", evidence, expected)
+        for number, (value, weight) in zip(numbers, evidence.items(), strict=True):
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
-            weights[place] = weight
-        if without_likelihood := [value for place, value in enumerate(self.values) if place not in places]:
+            weights[number] = weight
+        if without_likelihood := [value for number, value in enumerate(self.values) if number not in numbers]:
             text = f"the soft evidence of {self.name!r} has no likelihood for "
             text += f"{errors.listed(map(repr, without_likelihood))}. Give every value, with 0 for impossible ones: "
             text += f"{without_likelihood[0]!r}: 0"
             raise errors.BadSetting(text, name="given", value=self.name)
         return weights
 
-    def draw(self, places: Int, rng: Generator) -> NDArray[Any]:
-        """Returns values with these numbers (``places``); for bins, numbers drawn uniformly within them."""
+    def draw(self, numbers: Int, rng: Generator) -> NDArray[Any]:
+        """Returns the values with these ``numbers``; for bins, draws a number uniformly within each."""
         if self.cuts is None:
             same_type = len({type(value) for value in self.values}) == 1
-            return np.array(self.values, dtype=None if same_type else object)[places]
+            return np.array(self.values, dtype=None if same_type else object)[numbers]
         first_edge = min([self.ends[0], *self.cuts[:1]])
         last_edge = max([self.ends[1], *self.cuts[-1:]])
         edges = np.array([first_edge, *self.cuts, last_edge])
-        low = edges[places]
-        high = edges[places + 1]
+        low = edges[numbers]
+        high = edges[numbers + 1]
         if self.kind != "integer" or np.abs(edges).max() >= LARGEST_INTEGER:
-            half_offset = (high / 2.0 - low / 2.0) * rng.random(
-                len(places)
-            )  # the whole width may be beyond all numbers
+            half_offset = (high / 2.0 - low / 2.0) * rng.random(len(numbers))  # the whole width may overflow
             return low + half_offset + half_offset
         first = np.ceil(low).astype(np.int64)
         last = np.ceil(high).astype(np.int64)
-        last += (places == len(self.cuts)) & (high == last)  # the highest itself is in the last bin
+        last += (numbers == len(self.cuts)) & (high == last)  # the highest itself is in the last bin
         return np.asarray(rng.integers(first, np.maximum(last, first + 1)))
 
 
@@ -297,9 +295,8 @@ def no_block(block: str) -> errors.BadSetting:
 # every row and every queried value, the log-likelihood of the row's values at the child and below it, given the parent's value.
 # If a row lacks the parent's value, the message has it for each value of the parent. Rows need not lack the same values.
 
-MessageOfRows = Callable[
-    [Int, Places | None], Real
-]  # given the parent's value in each row; if None, for each of its values
+# Takes rows, and the parent's value in each; without it, the message has a number for each of the parent's values.
+MessageOfRows = Callable[[Int, ValueNumbers | None], Real]
 
 
 @dataclass(frozen=True)
@@ -318,31 +315,33 @@ class Node:
         """The logarithm of the table."""
         return log(self.table)
 
-    def log_shown(self, place: Places, above: Places | None) -> Real:
+    def log_observed(self, values: ValueNumbers, parent_values: ValueNumbers | None) -> Real:
         """Returns the message log P(value | parent's value) of rows that have a value: rows × queried values.
 
-        ``place`` has the number of each row's value, and ``above`` of the parent's. If ``above`` is None because these
-        rows lack the parent's value: rows × queried values × parent's values.
+        ``values`` has the number of each row's value, and ``parent_values`` of the parent's. If it is None because
+        these rows lack the parent's value: rows × queried values × parent's values.
         """
-        return self.logs.transpose(2, 0, 1)[place] if above is None else self.logs.transpose(2, 1, 0)[place, above]
+        if parent_values is None:
+            return self.logs.transpose(2, 0, 1)[values]
+        return self.logs.transpose(2, 1, 0)[values, parent_values]
 
-    def sum_out(self, messages: Real, above: Places | None) -> Real:
-        """Returns the message of rows that lack the variable, summed over its values, in the shape of ``log_shown``.
+    def sum_out(self, messages: Real, parent_values: ValueNumbers | None) -> Real:
+        """Returns the message of rows that lack the variable, summed over its values, in the shape of ``log_observed``.
 
         ``messages`` has the sum of the messages from the variable's children (rows × queried values × values).
         """
         highest = messages.max(axis=2, keepdims=True)
         highest = np.where(np.isfinite(highest), highest, 0.0)
         weights = np.exp(messages - highest)
-        if above is None:
+        if parent_values is None:
             return log((weights.transpose(1, 0, 2) @ self.table.transpose(0, 2, 1)).transpose(1, 0, 2)) + highest
-        return log((weights * self.table.transpose(1, 0, 2)[above]).sum(axis=2)) + highest[:, :, 0]
+        return log((weights * self.table.transpose(1, 0, 2)[parent_values]).sum(axis=2)) + highest[:, :, 0]
 
-    def log_unseen(self, unseen: Real, above: Places | None) -> Real:
-        """Returns the message of rows with a value that was never counted, in the shape of ``log_shown``; ``unseen`` is
-        its log-probability (queried values × parent's values).
+    def log_unseen(self, unseen: Real, parent_values: ValueNumbers | None) -> Real:
+        """Returns the message of rows with a value that was never counted, in the shape of ``log_observed``; ``unseen`` has
+        the log-probability of such a value (queried values × parent's values).
         """
-        return unseen[None] if above is None else unseen.T[above]
+        return unseen[None] if parent_values is None else unseen.T[parent_values]
 
 
 @dataclass
@@ -359,17 +358,17 @@ class Messages:
     below: dict[int, Real] = field(default_factory=dict)
     lacking: dict[int, Bool] = field(default_factory=dict)
 
-    def add(self, node: Node, rows: Int, above: Places, message: MessageOfRows) -> None:
+    def add(self, node: Node, rows: Int, parent_values: ValueNumbers, message: MessageOfRows) -> None:
         """Adds the message of a node for some rows: to the joint probability if a row has the parent's value, otherwise
         to the messages that the parent has received.
 
-        ``above`` has the number of the parent's value in each row, and ``message`` computes the message for some of the
+        ``parent_values`` has the number of the parent's value in each row, and ``message`` computes the message for some of the
         rows.
         """
-        has_parent = above[rows] >= 0
+        has_parent = parent_values[rows] >= 0
         complete_rows = rows[has_parent]
         incomplete_rows = rows[~has_parent]
-        self.log_joint[complete_rows] += message(complete_rows, above[complete_rows])
+        self.log_joint[complete_rows] += message(complete_rows, parent_values[complete_rows])
         if node.parent is not None and len(incomplete_rows):
             if node.parent not in self.below:
                 self.below[node.parent] = np.zeros((*self.log_joint.shape, node.table.shape[1]))
@@ -377,23 +376,27 @@ class Messages:
             self.below[node.parent][incomplete_rows] += message(incomplete_rows, None)
             self.lacking[node.parent][incomplete_rows] = True
 
-    def send(self, node: Node, place: Places, above: Places) -> None:
-        """Sends the messages of a node to its parent, after all of its children have sent theirs. ``place`` has the
-        number of each row's value of the node, and ``above`` of its parent.
+    def send(self, node: Node, values: ValueNumbers, parent_values: ValueNumbers) -> None:
+        """Sends the messages of a node to its parent, after all of its children have sent theirs. ``values`` has the
+        number of each row's value of the node, and ``parent_values`` of its parent.
         """
-        self.add(node, np.flatnonzero(place >= 0), above, lambda rows, at: node.log_shown(place[rows], at))
+        self.add(node, np.flatnonzero(values >= 0), parent_values, lambda rows, at: node.log_observed(values[rows], at))
         if node.variable in self.below:
             from_children = self.below.pop(node.variable)
             lacking = self.lacking.pop(node.variable)
-            self.add(node, np.flatnonzero(lacking), above, lambda rows, at: node.sum_out(from_children[rows], at))
+            self.add(
+                node, np.flatnonzero(lacking), parent_values, lambda rows, at: node.sum_out(from_children[rows], at)
+            )
         if (unseen := node.unseen) is not None:
-            self.add(node, np.flatnonzero(place == UNSEEN), above, lambda rows, at: node.log_unseen(unseen, at))
+            self.add(
+                node, np.flatnonzero(values == UNSEEN), parent_values, lambda rows, at: node.log_unseen(unseen, at)
+            )
 
 
 @dataclass(frozen=True)
 class NodeForest:
-    """The nodes of a forest, children before their parents; the number of the queried variable, None if there is none;
-    and ``size``, how many queried values (or classes) the first axis of each table has.
+    """The nodes of a forest, children before their parents; the number of the queried variable (``query``), None if
+    there is none; and how many queried values, or classes, the first axis of each table has (``size``).
     """
 
     nodes: tuple[Node, ...]
@@ -436,8 +439,8 @@ class NodeForest:
             nodes.append(Node(variable, parent[variable], table, log_unseen))
         return cls(tuple(nodes), query, n_queried)
 
-    def at(self, k: int) -> NodeForest:
-        """Returns the forest for value number k of the queried variable alone."""
+    def for_queried_value(self, k: int) -> NodeForest:
+        """Returns the forest whose tables have value number k of the queried variable alone."""
         this_value = slice(k, k + 1)
         tables_at = ((node, None if node.unseen is None else node.unseen[this_value]) for node in self.nodes)
         nodes = (replace(node, table=node.table[this_value], unseen=unseen) for node, unseen in tables_at)
@@ -445,19 +448,19 @@ class NodeForest:
 
     @property
     def width(self) -> int:
-        """How many numbers the tables of a row need at most."""
+        """How many numbers the messages of one row have at most."""
         return self.size * sum(int(node.table.shape[2]) for node in self.nodes)
 
-    def log_joint(self, places: Sequence[Places]) -> Real:
-        """Returns log P(queried value, observed values) (rows × queried values). ``places`` has for each variable the
+    def log_joint(self, values: Sequence[ValueNumbers]) -> Real:
+        """Returns log P(queried value, observed values) (rows × queried values). ``values`` has for each variable the
         numbers of the rows' values.
         """
-        n_rows = len(places[0])
+        n_rows = len(values[0])
         messages = Messages(np.zeros((n_rows, self.size)))
         zeros = np.zeros(n_rows, dtype=np.int32)
         for node in self.nodes:
-            place = zeros if node.variable == self.query else places[node.variable]
-            messages.send(node, place, zeros if node.parent is None else places[node.parent])
+            node_values = zeros if node.variable == self.query else values[node.variable]
+            messages.send(node, node_values, zeros if node.parent is None else values[node.parent])
         return messages.log_joint
 
 

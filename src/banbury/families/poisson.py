@@ -37,7 +37,7 @@ class PoissonParameters(RateParameters):
     def codes(self, rows: ColumnReader, f: int) -> Codes:
         """Returns the counts of feature f as codes; raises for a number that is no count."""
         check_counts(rows, [self.features.names[f]])
-        return rows.codes(self.features.names[f], "integer")  # type: ignore[no-any-return]
+        return rows.codes(self.features.names[f], "integer")
 
     def curve_terms(self) -> tuple[Any, ...] | None:
         """Returns width, centre and the coefficients of 1, x and log of the log-probability; None for a negative

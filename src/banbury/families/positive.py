@@ -27,8 +27,8 @@ from banbury.families.family import (
     RowsToCount,
     Stored,
     bad_value,
-    column_of,
     line_by_line,
+    number_column,
 )
 from banbury.families.moments import MOMENTS, MomentCounter, as_number, first_rows, one_by_one, scales
 from banbury.reading import Batch, Codes
@@ -206,7 +206,7 @@ class PositiveParameters(NumericParameters):
         them, −1 if it is missing.
         """
         check_least(rows, self.features.names[f : f + 1], self.features.templates[0].family)
-        x = column_of(rows, self.features.names[f]).astype(np.float64)
+        x = number_column(rows, self.features.names[f]).astype(np.float64)
         is_present = ~np.isnan(x)
         return Codes(np.where(is_present, np.arange(len(x)), -1), 0, np.where(is_present, x, self.features.units[f]))  # type: ignore[arg-type]
 

@@ -23,13 +23,13 @@ from banbury.families.cells import (
     SMALLEST,
     NumberCells,
     Tree,
-    between,
     bin_edges,
-    prior_of,
-    trees_of,
+    class_shares,
+    grow_trees,
+    midpoints,
 )
 from banbury.families.dirichlet import group_alike_rows
-from banbury.families.evidence import stretch
+from banbury.families.evidence import name_interval
 from banbury.families.family import (
     Choice,
     ColumnReader,
@@ -41,10 +41,10 @@ from banbury.families.family import (
     NumericParameters,
     RowsToCount,
     check_settings,
-    column_of,
     is_power,
+    number_column,
 )
-from banbury.families.keys import LOWEST, BinnedFamily, KeyCounter, bin_codes, scalar_keys
+from banbury.families.keys import MISSING_BIN, BinnedFamily, KeyCounter, check_key_order, encode_bins
 from banbury.families.moments import as_number
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Keys, WholeKeys
@@ -115,7 +115,7 @@ class LeadingBitsCounter(BinCounter):
 
     def key(self, feature: Feature, key: Any) -> str:
         """Returns the interval of numbers with these leading bits in words, for messages."""
-        return f"{feature.name} {stretch(*bin_edges(np.array([key, key + 1]), feature.unit).tolist())}"
+        return f"{feature.name} {name_interval(*bin_edges(np.array([key, key + 1]), feature.unit).tolist())}"
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
         """Describes in a few words what was counted for a feature."""
@@ -130,7 +130,9 @@ class LeadingBitsCounter(BinCounter):
         in order.
         """
         largest_key = INFINITE >> int(np.log2(feature.unit))
-        if not all(type(key) is int and -largest_key - 1 <= key <= largest_key for key in scalar_keys(feature, keys)):
+        if not all(
+            type(key) is int and -largest_key - 1 <= key <= largest_key for key in check_key_order(feature, keys)
+        ):
             raise ValueError(f"the keys of {feature.name!r} are not leading bits of numbers")
         return cast(Keys, WholeKeys(np.array(keys, dtype=np.int64)))
 
@@ -218,10 +220,10 @@ class QuantileTree(BinnedFamily):
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
         """Returns the leading bits of numbers as keys, in the order of the numbers."""
-        numbers = column_of(rows, feature.name).astype(np.float64) + 0.0  # −0 is no other number
+        numbers = number_column(rows, feature.name).astype(np.float64) + 0.0  # −0 is no other number
         bits = numbers.view(np.int64)
         keys = np.where(bits < 0, bits ^ SIGN, bits) >> int(np.log2(feature.unit))
-        return bin_codes(np.where(np.isnan(numbers), LOWEST, keys))
+        return encode_bins(np.where(np.isnan(numbers), MISSING_BIN, keys))
 
     def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[NumberCells]:
         """Returns the leaves of each column as cells; with one for missing values where ``missing`` (columns × classes)
@@ -313,12 +315,12 @@ class Leaves:
             columns_of_size = np.flatnonzero(sizes == size)
             n = size // 2
             ends = edges[np.repeat(sizes == size, sizes)].reshape(-1, size)
-            cuts = between(ends[:, : n - 1], ends[:, n:-1])
+            cuts = midpoints(ends[:, : n - 1], ends[:, n:-1])
             for column, intervals in zip(
                 columns_of_size.tolist(), _cut_line(cuts, ends[:, n - 1], ends[:, -1]), strict=True
             ):
                 intervals_of_column[column] = intervals
-        trees = trees_of([cells for _, cells in joined], threads)
+        trees = grow_trees([cells for _, cells in joined], threads)
         if m is not None:
             trees = [(replace(tree, strengths=(m, m)), replace(plain, strengths=(m, m))) for tree, plain in trees]
         return [
@@ -328,7 +330,7 @@ class Leaves:
 
     def shares(self, choice: Choice, rng: Generator) -> Real:
         """Returns P(leaf | class) (leaves × classes), estimated as ``choice`` says; ``rng`` draws under "gibbs"."""
-        prior = prior_of(self.cells)
+        prior = class_shares(self.cells)
         n = len(self.cells)
         if choice.how == "mle":
             total = self.cells.sum(axis=0)
@@ -376,7 +378,7 @@ class Leaves:
         """Returns P(leaf | class) for rows (rows × classes), each without its own weight. ``leaf_of_row``,
         ``labels`` and ``weights`` are those of the rows.
         """
-        prior = prior_of(self.cells)
+        prior = class_shares(self.cells)
         n = len(self.cells)
         row_numbers = np.arange(len(leaf_of_row))
         if choice.how == "mle":
@@ -385,7 +387,7 @@ class Leaves:
             cells[row_numbers, labels] = np.maximum(cells[row_numbers, labels] - weights, 0.0)
             total[row_numbers, labels] = np.maximum(total[row_numbers, labels] - weights, 0.0)
             return divide(cells, total, 1.0 / n)
-        share = self.tree.of_rows(self.cells, prior, leaf_of_row, labels, weights)
+        share = self.tree.shares_without_rows(self.cells, prior, leaf_of_row, labels, weights)
         expected_share = (self.tree.shares(self.cells, prior)[-1] * self.overall_shares()[:, None]).sum(axis=0)
         interval_of_leaf, part_of_interval = self._wider_intervals
         rows_of_interval = np.bincount(interval_of_leaf, self.cells.sum(axis=1))

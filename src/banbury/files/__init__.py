@@ -61,7 +61,9 @@ def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | Lab
 
 
 def _to_json_and_arrays(model: Any, target: Path, min_count: float) -> tuple[JsonObject, Arrays]:
-    """The JSON object and the arrays of a file. Raises an error that names ``target`` if something cannot be saved."""
+    """Returns the JSON object and the arrays of a file. Raises an error that names ``target`` if something cannot be
+    saved.
+    """
     try:
         description, named_arrays = _about_and_arrays(model, float(min_count))
     except errors.BanburyError:
@@ -72,7 +74,7 @@ def _to_json_and_arrays(model: Any, target: Path, min_count: float) -> tuple[Jso
 
 
 def _about_and_arrays(model: Any, min_count: float) -> tuple[JsonObject, Arrays]:
-    """The JSON object and the arrays of a tally, a model or a network."""
+    """Returns the JSON object and the arrays of a tally, a model or a network."""
     if isinstance(model, (Model, Tally)):
         model = contents.without_rare(model, min_count)
         return contents.about(model), contents.arrays(model)

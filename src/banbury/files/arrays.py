@@ -105,8 +105,8 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
 
 
 def _create_temporary(target: Path) -> tuple[Path, BinaryIO]:
-    """A new temporary file next to the target, locked while it is open. Files without a lock are left over from saves
-    that were killed.
+    """Returns a new temporary file next to the target, locked while it is open. Files without a lock are left over from
+    saves that were killed.
     """
     while True:
         path = target.with_name(f"{target.name}{secrets.token_hex(4)}.part")
@@ -137,8 +137,8 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _lock(handle: int, wait: bool) -> bool:
-    """Whether the open file could be locked; False if the platform has no locks. ``wait``: whether to wait until nobody
-    else has locked it.
+    """Returns whether the open file could be locked; False if the platform has no locks. ``wait``: whether to wait
+    until nobody else has locked it.
     """
     if fcntl is None:
         return False
@@ -150,8 +150,8 @@ def _lock(handle: int, wait: bool) -> bool:
 
 
 def _header(target: Path, about: JsonObject, arrays: Arrays) -> bytes:
-    """The length of the JSON text in 8 bytes, and the text, padded with spaces to a multiple of 8 bytes. ``target``:
-    the file's name in errors; ``about``: the JSON object.
+    """Returns the length of the JSON text in 8 bytes, and the text, padded with spaces to a multiple of 8 bytes.
+    ``target``: the file's name in errors; ``about``: the JSON object.
     """
     checksums = {name: checksum(array) for name, array in arrays.items()}
     try:
@@ -178,7 +178,7 @@ def _header(target: Path, about: JsonObject, arrays: Arrays) -> bytes:
 
 
 def cannot_save(path: Path, error: Exception) -> errors.BadFile:
-    """The error of something that JSON cannot hold. ``error``: the underlying error."""
+    """Returns the error of something that JSON cannot hold. ``error``: the underlying error."""
     return errors.BadFile(
         f"cannot write {path}: one of its labels, names or settings cannot be saved ({error}). Make it a text, a number "
         "or a boolean.",
@@ -264,7 +264,7 @@ def _check_format(path: Any, head: bytes) -> None:
 
 
 def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
-    """The contents of a file, mapped into memory. Raises an error for anything but a regular file."""
+    """Returns the contents of a file, mapped into memory. Raises an error for anything but a regular file."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | O_BINARY)
         try:
@@ -285,7 +285,7 @@ def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
 
 
 def _is_sound(head: bytes, stated: Any) -> bool:
-    """Whether the header has the checksum ``stated`` in it, which is computed with zeros in its place."""
+    """Returns whether the header has the checksum ``stated`` in it, which is computed with zeros in its place."""
     head_start, mark, head_end = head.partition(CHECKSUM_MARK)
     checksum_bytes = head_end[: len(NO_CHECKSUM)]
     head_end = head_end[len(NO_CHECKSUM) :]
@@ -294,7 +294,7 @@ def _is_sound(head: bytes, stated: Any) -> bool:
 
 
 def _place(entry: Any) -> Place:
-    """The place of an array that an entry of the header describes. Raises ValueError if it is inconsistent."""
+    """Returns the place of an array that an entry of the header describes. Raises ValueError if it is inconsistent."""
     start, end = entry["data_offsets"]
     dtype = DTYPES[entry["dtype"]]
     shape = tuple(entry["shape"])

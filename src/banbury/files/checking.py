@@ -26,7 +26,7 @@ def under(prefix: str, arrays: Arrays) -> Arrays:
 
 
 def texts(what: str, names: Any) -> tuple[str, ...]:
-    """The names as a tuple. Raises ValueError unless they are a list of texts. ``what``: what they are, for the
+    """Returns the names as a tuple. Raises ValueError unless they are a list of texts. ``what``: what they are, for the
     message.
     """
     check(isinstance(names, list) and all(isinstance(name, str) for name in names), f"{what} are not all texts")
@@ -65,7 +65,7 @@ def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], 
 
 
 def real(name: str, arrays: Arrays, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """A copy of an array of finite floats. Raises ValueError for another type or shape."""
+    """Returns a copy of an array of finite floats. Raises ValueError for another type or shape."""
     numbers = arrays[name]
     is_valid = numbers.dtype == np.float64 and numbers.shape == shape and np.isfinite(numbers).all()
     check(is_valid, f"{name} is not {shape} finite numbers")

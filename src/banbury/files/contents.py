@@ -13,7 +13,7 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.families.bags.words import without_rare_words
 from banbury.families.family import Choice, Feature, Features, Kind
-from banbury.families.keys import names_of
+from banbury.families.keys import check_scalar_order
 from banbury.files.checking import Arrays, JsonObject, check, integers_of, reading_of, under
 from banbury.model.naive_bayes import Model, choice_of, model_under
 from banbury.sums import MOST_ROWS, WORD_STATES, Words, is_nonzero
@@ -36,7 +36,7 @@ WEIGHING = "weighing."
 
 
 def about(saved: Model | Tally) -> JsonObject:
-    """The JSON object of a tally or model: everything but the arrays."""
+    """Returns the JSON object of a tally or model: everything but the arrays."""
     tally = saved.tally if isinstance(saved, Model) else saved
     identity = {
         "schema": tally.schema.to_dict(),
@@ -64,20 +64,20 @@ def about(saved: Model | Tally) -> JsonObject:
 
 
 def about_choice(choice: Choice) -> JsonObject:
-    """How a model is estimated, and with how many folds that was chosen, for JSON."""
+    """Returns how a model is estimated, and with how many folds that was chosen, for JSON."""
     folds = {} if choice.n_folds is None else {"folds": choice.n_folds}
     return {"how": choice.how, "alpha": choice.alpha, **folds}
 
 
 def restore_choice(about: JsonObject, seed: Any) -> Choice:
-    """The estimation settings in a file."""
+    """Returns the estimation settings in a file."""
     n_folds = about.get("folds")
     check(n_folds is None or (type(n_folds) is int and n_folds >= 2), "the number of folds is less than two")
     return replace(choice_of(about["how"], about["alpha"], seed, waits=True), n_folds=n_folds)
 
 
 def about_sums(tally: Tally) -> JsonObject:
-    """What a tally contains besides its arrays and the keys of its sums, for JSON."""
+    """Returns what a tally contains besides its arrays and the keys of its sums, for JSON."""
     return {
         "skipped": tally.skipped,
         "digits": {name: numbers.digits for name, numbers in tally.numbers().items()},
@@ -87,14 +87,14 @@ def about_sums(tally: Tally) -> JsonObject:
 
 
 def _key(key: Any) -> Any:
-    """A key as JSON can hold it: a list for a tuple, and 0.0 for −0.0, so that equal keys are written alike."""
+    """Returns a key as JSON can hold it: a list for a tuple, and 0.0 for −0.0, so that equal keys are written alike."""
     if isinstance(key, tuple):
         return [_key(element) for element in key]
     return 0.0 if isinstance(key, float) and key == 0.0 else key
 
 
 def arrays(saved: Model | Tally) -> Arrays:
-    """The arrays of a tally or model by name."""
+    """Returns the arrays of a tally or model by name."""
     tally = saved.tally if isinstance(saved, Model) else saved
     state: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally._states()
     if (calibration := calibration_of(saved)) is not None:
@@ -107,7 +107,7 @@ def arrays(saved: Model | Tally) -> Arrays:
 
 
 def calibration_of(model: Any) -> Calibration | None:
-    """The calibration of a model or network; None if it has none."""
+    """Returns the calibration of a model or network; None if it has none."""
     if isinstance(model, Tally) or model.calibration is None:
         return None
     from banbury.quality.calibration import Calibration
@@ -122,7 +122,7 @@ def calibration_of(model: Any) -> Calibration | None:
 
 
 def _weighing_of(model: Model | Tally) -> Weighing | None:
-    """The weights of a model without values that no row has any more; None if it is not weighed."""
+    """Returns the weights of a model without values that no row has any more; None if it is not weighed."""
     if not isinstance(model, Model) or model.weighing is None:
         return None
     from banbury.weighing import Weighing
@@ -133,7 +133,7 @@ def _weighing_of(model: Model | Tally) -> Weighing | None:
 
 
 def without_rare(saved: Model | Tally | LabelModel, min_count: float) -> Model | Tally | LabelModel:
-    """A copy without the words that occur fewer than ``min_count`` times in all rows, in every text column."""
+    """Returns a copy without the words that occur fewer than ``min_count`` times in all rows, in every text column."""
     if not min_count:
         return saved
     tally = saved if isinstance(saved, Tally) else saved.tally
@@ -159,7 +159,9 @@ def without_rare(saved: Model | Tally | LabelModel, min_count: float) -> Model |
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> Model | Tally:
-    """The tally, or the model derived from it, of a file. Raises some exception if the contents are inconsistent."""
+    """Returns the tally, or the model derived from it, of a file. Raises some exception if the contents are
+    inconsistent.
+    """
     tally = _tally(about["tally"], arrays)
     if about["model"] is None:
         return tally
@@ -174,7 +176,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> Model | Tally:
 
 
 def restore_calibration(model: Any, about: JsonObject, arrays: Arrays) -> Any:
-    """The model or network with the calibration in the file, if there is one."""
+    """Returns the model or network with the calibration in the file, if there is one."""
     state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
     if (method := about["calibration"]) is None:
         check(not state, "there are arrays of a calibration, but no calibration")
@@ -185,19 +187,21 @@ def restore_calibration(model: Any, about: JsonObject, arrays: Arrays) -> Any:
 
 
 def _is_state(sums: Any, names: set[str]) -> bool:
-    """Whether the names of arrays are those of these sums. Does not ask Words for its state, which would sort them."""
+    """Returns whether the names of arrays are those of these sums. Does not ask Words for its state, which would sort
+    them.
+    """
     return names in WORD_STATES if isinstance(sums, Words) else names == sums.state().keys()
 
 
 def _tally(about: JsonObject, arrays: Arrays) -> Tally:
-    """The tally in a file."""
-    classes = names_of("classes", about["classes"])
+    """Returns the tally in a file."""
+    classes = check_scalar_order("classes", about["classes"])
     check(None not in classes, "a class is missing")
     return restore_tally(_schema(about["schema"]), classes, about, arrays)
 
 
 def restore_tally(schema: Schema, classes: tuple[Any, ...], about: JsonObject, arrays: Arrays) -> Tally:
-    """The tally of a schema and classes. ``about``, ``arrays``: its JSON object and arrays in a file.
+    """Returns the tally of a schema and classes. ``about``, ``arrays``: its JSON object and arrays in a file.
 
     Raises an error if the sums cannot be those of rows, or arrays are missing or do not belong to it.
     """
@@ -253,11 +257,11 @@ class StoredSums:
         return under(self.prefix, self.all_arrays)
 
     def integers(self, name: str, shape: tuple[int, ...], signed: bool = False) -> Integers:
-        """The integers of an array, checked as in ``integers_of``."""
+        """Returns the integers of an array, checked as in ``integers_of``."""
         return integers_of(self.prefix + name, self.all_arrays, self.digits, shape, signed)
 
     def keys(self, features: Features, check: Callable[[Feature, Any], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """The keys of each feature, checked by ``check``."""
+        """Returns the keys of each feature, checked by ``check``."""
         return tuple(check(feature, names) for feature, names in zip(features, self.names, strict=True))
 
 
@@ -271,7 +275,7 @@ def _check_rounding(tally: Tally) -> None:
 
 
 def _schema(about: JsonObject) -> Schema:
-    """The schema in a file. Raises ValueError if it is inconsistent."""
+    """Returns the schema in a file. Raises ValueError if it is inconsistent."""
     vocabularies = [feature["settings"].get("vocabulary") for feature in about["features"]]
     are_lists = all(isinstance(words, (list, type(None))) for words in vocabularies)
     check(are_lists, "a vocabulary is not a list of words")  # a text would be taken for the name of another file

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from banbury.families.keys import scalars
+from banbury.families.keys import check_scalars
 from banbury.files import contents, weighing
 from banbury.files.checking import Arrays, JsonObject, check, real, under
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
@@ -20,7 +20,7 @@ WEIGHING = {"labels", "columns", "cells", "setting", "strength", "digest", "loss
 
 
 def about(model: LabelModel) -> JsonObject:
-    """The JSON object of a multi-label model: everything but the arrays."""
+    """Returns the JSON object of a multi-label model: everything but the arrays."""
     thresholds = model.thresholds
     label_weighing = _weighing(model)
     weighing_entry = None
@@ -47,12 +47,12 @@ def about(model: LabelModel) -> JsonObject:
 
 
 def _weighing(model: LabelModel) -> LabelWeighing | None:
-    """The weights of the model without words and labels that no row has any more; None if it is not weighed."""
+    """Returns the weights of the model without words and labels that no row has any more; None if it is not weighed."""
     return None if model.weighing is None else model.weighing._without_forgotten(model.tally)
 
 
 def arrays(model: LabelModel) -> Arrays:
-    """The arrays of a multi-label model by name."""
+    """Returns the arrays of a multi-label model by name."""
     state = contents.arrays(model.tally)
     state[f"{PREFIX}thresholds"] = model.thresholds.probabilities
     if not (calibration := model.thresholds.calibration).is_shared:
@@ -61,7 +61,7 @@ def arrays(model: LabelModel) -> Arrays:
 
 
 def _state(label_weighing: LabelWeighing | None) -> Arrays:
-    """The arrays of the weights by name."""
+    """Returns the arrays of the weights by name."""
     if label_weighing is None:
         return {}
     state: Arrays = {"corrections": np.ascontiguousarray(label_weighing.corrections)}
@@ -73,7 +73,7 @@ def _state(label_weighing: LabelWeighing | None) -> Arrays:
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
-    """The multi-label model of a file. Raises some exception if the contents are inconsistent."""
+    """Returns the multi-label model of a file. Raises some exception if the contents are inconsistent."""
     settings = about["labels"]
     label_arrays = under(PREFIX, arrays)
     check(settings.keys() - {"folds"} == SETTINGS, "the settings of the multi-label model are missing or unknown")
@@ -81,8 +81,8 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
     tally = contents.from_json_and_arrays({**about, "model": None, "calibration": None}, tally_arrays)
     model = LabelModel.of(tally, telling=settings["telling"])  # type: ignore[arg-type]
     model = replace(model, choice=replace(contents.restore_choice(settings, 0), waits=False))
-    check(bool((model.n_rows <= float(tally.n_rows)).all()), "a label has more rows than the tally")
-    labels = scalars("labels", settings["labels"])
+    check(bool((model.rows_by_label <= float(tally.n_rows)).all()), "a label has more rows than the tally")
+    labels = check_scalars("labels", settings["labels"])
     probabilities = label_arrays["thresholds"]
     are_valid = probabilities.dtype == np.float64 and probabilities.shape == (len(labels),)
     check(are_valid and ((probabilities >= 0) & (probabilities <= 1)).all(), "thresholds are not probabilities")
@@ -105,9 +105,9 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
 
 
 def _restore_weighing(about: JsonObject, arrays: Arrays, model: LabelModel) -> LabelWeighing:
-    """The weights in a file."""
+    """Returns the weights in a file."""
     check(about.keys() | {"cells"} == WEIGHING, "the settings of the weights are missing or unknown")
-    labels = scalars("labels of weights", about["labels"])
+    labels = check_scalars("labels of weights", about["labels"])
     columns = tuple(model.schema[name].name for name in about["columns"])
     for name in columns:
         check(weighing.is_text(model.tally, name), f"{name!r} has no words")

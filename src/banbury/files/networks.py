@@ -12,7 +12,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.families.family import Choice, Kind
-from banbury.families.keys import names_of, scalars
+from banbury.families.keys import check_scalar_order, check_scalars
 from banbury.families.nodes import Variable, intervals
 from banbury.files import contents
 from banbury.files.checking import Arrays, JsonObject, check, reading_of, real, texts
@@ -34,7 +34,7 @@ PLACES = "places"
 
 
 def about(network: BeliefNetwork) -> JsonObject:
-    """The JSON object of a network: everything but the arrays."""
+    """Returns the JSON object of a network: everything but the arrays."""
     nodes = [_node(variable, network.parents[variable.name]) for variable in network.variables]
     choice = network.choice
     sums = network.sums
@@ -53,15 +53,15 @@ def about(network: BeliefNetwork) -> JsonObject:
 
 
 def _node(variable: Variable, parents: Sequence[str]) -> JsonObject:
-    """A node for JSON."""
+    """Returns a node for JSON."""
     node = {"name": variable.name, "parents": list(parents), **family_to_dict(variable.family), "kind": variable.kind}
     if variable.cuts is not None:
         return node | {"cuts": list(variable.cuts), "ends": list(variable.ends)}
-    return node | {"values": list(scalars(f"the values of {variable.name!r}", variable.values))}
+    return node | {"values": list(check_scalars(f"the values of {variable.name!r}", variable.values))}
 
 
 def arrays(network: BeliefNetwork) -> Arrays:
-    """The arrays of a network: its counts, or the concatenated tables of all nodes."""
+    """Returns the arrays of a network: its counts, or the concatenated tables of all nodes."""
     if network.sums is not None:
         return {PLACES: network.sums.places, **contents.arrays(network.sums.tally)}
     return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()])}
@@ -71,7 +71,7 @@ def arrays(network: BeliefNetwork) -> Arrays:
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
-    """The network of a file. Raises some exception if the contents are inconsistent."""
+    """Returns the network of a file. Raises some exception if the contents are inconsistent."""
     network = about["network"]
     settings = about["model"]
     variables = tuple(_variable(node, settings is not None) for node in network["nodes"])
@@ -101,7 +101,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
 
 
 def _variable(node: JsonObject, counted: bool) -> Variable:
-    """The variable of a node. ``counted``: whether its values were counted rather than given."""
+    """Returns the variable of a node. ``counted``: whether its values were counted rather than given."""
     (name,) = texts("names of nodes", [node["name"]])
     can_be_node = node["family"] in FAMILIES and node["kind"] in get_args(Kind)
     check(can_be_node, f"{name!r} has the family {node['family']!r} of {node['kind']!r}, which no node can have")
@@ -112,7 +112,7 @@ def _variable(node: JsonObject, counted: bool) -> Variable:
         ends = _numbers(f"the ends of {name!r}", node["ends"])
         check(len(ends) == 2 and kind in ("integer", "float"), f"the bins of {name!r} are not those of numbers")
         return Variable(name, intervals(cuts), family, kind, cuts, (ends[0], ends[1]))
-    values = (names_of if counted else scalars)(f"the values of {name!r}", node["values"])
+    values = (check_scalar_order if counted else check_scalars)(f"the values of {name!r}", node["values"])
     declared = family.permanent_keys()
     present = tuple(value for value in values if value is not None)
     are_declared = declared is None or present == sort_keys(declared)
@@ -121,7 +121,7 @@ def _variable(node: JsonObject, counted: bool) -> Variable:
 
 
 def _numbers(what: str, numbers: Any) -> tuple[float, ...]:
-    """The numbers as a tuple. Raises ValueError unless they are finite and ascending. ``what``: what they are."""
+    """Returns the numbers as a tuple. Raises ValueError unless they are finite and ascending. ``what``: what they are."""
     are_finite = all(type(number) is float and math.isfinite(number) for number in numbers)
     check(are_finite, f"{what} are not finite numbers")
     check(all(number <= next_number for number, next_number in pairwise(numbers)), f"{what} are not in order")
@@ -129,7 +129,7 @@ def _numbers(what: str, numbers: Any) -> tuple[float, ...]:
 
 
 def _parents(nodes: Sequence[JsonObject]) -> tuple[tuple[int, ...], ...]:
-    """For each node the numbers of its parents. Raises an error for unknown parents or cycles."""
+    """Returns for each node the numbers of its parents. Raises an error for unknown parents or cycles."""
     parent_names = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
     node_numbers = {name: number for number, name in enumerate(parent_names)}
     complete = complete_parents(parent_names)
@@ -139,7 +139,7 @@ def _parents(nodes: Sequence[JsonObject]) -> tuple[tuple[int, ...], ...]:
 
 
 def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, arrays: Arrays) -> NetworkCounts:
-    """The counts in a file. Raises ValueError if they cannot be those of rows."""
+    """Returns the counts in a file. Raises ValueError if they cannot be those of rows."""
     for node, node_parents in enumerate(parents):
         check_size(variables, node, node_parents)
     cell_numbers = arrays[PLACES]
@@ -163,7 +163,7 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, 
 
 
 def _tables(variables: Sequence[Variable], parents: Parents, arrays: Arrays) -> tuple[Any, ...]:
-    """The given tables in a file, one per node. Raises ValueError if they are not probabilities."""
+    """Returns the given tables in a file, one per node. Raises ValueError if they are not probabilities."""
     shapes = [
         tuple(variables[axis_node].size for axis_node in (node, *node_parents))
         for node, node_parents in enumerate(parents)

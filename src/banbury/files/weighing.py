@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury.arrays import Real
 from banbury.families.cells import Cells, NamedCells, NumberCells, Strengths, Tree
-from banbury.families.keys import scalars
+from banbury.families.keys import check_scalars
 from banbury.files.checking import Arrays, JsonObject, check, texts
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing, Weights
@@ -25,8 +25,8 @@ MOST_CUTS = 2**16 - 3  # of a column: its cells, missing ones and those of no va
 
 
 def about(weighing: Weighing) -> JsonObject:
-    """The weights as JSON: columns, trends, pairs, corrected texts, and the columns scored by their families; without
-    the arrays.
+    """Returns the weights as JSON: columns, trends, pairs, corrected texts, and the columns scored by their families;
+    without the arrays.
     """
     weights = weighing.weights
     return {
@@ -54,7 +54,7 @@ def about(weighing: Weighing) -> JsonObject:
 
 
 def about_cells(cells: Cells) -> JsonObject:
-    """The cells of a column for JSON."""
+    """Returns the cells of a column for JSON."""
     return {
         "name": cells.feature.name,
         "keys": list(cells.keys) if isinstance(cells, NamedCells) else None,
@@ -64,7 +64,7 @@ def about_cells(cells: Cells) -> JsonObject:
 
 
 def state_of(weighing: Weighing) -> Arrays:
-    """The arrays of the weights by name."""
+    """Returns the arrays of the weights by name."""
     weights = weighing.weights
     state: Arrays = {"weights": weights.weights, "intercepts": weights.intercepts}
     state |= state_of_cells(weights.columns)
@@ -75,7 +75,7 @@ def state_of(weighing: Weighing) -> Arrays:
 
 
 def state_of_cells(columns: Sequence[Cells]) -> Arrays:
-    """The trees and cuts of columns by name."""
+    """Returns the trees and cuts of columns by name."""
     state: Arrays = {}
     for column_number, cells in enumerate(columns):
         trees = {"tree": cells.tree, "plain": cells.plain}
@@ -86,18 +86,18 @@ def state_of_cells(columns: Sequence[Cells]) -> Arrays:
 
 
 def state_of_words(text_number: int, words: Sequence[str]) -> Arrays:
-    """The words of text column number ``text_number`` as arrays: their bytes, and where each ends."""
+    """Returns the words of text column number ``text_number`` as arrays: their bytes, and where each ends."""
     names = [word.encode("utf-8", "surrogatepass") for word in words]
     ends = np.cumsum([len(name) for name in names], dtype=np.int64)
     return {f"{text_number}.words": np.frombuffer(b"".join(names), dtype=np.uint8), f"{text_number}.ends": ends}
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Weighing:
-    """The weights of a file. Raises some exception if the contents are inconsistent."""
+    """Returns the weights of a file. Raises some exception if the contents are inconsistent."""
     columns = tuple(
         cells_of(entry, column_number, arrays, tally) for column_number, entry in enumerate(about["columns"])
     )
-    classes = scalars("classes", about["classes"])
+    classes = check_scalars("classes", about["classes"])
     learned_texts = tuple(
         _read_texts(entry, index, arrays, tally, len(classes)) for index, entry in enumerate(about.get("texts", []))
     )
@@ -138,7 +138,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
 
 
 def _pair(about: Any, n_columns: int) -> WeighedPair:
-    """A weighed pair in a file. Raises ValueError if it is invalid."""
+    """Returns a weighed pair in a file. Raises ValueError if it is invalid."""
     first, second, strength = about
     are_columns = all(type(column) is int and 0 <= column < n_columns for column in (first, second))
     check(are_columns and first != second, "a pair does not have two columns")
@@ -146,13 +146,13 @@ def _pair(about: Any, n_columns: int) -> WeighedPair:
 
 
 def digest_of(about: JsonObject) -> str:
-    """The digest of the tally from which weights were learned."""
+    """Returns the digest of the tally from which weights were learned."""
     (digest,) = texts("digests", [about["digest"]])
     return digest
 
 
 def is_text(tally: Tally, name: str) -> bool:
-    """Whether the words of a column are weighed."""
+    """Returns whether the words of a column are weighed."""
     return tally.schema[name].counter.words
 
 
@@ -162,14 +162,14 @@ def check_once(names: Sequence[str]) -> None:
 
 
 def number(what: str, value: Any, least: float, most: float) -> float:
-    """The value as a float. Raises ValueError unless it is a number from ``least`` to ``most``."""
+    """Returns the value as a float. Raises ValueError unless it is a number from ``least`` to ``most``."""
     is_valid = type(value) in (int, float) and least <= value <= most
     check(is_valid, f"{what} is not a number from {least:g} to {most:g}")
     return float(value)
 
 
 def _reals(arrays: Arrays, name: str, shape: tuple[int, ...], largest: float = LARGEST) -> Real:
-    """A copy of an array of floats. Raises ValueError for another type or shape, or too large numbers."""
+    """Returns a copy of an array of floats. Raises ValueError for another type or shape, or too large numbers."""
     array = arrays[name]
     is_valid = array.dtype == np.float64 and array.shape == shape and (np.abs(array) <= largest).all()
     check(is_valid, f"{name!r} is not {shape} finite numbers")
@@ -177,7 +177,7 @@ def _reals(arrays: Arrays, name: str, shape: tuple[int, ...], largest: float = L
 
 
 def _read_texts(about: JsonObject, text_number: int, arrays: Arrays, tally: Tally, n_classes: int) -> LearnedTexts:
-    """What was learned of text column number ``text_number``."""
+    """Returns what was learned of text column number ``text_number``."""
     words = words_of(text_number, arrays)
     corrections = arrays[f"{text_number}.word_corrections"]
     has_shape = corrections.dtype == np.float32 and corrections.shape == (len(words) + 1, n_classes)
@@ -189,7 +189,9 @@ def _read_texts(about: JsonObject, text_number: int, arrays: Arrays, tally: Tall
 
 
 def read_setting(about: JsonObject, corrections: Any) -> tuple[Setting, float, Any]:
-    """The setting for words, the strength C, and a copy of the corrections. Raises ValueError if something is invalid."""
+    """Returns the setting for words, the strength C, and a copy of the corrections. Raises ValueError if something is
+    invalid.
+    """
     setting = Setting(*about["setting"])
     check(type(setting.use_counts) is bool, "use_counts is neither true nor false")
     check(type(setting.leave_out) is bool, "leave_out is neither true nor false")
@@ -200,14 +202,14 @@ def read_setting(about: JsonObject, corrections: Any) -> tuple[Setting, float, A
 
 
 def losses_of(about: JsonObject) -> tuple[tuple[float, float], ...]:
-    """The losses of the strengths that were tried, as pairs of strength and loss."""
+    """Returns the losses of the strengths that were tried, as pairs of strength and loss."""
     losses = tuple((strength, loss) for strength, loss in about["losses"])
     check(all(type(number) in (int, float) for pair in losses for number in pair), "losses are not numbers")
     return losses
 
 
 def words_of(text_number: int, arrays: Arrays) -> tuple[str, ...]:
-    """The words of text column number ``text_number``. Raises ValueError if their bytes are inconsistent."""
+    """Returns the words of text column number ``text_number``. Raises ValueError if their bytes are inconsistent."""
     word_bytes = arrays[f"{text_number}.words"]
     ends = arrays[f"{text_number}.ends"]
     are_bytes = word_bytes.dtype == np.uint8 and ends.dtype == np.int64 and word_bytes.ndim == ends.ndim == 1
@@ -222,7 +224,9 @@ def words_of(text_number: int, arrays: Arrays) -> tuple[str, ...]:
 
 
 def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally) -> Cells:
-    """The cells of column number ``column_number`` in a file. Raises ValueError if they do not fit the column of the tally."""
+    """Returns the cells of column number ``column_number`` in a file. Raises ValueError if they do not fit the column
+    of the tally.
+    """
     feature = tally.schema[about["name"]]
     check(feature.family.has_cells, f"{feature.name!r} has no cells")
     strengths = [number("strengths", strength, 0.0, LARGEST) for strength in about["strengths"]]
@@ -231,7 +235,7 @@ def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally
     tree = _tree(arrays[f"{column_number}.tree"], (strengths[0], strengths[1]), about["told_apart"])
     plain_tree = _tree(arrays[f"{column_number}.plain"], (strengths[2], strengths[3]), False)
     if not feature.family.has_density():
-        keys = scalars("keys", about["keys"])
+        keys = check_scalars("keys", about["keys"])
         check(set(keys) <= set(tally.of(feature.name).keys[0]), "a cell has a value that no row has")
         are_leaves = all(np.array_equal(hierarchy.levels, [np.arange(len(keys))]) for hierarchy in (tree, plain_tree))
         check(are_leaves, "a named cell is part of another")
@@ -247,8 +251,8 @@ def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally
 
 
 def _tree(levels: Any, strengths: Strengths, cut_by_class: bool) -> Tree:
-    """The tree with these levels (levels × cells), from wide nodes to single cells. Raises ValueError if they are not
-    nested.
+    """Returns the tree with these levels (levels × cells), from wide nodes to single cells. Raises ValueError if they
+    are not nested.
     """
     check(levels.dtype == np.int64 and levels.ndim == 2 and len(levels), "a tree has levels")
     n_cells = levels.shape[1]

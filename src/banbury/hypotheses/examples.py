@@ -65,7 +65,7 @@ class Examples:
                 raise errors.LengthMismatch(f"{first_text} but {other_text}. {text}", column=str(name))
 
     def __len__(self) -> int:
-        """The number of rows."""
+        """Returns the number of rows."""
         return self._length
 
     @cached_property
@@ -77,7 +77,7 @@ class Examples:
         return [{name: values[row] for name, values in columns.items()} for row in range(len(self))]
 
     def column(self, name: Any) -> Array:
-        """The column with this name."""
+        """Returns the column with this name."""
         if not len(self) and not self.columns:
             return vector([])  # an empty list has no columns, and every one
         if name not in self.columns:
@@ -145,10 +145,10 @@ class Functions:
         self.functions = objects(functions)
 
     def on(self, rows: Examples) -> Predictions:
-        """The predictions of the functions for these rows."""
+        """Returns the predictions of the functions for these rows."""
 
         def predict(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
-            """The predictions for a slice of rows (rows × hypotheses)."""
+            """Returns the predictions for a slice of rows (rows × hypotheses)."""
             functions = self.functions[hypothesis_numbers].tolist()
             return objects([function(row) for row in rows.records[row_slice] for function in functions]).reshape(
                 -1, len(functions)

@@ -141,21 +141,21 @@ class _Rules(Sequence[str]):
         return ["anything", "nothing", *(text for name, test in tests for text in test.texts(name))]
 
     def __len__(self) -> int:
-        """The number of hypotheses."""
+        """Returns the number of hypotheses."""
         return int(self.members.shape[1])
 
     def __getitem__(self, h: Any) -> Any:
-        """The name of the hypothesis number ``h``: its conditions; or the names in a slice."""
+        """Returns the name of the hypothesis number ``h``: its conditions; or the names in a slice."""
         if isinstance(h, slice):
             return [self[i] for i in range(*h.indices(len(self)))]
         return ", ".join(self.texts[m] for m in self.members[:, h] if m != ALWAYS_TRUE) or self.texts[ALWAYS_TRUE]
 
     def on(self, rows: Examples) -> Predictions:
-        """The predictions for these rows. Rows are packed 64 to a word, since lookups dominate the time."""
+        """Returns the predictions for these rows. Rows are packed 64 to a word, since lookups dominate the time."""
         tests_on_rows = [test.on(rows) for test in self.tests]
 
         def prediction_words(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> NDArray[np.uint64]:
-            """The predictions for a slice of rows, 64 rows to a word (words × hypotheses)."""
+            """Returns the predictions for a slice of rows, 64 rows to a word (words × hypotheses)."""
             constant_conditions = np.array([[True, False]]).repeat(row_slice.stop - row_slice.start, axis=0)
             bits = _pack(np.hstack([constant_conditions, *(holds_of(row_slice) for holds_of in tests_on_rows)]))
             first_conditions, *later_conditions = self.members[:, hypothesis_numbers]
@@ -165,12 +165,14 @@ class _Rules(Sequence[str]):
             return predictions
 
         def mistakes(row_slice: slice, truth: Array, hypothesis_numbers: HypothesisNumbers) -> Array:
-            """The number of mistakes of each hypothesis in a slice of rows. ``truth``: the correct predictions, 0 or 1."""
+            """Returns the number of mistakes of each hypothesis in a slice of rows. ``truth``: the correct predictions,
+            0 or 1.
+            """
             mistake_bits = prediction_words(row_slice, hypothesis_numbers) ^ _pack(truth[:, None].astype(np.bool_))
             return np.asarray(_n_bits(mistake_bits).sum(axis=0, dtype=np.int64))
 
         def predict(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
-            """The predictions for a slice of rows as 0 and 1 (rows × hypotheses)."""
+            """Returns the predictions for a slice of rows as 0 and 1 (rows × hypotheses)."""
             bytes_by_row = (
                 np.ascontiguousarray(prediction_words(row_slice, hypothesis_numbers))[:, :, None]
                 .view(np.uint8)
@@ -186,12 +188,14 @@ class _Thresholds(_Rules):
     """Hypotheses of one threshold each. Mistakes are counted by how many cuts each row is above."""
 
     def on(self, rows: Examples) -> Predictions:
-        """The predictions for these rows; mistakes of all thresholds of a column come from one histogram."""
+        """Returns the predictions for these rows; mistakes of all thresholds of a column come from one histogram."""
         tests: Any = self.tests
         cuts_below_and_counts = [(test.n_cuts_below(rows), len(test.cuts)) for test in tests]
 
         def mistakes(row_slice: slice, truth: Array, hypothesis_numbers: HypothesisNumbers) -> Array:
-            """The number of mistakes of each hypothesis in a slice of rows. ``truth``: the correct predictions, 0 or 1."""
+            """Returns the number of mistakes of each hypothesis in a slice of rows. ``truth``: the correct predictions,
+            0 or 1.
+            """
             is_positive = truth.astype(np.bool_)
             n_yes = int(np.count_nonzero(truth))
             mistake_counts = [np.array([len(is_positive) - n_yes, n_yes])]
@@ -222,7 +226,7 @@ def _pack(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def _n_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The number of bits set in each word, counted in pairs, fours and bytes, which a product adds up."""
+    """Returns the number of bits set in each word, counted in pairs, fours and bytes, which a product adds up."""
     pair_counts = words - ((words >> 1) & 0x5555555555555555)
     four_bit_counts = (pair_counts & 0x3333333333333333) + ((pair_counts >> 2) & 0x3333333333333333)
     byte_counts = (four_bit_counts + (four_bit_counts >> 4)) & 0x0F0F0F0F0F0F0F0F
@@ -237,13 +241,15 @@ class _Equal:
     values: list[Any]
 
     def on(self, rows: Examples) -> Holds:
-        """A function that takes a slice of these rows and returns whether each condition holds (rows × conditions)."""
+        """Returns a function that takes a slice of these rows and returns whether each condition holds (rows ×
+        conditions).
+        """
         value_numbers = codes(rows.column(self.feature), self.values)
         all_values = np.arange(len(self.values))
         return lambda row_slice: value_numbers[row_slice, None] == all_values
 
     def texts(self, name: str) -> Iterator[str]:
-        """The text of each condition. ``name``: the feature as a text."""
+        """Yields the text of each condition. ``name``: the feature as a text."""
         return (f"{name}={value}" for value in _texts_of(self.values))
 
 
@@ -255,23 +261,25 @@ class _Above:
     cuts: Real
 
     def on(self, rows: Examples) -> Holds:
-        """A function that takes a slice of these rows and returns whether each condition holds (rows × conditions)."""
+        """Returns a function that takes a slice of these rows and returns whether each condition holds (rows ×
+        conditions).
+        """
         values = _numbers(rows.column(self.feature), self.feature)
         return lambda row_slice: np.hstack([values[row_slice, None] > self.cuts, values[row_slice, None] <= self.cuts])
 
     def n_cuts_below(self, rows: Examples) -> NDArray[np.intp]:
-        """How many cuts are below the value of each row; −1 where it is missing."""
+        """Returns how many cuts are below the value of each row; −1 where it is missing."""
         values = _numbers(rows.column(self.feature), self.feature)
         return np.where(np.isnan(values), -1, np.searchsorted(self.cuts, values))
 
     def texts(self, name: str) -> Iterator[str]:
-        """The text of each condition. ``name``: the feature as a text."""
+        """Yields the text of each condition. ``name``: the feature as a text."""
         cut_texts = format_distinctly(self.cuts.tolist(), MIN_DIGITS_OF_CUT)
         return (f"{name}{sign}{cut}" for sign, cut in product((">", "<="), cut_texts))
 
 
 def _texts_of(values: Sequence[Any]) -> list[str]:
-    """The values as texts; in quotation marks where they could be mistaken for something else."""
+    """Returns the values as texts; in quotation marks where they could be mistaken for something else."""
     frequencies = Counter(map(str, values))
     needs_quotes = [
         isinstance(value, str) and (frequencies[value] > 1 or not SPECIAL_CHARACTERS.isdisjoint(value))
@@ -281,8 +289,8 @@ def _texts_of(values: Sequence[Any]) -> list[str]:
 
 
 def _labels(examples: Examples, target: Any, labels: Iterable[Any] | None) -> Any:
-    """The two labels, for rows that do not satisfy a hypothesis and for rows that do: those given, or the target's two
-    values in order, or else False and True. ``target``: a column's name, one label per row, or None.
+    """Returns the two labels, for rows that do not satisfy a hypothesis and for rows that do: those given, or the
+    target's two values in order, or else False and True. ``target``: a column's name, one label per row, or None.
     """
     if labels is not None or target is None:
         return (False, True) if labels is None else labels
@@ -295,8 +303,8 @@ def _labels(examples: Examples, target: Any, labels: Iterable[Any] | None) -> An
 
 
 def _make_space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any, labels: Any) -> Hypotheses:
-    """The hypothesis space of these rules. ``lengths``: the description length of each in bits, for a prior that needs
-    it. The other arguments are those of ``conjunctions``, and are checked here.
+    """Returns the hypothesis space of these rules. ``lengths``: the description length of each in bits, for a prior
+    that needs it. The other arguments are those of ``conjunctions``, and are checked here.
     """
     if likelihood not in ("noise_free", "label_noise"):
         raise errors.unknown_choice("likelihood", likelihood, ("noise_free", "label_noise"))
@@ -313,7 +321,7 @@ def _make_space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise
 
 
 def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArray[np.intp], Real]:
-    """All conjunctions with at most ``max_conditions`` conditions, shortest first, and last the one that no row
+    """Returns all conjunctions with at most ``max_conditions`` conditions, shortest first, and last the one that no row
     satisfies: condition numbers (conditions × hypotheses), and the description length of each in bits. ``sizes``: the
     number of values of each feature.
     """
@@ -339,8 +347,8 @@ def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArr
 
 
 def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[Any]:
-    """The distinct values of a column in order of occurrence; or the ``declared`` ones. Raises an error for a value
-    that was not declared. ``name``: the column, for messages.
+    """Returns the distinct values of a column in order of occurrence; or the ``declared`` ones. Raises an error for a
+    value that was not declared. ``name``: the column, for messages.
     """
     present = [plain(value) for value in column.tolist() if not is_missing(value)]
     for value in present:
@@ -356,8 +364,8 @@ def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[
 
 
 def _cuts(column: Array, name: Any) -> Real:
-    """The midpoints between neighbouring values of a column. Raises BadValue if values are too close for doubles.
-    ``name``: the column, for messages.
+    """Returns the midpoints between neighbouring values of a column. Raises BadValue if values are too close for
+    doubles. ``name``: the column, for messages.
     """
     values = _numbers(column, name)
     large_values = sorted({plain(value) for value in column[np.abs(values) >= EXACT_BELOW].tolist()})
@@ -377,7 +385,9 @@ def _cuts(column: Array, name: Any) -> Real:
 
 
 def _numbers(column: Array, name: Any) -> Real:
-    """The column as floats, NaN where missing. Raises BadValue for other values. ``name``: the column, for messages."""
+    """Returns the column as floats, NaN where missing. Raises BadValue for other values. ``name``: the column, for
+    messages.
+    """
     values = floats(column)
     for row in np.flatnonzero(np.isnan(values)).tolist():
         if not is_missing(value := plain(column[row])):

@@ -95,8 +95,8 @@ class Hypotheses:
             object.__setattr__(self, name, value)
 
     def _after(self, evidence: _Likelihoods, row_slice: slice) -> Self:
-        """The space after a slice of the rows in ``evidence``. Raises ImpossibleEvidence if no hypothesis remains
-        possible.
+        """Returns the space after a slice of the rows in ``evidence``. Raises ImpossibleEvidence if no hypothesis
+        remains possible.
         """
         log_likelihood = self.log_likelihood + evidence.of(row_slice, ALL)
         if self._rules_out_all(log_likelihood):
@@ -107,14 +107,14 @@ class Hypotheses:
         return space
 
     def __len__(self) -> int:
-        """The number of hypotheses."""
+        """Returns the number of hypotheses."""
         return len(self.log_prior)
 
     # What is believed -------------------------------------------------------------------------------------------------
 
     @property
     def log_joint(self) -> Real:
-        """log P(h) P(rows | h) of each hypothesis."""
+        """Returns log P(h) P(rows | h) of each hypothesis."""
         return self.log_prior + self.log_likelihood
 
     @cached_property
@@ -128,7 +128,7 @@ class Hypotheses:
 
     @property
     def log_evidence(self) -> float:
-        """log P(rows): the likelihood averaged over the prior."""
+        """Returns log P(rows): the likelihood averaged over the prior."""
         return sum(self._scale)
 
     @cached_property
@@ -147,7 +147,7 @@ class Hypotheses:
 
     @property
     def log_posterior(self) -> Real:
-        """log P(h | rows), also where the probability underflows; −∞ means impossible."""
+        """Returns log P(h | rows), also where the probability underflows; −∞ means impossible."""
         highest, log_sum = self._scale
         return self.log_joint - highest - log_sum
 
@@ -202,7 +202,7 @@ class Hypotheses:
         return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
 
     def __str__(self) -> str:
-        """The number of hypotheses, and the most probable of them."""
+        """Returns the number of hypotheses, and the most probable of them."""
         n_hypotheses = len(self)
         n_possible = int(self.possible.sum())
         hypotheses = f"{n_hypotheses:,} hypothes{'i' if n_hypotheses == 1 else 'e'}s"
@@ -278,11 +278,11 @@ class Hypotheses:
         return Trace([self.names[h] for h in shown.tolist()], posteriors, n_possible.astype(np.int64), self, last)
 
     def _rules_out_all(self, log_likelihood: Real) -> bool:
-        """Whether no hypothesis is possible with these log-likelihoods, one per hypothesis."""
+        """Returns whether no hypothesis is possible with these log-likelihoods, one per hypothesis."""
         return bool((self.log_prior + log_likelihood).max() == -np.inf)
 
     def _impossible(self, evidence: _Likelihoods, log_likelihood: Real, row_slice: slice) -> errors.ImpossibleEvidence:
-        """The error that names the row of the slice after which no hypothesis is possible, found by bisection.
+        """Returns the error that names the row of the slice after which no hypothesis is possible, found by bisection.
         ``log_likelihood``: of each hypothesis, before the slice.
         """
         first = row_slice.start
@@ -308,8 +308,8 @@ class Hypotheses:
     def _evidence(
         self, rows: Any, target: Any, predictions: Any, likelihoods: Any, log_likelihoods: Any
     ) -> _Likelihoods:
-        """The log-likelihoods of the rows, from the one kind of evidence that is given; the others are None. The
-        arguments are those of ``update``. Raises an error for none or several.
+        """Returns the log-likelihoods of the rows, from the one kind of evidence that is given; the others are None.
+        The arguments are those of ``update``. Raises an error for none or several.
         """
         arguments = {
             "rows": rows,
@@ -334,7 +334,7 @@ class Hypotheses:
         truth = self._truth(column)
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
-            """log P(targets of a slice of rows | h) of some hypotheses, or of ALL."""
+            """Returns log P(targets of a slice of rows | h) of some hypotheses, or of ALL."""
             if predicted.mistakes is not None:
                 mistake_counts = predicted.mistakes(row_slice, truth[row_slice], hypothesis_numbers)
                 return self._log_likelihood_of_mistakes(mistake_counts, row_slice.stop - row_slice.start)
@@ -343,8 +343,8 @@ class Hypotheses:
         return _Likelihoods(predicted.n_rows, log_likelihood_of, max(predicted.at_once, predicted.counted_at_once))
 
     def _evidence_of_likelihoods(self, values: Any, what: str) -> _Likelihoods:
-        """The evidence of likelihoods or their logarithms (rows × hypotheses, or for one row by hypothesis). ``what``:
-        "likelihoods" or "log_likelihoods".
+        """Returns the evidence of likelihoods or their logarithms (rows × hypotheses, or for one row by hypothesis).
+        ``what``: "likelihoods" or "log_likelihoods".
         """
         are_logs = what == "log_likelihoods"
         noun = "log-likelihood" if are_logs else "likelihood"
@@ -354,7 +354,7 @@ class Hypotheses:
         cells = self._matrix(order_by_name(what, values, self.names), what)
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
-            """The log-likelihood of a slice of rows under some hypotheses, or under ALL."""
+            """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL."""
             block = cells[row_slice, hypothesis_numbers]
             numbers = floats(block)
             is_valid = (
@@ -369,8 +369,8 @@ class Hypotheses:
         return _Likelihoods(len(cells), log_likelihood_of)
 
     def _truth(self, column: Array) -> Array:
-        """The targets as numbers, or as the numbers of their labels. Raises an error for any other value. ``column``:
-        one target per row.
+        """Returns the targets as numbers, or as the numbers of their labels. Raises an error for any other value.
+        ``column``: one target per row.
         """
         gaussian = self.likelihood == "gaussian"
         values = floats(column) if gaussian else codes(column, self.labels)
@@ -392,7 +392,7 @@ class Hypotheses:
         return values
 
     def _log_likelihood_of(self, predicted: Array, truth: Array) -> Real:
-        """log P(targets of some rows | h) of each hypothesis. ``predicted``: rows × hypotheses; ``truth``: as
+        """Returns log P(targets of some rows | h) of each hypothesis. ``predicted``: rows × hypotheses; ``truth``: as
         ``_truth`` returns it.
         """
         n = len(truth)
@@ -412,7 +412,7 @@ class Hypotheses:
         )
 
     def _log_likelihood_of_mistakes(self, n_mistakes: Array, n_rows: int) -> Real:
-        """log P(labels of ``n_rows`` rows | h). ``n_mistakes``: the number of mistakes of each hypothesis."""
+        """Returns log P(labels of ``n_rows`` rows | h). ``n_mistakes``: the number of mistakes of each hypothesis."""
         if self.noise == 0:
             return np.where(n_mistakes > 0, -np.inf, 0.0)
         log_right = log1p(-self.noise)
@@ -436,7 +436,7 @@ class Hypotheses:
         n_labels = len(self.labels)
 
         def probabilities_of(block: Array) -> Real:
-            """P(label) for each row of a block of predictions (rows × hypotheses), averaged over the hypotheses."""
+            """Returns P(label) for each row of a block of predictions (rows × hypotheses), averaged over the hypotheses."""
             if self.likelihood == "bernoulli":
                 probability_of_second = np.clip(block @ weights, 0.0, 1.0)
                 return np.stack([1.0 - probability_of_second, probability_of_second], axis=1)
@@ -492,25 +492,25 @@ class Hypotheses:
     def _answers(
         self, rows: Any, predictions: Any, hypothesis_numbers: HypothesisNumbers, answer: Callable[[Array], Array]
     ) -> Array:
-        """What ``answer`` makes of the predictions of these hypotheses (rows × hypotheses), computed block by block.
-        Either ``rows`` or ``predictions`` is given, as for ``predictive``; the other is None.
+        """Returns what ``answer`` makes of the predictions of these hypotheses (rows × hypotheses), computed block by
+        block. Either ``rows`` or ``predictions`` is given, as for ``predictive``; the other is None.
         """
         predicted = self._predictions(rows, predictions)
         blocks = list(_blocks(predicted.n_rows, len(self), predicted.at_once)) or [slice(0, 0)]
         return np.concatenate([answer(self._check(predicted, row_slice, hypothesis_numbers)) for row_slice in blocks])
 
     def _possible_hypotheses(self) -> tuple[HypothesisNumbers, Real]:
-        """The numbers of the hypotheses with a positive posterior (or ALL), and their posteriors."""
+        """Returns the numbers of the hypotheses with a positive posterior (or ALL), and their posteriors."""
         numbers = np.flatnonzero(self.posterior)
         return (ALL, self.posterior) if len(numbers) == len(self) else (numbers, self.posterior[numbers])
 
     def _labels_of(self, numbers: Array) -> Array:
-        """The labels with these numbers, as an array."""
+        """Returns the labels with these numbers, as an array."""
         return vector(self.labels)[numbers]
 
     def _predictions(self, rows: Any, predictions: Any) -> Predictions:
-        """The predictions of the hypotheses for ``rows``, or the given ``predictions`` (rows × hypotheses). Raises an
-        error unless exactly one of the two is given; the other is None.
+        """Returns the predictions of the hypotheses for ``rows``, or the given ``predictions`` (rows × hypotheses).
+        Raises an error unless exactly one of the two is given; the other is None.
         """
         errors.require((rows is None) != (predictions is None), "rows", rows, "given, or replaced by predictions=")
         if predictions is not None:
@@ -524,7 +524,7 @@ class Hypotheses:
         return self._askable.on(rows if isinstance(rows, Examples) else Examples(rows))
 
     def _matrix(self, values: Any, what: str) -> Array:
-        """The values as a matrix, rows × hypotheses; a vector is a single row. ``what``: what they are, for the
+        """Returns the values as a matrix, rows × hypotheses; a vector is a single row. ``what``: what they are, for the
         message.
         """
         array = matrix(values)
@@ -535,8 +535,8 @@ class Hypotheses:
         return array
 
     def _check(self, predicted: Predictions, row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
-        """The predictions of some hypotheses for a slice of rows as the likelihood needs them: numbers, probabilities, or
-        label numbers. Raises an error for others.
+        """Returns the predictions of some hypotheses for a slice of rows as the likelihood needs them: numbers,
+        probabilities, or label numbers. Raises an error for others.
         """
         block = predicted.of(row_slice, hypothesis_numbers)
         if predicted.mistakes is not None:
@@ -583,7 +583,7 @@ class Hypotheses:
             )
 
     def _name_of(self, h: int, hypothesis_numbers: HypothesisNumbers) -> Any:
-        """The name of the h-th of the hypotheses with these numbers."""
+        """Returns the name of the h-th of the hypotheses with these numbers."""
         return self.names[int(np.arange(len(self))[hypothesis_numbers][h])]
 
 
@@ -611,7 +611,7 @@ class Trace:
         return np.asarray(np.clip(1.0 - self.posteriors.sum(axis=1), 0.0, 1.0))
 
     def __str__(self) -> str:
-        """The spaces at both ends."""
+        """Returns the spaces at both ends."""
         return f"Trace of {_rows_in_words(len(self.posteriors) - 1)}\nfrom {self.first}\nto {self.last}"
 
     __repr__ = __str__
@@ -629,7 +629,7 @@ class _Likelihoods:
 
 
 def _first_best(scores: Real) -> int:
-    """The index of the first of the highest scores, which may differ by rounding."""
+    """Returns the index of the first of the highest scores, which may differ by rounding."""
     highest = float(scores.max())
     return int((scores >= highest - SCORE_TOLERANCE * max(1.0, abs(highest))).argmax()) if isfinite(highest) else 0
 
@@ -644,7 +644,7 @@ def _blocks(n_rows: int, width: int, at_once: int) -> Iterator[slice]:
 
 
 def _rows_in_words(n: int) -> str:
-    """A number of rows in words."""
+    """Returns a number of rows in words."""
     return f"{n:,} row{'' if n == 1 else 's'}"
 
 
@@ -711,7 +711,9 @@ def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
 
 
 def _one_per_hypothesis(what: str, numbers: Any, names: Sequence[Any]) -> Real:
-    """The numbers, one per hypothesis, in order or by name. Raises an error for invalid ones. ``what``: what they are."""
+    """Returns the numbers, one per hypothesis, in order or by name. Raises an error for invalid ones. ``what``: what
+    they are.
+    """
     array = matrix(order_by_name(f"the {what}", numbers, names))
     errors.require(array.ndim, f"the {what}", numbers, "a number for each hypothesis")
     if array.shape != (len(names),):
@@ -744,7 +746,7 @@ def order_by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
 
 
 def check_noise(likelihood: Any, noise: Any) -> float:
-    """The noise as a number. Raises BadSetting if it does not fit the likelihood."""
+    """Returns the noise as a number. Raises BadSetting if it does not fit the likelihood."""
     if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
         raise errors.unknown_choice("likelihood", likelihood, LIKELIHOODS)
     if likelihood in ("noise_free", "bernoulli"):
@@ -761,7 +763,7 @@ def check_noise(likelihood: Any, noise: Any) -> float:
 
 
 def check_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
-    """The labels as a tuple. Raises BadSetting if they are too few, equal or missing."""
+    """Returns the labels as a tuple. Raises BadSetting if they are too few, equal or missing."""
     values = tuple(vector(labels, "labels").tolist())
     are_usable = all(is_hashable(label) and not is_missing(label) for label in values) and len(set(values)) == len(
         values
@@ -777,15 +779,15 @@ def check_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
 
 
 def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> errors.LengthMismatch:
-    """The error of an array whose shape does not fit the number of hypotheses. ``what``: what the array has."""
+    """Returns the error of an array whose shape does not fit the number of hypotheses. ``what``: what the array has."""
     hint = " Transpose it: it is hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
     text = f"{what} has the shape {shape}, but there are {n_hypotheses:,} hypotheses. Pass one per hypothesis."
     return errors.LengthMismatch(text + hint, shape=shape)
 
 
 def bad_number(what: str, value: Any, hypothesis: Any, needed: str, row: int | None = None) -> errors.BadValue:
-    """The error of an invalid number of a hypothesis. ``what``: "prior", "length", "likelihood" or "prediction";
-    ``needed``: what it must be; ``row``: for which row, if it is about one.
+    """Returns the error of an invalid number of a hypothesis. ``what``: "prior", "length", "likelihood" or
+    "prediction"; ``needed``: what it must be; ``row``: for which row, if it is about one.
     """
     location = "" if row is None else f" for row {row:,}"
     return errors.BadValue(

@@ -78,7 +78,7 @@ def floats(values: Array) -> Real:
         return values.astype(np.float64, copy=False)
 
     def number(value: Any) -> float:
-        """A single value as a float."""
+        """Returns a single value as a float."""
         try:
             return float(value) if isinstance(value, (Number, np.bool_)) else np.nan  # type: ignore[arg-type]
         except (OverflowError, TypeError, ValueError):  # too large a number, or a complex one
@@ -88,12 +88,12 @@ def floats(values: Array) -> Real:
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether a value is a text or not iterable."""
+    """Returns whether a value is a text or not iterable."""
     return isinstance(value, (str, bytes)) or not isinstance(value, Iterable)
 
 
 def is_hashable(value: Any) -> bool:
-    """Whether a value can be in a set."""
+    """Returns whether a value can be in a set."""
     try:
         hash(value)
     except TypeError:
@@ -102,7 +102,7 @@ def is_hashable(value: Any) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, or not equal to itself."""
+    """Returns whether a value is None, NaN, or not equal to itself."""
     try:
         return value is None or bool(value != value)
     except (TypeError, ValueError):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.errors import many
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.insight.wrong_labels import Listed
 from banbury.model.explain.page import percent, quote_class
 from banbury.model.naive_bayes import Model, check_seed, model_of
@@ -128,9 +128,9 @@ class _Rows:
             model._warn_impossible(n_impossible, "log_posterior")
             has_label = np.zeros(batch.n_rows, dtype=np.bool_)
             if model.target in batch.names and model.target not in model.schema.columns:
-                class_numbers, _ = dense_numbers(batch.codes(str(model.target), model._target_kind), 1)
+                class_numbers, _ = number_values(batch.codes(str(model.target), model._target_kind), 1)
                 has_label = class_numbers >= 0
-            batch, _ = model._fitting(batch, {"absent", "extra"})
+            batch, _ = model._align(batch, {"absent", "extra"})
             hashes = content_hashes(batch, [name for name in model.schema.columns if name in batch.names])
             log_posteriors = scores if model.calibration is None else model.calibration.log_apply(scores)
             parts.append((batch, hashes, log_posteriors, has_label))

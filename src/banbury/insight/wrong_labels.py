@@ -136,12 +136,12 @@ class Answers:
     """What models that have not seen a row say about it: its log posteriors. There is one model of all rows, from which
     the row is taken out, or one model per fold.
 
-    ``told_by`` describes for users how rows were left out.
+    ``method`` describes for users how rows were left out.
     """
 
     row_numbers: Int  # of the tested rows
     scores: Real  # log posteriors (tested rows, classes)
-    told_by: str
+    method: str
     model_of_all: Model | None = None
     notes: tuple[str, ...] = ()
     folds: NDArray[np.int32] | None = None  # of all rows
@@ -158,7 +158,7 @@ class Answers:
         (batch,) = rows.take(np.array([row.row]))
         if self.model_of_all is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
-            model = self.model_of_all._without(batch, row.given, weight)
+            model = self.model_of_all._leave_row_out(batch, row.given, weight)
             held_out = True
         else:
             assert self.models is not None
@@ -188,14 +188,14 @@ def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> A
     chosen, if it was.
     """
     folds = _deal_folds(rows, default_folds(rows.n_labelled, [recipe], n_folds))
-    (fold_round,) = replace(rows, fold=folds, groups=None).deal(folds=None, seed=0)
-    log_scores = LogScores.of(rows, fold_round, recipe, PendingWarnings())
+    (fold_set,) = replace(rows, fold=folds, groups=None).fold_sets(folds=None, seed=0)
+    log_scores = LogScores.of(rows, fold_set, recipe, PendingWarnings())
     scores = log_scores.scores
     log_posteriors = np.where(scores > -np.inf, np.maximum(scores, np.log(LEAST_PROBABILITY)), scores)
     whole_groups = "" if rows.groups is None else " of whole groups"
     method = f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{whole_groups} at a time"
     method += f", by {recipe.describe_under(rows.schema)}"
-    models = SplitModels(rows, fold_round, recipe, log_scores.models)
+    models = SplitModels(rows, fold_set, recipe, log_scores.models)
     return Answers(log_scores.rows, log_posteriors, method, folds=folds, models=models)
 
 
@@ -276,7 +276,7 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
         skipped=rows.skipped,
         alone=int(np.count_nonzero(~is_comparable & has_weight)),
         by=by,
-        told_by=answers.told_by,
+        method=answers.method,
         _data=rows,
         _answers=answers,
     )
@@ -410,7 +410,7 @@ class Suspicious(Listed):
     skipped: int
     alone: int
     by: By
-    told_by: str
+    method: str
     _data: MemoryRows
     _answers: Answers
 
@@ -453,7 +453,7 @@ class Suspicious(Listed):
             "rows": rows,
             **counts,
             "by": self.by,
-            "told_by": self.told_by,
+            "method": self.method,
             "classes": list(self.classes),
             "pairs": [{"label": label, "really": other, "rows": rows} for label, other, rows in self.pairs],
             "notes": self.notes,
@@ -508,7 +508,7 @@ class Suspicious(Listed):
         n_wrong = round(self.wrong)
         how_many = f"About {n_wrong:,} of" if n_wrong else "Few or none of"
         verb = "seems" if n_wrong == 1 else "seem"
-        return f"{how_many} {self.n_rows:,.6g} labels {verb} wrong, by {self.told_by}"
+        return f"{how_many} {self.n_rows:,.6g} labels {verb} wrong, by {self.method}"
 
     @property
     def _last_lines(self) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Bags
-from banbury.families.cells import HALF_ROW, SMALLEST, Cells, codes_of
+from banbury.families.cells import HALF_ROW, SMALLEST, Cells, encode_cells
 from banbury.families.family import ColumnReader, Features
 from banbury.tally.label_sets import EVERY
 from banbury.tally.tally import Label, Tally
@@ -85,7 +85,7 @@ class CellWords:
 
     def codes(self, rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
         """Returns the cell number of each row in each column (rows × columns). The number of cells stands for no cell."""
-        return codes_of(self.cells, rows, threads)
+        return encode_cells(self.cells, rows, threads)
 
     def bags(self, codes: NDArray[np.uint32]) -> Bags:
         """Returns the words of rows from their cell numbers ``codes`` (rows × columns). A value in no cell has no

@@ -30,6 +30,7 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     source = model._read(data, reading)
     if wants_folders(source, target):
         source, target = join_same_files(source), LabelTarget((str(source.target),), folders=True)
+    source = source.peekable()
     sets_target = label_target(source, target, delimiter if isinstance(target, str) else None)
     labels_reader = Labels.of(sets_target, weights=None, classes=None, threads=1)
     errors.require(

@@ -23,11 +23,11 @@ from banbury.labels.words import LabelWords, TellingWords
 from banbury.model.evidence_table import EvidenceTable, evidence_table
 from banbury.model.explain import Explanation, Informative, make_explanation
 from banbury.model.naive_bayes import Model, choice_of, model_under
-from banbury.reading import Batch, Beside, Source, n_threads
+from banbury.reading import Batch, ParserWork, Source, n_threads
 from banbury.tally.label_sets import EVERY
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
-from banbury.tally.table import batches, class_number
+from banbury.tally.table import class_number, read_batches
 from banbury.tally.tally import Label, Tally
 
 CELLS_TOGETHER = 1 << 24  # rows × labels, of the rows that are scored together
@@ -87,9 +87,9 @@ def of_features(tally: Tally, names: Sequence[str]) -> Tally:
     schema = replace(tally.schema, features=features)
     sums = []
     for group in schema.groups:
-        group_places = [tally.place(name) for name in group.features.names]
-        (group_number,) = {g for g, _ in group_places}
-        sums.append(tally.sums[group_number].select([position for _, position in group_places]))
+        locations = [tally.locate(name) for name in group.features.names]
+        (group_number,) = {location.group for location in locations}
+        sums.append(tally.sums[group_number].select([location.position for location in locations]))
     return replace(tally, schema=schema, sums=tuple(sums))
 
 
@@ -171,7 +171,7 @@ class LabelModel:
         return labels_of(self.tally)
 
     @property
-    def names(self) -> tuple[Label, ...]:
+    def _names(self) -> tuple[Label, ...]:
         """The labels."""
         return self.labels
 
@@ -186,7 +186,7 @@ class LabelModel:
         return self.schema.target
 
     @cached_property
-    def n_rows(self) -> Real:
+    def rows_by_label(self) -> Real:
         """The number of rows with each label."""
         return np.delete(self.tally.rows.value, self.tally.classes.index(EVERY))
 
@@ -199,8 +199,8 @@ class LabelModel:
     def _words(self) -> tuple[LabelWords | TellingWords, ...]:
         """The evidence of the words of each text column."""
         if self.telling is None:
-            return tuple(LabelWords.of(self.tally, column, self.choice) for column in self.texts.names)
-        return tuple(TellingWords.of(self.tally, column, self.telling) for column in self.texts.names)
+            return tuple(LabelWords.of(self.tally, column, self.choice) for column in self._texts.names)
+        return tuple(TellingWords.of(self.tally, column, self.telling) for column in self._texts.names)
 
     @cached_property
     def _weighed(self) -> LabelTables | None:
@@ -208,7 +208,7 @@ class LabelModel:
         return None if self.weighing is None else LabelTables(self.tally, self.labels, self.weighing)
 
     @property
-    def texts(self) -> Features:
+    def _texts(self) -> Features:
         """The text columns that are scored for all labels at once, without weighing."""
         features = self.schema.features
         return features.take(features.where(lambda f: label_words(f.family, self.choice) is not None))
@@ -216,7 +216,7 @@ class LabelModel:
     @cached_property
     def _other_models(self) -> tuple[Model, ...]:
         """The yes/no model of each label with its prior, by the columns that are not scored for all labels at once."""
-        scored_together = set(self.texts.names) if self._weighed is None else set(self._weighed.column_names)
+        scored_together = set(self._texts.names) if self._weighed is None else set(self._weighed.column_names)
         names = [name for name in self.schema.features.names if name not in scored_together]
         if not names:
             return ()
@@ -226,16 +226,16 @@ class LabelModel:
     @cached_property
     def _log_prior_odds(self) -> Real:
         """log P(label) / P(not the label) for each label. If all rows have it, half a row without it is added."""
-        rows_without_label = float(self.tally.n_rows) - self.n_rows
+        rows_without_label = float(self.tally.n_rows) - self.rows_by_label
         return np.where(
             rows_without_label > 0,
-            np.log(self.n_rows / np.where(rows_without_label > 0, rows_without_label, 1.0)),
-            np.log(2.0 * self.n_rows + 1.0),
+            np.log(self.rows_by_label / np.where(rows_without_label > 0, rows_without_label, 1.0)),
+            np.log(2.0 * self.rows_by_label + 1.0),
         )
 
     # Answers
 
-    def _as_answering(self) -> Model:
+    def _reading_model(self) -> Model:
         """Returns the model that reads the rows to be answered: the model of all rows as one class."""
         return self._one_class_model
 
@@ -256,7 +256,7 @@ class LabelModel:
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Yields batches of rows together with their P(label | row) (rows × labels)."""
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
-        for batch in batches(source, "scoring", Beside(self.threads)):
+        for batch in read_batches(source, "scoring", ParserWork(self.threads)):
             most_rows = max(1, CELLS_TOGETHER // len(self.labels))
             for start in range(0, batch.n_rows, most_rows):
                 rows_slice = batch if batch.n_rows <= most_rows else batch.slice(start, start + most_rows)
@@ -264,10 +264,10 @@ class LabelModel:
 
     def _scores(self, batch: Batch) -> Real:
         """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels)."""
-        batch, _ = self._one_class_model._fitting(self._without_labels(batch), set())
+        batch, _ = self._one_class_model._align(self._without_labels(batch), set())
         return self._odds(batch)
 
-    def score(self, batch: Batch, want: str) -> tuple[Real, int]:
+    def _score_batch(self, batch: Batch, want: str) -> tuple[Real, int]:
         """Returns the scores of rows read under the model's schema (rows × labels), and the number of impossible rows,
         0 here.
 
@@ -276,7 +276,7 @@ class LabelModel:
         odds = np.clip(self._odds(batch), -FARTHEST, FARTHEST)
         return odds if want == "log_odds" else self.thresholds.honest(odds), 0
 
-    def _score_unmet(self, want: str) -> float:
+    def _score_of_unknown_class(self, want: str) -> float:
         """Returns the score of a label that no row has, as if half a row had it; ``want`` as in ``score``."""
         odds = -float(np.log(2.0 * max(float(self.tally.n_rows), 1.0) + 1.0))
         calibration = self.thresholds.calibration
@@ -317,7 +317,7 @@ class LabelModel:
     @cached_property
     def _is_on_all_rows(self) -> NDArray[np.bool_]:
         """Whether all rows of the training data have the label, for each label."""
-        return np.asarray(self.n_rows >= float(self.tally.n_rows))
+        return np.asarray(self.rows_by_label >= float(self.tally.n_rows))
 
     def _without_labels(self, batch: Batch) -> Batch:
         """Returns the rows without the columns of labels."""
@@ -331,11 +331,13 @@ class LabelModel:
         """
         if len(model.classes) < 2:  # all rows have the label
             return np.zeros(batch.n_rows)
-        kernel_input = model._fitting(batch, {"absent", "extra"})
-        log_posteriors, n_impossible = model._kernel(*kernel_input, "log_posterior")  # precise for improbable rows too
+        kernel_input = model._align(batch, {"absent", "extra"})
+        log_posteriors, n_impossible = model._score_features(
+            *kernel_input, "log_posterior"
+        )  # precise for improbable rows too
         odds = log_posteriors[:, 1] - log_posteriors[:, 0] - (model.log_prior[1] - model.log_prior[0])
         if n_impossible:
-            odds[np.isneginf(model._kernel(*kernel_input, "log_joint")[0]).all(axis=1)] = np.nan
+            odds[np.isneginf(model._score_features(*kernel_input, "log_joint")[0]).all(axis=1)] = np.nan
         return np.asarray(odds)
 
     def log_odds(self, rows: Any, **reading: Any) -> Real:
@@ -429,8 +431,10 @@ class LabelModel:
         instead.
         """
         label_number = self.labels.index(label)
-        n_texts = np.array([float(self.tally.n_rows) - self.n_rows[label_number], self.n_rows[label_number]])
-        words_by_column = dict(zip(self.texts.names, self._words, strict=True))
+        n_texts = np.array(
+            [float(self.tally.n_rows) - self.rows_by_label[label_number], self.rows_by_label[label_number]]
+        )
+        words_by_column = dict(zip(self._texts.names, self._words, strict=True))
         parameters = []
         for group in plain.parameters:
             feature = group.features[0]
@@ -455,7 +459,7 @@ class LabelModel:
             "threshold": thresholds.probabilities,
         }
         return evidence_table(
-            yes_no_models, self._prior, self.labels, calibration, self._one_class_model, min_rows, of_labels=True
+            yes_no_models, self._prior, self.labels, calibration, self._one_class_model.tally, min_rows, of_labels=True
         )
 
     def explain(self, row: Any, label: Label) -> Explanation:
@@ -480,7 +484,7 @@ class LabelModel:
             if self._is_on_all_rows[label_number]
             else model.explain(row)
         )
-        is_stale = self._weighed is not None and self._weighed.stale
+        is_stale = self._weighed is not None and self._weighed.is_stale
         if self.calibration is not None:
             sign = 1.0 if explanation.winner is True else -1.0
             explanation = explanation.rescale(
@@ -492,7 +496,7 @@ class LabelModel:
         """Returns the explanation of a label that every row has: the prior decides, whatever the row contains.
         ``model`` is the label's yes/no model.
         """
-        model._fitting(model._one_row(row), set())  # refuses what is not one row of these columns
+        model._align(model._one_row(row), set())  # refuses what is not one row of these columns
         log_prior = np.array([0.0, self._prior[label_number]])
         log_prior -= np.logaddexp(*log_prior)
         winner = int(log_prior.argmax())

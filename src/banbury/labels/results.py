@@ -50,7 +50,7 @@ class LabelEvaluation:
     weights: Real | None = None
     what: str = "evaluation"  # the heading of the printed measures
     notes: tuple[str, ...] = ()
-    headline: ClassVar[str] = "micro_f1"  # the measure that is printed first
+    _headline: ClassVar[str] = "micro_f1"  # the measure that is printed first
     folds: NDArray[np.int32] | None = None  # the fold that tested each row, if the rows were cross-validated
 
     @cached_property
@@ -118,7 +118,7 @@ class LabelEvaluation:
         return 0 if self.folds is None else len(np.unique(self.folds))
 
     @property
-    def brief(self) -> str:
+    def _brief(self) -> str:
         """The measures by which models are compared."""
         return f"micro F1 {self.micro_f1:.4f}  macro F1 {self.macro_f1:.4f}  log loss {self.log_loss:.4f}"
 

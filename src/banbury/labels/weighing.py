@@ -26,7 +26,7 @@ from banbury.weighing.corrections import (
     COMMON_WORD_VALUE,
     LabelLearner,
     Reals32,
-    Scores,
+    ScoreByStrength,
     StrengthSearch,
     WordValues,
     choose,
@@ -35,7 +35,10 @@ from banbury.weighing.corrections import (
 from banbury.weighing.texts import Setting, WordEvidence
 from banbury.weighing.words import word_scores
 
-SETTINGS = tuple(Setting(True, 1.0, 0.5, evidence_weight) for evidence_weight in (0.125, 0.5, 0.25, 1.0))
+SETTINGS = tuple(
+    Setting(use_counts=True, idf_power=1.0, variance_by_evidence=0.5, evidence_weight=evidence_weight)
+    for evidence_weight in (0.125, 0.5, 0.25, 1.0)
+)
 STRENGTHS = (100.0, 300.0)  # values of C to try: how far corrections may go
 STRENGTHS_OF_FEW_TEXTS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # for fewer than FEW_TEXTS texts, with two settings
 FEW_TEXTS = 2_000
@@ -46,48 +49,8 @@ FEWEST_ROWS = 100  # with fewer, evidence is not weighed and thresholds are not 
 MOST_CELLS = 1 << 26  # words × labels, or rows × labels: with more, evidence cannot be weighed
 
 
-class LabelEvidence(WordEvidence):
-    """The evidence of words about labels.
-
-    It is made from the number of texts with each label that have each word (words × labels), the number of texts with
-    each label, the number of texts that have each word, and the number of texts.
-    """
-
-    def __init__(self, documents: Real, texts: Real, texts_with_word: Real, n_texts: float) -> None:
-        """Keeps the counts. The number of texts that have each word cannot be computed from ``documents``, because
-        texts have several labels.
-        """
-        super().__init__(documents, texts)
-        self.texts_with_word = texts_with_word
-        self.n_texts = n_texts
-
-    @property
-    def _n_texts_with_word(self) -> Real:
-        """The number of texts that have each word. A text with several labels counts once."""
-        return self.texts_with_word
-
-    @property
-    def _evidence_factor(self) -> float:
-        """1: evidence is never halved, because each label is decided separately."""
-        return 1.0
-
-    @property
-    def _n_texts(self) -> float:
-        """The number of texts."""
-        return self.n_texts
-
-    @cached_property
-    def _word_totals(self) -> tuple[Real, Real]:
-        """The number of words in the texts with each label, and in those without it, with one added for each distinct
-        word.
-        """
-        label_totals = self.documents.sum(axis=0)
-        n_words = float((self.texts_with_word > 0).sum())
-        return label_totals + n_words, self.texts_with_word.sum() - label_totals + n_words
-
-
 @dataclass(frozen=True)
-class LabelTexts:
+class LabelRows:
     """Rows with sets of labels: their texts, by column, and their cell numbers in columns that have cells.
 
     ``codes`` are the cell numbers (rows × columns), and ``weights`` has one number per row. ``extra_scores`` is what
@@ -105,18 +68,18 @@ class LabelTexts:
     def __len__(self) -> int:
         return len(self.weights)
 
-    def take(self, row_numbers: Int) -> LabelTexts:
+    def take(self, row_numbers: Int) -> LabelRows:
         """Returns the rows with these numbers, in this order."""
         offsets, label_codes = self.sets
         n_row_labels = np.diff(offsets)[row_numbers]
         new_offsets = np.concatenate([[0], np.cumsum(n_row_labels)]).astype(np.int64)
         shifts = np.repeat(offsets[:-1][row_numbers] - new_offsets[:-1], n_row_labels)
-        code_places = shifts + np.arange(new_offsets[-1])
+        code_positions = shifts + np.arange(new_offsets[-1])
         bags = tuple(column_bags.take(row_numbers) for column_bags in self.bags)
         extra_scores = None if self.extra_scores is None else self.extra_scores[row_numbers]
-        sets = (new_offsets, label_codes[code_places])
+        sets = (new_offsets, label_codes[code_positions])
         weights = self.weights[row_numbers]
-        return LabelTexts(bags, self.cells, self.codes[row_numbers], sets, weights, self.n_labels, extra_scores)
+        return LabelRows(bags, self.cells, self.codes[row_numbers], sets, weights, self.n_labels, extra_scores)
 
     @cached_property
     def flags(self) -> Flags:
@@ -127,16 +90,16 @@ class LabelTexts:
         return flags
 
     @cached_property
-    def evidence(self) -> tuple[LabelEvidence, ...]:
+    def evidence(self) -> tuple[WordEvidence, ...]:
         """The evidence of the words of each column."""
         return tuple(self._evidence(bags) for bags in self.bags)
 
-    def _evidence(self, bags: Bags) -> LabelEvidence:
+    def _evidence(self, bags: Bags) -> WordEvidence:
         """Returns the evidence of the words in ``bags``, which belong to these rows."""
         one_class_each = np.arange(len(self) + 1), np.zeros(len(self), dtype=np.int32)  # sets with label 0 alone
         documents = bags.count(self.sets, self.weights, self.n_labels)
         texts_with_word = bags.count(one_class_each, self.weights, 1)[:, 0]
-        return LabelEvidence(documents, self.rows_by_label, texts_with_word, float(self.weights.sum()))
+        return WordEvidence(documents, self.rows_by_label, texts_with_word, float(self.weights.sum()))
 
     @cached_property
     def rows_by_label(self) -> Real:
@@ -156,7 +119,7 @@ class LabelTexts:
         return self.cells.bags(self.codes)
 
     @cached_property
-    def evidence_of_cell_words(self) -> LabelEvidence:
+    def evidence_of_cell_words(self) -> WordEvidence:
         """The evidence of the words that stand for cells."""
         return self._evidence(self.words_of_cells)
 
@@ -195,7 +158,7 @@ def _join_columns(column_bags: Sequence[Bags], column_values: Sequence[Real]) ->
     return Bags(offsets, words[order], times, column_bags[0].hashes, int(first_words[-1])), joined_values
 
 
-def _learner(texts: LabelTexts, setting: Setting, seed: int, threads: int) -> LabelLearner:
+def _learner(texts: LabelRows, setting: Setting, seed: int, threads: int) -> LabelLearner:
     """Returns a learner of corrections for these texts. It starts from the log-odds of each text by the counted evidence
     of all other texts.
 
@@ -218,7 +181,7 @@ def _learner(texts: LabelTexts, setting: Setting, seed: int, threads: int) -> La
     return LabelLearner(words, texts.flags, log_odds, texts.weights, seed, threads)
 
 
-def _scores(texts: LabelTexts, training: LabelTexts, corrections: Reals32, setting: Setting, threads: int) -> Real:
+def _scores(texts: LabelRows, training: LabelRows, corrections: Reals32, setting: Setting, threads: int) -> Real:
     """Returns the log-odds of ``texts`` (rows × labels) by the counted evidence of ``training`` texts and the
     ``corrections`` learned from them (words + 1, labels), of which the last row is added to every text.
     """
@@ -262,7 +225,7 @@ class _LabelFold:
     (held-out texts × labels), ``held_out_weights`` and ``correct``.
     """
 
-    def __init__(self, texts: LabelTexts, is_held_out: Flags, seed: int) -> None:
+    def __init__(self, texts: LabelRows, is_held_out: Flags, seed: int) -> None:
         """Divides the texts: those that are held out (``is_held_out``, one per text), and those to learn from."""
         self.training_texts = texts.take(np.flatnonzero(~is_held_out))
         self.test_texts = texts.take(np.flatnonzero(is_held_out))
@@ -270,22 +233,22 @@ class _LabelFold:
         self.held_out_weights = self.test_texts.weights
         self.seed = seed
 
-    def correct(self, setting: Setting) -> Scores:
+    def correct(self, setting: Setting) -> ScoreByStrength:
         """Returns a function from C to the log-odds of the held-out texts. Each call learns further from where the last
         one stopped.
         """
         learner = _learner(self.training_texts, setting, self.seed, threads=1)
 
-        def scores(strength: float) -> Reals32:
+        def score_by_strength(strength: float) -> Reals32:
             """Learns with this C, and returns log-odds (held-out texts × labels)."""
             learner.improve(strength, PASSES)
             log_odds = _scores(self.test_texts, self.training_texts, learner.corrections(), setting, threads=1)
             return log_odds.astype(np.float32)
 
-        return scores
+        return score_by_strength
 
 
-def learn_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> LearnedLabels:
+def learn_labels(texts: LabelRows, folds: Int, seed: int, threads: int) -> LearnedLabels:
     """Learns corrections from texts with sets of labels; ``folds`` has the fold of each text.
 
     The setting is the one with the least loss on the first fold; for many texts, it is the first setting. C has the
@@ -302,7 +265,7 @@ def learn_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> Lear
     fold_numbers = np.unique(folds).tolist()
     is_many = not is_few and not len(texts.cells)
     label_folds = [_LabelFold(texts, folds == fold, seed) for fold in fold_numbers]
-    setting, steps = choose(label_folds, settings, search, n_kept=1, threads=threads, settle=is_many)
+    setting, steps = choose(label_folds, settings, search, n_kept=1, threads=threads, keeps_first_strength=is_many)
     best_step = least_loss(steps)
     scores = np.zeros((len(texts), texts.n_labels))
     for fold, fold_scores in zip(fold_numbers, best_step.scores, strict=True):
@@ -433,7 +396,7 @@ class LabelTables:
             self.cell_tables = tables_of_cells(cell_evidence, weighing.of_cells(labels), weighing.setting)
 
     @cached_property
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether rows have been learned or forgotten since the corrections were learned."""
         return self.weighing.is_stale(self.tally)
 
@@ -442,7 +405,7 @@ class LabelTables:
         """The names of the columns that are weighed."""
         return *self.weighing.columns, *self.weighing.cells.names
 
-    def _evidence(self, lexicon: Lexicon) -> LabelEvidence:
+    def _evidence(self, lexicon: Lexicon) -> WordEvidence:
         """Returns the evidence of a column's words, from the tally's counts."""
         table = self.tally.of(lexicon.feature.name).table
         starts, classes, _, pair_documents = table.pairs(lexicon.used.ids, np.arange(table.n_classes, dtype=np.int64))
@@ -453,7 +416,7 @@ class LabelTables:
         label_documents = np.ascontiguousarray(documents[:, self.class_of_label])
         texts_with_word = documents[:, self.all_rows_class].copy()
         rows_by_label = rows_by_class[self.class_of_label]
-        return LabelEvidence(label_documents, rows_by_label, texts_with_word, float(rows_by_class[self.all_rows_class]))
+        return WordEvidence(label_documents, rows_by_label, texts_with_word, float(rows_by_class[self.all_rows_class]))
 
     def _check(self, documents: Real, column: str) -> None:
         """Raises if more rows with a label have a word or cell than rows at all have it.

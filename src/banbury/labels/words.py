@@ -20,6 +20,7 @@ from banbury.sums import Words
 from banbury.tally.label_sets import EVERY
 from banbury.tally.tally import Tally
 
+PRIOR_WORDS = 1000.0  # words of average texts that each label is credited with
 WORDS_PER_BATCH = 1 << 16  # whose pairs are read together
 
 
@@ -262,6 +263,3 @@ def _telling(
     first_of_label = np.searchsorted(labels[order], labels[order])
     rank_within_label = np.arange(len(order)) - first_of_label
     return np.sort(order[rank_within_label < n_best])
-
-
-PRIOR_WORDS = 1000.0  # how many words of average texts each label is credited with

@@ -29,7 +29,7 @@ from banbury.scikit_learn import BaseEstimator, DensityMixin, check_is_fitted
 from banbury.sums import Keys
 from banbury.tally import tally as tallies
 from banbury.tally.schema import FamilyOption, Schema
-from banbury.tally.table import Table, batches
+from banbury.tally.table import Table, read_batches
 from banbury.tally.tally import Tally
 
 ONE_CLASS = "all"  # the name of the only class
@@ -53,8 +53,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         model = self._model()
         source = self._batches(X)
         warned = set[str]()
-        rows = batches(source, "scoring") if isinstance(source, Source) else source
-        return np.concatenate([log_sum(_log_joint(model, *model._fitting(batch, warned))) for batch in rows])
+        rows = read_batches(source, "scoring") if isinstance(source, Source) else source
+        return np.concatenate([log_sum(_log_joint(model, *model._align(batch, warned))) for batch in rows])
 
     def anomaly_scores(self, X: Any) -> Real:
         """Returns −log P(row) of each row: the higher, the more unusual."""
@@ -82,7 +82,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
           row               -16.45
         """
         model = self._model()
-        batch, parameters = model._fitting(model._one_row(row), {"extra"})
+        batch, parameters = model._align(model._one_row(row), {"extra"})
         missing_columns = {name for name in batch.names if next(iter(batch.head(name, 1)), None) is None}
         parameters = select_features(parameters, lambda feature: not missing_columns.issuperset(feature.inputs))
         if not parameters:
@@ -304,7 +304,7 @@ def _log_likelihoods(model: Model, batch: Batch, parameters: Sequence[Parameters
     """Returns log P(value | class) (rows × features × classes). Without smoothing, a value that was never seen is
     impossible.
     """
-    log_likelihoods: Real = model._kernel(batch, parameters, "parts")[0]
+    log_likelihoods: Real = model._score_features(batch, parameters, "parts")[0]
     for features, never_seen in _never_seen(model, batch, parameters):
         log_likelihoods[:, features][never_seen] = -np.inf
     return log_likelihoods
@@ -314,7 +314,7 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
     """Returns log P(class) + log P(row | class) (rows × classes). Without smoothing, a value that was never seen is
     impossible.
     """
-    log_joint: Real = model._kernel(batch, parameters, "log_joint")[0]
+    log_joint: Real = model._score_features(batch, parameters, "log_joint")[0]
     for _, never_seen in _never_seen(model, batch, parameters):
         log_joint[never_seen.any(axis=1)] = -np.inf
     return log_joint

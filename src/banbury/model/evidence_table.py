@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from banbury import _core, errors
-from banbury.arrays import Int, Real
+from banbury.arrays import Real
 from banbury.families.bags.lexicon import Lexicon
-from banbury.families.cells import between
+from banbury.families.cells import midpoints
 from banbury.families.family import Feature, Parameters
 from banbury.reading import read
 from banbury.sums import Words, sort_keys
-from banbury.tally.table import batches
+from banbury.tally.table import read_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Rows = list[tuple[Any, ...]]
 Record = dict[str, Any]  # a row of a table by field, or what ``EvidenceTable.by_column`` says of a column
 VERSION = 1
 UNSEEN = "\x00 a value that no row has"  # the probe for unseen values
@@ -48,7 +49,7 @@ COLUMNS = {  # the columns of each table and their types; double* is a list of d
     "shares:double*",
 }
 READING_FIELDS = "tokens:string lowercase:bool unit:string ngrams:int32* stop_words:string* only:string*"
-NO_WORDS = {"count": "count", "length": False, "threshold": 0.0}
+NO_WORDS = {"count": "count", "length": False, "threshold": 0.0, "reading": None}
 NO_CALIBRATION = {
     "temperature": 1.0,
     "floor": -1e100,
@@ -90,18 +91,20 @@ class EvidenceTable(NamedTuple):
         return self.prior.num_rows > 1 and any([*rule.values()] != [1.0, 0.0, None] for rule in rules)
 
     def stairs(self) -> Iterator[tuple[int, float, float, float, float]]:
-        """The pieces of isotonic calibrations: class, where its log-odds begin and end, the share at the beginning and
-        the slope."""
-        for rule in self.calibration.filter(self.calibration["odds"].is_valid()).to_pylist():
-            odds = rule["odds"]
-            shares = rule["shares"]
-            slopes = [0.0, *(np.diff(shares) / np.diff(odds)).tolist(), 0.0]
-            starts = [-LARGEST_NUMBER, *odds]
-            yield from zip(repeat(rule["class"]), starts, [*odds, np.inf], [shares[0], *shares], slopes, strict=False)
+        """Yields the pieces of isotonic calibrations: class, where its log-odds begin and end, the share at the
+        beginning and the slope.
+        """
+        for rule in self.calibration.to_pylist():
+            if odds := rule["odds"]:
+                shares = rule["shares"]
+                slopes = [0.0, *(np.diff(shares) / np.diff(odds)).tolist(), 0.0]
+                ends = [-LARGEST_NUMBER, *odds, np.inf]
+                yield from zip(repeat(rule["class"]), ends, ends[1:], [shares[0], *shares], slopes, strict=False)
 
     def entries(self, name: str) -> list[Record]:
-        """The entries of the table ``name``, each a dict of its fields and "nats", an array of a number per class. The
-        table has a row for each entry and class with other nats than 0; an entry begins with the row of class 0.
+        """Returns the entries of the table ``name``, each a dict of its fields and "nats", an array of a number per
+        class. The table has a row for each entry and class with other nats than 0; an entry begins with the row of
+        class 0.
         """
         table = self.tables[name]
         classes = table["class"].to_numpy()
@@ -112,9 +115,9 @@ class EvidenceTable(NamedTuple):
         return [{"scale": 1.0, "cell": None, **entry, "nats": entry_nats} for entry, entry_nats in entries]
 
     def by_column(self) -> list[Record]:
-        """The columns, each a dict of its fields in the table of columns and: "curves", a dict of arrays; "entries", a
-        dict of entries by value, word or start of an interval (None: a missing value, or what all texts share); and
-        "unseen", the entry for a value or word that is not listed.
+        """Returns the columns, each a dict of its fields in the table of columns and: "curves", a dict of arrays;
+        "entries", a dict of entries by value, word or start of an interval (None: a missing value, or what all texts
+        share); and "unseen", the entry for a value or word that is not listed.
         """
         columns: list[Record] = self.columns.to_pylist()
         column_of_curve = self.curves["column"].to_numpy()
@@ -134,12 +137,11 @@ class EvidenceTable(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """The entries of a column: its values, intervals of numbers, or words."""
+    """The entries of a column: its values, or intervals of numbers."""
 
-    table: str  # "values", "steps" or "words"
-    # For each entry the value or word, and whether it stands for unseen ones; in "steps" where it starts, and the value.
+    table: str  # "values" or "steps"
+    # For each entry the value, and whether it stands for unseen ones; in "steps" where it starts, and the value.
     keys: list[tuple[Any, Any]]
-    n_rows: Real  # how many rows have each entry; infinite if min_rows must not leave it out
     probes: list[Any]  # a value of each entry, which the model scores
 
 
@@ -148,7 +150,7 @@ def evidence_table(
     prior: Real,
     names: Sequence[Any],
     calibration: Mapping[str, Any],
-    counted: Any,
+    tally: Any,
     min_rows: int,
     *,
     of_labels: bool = False,
@@ -161,14 +163,14 @@ def evidence_table(
         names: The classes or labels.
         calibration: The columns of the table of calibration that differ from ``NO_CALIBRATION``, each a list, or one number
             for all classes.
-        counted: The model whose tally says how many rows have a value.
+        tally: The tally that says how many rows have a value.
         min_rows: Values that fewer rows have are left out.
         of_labels: Whether these are the tables of a multi-label model.
     """
     errors.check_whole("min_rows", min_rows, 0)
     texts = list(map(str, names))
     errors.require(len({*texts}) == len(texts), "classes", list(names), "different when they are written as text")
-    rows = _RowCollector(models, len(texts), of_labels, counted.tally, min_rows).make_rows()
+    rows = _RowCollector(models, len(texts), of_labels, tally, min_rows).make_rows()
     rows["prior"] = [*zip(count(), texts, prior.tolist(), strict=False)]
     rules = {**NO_CALIBRATION, **calibration}.values()
     rule_columns = (rule if isinstance(rule, list) else np.broadcast_to(rule, len(texts)).tolist() for rule in rules)
@@ -181,10 +183,9 @@ def _centre_over_classes(nats: Real) -> Real:
     """Subtracts from each entry's nats (…, classes) their mean over the classes, or the highest where a class is
     impossible.
     """
-    highest = nats.max(axis=-1, keepdims=True)
     mean = nats.mean(axis=-1, keepdims=True)
-    middle = np.where(np.isfinite(mean), mean, np.where(np.isfinite(highest), highest, 0.0))
-    return np.asarray(np.where(nats == middle, 0.0, nats - middle))
+    highest = np.maximum(nats.max(axis=-1, keepdims=True), -LARGEST_NUMBER)
+    return np.asarray(nats - np.where(np.isfinite(mean), mean, highest))
 
 
 ByModel = Mapping[int, Parameters]  # one feature's parameters in each model that has it, by the number of the model
@@ -197,18 +198,17 @@ class _RowCollector:
     models: Sequence[Any]
     n_classes: int
     of_labels: bool
-    tally: Any  # that of the counted model
+    tally: Any
     min_rows: int
 
     def __post_init__(self) -> None:
         """Collects the evidence of each feature from all models."""
-        # The evidence so far, by the name of the column.
-        self.columns: dict[str, Record] = {}  # the row in the table of columns
-        self.entries: dict[str, Entries] = {}
+        self.rows: dict[str, Rows] = {name: [] for name in COLUMNS}  # by the name of the table
+        self.column_numbers: dict[str, int] = {}
+        # Entries are written last, because the cells of a column depend on all its pairs.
+        self.entries: dict[str, Entries] = {}  # by the name of the column
         self.nats: dict[str, Real] = {}  # (entries, classes); columns that have evidence only in pairs are absent
-        self.extras: dict[str, Any] = {}  # the scale of each word, or the cell of each entry
         self.pairs: list[tuple[str, str, Real]] = []  # two columns, and nats (entries, entries, classes)
-        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in COLUMNS}  # by the name of the table
         parameters_by_feature: dict[tuple[str, ...], dict[int, Parameters]] = {}  # by name and columns, then by model
         for k, model in enumerate(self.models):
             for group in model.parameters if model is not None else ():
@@ -228,14 +228,21 @@ class _RowCollector:
         else:
             for column in feature.inputs:
                 entries = self._entries(parameters, column, feature)
-                kind = "string" if entries.table == "values" else "number"
-                self.columns.setdefault(column, {**NO_WORDS, "kind": kind})
                 if self.entries.setdefault(column, entries).keys != entries.keys:
                     raise errors.bad_setting("column", column, "a column that all its users cut in the same way")
+                if column not in self.column_numbers:
+                    self._add_column(column, "string" if entries.table == "values" else "number")
             if len(feature.inputs) == 1:
                 self.nats[column] = self._score_probes(parameters, {column: entries.probes})
             else:
                 self._add_pair(parameters, *feature.inputs)
+
+    def _add_column(self, name: str, kind: str, **fields: Any) -> int:
+        """Adds a row to the table of columns; returns the number of the column. ``fields``: how words are counted."""
+        number = self.column_numbers[name] = len(self.column_numbers)
+        column = {"column": number, "name": name, "kind": kind, **NO_WORDS, **fields}
+        self.rows["columns"].append(tuple(column.values()))
+        return number
 
     def _nats_by_class(self, nats_by_model: Mapping[int, Real]) -> Real:
         """Returns the nats of each class (…, classes), centred, from those of the model. For labels, returns the
@@ -270,33 +277,35 @@ class _RowCollector:
         if len(feature.inputs) > 2 or (None in keys and None in cuts):
             problem = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
             raise errors.BadSetting(f"{problem}. Use {EXPORTABLE_FAMILIES}.", column=feature.name)
-        n_rows_by_key = self._rows_by_key(column)
+        n_rows = self._rows_by_key(column)
         key_of_start: dict[float, Any] = {}  # numbers that are listed are intervals that contain one number
         if None in keys:
             starts = np.unique(np.concatenate([[], *cuts]))
             if len(feature.inputs) == 1 and len(starts):
                 starts = self._effective_cuts(parameters, column, starts)
-            ends = np.array([-LARGEST_NUMBER, *starts, LARGEST_NUMBER])
-            probes = between(ends[:-1], ends[1:]).tolist()
-            n_rows = self._rows_of_intervals(column, starts, n_rows_by_key)
+            is_rare = self._rows_of_intervals(column, starts, n_rows) < self.min_rows
+            is_kept = np.append(True, ~(is_rare[:-1] & is_rare[1:]))  # rare neighbours become one interval
+            starts = starts[is_kept[1:]]
+            middles = midpoints(np.array([-LARGEST_NUMBER, *starts]), np.array([*starts, LARGEST_NUMBER])).tolist()
+            # A rare number counts as missing.
+            probes = [None if rare else middle for rare, middle in zip(is_rare[is_kept], middles, strict=True)]
         else:
             listed: Any = sort_keys({key for keys_of_model in keys for key in keys_of_model if key is not None})
-            frequent = [key for key in listed if n_rows_by_key.get(key, 0.0) >= self.min_rows]
+            frequent = [key for key in listed if n_rows.get(key, 0.0) >= self.min_rows]
             if not listed or any(isinstance(key, str) for key in listed):
                 names: list[Any] = [*((str(key), False) for key in frequent), (None, False), (None, True)]
-                return Entries("values", names, np.full(len(names), np.inf), [*frequent, None, UNSEEN])
+                return Entries("values", names, [*frequent, None, UNSEEN])
             key_of_start = {float(key): key for key in frequent}
             if len(key_of_start) < len(frequent):
                 raise errors.bad_setting("column", column, "numbers that doubles can distinguish, or use text")
             starts = np.unique([[number, np.nextafter(number, np.inf)] for number in key_of_start])
             unseen = None if isinstance(listed[0], bool) else next(number for number in count() if number not in listed)
             probes = [key_of_start.get(start, unseen) for start in (-np.inf, *starts)]
-            n_rows = np.full(len(probes), np.inf)
         names = [
             (start, str(key_of_start[start]) if start in key_of_start else None)
             for start in (-np.inf, *starts.tolist())
         ]
-        return Entries("steps", [*names, (None, None)], np.append(n_rows, np.inf), [*probes, None])
+        return Entries("steps", [*names, (None, None)], [*probes, None])
 
     def _effective_cuts(self, parameters: ByModel, column: str, cuts: Real) -> Real:
         """Returns for each of these ascending cuts the least number that scores like numbers beyond the cut. It can
@@ -316,7 +325,7 @@ class _RowCollector:
 
     def _score_probes(self, parameters: ByModel, probes: Mapping[str, list[Any]]) -> Real:
         """Returns the nats of rows (rows, classes) by one feature. ``probes`` has the values of the rows by column."""
-        row_batches = list(batches(read(dict(probes)), "exporting", quietly=True))
+        row_batches = list(read_batches(read(dict(probes)), "exporting", quietly=True))
         nats_by_model = {}
         for k, model_parameters in parameters.items():
             no_prior = np.zeros(len(self.models[k].classes))
@@ -348,14 +357,13 @@ class _RowCollector:
         """Adds the curve of each class. For labels, each model has two curves: that of its yes is added, that of its no
         subtracted.
         """
-        self.columns[feature.name] = {**NO_WORDS, "kind": "number"}
-        column_number = len(self.columns) - 1
+        column_number = self._add_column(feature.name, "number")
         for k, model_parameters in parameters.items():
             curve: Any = model_parameters.curve(0)
-            for c, (*shape, constant, x, x2, log) in enumerate(zip(*curve.by_class, strict=True)):
+            for c, (width, centre, *coefficients) in enumerate(zip(*curve.by_class, strict=True)):
                 sign = -1.0 if self.of_labels and c == 0 else 1.0
-                coefficients = curve.origin, curve.unit, *shape, sign * constant, sign * x, sign * x2, sign * log
-                self.rows["curves"].append((column_number, k if self.of_labels else c, *coefficients))
+                key = column_number, k if self.of_labels else c, curve.origin, curve.unit, width, centre
+                self.rows["curves"].append((*key, *(sign * coefficient for coefficient in coefficients)))
 
     # Words
 
@@ -363,36 +371,43 @@ class _RowCollector:
         """Adds the words of a text, or the columns of a block of counts. The first entry, None, has the nats that every
         text gets, and the last those of unseen words. ``linear_by_model`` has the feature's linear form in each model.
         """
-        words = [None, *dict.fromkeys(word for linear in linear_by_model.values() for word in linear.words)]
-        place_of_word = {word: place for place, word in enumerate(words)}
-        scale = np.ones(len(words) + 1)
+        n_rows = self._rows_by_key(feature.name)
+        listed = dict.fromkeys(word for linear in linear_by_model.values() for word in linear.words)
+        words = [None, *(word for word in listed if n_rows.get(word, 0.0) >= self.min_rows), None]
+        entry_of_word = {word: entry for entry, word in enumerate(words[:-1])}
+        scale = np.ones(len(words))
         nats_by_model = {}
         for model_number, linear in linear_by_model.items():
-            places = [place_of_word[word] for word in linear.words]
-            nats = nats_by_model[model_number] = np.zeros((len(scale), linear.weights.shape[1]))  # (entries, classes)
+            entries = [entry_of_word.get(word, -1) for word in linear.words]  # words that are left out count as unseen
+            nats = nats_by_model[model_number] = np.zeros((len(words), linear.weights.shape[1]))  # (entries, classes)
+            nats[entries] = linear.weights
             nats[0] = linear.intercepts
-            nats[places] = linear.weights
+            nats[-1] = 0.0
             if linear.scale is not None:
-                scale[places] = linear.scale
+                scale[entries] = linear.scale
         reading = linear.reading  # the same in all models
         length = reading["length"]
         scale[0] = length == "none"
         scale[-1] = length == "all"  # the length of a text counts all its words
-        column_fields = {**NO_WORDS, **reading, "kind": "counts", "length": length != "none"}
-        if feature.reads_text:
-            column_fields = {**column_fields, "kind": "text", "reading": reading}
-        self.columns[feature.name] = column_fields
-        rows_by_word = self._rows_by_key(feature.name)
-        n_rows = np.array([np.inf, *(rows_by_word.get(word, 0.0) for word in words[1:]), np.inf])
-        names = [*((word, False) for word in words), (None, True)]
-        self.entries[feature.name] = Entries("words", names, n_rows, [])
-        self.nats[feature.name] = self._nats_by_class(nats_by_model)
-        self.extras[feature.name] = scale.tolist()
+        number = self._add_column(
+            feature.name,
+            "text" if feature.reads_text else "counts",
+            count=reading["count"],
+            length=length != "none",
+            threshold=reading.get("threshold", 0.0),
+            reading=reading if feature.reads_text else None,
+        )
+        last = len(words) - 1
+        word_nats = self._nats_by_class(nats_by_model)
+        for entry, (word, word_scale) in enumerate(zip(words, scale.tolist(), strict=True)):
+            self._add_rows("words", (number, word, entry == last, word_scale), word_nats[entry])
 
     # Rows that have an entry
 
     def _rows_by_key(self, column: str) -> dict[Any, float]:
-        """Returns how many rows have each value, word or bin of a column; nothing if all of them are listed anyway."""
+        """Returns how many rows have each value, word or bin of a column; nothing if all are listed, or for a column that is
+        only counted together with another.
+        """
         if not self.min_rows or column not in self.tally.schema.features.names:
             return {}
         sums = self.tally.of(column)
@@ -410,54 +425,38 @@ class _RowCollector:
         if not rows_by_bin:
             return np.zeros(len(cuts) + 1)
         feature = self.tally.schema[column]
-        (batch,) = batches(read({column: [*cuts.tolist(), 0.0]}), "exporting")
+        (batch,) = read_batches(read({column: [*cuts.tolist(), 0.0]}), "exporting")
         codes = feature.family.keys_of(batch, feature)
         assert codes is not None
-        first_bins = np.array([codes.values[code - codes.low] for code in codes.codes.tolist()[:-1]])
-        interval_of_bin = np.searchsorted(first_bins, [*rows_by_bin], side="right")
+        interval_of_bin = np.searchsorted([*codes.cells()][:-1], [*rows_by_bin], side="right")
         return np.bincount(interval_of_bin, [*rows_by_bin.values()], len(cuts) + 1)
 
     # Tables
 
-    def make_rows(self) -> dict[str, list[tuple[Any, ...]]]:
+    def make_rows(self) -> dict[str, Rows]:
         """Returns the rows of each table except prior and calibration, by the name of the table."""
-        entry_of_cell = self._make_cells()
-        number_of = {name: number for number, name in enumerate(self.columns)}
-        field_names = [field.split(":")[0] for field in COLUMNS["columns"].split()]
-        for name, column in self.columns.items():
-            fields_of_column = {**column, "name": name, "column": number_of[name]}
-            self.rows["columns"].append(tuple(map(fields_of_column.get, field_names)))
-        for name, (table, keys, n_rows, _) in self.entries.items():
-            zero_nats = np.zeros((len(keys), self.n_classes))
-            is_rare = n_rows < self.min_rows
-            extras = self.extras.get(name, [None] * len(keys))
-            nats = self.nats.get(name, zero_nats)
-            for k, key in enumerate(keys):
-                if not is_rare[k]:
-                    self._add_rows(table, (number_of[name], *key, extras[k]), nats[k])
-                elif table == "steps" and not is_rare[k - 1]:  # rare numbers share an interval without evidence
-                    self._add_rows(table, (number_of[name], *key, None), zero_nats[k])
-        for first, second, nats in self.pairs if self.min_rows <= 1 else ():
-            cell_nats = nats[np.ix_(entry_of_cell[first], entry_of_cell[second])]
-            for first_cell, second_cell in np.argwhere(cell_nats.any(axis=2)).tolist():
-                cells = number_of[first], first_cell, number_of[second], second_cell
-                self._add_rows("pairs", cells, cell_nats[first_cell, second_cell])
-        return self.rows
-
-    def _make_cells(self) -> dict[str, Int]:
-        """Numbers the cells of each column that is in pairs: entries with the same nats in all pairs share a cell.
-        Returns for each column one entry of each cell.
-        """
         nats_of_column: dict[str, list[Real]] = {}  # for each pair that it is in: (entries, numbers)
         for first, second, nats in self.pairs:
             nats_of_column.setdefault(first, []).append(nats.reshape(len(nats), -1))
             nats_of_column.setdefault(second, []).append(nats.swapaxes(0, 1).reshape(nats.shape[1], -1))
+        # Entries of a column with the same nats in all pairs share a cell.
         entry_of_cell = {}
+        cell_of_entry = {}
         for column, entry_nats in nats_of_column.items():
-            _, entry, cell = np.unique(np.hstack(entry_nats), axis=0, return_index=True, return_inverse=True)
-            entry_of_cell[column] = entry
-            self.extras[column] = cell.reshape(-1).tolist()
-        return entry_of_cell
+            _, entry_of_cell[column], cells = np.unique(
+                np.hstack(entry_nats), axis=0, return_index=True, return_inverse=True
+            )
+            cell_of_entry[column] = cells.ravel().tolist()
+        for name, (table, keys, _) in self.entries.items():
+            column_nats = self.nats.get(name, np.zeros((len(keys), self.n_classes)))
+            for key, cell, nats in zip(keys, cell_of_entry.get(name, repeat(None)), column_nats, strict=False):
+                self._add_rows(table, (self.column_numbers[name], *key, cell), nats)
+        for first, second, nats in self.pairs if self.min_rows <= 1 else ():
+            cell_nats = nats[np.ix_(entry_of_cell[first], entry_of_cell[second])]
+            for first_cell, second_cell in np.argwhere(cell_nats.any(axis=2)).tolist():
+                pair_key = self.column_numbers[first], first_cell, self.column_numbers[second], second_cell
+                self._add_rows("pairs", pair_key, cell_nats[first_cell, second_cell])
+        return self.rows
 
 
 def _arrow_fields(description: str) -> list[pa.Field]:
@@ -471,7 +470,7 @@ def _arrow_fields(description: str) -> list[pa.Field]:
     return fields
 
 
-def _arrow_table(description: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+def _arrow_table(description: str, rows: Rows) -> pa.Table:
     """Returns an Arrow table of these rows. ``description`` has its columns, as in ``COLUMNS``."""
     import pyarrow as pa
 

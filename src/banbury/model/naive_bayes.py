@@ -18,19 +18,19 @@ from banbury.families.bags.parameters import check_rows, log_orders, lost_words,
 from banbury.families.dirichlet import log
 from banbury.families.family import HOWS, Choice, Feature, Features, How, Kind, Parameters, bad_value, check_positive
 from banbury.families.kernel_density import bandwidths_of
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.model.evidence_table import EvidenceTable, evidence_table
 from banbury.model.explain import Explanation, Informative, informative, make_explanation
 from banbury.model.explain.explanation import is_left_out
 from banbury.notebooks import Displayed, NotebookTable
-from banbury.reading import Batch, Beside, Source, n_threads, read, read_row
+from banbury.reading import Batch, ParserWork, Source, n_threads, read, read_row
 from banbury.reading.columns import Codes, empty_column
 from banbury.sums import sort_keys
 from banbury.tally.partitioned import or_in_partitions
 from banbury.tally.schema import Schema
-from banbury.tally.table import align_names, batches, class_number, open_source
+from banbury.tally.table import align_names, class_number, open_source, read_batches
 from banbury.tally.tally import Label, Tally, count, count_rows
-from banbury.threads import LimitThreads, taken
+from banbury.threads import LimitThreads, look_up
 
 MOST_SAMPLED = 10**10  # rows
 UNUSED_GENERATOR = np.random.default_rng(0)  # only "gibbs" draws, and making one takes longer than most estimates
@@ -178,11 +178,11 @@ class Model(Displayed):
         return self.tally.classes
 
     @property
-    def names(self) -> tuple[Label, ...]:
+    def _names(self) -> tuple[Label, ...]:
         """The classes; a model of labels has the labels here."""
         return self.classes
 
-    def _as_answering(self) -> Model:
+    def _reading_model(self) -> Model:
         """Returns the model that answers for rows: this one."""
         return self
 
@@ -232,7 +232,7 @@ class Model(Displayed):
         return same_rows(lambda: count(data, target, schema=self.schema, **reading) == self.tally)
 
     @cached_property
-    def labels(self) -> NDArray[Any]:
+    def _class_array(self) -> NDArray[Any]:
         """The classes as an array."""
         kinds = {type(name) for name in self.classes}
         return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
@@ -281,7 +281,9 @@ class Model(Displayed):
             unsure: A probability. Rows whose predicted class is less probable get None.
         """
         if costs is None and unsure is None:
-            return taken(self.labels, self._best(self._score_all(rows, self._wanted, reading)), self.threads)
+            return look_up(
+                self._class_array, self._best(self._score_all(rows, self._scores_for_class, reading)), self.threads
+            )
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
             raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
         costs_by_class = None if costs is None else cost_matrix(costs, self.classes)
@@ -289,7 +291,7 @@ class Model(Displayed):
         best_classes = (
             posterior.argmax(axis=1) if costs_by_class is None else (posterior @ costs_by_class).argmin(axis=1)
         )
-        predictions: NDArray[Any] = self.labels[best_classes]
+        predictions: NDArray[Any] = self._class_array[best_classes]
         if unsure is not None:
             predictions = predictions.astype(object)
             predictions[posterior[np.arange(len(best_classes)), best_classes] < unsure] = None
@@ -337,11 +339,11 @@ class Model(Displayed):
 
         def score(batch: Batch) -> tuple[NDArray[Any], int]:
             """The scores of a batch and the number of its impossible rows."""
-            return self._kernel(*self._fitting(batch, warned, source.target), want)
+            return self._score_features(*self._align(batch, warned, source.target), want)
 
-        beside = Beside(self.threads, score)
-        for batch in batches(source, "scoring", beside):
-            yield batch, *(beside.result(batch) or score(batch))
+        parser_work = ParserWork(self.threads, score)
+        for batch in read_batches(source, "scoring", parser_work):
+            yield batch, *(parser_work.result(batch) or score(batch))
 
     @or_in_partitions
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
@@ -376,7 +378,7 @@ class Model(Displayed):
             )
         if held_out:
             return self._explain_left_out(self._one_row(row), against, label)
-        batch, parameters = self._fitting(self._one_row(row), set())
+        batch, parameters = self._align(self._one_row(row), set())
         best, posterior, log_posterior, likelihoods = self._score_row(batch, parameters)
         winner, other = self._classes_to_compare(best, log_posterior, against)
         texts, unknown_words = texts_and_unknown_words(parameters, batch)
@@ -401,16 +403,16 @@ class Model(Displayed):
 
     def _explain_left_out(self, batch: Batch, against: Any, label: Any) -> Explanation:
         """Explains a row of the training data, with its class in ``label``, by the model of all other rows."""
-        row_label = self._own_label(batch, label)
+        row_label = self._label_of_counted_row(batch, label)
         remarks = [is_left_out(row_label, self.target)]
         remarks += ["the weights of evidence were learned with it and do not change"] * (self.weighing is not None)
-        explanation = self._without(batch, row_label).explain(batch, against)
+        explanation = self._leave_row_out(batch, row_label).explain(batch, against)
         return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
 
     def _classes_to_compare(self, best: int, log_posterior: Real, against: Any) -> tuple[int, int]:
         """Returns the number of a row's predicted class, and of the class it is compared with."""
         posterior = log_posterior if self.calibration is None else self.calibration.apply(log_posterior[None])[0]
-        winner = best if self._wanted == "class" else int(posterior.argmax())
+        winner = best if self._scores_for_class == "class" else int(posterior.argmax())
         other = winner if against is None else class_number(against, self.classes)
         if other == winner:  # many calibrated posteriors may be 0; the uncalibrated ones break ties
             ranked = np.lexsort((-log_posterior, -posterior)).tolist()
@@ -428,8 +430,8 @@ class Model(Displayed):
             terms += group.terms(batch, likelihoods[start:stop])
             start = stop
         if tuple([term.feature for term in terms]) != self.schema.features.names:
-            place_of_column = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
-            terms.sort(key=lambda term: place_of_column.get(term.feature, len(place_of_column)))
+            position_of_column = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
+            terms.sort(key=lambda term: position_of_column.get(term.feature, len(position_of_column)))
         return terms
 
     def between(self, one: Label, other: Label) -> Model:
@@ -450,12 +452,12 @@ class Model(Displayed):
         """Whether rows were learned or forgotten since the evidence was weighed."""
         return self.weighing is not None and self.weighing.is_stale(self.tally)
 
-    def _own_label(self, batch: Batch, label: Any) -> Label:
+    def _label_of_counted_row(self, batch: Batch, label: Any) -> Label:
         """Returns the class of a counted row, from the argument or from the row itself; raises an error if neither has
         it.
         """
         if label is None and self.target is not None and self.target in batch.names:
-            numbers, names = dense_numbers(batch.codes(self.target, self._target_kind), 1)
+            numbers, names = number_values(batch.codes(self.target, self._target_kind), 1)
             label = names[numbers[0]] if numbers[0] >= 0 else None
         if label is None:
             alternative = "" if self.target is None else f", or include it in the row as column {self.target!r}"
@@ -463,7 +465,7 @@ class Model(Displayed):
             raise errors.BadSetting(text, setting="label", value=None)
         return self.classes[class_number(label, self.classes)]
 
-    def _without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
+    def _leave_row_out(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
         """Returns the same model without one row, which was counted with this weight."""
         row = align_names(batch, self.schema, (self.target or "",))
         weights = None if weight == 1.0 else np.array([weight])
@@ -519,7 +521,7 @@ class Model(Displayed):
         feature's parameters.
         """
         batch = next(iter(read(dict(columns))))
-        return self._kernel(batch, [group], "parts")[0][:, 0]
+        return self._score_features(batch, [group], "parts")[0][:, 0]
 
     def _one_row(self, row: Any) -> Batch:
         """Reads one row as ``predict`` would: a mapping or Series by name, a list or array by position, a table with
@@ -573,9 +575,10 @@ class Model(Displayed):
         parameters = self._group(feature)
         likelihoods = []
         for batch in self._read(rows, reading):
-            batch, _ = self._fitting(batch, {"absent", "extra"})  # without warnings about other columns
+            batch, _ = self._align(batch, {"absent", "extra"})  # without warnings about other columns
             likelihoods.append(
-                self._kernel(batch, [parameters], "parts")[0][:, 0] + np.reshape(log_orders(parameters, batch), (-1, 1))
+                self._score_features(batch, [parameters], "parts")[0][:, 0]
+                + np.reshape(log_orders(parameters, batch), (-1, 1))
             )
         return np.concatenate(likelihoods)
 
@@ -649,7 +652,7 @@ class Model(Displayed):
         EvidenceTable of classes, rows: prior 2, columns 4, values 32, calibration 2
         """
         rules = {} if self.calibration is None else self.calibration.rules()
-        return evidence_table([self], self.log_prior, self.classes, rules, self, min_rows)
+        return evidence_table([self], self.log_prior, self.classes, rules, self.tally, min_rows)
 
     def _group(self, feature: str | None) -> Parameters:
         """Returns the parameters of one feature; it need not be named if there is only one."""
@@ -667,7 +670,7 @@ class Model(Displayed):
         """Draws ``n`` rows from the model, as a mapping of columns. The class is in the column of the target ("class"
         if it has no name).
         """
-        check_drawn(n, seed)
+        check_sample_size(n, seed)
         if self.weighing is not None:  # weights improve predictions, but do not describe how rows are distributed
             return self.weighed(None).sample(n, seed)
         rng = np.random.default_rng(seed)
@@ -680,7 +683,7 @@ class Model(Displayed):
         name = self.schema.target or "class"
         while name in columns:
             name += "_"
-        return columns | {name: self.labels[classes]}
+        return columns | {name: self._class_array[classes]}
 
     def __str__(self) -> str:
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
@@ -709,13 +712,13 @@ class Model(Displayed):
     # Scoring
 
     @property
-    def _wanted(self) -> str:
+    def _scores_for_class(self) -> str:
         """The scores that are needed to find the most probable class: ``class`` or ``log_posterior``."""
         return "class" if self.calibration is None or self.calibration.keeps_order else "log_posterior"
 
     def _best(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Returns the number of each row's most probable class, from the scores named by ``_wanted``."""
-        if self.calibration is None or self._wanted == "class":
+        """Returns the number of each row's most probable class, from the scores named by ``_scores_for_class``."""
+        if self.calibration is None or self._scores_for_class == "class":
             return scores
         return np.asarray(self.calibration.apply(scores).argmax(axis=1))
 
@@ -735,10 +738,10 @@ class Model(Displayed):
         """Returns the scores that ``want`` names, such as "posterior", of a list of texts without building a batch;
         None if rows are anything else.
         """
-        if self._alone is None or type(rows) is not list or not rows or type(rows[0]) is not str:
+        if self._only_text is None or type(rows) is not list or not rows or type(rows[0]) is not str:
             return None
         try:
-            answer, impossible = self._score(len(rows), self._alone.parts(PlainTexts(rows)), want)  # type: ignore[arg-type]
+            answer, impossible = self._run_kernel(len(rows), self._only_text.parts(PlainTexts(rows)), want)  # type: ignore[arg-type]
         except TypeError:  # not all are texts: reading them as a batch raises an error that names the first
             return None
         self._warn_impossible(impossible, want)
@@ -749,7 +752,7 @@ class Model(Displayed):
         return open_source(rows, self.schema, reading)
 
     @cached_property
-    def _alone(self) -> Parameters | None:
+    def _only_text(self) -> Parameters | None:
         """The parameters of the only column if it has no name and holds texts, so that rows can be plain texts;
         otherwise None.
         """
@@ -765,24 +768,26 @@ class Model(Displayed):
         if n_rows and want != "log_joint":
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
-    def _score(self, n_rows: int, parts: list[_core.Part], want: str) -> tuple[NDArray[Any], int]:
+    def _run_kernel(self, n_rows: int, parts: list[_core.Part], want: str) -> tuple[NDArray[Any], int]:
         """Scores rows by the parts that ``_parts`` returned; ``want`` names the scores, such as "posterior". Also
         returns the number of impossible rows.
         """
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
-    def score(self, batch: Batch, want: str) -> tuple[Real, int]:
+    def _score_batch(self, batch: Batch, want: str) -> tuple[Real, int]:
         """Scores rows that were already read under the model's schema. Also returns the number of rows that are
         impossible in every class.
 
         ``want`` is "posterior" or "log_posterior".
         """
-        scores, impossible = self._kernel(batch, self.parameters, want if self.calibration is None else "log_posterior")
+        scores, impossible = self._score_features(
+            batch, self.parameters, want if self.calibration is None else "log_posterior"
+        )
         if self.calibration is not None:
             scores = (self.calibration.apply if want == "posterior" else self.calibration.log_apply)(scores)
         return scores, impossible
 
-    def _score_unmet(self, want: str) -> float:
+    def _score_of_unknown_class(self, want: str) -> float:
         """Returns the score of a class that the model has not seen, which is impossible; ``want`` is "posterior" or
         "log_posterior".
         """
@@ -794,7 +799,7 @@ class Model(Displayed):
         words_before = {features.names[0]: lost_words(group, sums) for group, (_, features, sums) in groups}
         return {name: n_words for name, n_words in words_before.items() if n_words}
 
-    def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
+    def _score_features(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
         """Scores a batch by some of the features. Also returns the number of rows that are impossible in every class.
 
         Args:
@@ -803,7 +808,7 @@ class Model(Displayed):
         """
         parts = self._parts(batch, parameters)
         try:
-            return self._score(batch.n_rows, parts, want)
+            return self._run_kernel(batch.n_rows, parts, want)
         except _core.BadValue as bad:
             raise _name_bad_value(bad, parameters, batch) from None
 
@@ -823,7 +828,7 @@ class Model(Displayed):
         with LimitThreads(self.threads):
             return [part for group in parameters for part in group.parts(batch)]
 
-    def _fitting(self, batch: Batch, warned: set[str], target: str | None = None) -> tuple[Batch, Sequence[Parameters]]:
+    def _align(self, batch: Batch, warned: set[str], target: str | None = None) -> tuple[Batch, Sequence[Parameters]]:
         """Returns the batch under the schema's names, and the parameters of the features that it has.
 
         ``warned`` collects the warnings that were given. ``target`` is the column of the true classes, which needs no
@@ -852,8 +857,8 @@ class Model(Displayed):
         if absent and len(absent) == len(schema.features):
             missing_column = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(missing_column, batch.names, batch.source)
-        extra = present.difference(schema.columns, [schema.target, target], batch.aside)
-        tell_other_columns([*missing_columns, *absent], sorted(extra), warned)
+        extra = present.difference(schema.columns, [schema.target, target], batch.non_features)
+        warn_about_other_columns([*missing_columns, *absent], sorted(extra), warned)
         if not absent:
             return batch, self.parameters
         return batch, select_features(self.parameters, lambda feature: present.issuperset(feature.inputs))
@@ -878,7 +883,7 @@ class PlainTexts:
         return self._texts
 
 
-def tell_other_columns(absent: Sequence[str], extra: Sequence[str], warned: set[str]) -> None:
+def warn_about_other_columns(absent: Sequence[str], extra: Sequence[str], warned: set[str]) -> None:
     """Warns about columns that the rows lack (``absent``) and about columns that were never counted (``extra``), unless
     ``warned`` contains "absent" or "extra"; adds these words to it.
     """
@@ -982,10 +987,10 @@ def _name_bad_value(bad: _core.BadValue, parameters: Sequence[Parameters], batch
     """
     _, feature_number, row, value = bad.args
     features = Features.join([group.features for group in parameters])
-    for block_place in features.where(lambda template: template.columns).tolist():
-        feature = features[block_place]
-        if block_place <= feature_number < block_place + len(feature.columns):
-            column = feature.columns[feature_number - block_place]
+    for first_position in features.where(lambda template: template.columns).tolist():
+        feature = features[first_position]
+        if first_position <= feature_number < first_position + len(feature.columns):
+            column = feature.columns[feature_number - first_position]
             number = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
             if number == value or (number != number and value != value):
                 return bad_value(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
@@ -1017,7 +1022,7 @@ def check_seed(seed: Any) -> None:
     errors.check_whole("seed", seed, 0)
 
 
-def check_drawn(n: Any, seed: Any) -> None:
+def check_sample_size(n: Any, seed: Any) -> None:
     """Raises an error unless ``n`` rows can be drawn with this seed."""
     is_whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
     errors.require(
@@ -1071,6 +1076,6 @@ def model_of(model_or_estimator: Any) -> Any:
         return model_or_estimator
     from sklearn.utils.validation import check_is_fitted
 
-    if hasattr(type(model_or_estimator), "validation"):
+    if hasattr(type(model_or_estimator), "_rows_and_settings"):
         check_is_fitted(model_or_estimator)
     return model_or_estimator.model_ if hasattr(model_or_estimator, "model_") else model_or_estimator

@@ -19,7 +19,7 @@ from banbury.plots.results import (
     LearningCurveDisplay,
     PosteriorDisplay,
 )
-from banbury.plots.shapes import ShapesDisplay
+from banbury.plots.shape_pictures import ShapesDisplay
 
 shapes = ShapesDisplay.from_model
 

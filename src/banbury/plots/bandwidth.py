@@ -11,8 +11,8 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.families.kernel_density import try_bandwidths
 from banbury.model.naive_bayes import Model, estimate
-from banbury.plots.display import COLOURS, FAINT, Display, ink, legend_beside, pyplot, short_name
-from banbury.plots.features import check_axis, check_model, grid, log_likelihood, number_of, parts_of
+from banbury.plots.display import COLOURS, FAINT, Display, import_matplotlib, legend_beside, short_name, text_colour
+from banbury.plots.features import axis_values, check_axis, check_model, feature_parts_of, log_likelihood, number_of
 
 # The description, colour and line style of each density.
 CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
@@ -56,7 +56,7 @@ class BandwidthDisplay(Display):
         ``label`` can be omitted if there is one class. Bandwidths are at least as wide as a bin of the tally.
         """
         check_model(model)
-        feature_parts = parts_of(model, feature)
+        feature_parts = feature_parts_of(model, feature)
         column = feature_parts.feature
         family = feature_parts.feature.family
         class_number = 0 if label is None else number_of(model, label)
@@ -76,7 +76,7 @@ class BandwidthDisplay(Display):
             raise errors.bad_setting(f"column {feature!r}", problem, "a column with at least two different values")
         best = float(bandwidths[scores.argmax()])
         drawn_bandwidths = max(best / times, column.unit), best, best * times
-        values = grid(model, column, column.inputs[0])
+        values = axis_values(model, column, column.inputs[0])
         choice = model.choice
         settings = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
         families = ({feature: replace(family, bandwidth=bandwidth)} for bandwidth in drawn_bandwidths)  # type: ignore[type-var]
@@ -87,14 +87,16 @@ class BandwidthDisplay(Display):
     def _draw(self, ax: Any) -> None:
         """Draws the log-likelihood over bandwidths on the left axes, and three densities on the right."""
         if ax is None:
-            ax = pyplot().subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
+            ax = import_matplotlib().pyplot.subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
         try:
             left_axes, right_axes = ax
         except (TypeError, ValueError):
             raise errors.bad_setting("ax", ax, "a pair of axes: this picture has two parts") from None
         self.ax_ = np.array([left_axes, right_axes], dtype=object)
         self.figure_ = left_axes.figure
-        left_axes.plot(self.bandwidths, self.log_likelihood, color=ink(), marker=".", markersize=4, linewidth=1.0)
+        left_axes.plot(
+            self.bandwidths, self.log_likelihood, color=text_colour(), marker=".", markersize=4, linewidth=1.0
+        )
         for (description, colour, style), bandwidth, density in zip(CURVES, self.shown, self.density.T, strict=True):
             left_axes.axvline(bandwidth, color=colour, linestyle=style, linewidth=1.4)
             right_axes.plot(

@@ -12,8 +12,26 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import Display, colour, ink, legend_beside, library, mark, short_name, short_names
-from banbury.plots.features import ClassedRows, check_model, column_of, number_of, pair_of, span, table, two_columns
+from banbury.plots.display import (
+    Display,
+    colour,
+    import_matplotlib,
+    legend_beside,
+    mark,
+    short_name,
+    short_names,
+    text_colour,
+)
+from banbury.plots.features import (
+    ClassedRows,
+    axis_range,
+    check_model,
+    column_of,
+    complete_rows,
+    number_of,
+    pair_of,
+    two_columns,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -74,11 +92,11 @@ class DecisionBoundaryDisplay(Display):
         errors.check_whole("steps", steps, 2, 2_000)
         points = None if data is None else ClassedRows(model, data, target, reading).points(feature_names)
         row_values: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
-        xx0, xx1 = (np.linspace(*span(model, feature_names[k], row_values[k]), steps) for k in (0, 1))
+        xx0, xx1 = (np.linspace(*axis_range(model, feature_names[k], row_values[k]), steps) for k in (0, 1))
         grid_x, grid_y = np.meshgrid(xx0, xx1)
         columns: dict[str, Any] = {feature_names[0]: grid_x.ravel(), feature_names[1]: grid_y.ravel()}
         columns |= {feature: [value] * grid_x.size for feature, value in fixed_values.items()}
-        posterior = model.posterior(table(model, columns)).reshape(steps, steps, -1)
+        posterior = model.posterior(complete_rows(model, columns)).reshape(steps, steps, -1)
         n_features = len(model.schema.features.inputs)
         return cls(
             feature_names, model.classes, xx0, xx1, posterior, difference, fixed_values, n_features, points
@@ -96,7 +114,9 @@ class DecisionBoundaryDisplay(Display):
         """Draws the regions or the difference, and the rows."""
         ax = self._begin(ax, width=6.8 if self.difference is None else 7.4, height=4.4)
         class_numbers = range(len(self.classes))
-        class_colours = library().colors.to_rgba_array([colour(class_number) for class_number in class_numbers])[:, :3]
+        class_colours = import_matplotlib().colors.to_rgba_array(
+            [colour(class_number) for class_number in class_numbers]
+        )[:, :3]
         subject = "Most probable class"
         # Lighter than the points of a class, so that these stand out from its region.
         region_colours = 1.0 - 0.5 * (1.0 - class_colours)
@@ -127,14 +147,14 @@ class DecisionBoundaryDisplay(Display):
     def _border(self, ax: Any, lead: Real) -> None:
         """Draws the line on which ``lead``, how far a class is ahead (len(xx1) × len(xx0)), is zero."""
         if lead.min() < 0 < lead.max():
-            ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors=[ink()], linewidths=1.0)
+            ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors=[text_colour()], linewidths=1.0)
 
     def _draw_difference(self, ax: Any, region_colours: Real) -> None:
         """Draws how far the first class is ahead of the second, with a colour bar. ``region_colours``: classes × RGB."""
         assert self.difference is not None
         first_number, second_number = (self.classes.index(label) for label in self.difference)
         first_name, second_name = (short_name(label) for label in self.difference)
-        colour_map = library().colors.LinearSegmentedColormap.from_list(
+        colour_map = import_matplotlib().colors.LinearSegmentedColormap.from_list(
             "ahead", [region_colours[second_number], (1.0, 1.0, 1.0), region_colours[first_number]], N=41
         )
         image = self._image(ax, self.response, cmap=colour_map, vmin=-1.0, vmax=1.0)

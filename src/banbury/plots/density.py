@@ -16,7 +16,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.model.naive_bayes import Model, log_sum
 from banbury.plots.display import COLOURS, FAINT, Display, colour, legend_beside, short_name
-from banbury.plots.features import column_of, parts_of, some_rows, two_columns
+from banbury.plots.features import column_of, feature_parts_of, select_rows, two_columns
 from banbury.reading import read
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class DensityDisplay(Display):
         x_column, y_column = two_columns(density._model(), features)
         columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (x_column, y_column)]
         x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
-        drawn_rows = some_rows(np.isfinite(x) & np.isfinite(y), (x_column, y_column))
+        drawn_rows = select_rows(np.isfinite(x) & np.isfinite(y), (x_column, y_column))
         x = x[drawn_rows]
         y = y[drawn_rows]
         ranges = [(values.min(), values.max(), MARGIN * np.ptp(values) or 1.0) for values in (x, y)]
@@ -136,7 +136,7 @@ class DensityDisplay(Display):
 
 def _has_steps(model: Model, column: str) -> bool:
     """Whether the density of a column has steps, as that of a histogram has."""
-    feature_parts = parts_of(model, column_of(model, column).name)
+    feature_parts = feature_parts_of(model, column_of(model, column).name)
     return feature_parts.group.select([feature_parts.position]).cuts(column) is not None
 
 
@@ -153,8 +153,8 @@ def level_inside(density: Real, share: float) -> float | None:
 
 
 def _interpolate(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
-    """The log density at points (x, y), interpolated bilinearly on the grid as contours are. ``log_density``: len(xx1)
-    × len(xx0).
+    """Returns the log density at points (x, y), interpolated bilinearly on the grid as contours are. ``log_density``:
+    len(xx1) × len(xx0).
     """
     finite = log_density[np.isfinite(log_density)]
     heights = np.maximum(log_density, float(finite.min(initial=0.0)) - 1.0)
@@ -168,13 +168,13 @@ def _interpolate(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> R
 
 
 def _cell_of(grid: Real, values: Real) -> NDArray[np.intp]:
-    """For each value the index of the grid point before it, such that another one follows. ``grid``: ascending."""
+    """Returns for each value the index of the grid point before it, such that another one follows. ``grid``: ascending."""
     return np.clip(np.searchsorted(grid, values) - 1, 0, len(grid) - 2)
 
 
 def _highest_around(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
-    """The highest log density at the four grid points around each point (x, y): one of them is on its step, unless that
-    is narrow. ``log_density``: len(xx1) × len(xx0).
+    """Returns the highest log density at the four grid points around each point (x, y): one of them is on its step,
+    unless that is narrow. ``log_density``: len(xx1) × len(xx0).
     """
     column = _cell_of(xx0, x)
     row = _cell_of(xx1, y)
@@ -185,7 +185,7 @@ def _highest_around(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -
 
 
 def _components(model: Model, joint: Real, steps: int) -> dict[Any, Real]:
-    """The log density of each component on the grid (steps × steps), of the components with the largest share.
+    """Returns the log density of each component on the grid (steps × steps), of the components with the largest share.
     ``joint``: the log density of each (grid points × components).
     """
     highest = joint.max(axis=0)

@@ -39,9 +39,9 @@ STYLE: dict[str, Any] = {
 }
 
 
-def ink() -> Any:
-    """The colour of text in the current style: dark on light, or light on dark."""
-    return library().rcParams["text.color"]
+def text_colour() -> Any:
+    """Returns the colour of text in the current style: dark on light, or light on dark."""
+    return import_matplotlib().rcParams["text.color"]
 
 
 class Display:
@@ -60,7 +60,7 @@ class Display:
 
     def plot(self, ax: Any = None) -> Self:
         """Draws the picture, on ``ax`` if given."""
-        with library().rc_context(STYLE):
+        with import_matplotlib().rc_context(STYLE):
             self._draw(ax)
             self._wrap()
         return self
@@ -77,7 +77,7 @@ class Display:
         if self.figure_ is None:
             self.plot()
         svg = path.suffix.lower() == ".svg"
-        with library().rc_context({"svg.hashsalt": "banbury"}):  # the same picture is the same file
+        with import_matplotlib().rc_context({"svg.hashsalt": "banbury"}):  # the same picture is the same file
             try:
                 self.figure_.savefig(path, dpi=dpi, metadata={"Date": None} if svg else None)
             except OSError as problem:
@@ -85,9 +85,9 @@ class Display:
         return self
 
     def _begin(self, ax: Any, width: float, height: float) -> Any:
-        """The axes to draw on: those given, or new ones of this size in inches."""
+        """Returns the axes to draw on: those given, or new ones of this size in inches."""
         if ax is None:
-            ax = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
+            ax = import_matplotlib().pyplot.subplots(figsize=(width, height), layout="constrained")[1]
         self.ax_ = ax
         self.figure_ = ax.figure
         return ax
@@ -102,7 +102,9 @@ class Display:
 
 
 def _fill_lines(text: str, width: float) -> str:
-    """The text broken into lines at most ``width`` wide. ``width``: in inches, divided by the font size in points."""
+    """Returns the text broken into lines at most ``width`` wide. ``width``: in inches, divided by the font size in
+    points.
+    """
     return "\n".join(textwrap.fill(line, max(int(LETTERS_PER_INCH * width), 20)) for line in text.splitlines())
 
 
@@ -113,7 +115,7 @@ def check_type(what: str, subject: Any, kind: type, expected: str) -> None:
     errors.require(isinstance(subject, kind), what, type(subject).__name__, expected)
 
 
-def library() -> Any:
+def import_matplotlib() -> Any:
     """Imports matplotlib, or raises an error that says how to install it."""
     try:
         import matplotlib
@@ -125,20 +127,15 @@ def library() -> Any:
     return matplotlib
 
 
-def pyplot() -> Any:
-    """The module matplotlib.pyplot."""
-    return library().pyplot
-
-
 def logarithmic(ax: Any, multiples: tuple[float, ...], tick_format: str) -> None:
     """Makes the horizontal axis logarithmic with ticks at these multiples of powers of ten. ``tick_format``: the format
     of tick labels, as for ``format``.
     """
-    ticker = library().ticker
+    ticker = import_matplotlib().ticker
     ax.xaxis.set_major_locator(ticker.LogLocator(subs=multiples))
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: format(number, tick_format)))
     ax.xaxis.set_minor_locator(ticker.NullLocator())
-    levels_behind(ax)
+    draw_level_lines(ax)
 
 
 def legend_beside(ax: Any, handles: Sequence[Any] | None = None, title: str | None = None) -> None:
@@ -152,24 +149,24 @@ def legend_beside(ax: Any, handles: Sequence[Any] | None = None, title: str | No
     ax.legend(handles=handles, title=title, ncols=n_columns, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-def levels_behind(ax: Any) -> None:
+def draw_level_lines(ax: Any) -> None:
     """Draws pale grid lines behind everything else."""
     ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
     ax.set_axisbelow(True)
 
 
 def colour(class_number: int) -> str:
-    """The colour of the class with this number."""
+    """Returns the colour of the class with this number."""
     return COLOURS[class_number % len(COLOURS)]
 
 
 def line_style(class_number: int) -> str:
-    """The line style of the class with this number; beyond eight classes colours repeat with other line styles."""
+    """Returns the line style of the class with this number; beyond eight classes colours repeat with other line styles."""
     return LINES[class_number // len(COLOURS) % len(LINES)]
 
 
 def mark(class_number: int) -> str:
-    """The mark of the class with this number."""
+    """Returns the mark of the class with this number."""
     return MARKS[(class_number + class_number // len(COLOURS)) % len(MARKS)]
 
 

@@ -20,9 +20,9 @@ from banbury.plots.display import (
     Display,
     check_type,
     format_decibans,
-    ink,
     legend_beside,
     short_name,
+    text_colour,
 )
 from banbury.plots.features import check_model
 
@@ -73,11 +73,11 @@ class EvidenceDisplay(Display):
         weights = np.array(self.weights)
         ax = self._begin(ax, width=6.4, height=1.3 + 0.25 * len(weights))
         y_positions = _bar_positions(len(weights))
-        lengths = _lengths(weights)
+        lengths = _bar_lengths(weights)
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
-        _bars(ax, y_positions, lengths, weights, 0.72, [*colours, SUM])
+        _draw_bars(ax, y_positions, lengths, weights, 0.72, [*colours, SUM])
         explanation = self.explanation
-        _frame(ax, y_positions, self.labels, lengths, explanation)
+        _draw_frame(ax, y_positions, self.labels, lengths, explanation)
         winner = f"{short_name(explanation.winner)} {percent(explanation.probability)}"
         against = f"{short_name(explanation.against)} {percent(explanation.probability_against)}"
         ax.set_title(f"Weight of evidence: {winner} against {against}")
@@ -148,7 +148,7 @@ class ComparedEvidenceDisplay(Display):
         """Draws two bars for each label, one per explanation."""
         ax = self._begin(ax, width=8.4, height=1.5 + 0.36 * len(self.labels))
         y_positions = _bar_positions(len(self.labels))
-        lengths = _lengths(self.weights)
+        lengths = _bar_lengths(self.weights)
         first = next(iter(self.explanations.values()))
         sides = []
         for number, (name, explanation) in enumerate(self.explanations.items()):
@@ -156,12 +156,12 @@ class ComparedEvidenceDisplay(Display):
             weights = self.weights[has_weight, number]
             offset = (number - 0.5) * 0.38
             colour = FOR if number else AGAINST
-            bars = _bars(ax, y_positions[has_weight] + offset, lengths[has_weight, number], weights, 0.36, colour)
+            bars = _draw_bars(ax, y_positions[has_weight] + offset, lengths[has_weight, number], weights, 0.36, colour)
             bars.set_label(short_name(name))
             has_same_winner = explanation.winner == first.winner
             probability = explanation.probability if has_same_winner else explanation.probability_against
             sides.append(f"{short_name(name)} {percent(probability)}")
-        _frame(ax, y_positions, self.labels, lengths, first)
+        _draw_frame(ax, y_positions, self.labels, lengths, first)
         legend_beside(ax)
         ax.set_title(f"{short_name(first.winner)} against {short_name(first.against)}\n{', '.join(sides)}")
 
@@ -170,7 +170,7 @@ class ComparedEvidenceDisplay(Display):
 
 
 def _label(evidence: Evidence, is_single_text: bool) -> str:
-    """The label of a bar: feature and value; only the value if ``is_single_text``."""
+    """Returns the label of a bar: feature and value; only the value if ``is_single_text``."""
     value = (
         short_name(evidence.value, 28)
         + (f" × {evidence.times}" if evidence.times > 1 else "")
@@ -180,17 +180,17 @@ def _label(evidence: Evidence, is_single_text: bool) -> str:
 
 
 def _bar_positions(n: int) -> Real:
-    """The vertical positions of n bars; the last one, the sum, stands a little apart."""
+    """Returns the vertical positions of n bars; the last one, the sum, stands a little apart."""
     return np.append(np.arange(n - 1.0), n - 0.65)
 
 
-def _lengths(weights: Real) -> Real:
-    """The lengths of bars with these weights; infinite ones are a little longer than the longest finite one."""
+def _bar_lengths(weights: Real) -> Real:
+    """Returns the lengths of bars with these weights; infinite ones are a little longer than the longest finite one."""
     longest = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
     return np.asarray(np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * longest, 1.1 * longest))
 
 
-def _bars(ax: Any, positions: Real, lengths: Real, weights: Real, height: float, colours: Any) -> Any:
+def _draw_bars(ax: Any, positions: Real, lengths: Real, weights: Real, height: float, colours: Any) -> Any:
     """Draws horizontal bars with their weights as text. ``positions``: their vertical positions; ``lengths``: of the
     bars; ``weights``: the decibans to write, which may be infinite; ``height``: of each bar; ``colours``: one for all
     bars, or one each.
@@ -203,18 +203,18 @@ def _bars(ax: Any, positions: Real, lengths: Real, weights: Real, height: float,
     return bars
 
 
-def _frame(ax: Any, positions: Real, labels: Sequence[str], lengths: Real, explanation: Explanation) -> None:
+def _draw_frame(ax: Any, positions: Real, labels: Sequence[str], lengths: Real, explanation: Explanation) -> None:
     """Draws the zero line and the line above the sum, and labels the bars and the axis. ``positions``: the vertical
     positions of the bars, and ``lengths``: theirs; ``explanation``: names the class for which evidence speaks on either
     side.
     """
-    ax.axvline(0.0, color=ink(), linewidth=0.8)
+    ax.axvline(0.0, color=text_colour(), linewidth=0.8)
     ax.axhline(positions[-1] - 0.68, color=FAINT, linewidth=0.8)
     ax.set_yticks(positions, labels)
     low = min(lengths.min(), 0.0)
     high = max(lengths.max(), 0.0)
-    room = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
-    ax.set(xlim=(low - room, high + room), ylim=(positions[-1] + 0.6, -0.6))
+    margin = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
+    ax.set(xlim=(low - margin, high + margin), ylim=(positions[-1] + 0.6, -0.6))
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     winner = short_name(explanation.winner)

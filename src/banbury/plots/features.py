@@ -38,12 +38,14 @@ def check_model(model: Any, classes: int = 1) -> None:
 
 
 def number_of(model: Model, label: Any) -> int:
-    """The number of a class in the model."""
+    """Returns the number of a class in the model."""
     return class_number(label, model.classes)
 
 
 def evidence_factor(model: Model) -> float:
-    """The factor by which calibration multiplies evidence; 1 if it is not a single factor for two of many classes."""
+    """Returns the factor by which calibration multiplies evidence; 1 if it is not a single factor for two of many
+    classes.
+    """
     calibration = model.calibration
     is_one_factor = calibration is not None and (calibration.only_scales or len(model.classes) == 2)
     return calibration.scale if calibration is not None and is_one_factor else 1.0
@@ -79,8 +81,8 @@ class FeatureParts(NamedTuple):
         return len(self.axes) == len(self.feature.inputs) == 1
 
 
-def parts_of(model: Model, feature: Any) -> FeatureParts:
-    """The parts of a feature, given by its name or the columns of a block; those of a weighed model without its
+def feature_parts_of(model: Model, feature: Any) -> FeatureParts:
+    """Returns the parts of a feature, given by its name or the columns of a block; those of a weighed model without its
     weights.
     """
     declared = model.schema[feature]
@@ -92,7 +94,7 @@ def parts_of(model: Model, feature: Any) -> FeatureParts:
 
 
 def column_of(model: Model, column: str) -> Feature:
-    """The feature that a column belongs to: itself or its block."""
+    """Returns the feature that a column belongs to: itself or its block."""
     return next((f for f in model.schema.features if column in f.columns), None) or model.schema[column]
 
 
@@ -109,7 +111,7 @@ def check_axis(feature: Feature) -> None:
 
 
 def no_axis(feature: Feature) -> errors.BadSetting:
-    """The error of a feature whose values have no axis, with advice on what to draw instead."""
+    """Returns the error of a feature whose values have no axis, with advice on what to draw instead."""
     name = feature.name
     if feature.reads_text:
         text = f"column {name!r} is text, which has no axis to draw. Draw the evidence of the words of one text "
@@ -125,12 +127,12 @@ def no_axis(feature: Feature) -> errors.BadSetting:
 
 
 def two_columns(model: Model, columns: Any) -> tuple[str, str]:
-    """The names of two numeric columns, which may be in blocks. Raises an error for others."""
+    """Returns the names of two numeric columns, which may be in blocks. Raises an error for others."""
     for column in (names := pair_of("features", columns, "the names of two numeric columns")):
         feature = column_of(model, column)
         if feature.holds_lists:
             raise no_axis(feature)
-        if column not in parts_of(model, feature.name).axes:
+        if column not in feature_parts_of(model, feature.name).axes:
             text = f"column {column!r} is of family {feature.family.name}, but a numeric column is needed to draw an axis. "
             text += f"Name another column, of family {errors.listed(family.name for family in NUMBERS)}, or count this "
             text += "one as a number with features=."
@@ -139,8 +141,8 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
 
 
 def pair_of(setting: str, setting_value: Any, expected: str) -> tuple[Any, Any]:
-    """The two different entries of the setting named ``setting``. Raises BadSetting unless there are two. ``expected``:
-    what they must be, in words.
+    """Returns the two different entries of the setting named ``setting``. Raises BadSetting unless there are two.
+    ``expected``: what they must be, in words.
     """
     if (
         isinstance(setting_value, str)
@@ -152,7 +154,7 @@ def pair_of(setting: str, setting_value: Any, expected: str) -> tuple[Any, Any]:
     return setting_value[0], setting_value[1]
 
 
-def table(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
+def complete_rows(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
     """Rows with these columns and all other columns of the model missing, as the model reads them."""
     n_rows = len(next(iter(columns.values())))
     occurrence_columns = {
@@ -165,15 +167,15 @@ def table(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str
 
 
 def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
-    """log P(value | class), values × classes. A combination of values is a tuple."""
+    """Returns log P(value | class), values × classes. A combination of values is a tuple."""
     columns = {feature.inputs[0]: values}
     if len(values) and isinstance(values[0], tuple):
         columns = {column: [value[i] for value in values] for i, column in enumerate(feature.columns)}
-    return model.log_likelihood(table(model, columns), feature.name)
+    return model.log_likelihood(complete_rows(model, columns), feature.name)
 
 
 def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = None) -> NamedValues:
-    """The values of a feature that is not numeric, or the ``n`` most frequent ones."""
+    """Returns the values of a feature that is not numeric, or the ``n`` most frequent ones."""
     feature = feature_parts.feature
     sums = feature_parts.sums
     if feature.reads_text or feature.holds_lists:
@@ -193,12 +195,12 @@ def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = No
 
 
 def _value_name(key: Any) -> str:
-    """A value, or a combination of values, as text."""
+    """Returns a value, or a combination of values, as text."""
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
 def counted_range(feature_parts: FeatureParts) -> tuple[float, float] | None:
-    """The lowest and highest number of a column that is counted value by value; None for other columns."""
+    """Returns the lowest and highest number of a column that is counted value by value; None for other columns."""
     return (
         value_range(feature_parts.feature, feature_parts.sums.feature(feature_parts.position)[0])
         if isinstance(feature_parts.sums, Counts)
@@ -206,14 +208,16 @@ def counted_range(feature_parts: FeatureParts) -> tuple[float, float] | None:
     )
 
 
-def span(model: Model, feature: str, values: Real | None = None, room: float = MARGIN) -> tuple[float, float]:
-    """The range to draw of a column: of ``values``, or of the counted numbers, or of nearly all that the model would
-    sample.
+def axis_range(
+    model: Model, feature: str, values: Real | None = None, margin_share: float = MARGIN
+) -> tuple[float, float]:
+    """Returns the range to draw of a column: of ``values``, or of the counted numbers, or of nearly all that the model
+    would sample.
 
-    ``room``: the margin on either side, as a share of the range. Counted numbers have none.
+    ``margin_share``: the margin on either side, as a share of the range. Counted numbers have none.
     """
     if values is None and feature in model.schema.index:  # no column of a block
-        counted = counted_range(parts_of(model, feature))
+        counted = counted_range(feature_parts_of(model, feature))
         if counted is not None and counted[0] < counted[1]:
             return counted
     if values is None:
@@ -221,22 +225,22 @@ def span(model: Model, feature: str, values: Real | None = None, room: float = M
         low, high = np.quantile(np.clip(sample[~np.isnan(sample)], -FARTHEST, FARTHEST), [0.005, 0.995])
     else:
         low, high = np.clip([values.min(), values.max()], -FARTHEST, FARTHEST)
-    margin = (high - low) * room if high > low else abs(low) * MARGIN or 0.5
+    margin = (high - low) * margin_share if high > low else abs(low) * MARGIN or 0.5
     return float(low - margin), float(high + margin)
 
 
-def grid(
+def axis_values(
     model: Model,
     feature: Feature,
     column: str,
     values: Real | None = None,
     steps: int = POINTS_OF_CURVE,
-    room: float = MARGIN,
+    margin_share: float = MARGIN,
 ) -> Real:
-    """The values at which a numeric column of a feature is drawn, ``steps`` at most. ``values``, ``room``: as for
-    ``span``.
+    """Returns the values at which a numeric column of a feature is drawn, ``steps`` at most. ``values``, ``margin_share``: as
+    for ``axis_range``.
     """
-    low, high = span(model, column, values, room)
+    low, high = axis_range(model, column, values, margin_share)
     lowest_possible = feature.family.least
     if feature.family.has_density():
         start = max(low, lowest_possible, (high - low) / steps) if lowest_possible > 0 else max(low, lowest_possible)
@@ -246,9 +250,9 @@ def grid(
     return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, steps))))
 
 
-def some_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:
-    """The numbers of the usable rows, or an even selection if there are many. Raises EmptyData if there are none.
-    ``usable``: whether each row is; ``columns``: the two columns, for the message.
+def select_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:
+    """Returns the numbers of the usable rows, or an even selection if there are many. Raises EmptyData if there are
+    none. ``usable``: whether each row is; ``columns``: the two columns, for the message.
     """
     row_numbers = np.flatnonzero(usable)
     if not len(row_numbers):
@@ -281,12 +285,12 @@ class ClassedRows:
         self.classes = lookup[labelled.labels]
 
     def numbers(self, feature: str) -> Real:
-        """A numeric column of all rows, NaN where missing."""
+        """Returns a numeric column of all rows, NaN where missing."""
         arrays = [batch.numbers([feature])[0].reshape(-1) for batch in self.batches]
         return np.concatenate([np.zeros(0), *arrays]).astype(np.float64)
 
     def points(self, columns: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
-        """The rows with a class and both values, evenly selected if there are many: x, y and class numbers."""
+        """Returns the rows with a class and both values, evenly selected if there are many: x, y and class numbers."""
         x, y = (self.numbers(column) for column in columns)
-        row_numbers = some_rows(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0), columns)
+        row_numbers = select_rows(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0), columns)
         return x[row_numbers], y[row_numbers], self.classes[row_numbers]

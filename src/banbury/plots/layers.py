@@ -71,16 +71,18 @@ class Layers:
 
 @dataclass(frozen=True)
 class GraphLayout:
-    """``places``: the position (x, y) of the middle of each node's left side; ``curves``: each edge as the points of
+    """``positions``: the position (x, y) of the middle of each node's left side; ``curves``: each edge as the points of
     consecutive cubic Béziers.
     """
 
-    places: dict[str, tuple[float, float]]
+    positions: dict[str, tuple[float, float]]
     curves: dict[Edge, Real]
 
 
 def _columns(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
-    """The column of each node: right of all its parents; a node without parents stands just left of its first child."""
+    """Returns the column of each node: right of all its parents; a node without parents stands just left of its first
+    child.
+    """
     parents: dict[str, list[str]] = {node: [] for node in nodes}
     children: dict[str, list[str]] = {node: [] for node in nodes}
     for parent, child in edges:
@@ -96,8 +98,8 @@ def _columns(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
 
 
 def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
-    """The row of each node and bend, from 0; nodes without edges come last. ``columns``: the column of each node;
-    ``chains``: the items that each edge passes.
+    """Returns the row of each node and bend, from 0; nodes without edges come last. ``columns``: the column of each
+    node; ``chains``: the items that each edge passes.
     """
     connected = {node for edge in chains for node in edge}
     is_forest = len({child for _, child in chains}) == len(chains)
@@ -161,7 +163,7 @@ def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]
 def _order_layers(
     layers: list[list[Item]], before: Mapping[Item, list[Item]], after: Mapping[Item, list[Item]]
 ) -> list[list[Item]]:
-    """The layers, each sorted by the mean position of its neighbours on one side, in the order with the fewest
+    """Returns the layers, each sorted by the mean position of its neighbours on one side, in the order with the fewest
     crossings. ``before``, ``after``: the neighbours of each item in the previous and the next layer.
     """
     best = layers
@@ -187,7 +189,7 @@ def _order_layers(
 
 
 def _crossings(layers: Sequence[Sequence[Item]], after: Mapping[Item, Sequence[Item]]) -> int:
-    """The number of pairs of edges that cross. ``after``: the neighbours of each item in the next layer."""
+    """Returns the number of pairs of edges that cross. ``after``: the neighbours of each item in the next layer."""
     n_crossings = 0
     for left_layer, right_layer in pairwise(layers):
         position = {node: i for i, node in enumerate(right_layer)}
@@ -204,7 +206,9 @@ def _closest_rows(layer: Sequence[Item]) -> Real:
 
 
 def _rows_near(layer: Sequence[Item], targets: Sequence[float]) -> list[float]:
-    """The rows nearest to the targets (one per item) by least squares that keep the order and the smallest distances."""
+    """Returns the rows nearest to the targets (one per item) by least squares that keep the order and the smallest
+    distances.
+    """
     from sklearn.isotonic import isotonic_regression  # a second to import; few need it
 
     closest_rows = _closest_rows(layer)

@@ -16,13 +16,13 @@ from banbury.plots.display import Display, colour, legend_beside, line_style, sh
 from banbury.plots.features import (
     ClassedRows,
     FeatureParts,
+    axis_values,
     check_model,
+    complete_rows,
     counted_range,
-    grid,
+    feature_parts_of,
     log_likelihood,
     number_of,
-    parts_of,
-    table,
     values_by_name,
 )
 
@@ -101,7 +101,7 @@ class LikelihoodDisplay(Display):
         check_model(model)
         errors.check_whole("n", n, 1, 10**6)
         model = model.weighed(None)  # weights change what a value is worth, not how values lie
-        feature_parts = parts_of(model, feature)
+        feature_parts = feature_parts_of(model, feature)
         drawn_classes = model.classes if classes is None else tuple(classes)
         class_numbers = [number_of(model, label) for label in drawn_classes]
         errors.require(drawn_classes, "classes", classes, "at least one of the model's classes")
@@ -120,8 +120,8 @@ class LikelihoodDisplay(Display):
         note = None
         if rows is not None:
             row_values, histogram = _histogram(rows, drawn_column, class_numbers, bins, prior)
-        values = grid(model, feature, drawn_column, row_values)
-        log_likelihoods = model.log_likelihood(table(model, {drawn_column: values}), feature.name)
+        values = axis_values(model, feature, drawn_column, row_values)
+        log_likelihoods = model.log_likelihood(complete_rows(model, {drawn_column: values}), feature.name)
         likelihood = np.exp(log_likelihoods + log_weight)[:, class_numbers]
         if histogram is not None and counted_range(feature_parts) is not None:
             # Of a column counted value by value, held-out rows decide how far the curves of classes may differ.
@@ -132,9 +132,9 @@ class LikelihoodDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         """Draws lines for numbers, and bars for other values."""
-        (self._lines if isinstance(self.values, np.ndarray) else self._bars)(ax)
+        (self._draw_lines if isinstance(self.values, np.ndarray) else self._draw_bars)(ax)
 
-    def _lines(self, ax: Any) -> None:
+    def _draw_lines(self, ax: Any) -> None:
         """Draws the densities or probabilities of a numeric column as lines, over the histogram if there is one."""
         ax = self._begin(ax, width=7.4, height=3.8)
         n_classes = len(self.classes)
@@ -163,7 +163,7 @@ class LikelihoodDisplay(Display):
         )
         legend_beside(ax)
 
-    def _bars(self, ax: Any) -> None:
+    def _draw_bars(self, ax: Any) -> None:
         """Draws the probabilities of values as bars, a bar per class for each value."""
         n_values, n_classes = self.likelihood.shape
         ax = self._begin(ax, width=7.4, height=1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
@@ -186,7 +186,7 @@ class LikelihoodDisplay(Display):
 
 
 def _column_to_draw(feature_parts: FeatureParts, columns: Any) -> str:
-    """The column on the axis: the one named by the argument ``columns``, or the only one of the feature."""
+    """Returns the column on the axis: the one named by the argument ``columns``, or the only one of the feature."""
     feature = feature_parts.feature
     inputs = feature.inputs
     if columns is None and (len(inputs) < 2 or not feature_parts.axes):
@@ -203,8 +203,8 @@ def _column_to_draw(feature_parts: FeatureParts, columns: Any) -> str:
 
 
 def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> str | None:
-    """Why the curves of two classes agree where their histograms differ, in words; None if both differ about as much.
-    ``values``: those at which the curves are drawn; ``likelihood``: values × classes.
+    """Returns why the curves of two classes agree where their histograms differ, in words; None if both differ about as
+    much. ``values``: those at which the curves are drawn; ``likelihood``: values × classes.
     """
     edges, density = histogram
     row_masses = density * np.diff(edges)[:, None]
@@ -212,8 +212,8 @@ def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> 
     areas = np.diff(values)[:, None] * (finite_likelihood[1:] + finite_likelihood[:-1]) / 2.0
     cumulative = np.concatenate([np.zeros((1, areas.shape[1])), np.cumsum(areas, axis=0)])
     curve_masses = np.stack([np.diff(np.interp(edges, values, of_class)) for of_class in cumulative.T], axis=1)
-    row_difference = largest_difference(row_masses)
-    curve_difference = largest_difference(curve_masses)
+    row_difference = largest_class_difference(row_masses)
+    curve_difference = largest_class_difference(curve_masses)
     if row_difference < VISIBLE_DIFFERENCE or curve_difference >= SHARE_TO_KEEP * row_difference:
         return None
     return (
@@ -223,8 +223,8 @@ def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> 
     )
 
 
-def largest_difference(masses: Real) -> float:
-    """The largest share of rows by which two classes differ. ``masses``: bins × classes."""
+def largest_class_difference(masses: Real) -> float:
+    """Returns the largest share of rows by which two classes differ. ``masses``: bins × classes."""
     totals = masses.sum(axis=0)
     shares = masses[:, totals > 0] / totals[totals > 0]
     differences = np.abs(shares[:, :, None] - shares[:, None, :]).sum(axis=0)
@@ -234,8 +234,9 @@ def largest_difference(masses: Real) -> float:
 def _histogram(
     rows: ClassedRows, column: str, class_numbers: list[int], bins: Any, prior: bool
 ) -> tuple[Real, RowsPerBin]:
-    """The numbers of a column in the rows of these classes, and their density in each bin (bins × classes). Densities
-    of a class integrate to 1, or with ``prior`` to its share of the rows. ``bins``: their number, their edges, or None.
+    """Returns the numbers of a column in the rows of these classes, and their density in each bin (bins × classes).
+    Densities of a class integrate to 1, or with ``prior`` to its share of the rows. ``bins``: their number, their
+    edges, or None.
     """
     numbers = rows.numbers(column)
     is_used = np.isin(rows.classes, class_numbers) & np.isfinite(numbers)
@@ -254,8 +255,8 @@ def _histogram(
 
 
 def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
-    """The edges of ``bins`` (their number or their edges), or if None, of equal bins of the width by Freedman and
-    Diaconis (the median over classes); integers are in the middle of bins. ``by_class``: the values of each class.
+    """Returns the edges of ``bins`` (their number or their edges), or if None, of equal bins of the width by Freedman
+    and Diaconis (the median over classes); integers are in the middle of bins. ``by_class``: the values of each class.
     """
     if bins is not None:
         try:

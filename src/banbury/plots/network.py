@@ -13,7 +13,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import many
 from banbury.model.networks import BeliefNetwork
-from banbury.plots.display import COLOURS, FAINT, SUM, Display, check_type, library, short_name
+from banbury.plots.display import COLOURS, FAINT, SUM, Display, check_type, import_matplotlib, short_name
 from banbury.plots.layers import Edge, GraphLayout, Layers, along
 
 MOST_NODES = 150
@@ -65,7 +65,7 @@ class NetworkDisplay(Display):
             self._numbers, fits = _place_numbers(layout, self._widths, texts)
             if fits:
                 break
-        self.positions = layout.places
+        self.positions = layout.positions
         self.curves = layout.curves
 
     @classmethod
@@ -113,8 +113,8 @@ class NetworkDisplay(Display):
 
 
 def _width(text: str, size: float) -> float:
-    """The width of a text in inches. ``size``: the size of its letters in points."""
-    library()
+    """Returns the width of a text in inches. ``size``: the size of its letters in points."""
+    import_matplotlib()
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -124,8 +124,8 @@ def _width(text: str, size: float) -> float:
 def _place_numbers(
     layout: GraphLayout, widths: Mapping[str, float], texts: Mapping[Edge, str]
 ) -> tuple[dict[Edge, Real], bool]:
-    """A position for the number of each edge, on its curve and away from others; and whether none overlaps a box or
-    another number.
+    """Returns a position for the number of each edge, on its curve and away from others; and whether none overlaps a
+    box or another number.
 
     ``layout``: the positions of nodes and edges; ``widths``: the widths of the nodes in inches; ``texts``: the numbers
     as texts.
@@ -133,7 +133,7 @@ def _place_numbers(
     points_by_edge = {edge: along(layout.curves[edge]) for edge in texts}
     crossings_by_edge = _find_crossings(points_by_edge)
     boxes = np.array(
-        [(x, x + widths[node], y - BOX_HEIGHT / 2, y + BOX_HEIGHT / 2) for node, (x, y) in layout.places.items()]
+        [(x, x + widths[node], y - BOX_HEIGHT / 2, y + BOX_HEIGHT / 2) for node, (x, y) in layout.positions.items()]
     )
     positions: dict[Edge, Real] = {}
     all_fit = True
@@ -156,8 +156,8 @@ def _place_numbers(
 
 
 def _find_crossings(points: Mapping[Edge, Real]) -> dict[Edge, NDArray[np.bool_]]:
-    """For each point of each edge, whether another edge is near: in the same cell of a grid or a neighbouring one.
-    ``points``: those of each edge (points × 2), in inches.
+    """Returns for each point of each edge whether another edge is near: in the same cell of a grid or a neighbouring
+    one. ``points``: those of each edge (points × 2), in inches.
     """
     cells = {
         edge: np.rint(points_of_edge / HALF_NUMBER_SIZE).astype(np.int64) for edge, points_of_edge in points.items()

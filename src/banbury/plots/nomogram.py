@@ -15,7 +15,16 @@ from banbury.families.family import Feature, Parameters, first_value
 from banbury.model.explain import DECIBANS, Explanation, Term, make_explanation
 from banbury.model.explain.page import percent, printable
 from banbury.model.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, format_decibans, ink, library, short_name
+from banbury.plots.display import (
+    AGAINST,
+    FAINT,
+    FOR,
+    Display,
+    format_decibans,
+    import_matplotlib,
+    short_name,
+    text_colour,
+)
 from banbury.plots.features import ClassedRows, check_axis, check_model, evidence_factor, number_of
 from banbury.plots.scales import CATEGORY_STRIP, Scale, plain_scale
 from banbury.reading import Batch
@@ -132,7 +141,7 @@ class NomogramDisplay(Display):
     # The numbers
 
     def _decibans_of(self, log_likelihoods: Real) -> Real:
-        """The decibans of values for the label against the other class. ``log_likelihoods``: values × classes."""
+        """Returns the decibans of values for the label against the other class. ``log_likelihoods``: values × classes."""
         explanation = self._explain_terms(
             [Term("", i, log_likelihood) for i, log_likelihood in enumerate(log_likelihoods)]
         )
@@ -141,7 +150,7 @@ class NomogramDisplay(Display):
         return decibans
 
     def _explain_terms(self, terms: Sequence[Term]) -> Explanation:
-        """The explanation of these terms, with the label as the winner."""
+        """Returns the explanation of these terms, with the label as the winner."""
         classes = self.model.classes
         class_numbers = classes.index(self.label), classes.index(self.against)
         log_prior = self.model.log_prior
@@ -157,16 +166,16 @@ class NomogramDisplay(Display):
         return self._explain_terms(list(self._terms(row).values())).decibans
 
     def _terms(self, row: Any) -> dict[str, Term]:
-        """The evidence of each feature of a row; zero where its value is missing."""
+        """Returns the evidence of each feature of a row; zero where its value is missing."""
         batch, parameters = self._read(row)
         names = [feature.name for group in parameters for feature in group.features]
-        scores = dict(zip(names, self.model._kernel(batch, parameters, "parts")[0][0], strict=True))
+        scores = dict(zip(names, self.model._score_features(batch, parameters, "parts")[0][0], strict=True))
         no_evidence = np.zeros(len(self.model.classes))
         return {feature: Term(feature, 0, scores.get(feature, no_evidence)) for feature in self.scales}
 
     def _read(self, row: Any) -> tuple[Batch, Sequence[Parameters]]:
-        """A row as a batch with the model's columns, and the parameters of the columns that it has."""
-        return self.model._fitting(self.model._one_row(row), {"absent", "extra"})
+        """Returns a row as a batch with the model's columns, and the parameters of the columns that it has."""
+        return self.model._align(self.model._one_row(row), {"absent", "extra"})
 
     def probability(self, decibans: Any) -> Any:
         """Converts a sum of decibans to P(label | row); with more than two classes, P(label | row, one of the two)."""
@@ -195,43 +204,43 @@ class NomogramDisplay(Display):
         all_decibans = np.clip(all_decibans, -self.limit, self.limit)
         margin = 0.06 * float(np.ptp(all_decibans)) or 1.0
         sheet = Sheet(ax, float(all_decibans.min()) - margin, float(all_decibans.max()) + margin)
-        middles = sheet.strips(heights)
-        sheet.line(np.array([self.prior]), [format_decibans(self.prior)], np.ones(1), middles[0])
-        for scale, middle in zip(drawn_scales, middles[1:-1], strict=True):
+        strip_middles = sheet.draw_strips(heights)
+        sheet.draw_values(np.array([self.prior]), [format_decibans(self.prior)], np.ones(1), strip_middles[0])
+        for scale, middle in zip(drawn_scales, strip_middles[1:-1], strict=True):
             if scale.numeric:
-                sheet.curve(scale, middle)
+                sheet.draw_curve(scale, middle)
             else:
-                sheet.line(scale.decibans, scale.names, scale.rows, middle, 2 if scale.words else 1)
-        sheet.sums(self.probability, middles[-1])
+                sheet.draw_values(scale.decibans, scale.names, scale.rows, middle, 2 if scale.words else 1)
+        sheet.draw_sums(self.probability, strip_middles[-1])
         features = {feature.name: feature for group in self.model.parameters for feature in group.features}
         values: dict[str, Any] = {}
         caption = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
-            values = {scale.feature: _value(batch, features[scale.feature]) for scale in drawn_scales}
+            values = {scale.feature: _value_of(batch, features[scale.feature]) for scale in drawn_scales}
             total = self.decibans(batch)
-            sheet.mark(self.prior, middles[0])
-            for scale, middle in zip(drawn_scales, middles[1:-1], strict=True):
+            sheet.mark_value(self.prior, strip_middles[0])
+            for scale, middle in zip(drawn_scales, strip_middles[1:-1], strict=True):
                 value = values[scale.feature]
                 weight = points[scale.feature]
                 if value is not None or weight != 0:  # what is missing has a mark where it is a value of its own
-                    sheet.mark(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
-            sheet.sum_mark(total, middles[-1])
+                    sheet.mark_value(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
+            sheet.mark_sum(total, strip_middles[-1])
             caption = f"{format_decibans(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
         caption = textwrap.fill(caption, 60)
-        ax.text((sheet.low + sheet.high) / 2, middles[-1] - 0.52, caption, ha="center", va="top", fontsize=8)
+        ax.text((sheet.low + sheet.high) / 2, strip_middles[-1] - 0.52, caption, ha="center", va="top", fontsize=8)
         labels = [scale.label([values[scale.feature]] if values else []) for scale in drawn_scales]
-        self._frame(ax, middles, ["prior", *labels, "sum"])
+        self._draw_frame(ax, strip_middles, ["prior", *labels, "sum"])
         curves_note = "; a curve's height is the value" if any(scale.numeric for scale in drawn_scales) else ""
         fewer_note = (
             f"; {self.n} features of {len(self.scales)}, those that tell most" if self.n < len(self.scales) else ""
         )
         ax.set_title(f"Nomogram: {short_name(self.label)} against {short_name(self.against)}{curves_note}{fewer_note}")
 
-    def _frame(self, ax: Any, middles: Real, labels: list[str]) -> None:
-        """Labels the strips, whose middles are at the vertical positions ``middles``, and draws the axis of decibans at
+    def _draw_frame(self, ax: Any, strip_middles: Real, labels: list[str]) -> None:
+        """Labels the strips, whose vertical middles are ``strip_middles``, and draws the axis of decibans at
         the top.
         """
-        ax.set_yticks(middles, labels)
+        ax.set_yticks(strip_middles, labels)
         ax.tick_params(axis="y", length=0)
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
@@ -252,8 +261,8 @@ class NomogramDisplay(Display):
         return f"P({label} | {label} or {short_name(self.against)}){calibration_note}"
 
 
-def _value(batch: Batch, feature: Feature) -> Any:
-    """The value of a feature in a batch of one row, or of a block's columns as text; None if missing."""
+def _value_of(batch: Batch, feature: Feature) -> Any:
+    """Returns the value of a feature in a batch of one row, or of a block's columns as text; None if missing."""
     if not set(feature.inputs).issubset(batch.names):
         return None
     value = first_value(batch, feature)
@@ -275,11 +284,11 @@ class Sheet:
     high: float
 
     @property
-    def _letter(self) -> float:
+    def _letter_width(self) -> float:
         """The width of a letter, in decibans."""
         return (self.high - self.low) / (WIDTH - 2.2) * LETTER_WIDTH
 
-    def strips(self, heights: Sequence[float]) -> Real:
+    def draw_strips(self, heights: Sequence[float]) -> Real:
         """Draws the lines between strips of these heights, and returns the vertical position of each strip's middle."""
         edges = -np.cumsum(heights)
         for edge in edges[:-1]:
@@ -288,20 +297,20 @@ class Sheet:
         self.ax.set(xlim=(self.low, self.high), ylim=(edges[-1], 0.0))
         return np.asarray(edges + np.array(heights) / 2)
 
-    def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
+    def draw_values(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
         """Draws a tick for each value with its name above or below, the ends and the most frequent first, where there
         is room. ``rows``: how many rows have each value; ``middle``: the vertical position of the line; ``levels``:
         lines of names on either side.
         """
         positions = np.clip(decibans, self.low, self.high)
-        self.ax.plot([positions.min(), positions.max()], [middle, middle], color=ink(), linewidth=0.8)
-        self.ax.plot(positions, np.full(len(positions), middle), "|", color=ink(), markersize=6)
+        self.ax.plot([positions.min(), positions.max()], [middle, middle], color=text_colour(), linewidth=0.8)
+        self.ax.plot(positions, np.full(len(positions), middle), "|", color=text_colour(), markersize=6)
         ends = {int(positions.argmin()), int(positions.argmax())}
         heights = [side * (0.12 + 0.34 * level) for level in range(levels) for side in (1, -1)]
         spans_by_height: dict[float, list[tuple[float, float]]] = {height: [] for height in heights}
         for i in sorted(range(len(positions)), key=lambda i: (i not in ends, -rows[i])):
             text = names[i] if np.isfinite(decibans[i]) else f"{names[i]} (∞)"
-            half_width = self._letter * (len(text) + 1) / 2
+            half_width = self._letter_width * (len(text) + 1) / 2
             centre = float(np.clip(positions[i], self.low + half_width, self.high - half_width))
             free_heights = [
                 height
@@ -316,14 +325,14 @@ class Sheet:
                     self.ax.plot([positions[i], centre], [middle, y], color=FAINT, linewidth=0.6, zorder=1)
                 self.ax.text(centre, y, text, ha="center", va=alignment, fontsize=SMALL_FONT)
 
-    def curve(self, scale: Scale, middle: float) -> None:
+    def draw_curve(self, scale: Scale, middle: float) -> None:
         """Draws the curve of a numeric feature, decibans across and the value upwards, with some values beside it.
         ``middle``: the vertical position of the middle of its strip.
         """
         values = scale.values
         decibans = scale.decibans
         self.ax.plot(decibans, scale.heights(values, middle), color=FOR, linewidth=1.4)
-        ticks = library().ticker.MaxNLocator(4).tick_values(values[0], values[-1])
+        ticks = import_matplotlib().ticker.MaxNLocator(4).tick_values(values[0], values[-1])
         ticks = ticks[(ticks >= values[0]) & (ticks <= values[-1])]
         tick_decibans = np.interp(ticks, values, decibans)
         next_decibans = np.interp(ticks + (values[-1] - values[0]) / len(values), values, decibans)
@@ -334,7 +343,7 @@ class Sheet:
                 side = {"va": "top", "xytext": (2, -1)} if next_x >= x else {"va": "bottom", "xytext": (2, 1)}
                 self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL_FONT, **side)
 
-    def mark(self, decibans: float, height: float) -> None:
+    def mark_value(self, decibans: float, height: float) -> None:
         """Marks the value of a row at the vertical position ``height``; with an arrow if its decibans lie outside."""
         sign = "o" if self.low <= decibans <= self.high else ">" if decibans > self.high else "<"
         position = float(np.clip(decibans, self.low, self.high))
@@ -342,18 +351,20 @@ class Sheet:
         self.ax.plot([position], [height], sign, **style)
 
     def _position_of_sum(self, decibans: Any) -> Any:
-        """The horizontal position of a sum on its own scale."""
+        """Returns the horizontal position of a sum on its own scale."""
         margin = 0.03 * (self.high - self.low)
         return np.interp(decibans, [-FARTHEST_SUM, FARTHEST_SUM], [self.low + margin, self.high - margin])
 
-    def sums(self, probability: Callable[[Any], Any], middle: float) -> None:
+    def draw_sums(self, probability: Callable[[Any], Any], middle: float) -> None:
         """Draws the scale of sums in the strip around ``middle``: decibans above the line, probabilities below.
         ``probability``: converts decibans.
         """
-        self.ax.plot(self._position_of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color=ink(), linewidth=1.2)
+        self.ax.plot(
+            self._position_of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color=text_colour(), linewidth=1.2
+        )
         for decibans in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
             text = f"{decibans:+.0f}".replace("-", "−") if decibans else "0"
-            self._tick(float(self._position_of_sum(decibans)), middle, 1, text)
+            self._draw_tick(float(self._position_of_sum(decibans)), middle, 1, text)
         totals = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001)
         right_end = -np.inf
         probabilities = np.asarray(probability(totals))
@@ -362,18 +373,18 @@ class Sheet:
                 first_reaching = min(int(np.searchsorted(probabilities, tick_probability)), len(totals) - 1)
                 position = float(self._position_of_sum(totals[first_reaching]))
                 text = f"{100 * tick_probability:.6g}%"
-                half_width = self._letter * (len(text) + 0.5) / 2
+                half_width = self._letter_width * (len(text) + 0.5) / 2
                 has_room = position - half_width >= right_end
-                self._tick(position, middle, -1, text if has_room else "")
+                self._draw_tick(position, middle, -1, text if has_room else "")
                 right_end = position + half_width if has_room else right_end
 
-    def _tick(self, position: float, middle: float, side: int, text: str) -> None:
+    def _draw_tick(self, position: float, middle: float, side: int, text: str) -> None:
         """Draws a tick with a text above (side 1) or below (side −1) the line."""
-        self.ax.plot([position, position], [middle, middle + 0.12 * side], color=ink(), linewidth=0.8)
+        self.ax.plot([position, position], [middle, middle + 0.12 * side], color=text_colour(), linewidth=0.8)
         alignment = "bottom" if side > 0 else "top"
         self.ax.text(position, middle + 0.16 * side, text, ha="center", va=alignment, fontsize=SMALL_FONT)
 
-    def sum_mark(self, decibans: float, middle: float) -> None:
+    def mark_sum(self, decibans: float, middle: float) -> None:
         """Marks the sum of a row on the scale of sums; with an arrow if it is beyond the scale."""
         outside = np.inf if decibans > FARTHEST_SUM else -np.inf if decibans < -FARTHEST_SUM else 0.0
-        self.mark(float(self._position_of_sum(decibans)) + outside, middle)
+        self.mark_value(float(self._position_of_sum(decibans)) + outside, middle)

@@ -17,9 +17,9 @@ from banbury.plots.display import (
     Display,
     check_type,
     colour,
+    draw_level_lines,
+    import_matplotlib,
     legend_beside,
-    levels_behind,
-    library,
     line_style,
     logarithmic,
     mark,
@@ -319,9 +319,9 @@ class ConvergenceDisplay(Display):
         for number, (label, values) in enumerate(curves.items()):
             style = {"color": colour(number), "linestyle": line_style(number), "marker": mark(number)}
             ax.plot(iterations, values - values[0], label=label, **style)
-        ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
-        ax.yaxis.set_major_formatter(library().ticker.FuncFormatter(lambda gain, _: f"{gain:,.6g}"))
-        levels_behind(ax)
+        ax.xaxis.set_major_locator(import_matplotlib().ticker.MaxNLocator(integer=True))
+        ax.yaxis.set_major_formatter(import_matplotlib().ticker.FuncFormatter(lambda gain, _: f"{gain:,.6g}"))
+        draw_level_lines(ax)
         ax.set(xlabel="iteration", ylabel="gain since the first, in nats")
         legend_beside(ax)
         ax.set_title(f"Expectation maximisation: {len(iterations):,} iterations")
@@ -374,7 +374,7 @@ class PosteriorDisplay(Display):
             colours.append(FAINT)
         ax.stackplot(steps, bands, labels=labels, colors=colours, edgecolor="white", linewidth=0.6)
         ax.set(xlim=steps[[0, -1]], ylim=(0.0, 1.0), xlabel="rows seen", ylabel="posterior (stacked to 1)")
-        ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(import_matplotlib().ticker.MaxNLocator(integer=True))
         legend_beside(ax, ax.get_legend_handles_labels()[0][::-1])
         n_first, n_left = trace.n_possible[[0, -1]].tolist()
         ruled_out = f": {n_left:,} of {n_first:,} are left" if n_left < n_first else ""

@@ -12,7 +12,7 @@ from banbury.arrays import Real
 from banbury.families.family import Feature
 from banbury.model.naive_bayes import Model
 from banbury.plots.display import short_name, short_names
-from banbury.plots.features import ClassedRows, grid, log_likelihood, parts_of, values_by_name
+from banbury.plots.features import ClassedRows, axis_values, feature_parts_of, log_likelihood, values_by_name
 from banbury.reading import read
 
 ToDecibans = Callable[
@@ -46,8 +46,8 @@ class Scale:
         return float(np.ptp(self.decibans)) if np.isfinite(self.decibans).all() else np.inf
 
     def label(self, row_values: Sequence[Any] = ()) -> str:
-        """The text beside the strip: the feature. ``row_values``: its value in the row that is marked, in a list, or
-        nothing if no row is.
+        """Returns the text beside the strip: the feature. ``row_values``: its value in the row that is marked, in a
+        list, or nothing if no row is.
         """
         if self.words:
             return "\n= ".join(
@@ -61,7 +61,7 @@ class Scale:
         return CURVE_STRIP if self.numeric else WORD_STRIP if self.words else CATEGORY_STRIP
 
     def heights(self, values: Any, middle: float) -> Any:
-        """The vertical positions of numbers in their strip, whose middle is at ``middle``."""
+        """Returns the vertical positions of numbers in their strip, whose middle is at ``middle``."""
         low = self.values[0]
         high = self.values[-1]
         share = (np.asarray(values, dtype=np.float64) - low) / (high - low)
@@ -69,7 +69,7 @@ class Scale:
 
 
 def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes: Sequence[Any]) -> Scale:
-    """The scale of a text column: its most informative words for ``classes``, each as if it occurred alone.
+    """Returns the scale of a text column: its most informative words for ``classes``, each as if it occurred alone.
     ``to_decibans``: converts log-likelihoods.
     """
     group = next(
@@ -86,7 +86,7 @@ def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes:
     likelihood_of_word: dict[str, Real] = {}
     for word in dict.fromkeys(word for words in words_of_classes for word in words):
         batch = next(iter(read({feature.name: [word]}, kinds={feature.name: "text"})))
-        terms = group.terms(batch, model._kernel(batch, [group], "parts")[0][0])
+        terms = group.terms(batch, model._score_features(batch, [group], "parts")[0][0])
         likelihood_of_word |= {term.value: term.log_likelihood for term in terms if term.value == word}
     decibans = to_decibans(np.array(list(likelihood_of_word.values()))) if likelihood_of_word else np.zeros(0)
     return Scale(
@@ -103,14 +103,14 @@ def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes:
 def plain_scale(
     model: Model, feature: Feature, to_decibans: ToDecibans, rows: ClassedRows | None, classes: Sequence[Any]
 ) -> Scale:
-    """The scale of a feature whose evidence is not weighed. ``rows``: rows over whose range numbers are drawn, or None;
-    ``classes``: those for which words are drawn; ``to_decibans``: converts log-likelihoods.
+    """Returns the scale of a feature whose evidence is not weighed. ``rows``: rows over whose range numbers are drawn,
+    or None; ``classes``: those for which words are drawn; ``to_decibans``: converts log-likelihoods.
     """
     if feature.reads_text:
         return text_scale(model, feature, to_decibans, classes)
-    feature_parts = parts_of(model, feature.name)
+    feature_parts = feature_parts_of(model, feature.name)
     if feature_parts.is_numeric:
-        values: Any = grid(model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, 0.0)
+        values: Any = axis_values(model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, 0.0)
         value_names = list[str]()
         row_counts = np.empty(0)
     else:
@@ -120,7 +120,7 @@ def plain_scale(
 
 
 def _numbers_of(rows: ClassedRows | None, feature: Feature) -> Real | None:
-    """The numbers of a column in the rows; None without any."""
+    """Returns the numbers of a column in the rows; None without any."""
     numbers = np.zeros(0) if rows is None else rows.numbers(feature.inputs[0])
     numbers = numbers[np.isfinite(numbers)]
     return numbers if len(numbers) else None

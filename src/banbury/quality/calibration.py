@@ -134,12 +134,12 @@ class Calibration(ABC):
         """Returns the calibrated probabilities, or their logarithms, of checked scores (classes, rows)."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The parameters as arrays by name, for a file."""
+        """Returns the parameters as arrays by name, for a file."""
         return {field.name: np.atleast_1d(getattr(self, field.name)) for field in fields(self)}
 
     @abstractmethod
     def rules(self) -> dict[str, Any]:
-        """The columns of an evidence table's calibration: for all classes one number, or one for each."""
+        """Returns the columns of an evidence table's calibration: for all classes one number, or one for each."""
 
     @staticmethod
     def from_state(method: str, state: Mapping[str, NDArray[Any]]) -> Calibration:
@@ -159,7 +159,7 @@ class Calibration(ABC):
 
     @abstractmethod
     def __str__(self) -> str:
-        """The method and its most important number."""
+        """Returns the method and its most important number."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -254,7 +254,7 @@ def _raise_to_floor(scores: Real, floor: float) -> Real:
 
 
 def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse_temperature: float) -> float:
-    """The mean of −log P(true class) over the rows, when scores (classes, rows) are multiplied by the inverse
+    """Returns the mean of −log P(true class) over the rows, when scores (classes, rows) are multiplied by the inverse
     temperature.
     """
     loss_sum = 0.0
@@ -396,12 +396,12 @@ def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> t
     odds /= scale
 
     def loss(line: Real) -> float:
-        """The mean log loss of a line (slope, intercept)."""
+        """Returns the mean log loss of a line (slope, intercept)."""
         logits = line[0] * odds + line[1]
         return _weighted_sum(weight_shares, np.logaddexp(0.0, logits) - targets * logits)
 
     def newton(line: Real) -> tuple[Real, Real]:
-        """The gradient of the loss, and the step of Newton's method to be subtracted from the line."""
+        """Returns the gradient of the loss, and the step of Newton's method to be subtracted from the line."""
         probabilities = expit(line[0] * odds + line[1])
         residuals = weight_shares * (probabilities - targets)
         curvatures = weight_shares * probabilities * (1.0 - probabilities)
@@ -519,7 +519,7 @@ def _calibration_class(method: str) -> type[Calibration]:
 
 
 def _odds_classes(n_classes: int) -> range:
-    """The class numbers of the rows of ``_log_odds``: of two classes only the second."""
+    """Returns the class numbers of the rows of ``_log_odds``: of two classes only the second."""
     return range(1, 2) if n_classes == 2 else range(n_classes)
 
 

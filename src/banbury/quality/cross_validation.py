@@ -134,7 +134,7 @@ def is_estimator(candidate: Any) -> bool:
     """Whether the candidate is an estimator. Raises an error for estimators that are not Banbury's."""
     if isinstance(candidate, type) or not (hasattr(candidate, "get_params") and hasattr(candidate, "fit")):
         return False
-    if not hasattr(candidate, "validation"):
+    if not hasattr(candidate, "_rows_and_settings"):
         requirement = "a Banbury estimator, such as bb.MultinomialNB()"
         raise errors.bad_setting("estimator", f"{type(candidate).__module__}.{type(candidate).__name__}", requirement)
     return True
@@ -148,7 +148,7 @@ def settle_settings(data: Any, target: Any, y: Any, settings: Mapping[str, Any])
         requirement = "omitted unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
         errors.require(y is None, "y", "given", requirement)
         return data, target, dict(settings)
-    rows, estimator_settings = data.validation(target, y)
+    rows, estimator_settings = data._rows_and_settings(target, y)
     if "threshold" in estimator_settings and not are_sets(y):
         y = LabelSets.of_cells([[label] for label in np.asarray(y).tolist()], None)
     return rows, y, {**settings, **estimator_settings}
@@ -180,7 +180,15 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
         return Weighed.of(weigh, class_prior=class_prior, seed=seed, missing=settings["missing"] or "category")
     if chooses_families or has_several(alpha):
         has_schema = settings["schema"] is not None
-        return Tuned.of(alpha, how, None, settings["features"], class_prior, seed, calibrate, has_schema=has_schema)
+        return Tuned.of(
+            alpha=alpha,
+            how=how,
+            features=settings["features"],
+            class_prior=class_prior,
+            seed=seed,
+            calibrate=calibrate,
+            has_schema=has_schema,
+        )
     plain = Plain(how, alpha, class_prior, seed)
     choice_of(how, alpha, seed)  # raises an error if a setting is invalid
     return plain if calibrate is None else Calibrated(plain, calibrate)

@@ -16,7 +16,7 @@ from banbury.arrays import Int, Real
 from banbury.families.bags.bag_of_words import bag_of_words
 from banbury.families.family import Feature, How
 from banbury.families.joint import columns_of_table
-from banbury.families.keys import look_up
+from banbury.families.keys import map_values
 from banbury.model.naive_bayes import ClassPrior, check_seed
 from banbury.notebooks import Tabular, columns_of
 from banbury.quality.cross_validation import recipe_from, settle_settings
@@ -337,8 +337,8 @@ class Peer:
         return all_posteriors
 
     def _weight_settings(self, weights: Real | None) -> dict[str, Real]:
-        """The keyword argument with which the classifier's ``fit`` takes row weights; for a pipeline, that of its last
-        step.
+        """Returns the keyword argument with which the classifier's ``fit`` takes row weights; for a pipeline, that of
+        its last step.
         """
         from sklearn.utils.validation import has_fit_parameter
 
@@ -469,7 +469,7 @@ def _number_values(code_batches: Sequence[Any]) -> Int:
         """Returns the number of each value; a new value gets the next number."""
         return [number_of.setdefault(value, len(number_of)) for value in values]
 
-    return np.concatenate([look_up(codes, number_values) for codes in code_batches])
+    return np.concatenate([map_values(codes, number_values) for codes in code_batches])
 
 
 # The curve -----------------------------------------------------------------------------------------------------------
@@ -555,7 +555,7 @@ class LearningCurve(Tabular, CurveScores):
         }
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """The columns of a table with a row for each learner and size."""
+        """Returns the columns of a table with a row for each learner and size."""
         records = []
         for learner in self.learners:
             standard_error = learner.standard_error

@@ -15,7 +15,7 @@ from banbury.model.naive_bayes import Model
 from banbury.quality.recipes import Plain
 from banbury.reading import Batch
 from banbury.reading.batches import remember_answers
-from banbury.rows.folds import Round
+from banbury.rows.folds import FoldSet
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows
 from banbury.rows.scoring import tally_of_split
@@ -68,13 +68,13 @@ class _Candidate:
     groups: Groups
 
 
-def choose(rows: MemoryRows, fold_round: Round, recipe: Plain) -> FamilyChoice:
+def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> FamilyChoice:
     """Chooses a family for each numeric column. The columns are counted once for each candidate family, and models of
     the other folds score the rows of each fold.
 
     Args:
         rows: The rows, under a schema that has the current families.
-        fold_round: Which rows are tested by a model of which other rows.
+        fold_set: Which rows are tested by a model of which other rows.
         recipe: How a model is estimated from a tally.
     """
     families = [family() for family in FAMILIES.values()]
@@ -95,9 +95,9 @@ def choose(rows: MemoryRows, fold_round: Round, recipe: Plain) -> FamilyChoice:
     candidates = [
         candidate
         for family, columns in names_by_family.items()
-        for candidate in _count_candidates(rows, columns, family, fold_round)
+        for candidate in _count_candidates(rows, columns, family, fold_set)
     ]
-    losses = _mean_losses(rows, names, numbers, candidates, fold_round, recipe)
+    losses = _mean_losses(rows, names, numbers, candidates, fold_set, recipe)
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
     options: dict[str, list[tuple[float, bool, Feature]]] = {name: [] for name in names}
     for candidate, column_losses in zip(candidates, losses, strict=True):
@@ -139,19 +139,19 @@ def _describe_numbers(numbers: Real) -> NumberColumn:
     return NumberColumn(least, greatest, are_integers, len(distinct_numbers), int(counts.sum()))
 
 
-def _count_candidates(rows: MemoryRows, names: list[str], family: Family, fold_round: Round) -> list[_Candidate]:
+def _count_candidates(rows: MemoryRows, names: list[str], family: Family, fold_set: FoldSet) -> list[_Candidate]:
     """Counts the columns ``names`` as this family, fold by fold. If the family cannot count all of them, the two halves
-    are tried separately, so that only columns that it cannot count are left out. ``fold_round`` has the fold of each
+    are tried separately, so that only columns that it cannot count are left out. ``fold_set`` has the fold of each
     row.
     """
     try:
         family_rows = _rows_under_family(rows, names, family)
-        return [_Candidate(family, family_rows, family_rows.count(fold_round.groups, fold_round.n_groups))]
+        return [_Candidate(family, family_rows, family_rows.count(fold_set.groups, fold_set.n_groups))]
     except errors.BadValue:
         if all(rows.schema[name].family == family for name in names):  # these columns are counted as this family anyway
             raise
     name_halves = [names[: len(names) // 2], names[len(names) // 2 :]] if len(names) > 1 else []
-    return [candidate for half in name_halves for candidate in _count_candidates(rows, half, family, fold_round)]
+    return [candidate for half in name_halves for candidate in _count_candidates(rows, half, family, fold_set)]
 
 
 def _rows_under_family(rows: MemoryRows, names: list[str], family: Family) -> MemoryRows:
@@ -174,11 +174,11 @@ def _mean_losses(
     names: list[str],
     numbers: Real,
     candidates: list[_Candidate],
-    fold_round: Round,
+    fold_set: FoldSet,
     recipe: Plain,
 ) -> list[Real]:
     """Returns an array for each candidate: the mean of −log P(true class | value) in each of its columns, over tested
-    rows that have a value. ``numbers`` (rows × columns) are the values of the columns ``names``. ``fold_round`` says
+    rows that have a value. ``numbers`` (rows × columns) are the values of the columns ``names``. ``fold_set`` says
     which rows are tested by a model of which other rows, and ``recipe`` how models are estimated.
     """
     column_of = {name: j for j, name in enumerate(names)}
@@ -186,7 +186,7 @@ def _mean_losses(
     loss_sums = [np.zeros(len(candidate_columns)) for candidate_columns in columns]
     column_weights = np.zeros(len(names))
     n_tested = 0
-    for fold, split in enumerate(fold_round.splits):
+    for fold, split in enumerate(fold_set.splits):
         if n_tested >= ENOUGH_TESTED:
             break
         n_tested += len(split.test)

@@ -16,11 +16,11 @@ from banbury.families.family import How
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.model import labels_of, of_features
-from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learn_labels, words_of
+from banbury.labels.weighing import MOST_CELLS, LabelRows, bags_of, learn_labels, words_of
 from banbury.labels.words import lexicon_of
 from banbury.model.naive_bayes import choice_of, is_auto
 from banbury.quality.recipes import Plain, R, Recipe, Weighed, recipe_of, with_text
-from banbury.rows.folds import Round
+from banbury.rows.folds import FoldSet
 from banbury.rows.labelled import MemoryRows
 from banbury.rows.scoring import PendingWarnings, leave_out, score_rows
 from banbury.sums import Words
@@ -48,24 +48,24 @@ class LabelRecipe(Recipe):
     seed: int = 0
 
     def answer(
-        self, rows: MemoryRows, fold_round: Round, pending: PendingWarnings
+        self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
-        """Learns from the training rows of each split of the round, and yields the log-odds of its test rows (rows ×
+        """Learns from the training rows of each split of the fold set, and yields the log-odds of its test rows (rows ×
         labels) and the thresholds for them. ``pending`` collects warnings, which the caller issues once.
         """
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
-        for fold, split in enumerate(fold_round.splits):
-            model = replace(self.learn(rows.training_rows(fold_round, fold)), threads=rows.threads)
+        for fold, split in enumerate(fold_set.splits):
+            model = replace(self.learn(rows.training_rows(fold_set, fold)), threads=rows.threads)
             log_odds, _ = score_rows(rows, split.test, model, "log_odds")
             yield log_odds, model.thresholds.of(rows.names)
 
-    def leave_out(self, rows: Any, fold_round: Round, want: str, sink: Any, pending: PendingWarnings) -> None:
+    def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: Any, pending: PendingWarnings) -> None:
         """Scores the test rows of each split with a model that has not seen them, and puts their probabilities and the
         thresholds of the split into a sink. The only kind of score is the posterior, whatever ``want`` is. ``pending``
         collects warnings, which the caller issues once.
         """
-        for fold, (log_odds, thresholds) in enumerate(self.answer(rows, fold_round, pending)):
-            test_rows = fold_round.splits[fold].test
+        for fold, (log_odds, thresholds) in enumerate(self.answer(rows, fold_set, pending)):
+            test_rows = fold_set.splits[fold].test
             sink.put(test_rows, np.full(len(test_rows), fold, dtype=np.int32), thresholds.honest(log_odds))
             sink.decide(fold, thresholds)
 
@@ -147,8 +147,8 @@ class PlainLabels(LabelRecipe):
         needs_scores = self.threshold is not None or self.calibrate is not None or len(candidates) > 1
         if not needs_scores or not _rows_differ(rows):
             return candidates[0]._learn_counts(rows)
-        fold_round = _limit_test_rows(rows, rows.round_of(alike_folds(rows, FOLDS)))
-        candidate_scores = LabelScores.of(rows, fold_round, candidates, PendingWarnings())
+        fold_set = _limit_test_rows(rows, rows.fold_set_of(alike_folds(rows, FOLDS)))
+        candidate_scores = LabelScores.of(rows, fold_set, candidates, PendingWarnings())
         losses = [scores.loss(slice(None)) for scores in candidate_scores] if len(candidates) > 1 else [0.0]
         best_number = int(np.argmin(losses))
         return self._with_thresholds(candidates[best_number]._learn_counts(rows), rows, candidate_scores[best_number])
@@ -161,13 +161,13 @@ class PlainLabels(LabelRecipe):
         return self.estimate(tally, rows.classes)
 
     def answer(
-        self, rows: MemoryRows, fold_round: Round, pending: PendingWarnings
+        self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
         """For each split, takes the candidate with the lowest loss on the test rows of other splits. Yields its
         log-odds of the split's test rows (rows × labels), and its thresholds. ``pending`` collects warnings.
         """
-        candidate_scores = LabelScores.of(rows, fold_round, self.candidates(rows.schema), pending)
-        for fold in range(len(fold_round.splits)):
+        candidate_scores = LabelScores.of(rows, fold_set, self.candidates(rows.schema), pending)
+        for fold in range(len(fold_set.splits)):
             is_in_fold = candidate_scores[0].folds == fold
             outside_fold = np.flatnonzero(~is_in_fold)
             best_scores = candidate_scores[0]
@@ -197,14 +197,14 @@ class WeighedLabels(LabelRecipe):
         return memory_rows
 
     def answer(
-        self, rows: MemoryRows, fold_round: Round, pending: PendingWarnings
+        self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
         """For each split, yields the log-odds of the tested rows and thresholds for them. Raises an error if all rows
         are identical.
         """
         requirement = "False when all rows are identical, because none can be held out"
         errors.require(_rows_differ(rows), "weigh", True, requirement)
-        return super().answer(rows, fold_round, pending)
+        return super().answer(rows, fold_set, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
         """Learns a weighed model with thresholds; a plain one if all rows are identical, because none can be held
@@ -234,23 +234,23 @@ class LabelScores:
 
     @classmethod
     def of(
-        cls, rows: MemoryRows, fold_round: Round, recipes: Sequence[PlainLabels], pending: PendingWarnings
+        cls, rows: MemoryRows, fold_set: FoldSet, recipes: Sequence[PlainLabels], pending: PendingWarnings
     ) -> list[LabelScores]:
         """Scores the test rows of every split with the models of each recipe that learned from the other rows.
         ``pending`` collects warnings.
         """
         assert rows.sets is not None
-        tested_rows = np.sort(np.concatenate([split.test for split in fold_round.splits]))
+        tested_rows = np.sort(np.concatenate([split.test for split in fold_set.splits]))
         weights = None if rows.weights is None else rows.weights[tested_rows]
         shared_fields = (
             rows.names,
             tested_rows,
-            fold_round.groups[tested_rows],
+            fold_set.groups[tested_rows],
             rows.sets.take(tested_rows).flags(rows.names),
             weights,
         )
         recipe_scores = [cls(*shared_fields, np.empty((len(tested_rows), len(rows.names)))) for _ in recipes]
-        leave_out(rows, fold_round, recipes, "log_odds", recipe_scores, pending)
+        leave_out(rows, fold_set, recipes, "log_odds", recipe_scores, pending)
         return recipe_scores
 
     def put(self, rows: Int | slice, folds: Any, scores: Real) -> None:
@@ -278,17 +278,17 @@ def _rows_differ(rows: MemoryRows) -> bool:
     return len(np.unique(rows.hashes[rows.labels >= 0])) > 1
 
 
-def _limit_test_rows(rows: MemoryRows, fold_round: Round) -> Round:
+def _limit_test_rows(rows: MemoryRows, fold_set: FoldSet) -> FoldSet:
     """Returns the splits with at most as many test rows as thresholds are chosen on. The rows are selected by their
     content.
     """
     labelled = np.flatnonzero(rows.labels >= 0)
     max_rows = max(1, MOST_FLAGS // max(len(rows.names), 1))
     if len(labelled) <= max_rows:
-        return fold_round
+        return fold_set
     selected_rows = labelled[np.argsort(rows.hashes[labelled], kind="stable")[:max_rows]]
-    reduced_splits = (replace(split, test=np.intersect1d(split.test, selected_rows)) for split in fold_round.splits)
-    return replace(fold_round, splits=tuple(reduced_splits))
+    reduced_splits = (replace(split, test=np.intersect1d(split.test, selected_rows)) for split in fold_set.splits)
+    return replace(fold_set, splits=tuple(reduced_splits))
 
 
 @recipe_of.register
@@ -328,7 +328,7 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     weights = np.ones(len(labelled_rows)) if rows.weights is None else rows.weights[labelled_rows]
     weighed_columns = (*text_columns, *cells.names)
     unweighed_scores = _score_unweighed_columns(model, rows, folds_of_all_rows, weighed_columns)
-    texts = LabelTexts(bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores)
+    texts = LabelRows(bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores)
     hashes = rows.hashes[labelled_rows] * HASH_FACTOR + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
     first_copies, merged_number, merged_weights = merge_equal(mix(hashes), weights)
     merged_texts = replace(texts.take(first_copies), weights=merged_weights)
@@ -371,5 +371,5 @@ def _score_unweighed_columns(
         rows, schema=replace(rows.schema, features=unweighed_model.schema.features), tally_of_rest=None
     )
     recipe = PlainLabels(how=model.choice.how, alpha=model.choice.alpha)
-    [held_out_scores] = LabelScores.of(unweighed_rows, unweighed_rows.round_of(folds), [recipe], PendingWarnings())
+    [held_out_scores] = LabelScores.of(unweighed_rows, unweighed_rows.fold_set_of(folds), [recipe], PendingWarnings())
     return held_out_scores.odds - unweighed_model._log_prior_odds

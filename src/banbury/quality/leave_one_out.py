@@ -101,7 +101,9 @@ def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, 
         log_joints = np.empty((batch.n_rows, len(model.classes)))
         weightless = np.flatnonzero(weights == 0)
         weighted = np.flatnonzero(weights > 0)
-        log_joints[weightless], n_impossible = model._kernel(batch.take(weightless), model.parameters, "log_posterior")
+        log_joints[weightless], n_impossible = model._score_features(
+            batch.take(weightless), model.parameters, "log_posterior"
+        )
         if len(weighted):
             weighted_batch = batch.take(weighted)
             log_joints[weighted], n_more_impossible = _score_batch(

@@ -17,7 +17,7 @@ from banbury.model.naive_bayes import ClassPrior, Model, choice_of, estimate
 from banbury.progress import each_step
 from banbury.quality.calibration import METHODS, Calibration, Method, calibrate
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
-from banbury.rows.folds import Round, SingleRows
+from banbury.rows.folds import FoldSet, SingleRows
 from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.rows.scoring import FoldModels, PendingWarnings, Sink, leave_out, normalise, restrict_prior, score_rows
 from banbury.tally.schema import Missing, Schema
@@ -61,14 +61,14 @@ class Recipe:
         """Learns a model from the rows. Every recipe has its own way."""
         raise NotImplementedError
 
-    def leave_out(self, rows: Any, fold_round: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
+    def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
         """Scores the test rows of each split with a model that has not seen them, and puts the scores into a sink.
         ``want`` is the kind of score, such as "posterior". Warnings are added to ``pending``.
         """
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
-        n_splits = len(fold_round.splits)
-        for fold, split in enumerate(each_step(fold_round.splits, lambda k: f"fold {k + 1} of {n_splits}")):
-            model = replace(self.learn(rows.training_rows(fold_round, fold)), threads=rows.threads)
+        n_splits = len(fold_set.splits)
+        for fold, split in enumerate(each_step(fold_set.splits, lambda k: f"fold {k + 1} of {n_splits}")):
+            model = replace(self.learn(rows.training_rows(fold_set, fold)), threads=rows.threads)
             scores, n_impossible = score_rows(rows, split.test, model, want)
             pending.n_impossible += n_impossible
             sink.put(split.test, np.full(len(split.test), fold, dtype=np.int32), scores)
@@ -124,18 +124,18 @@ class Plain(Recipe):
         """Estimates a model from the counts of the rows."""
         return self.estimate(rows.tally, rows.classes)
 
-    def leave_out(self, rows: Any, fold_round: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
+    def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
         """Scores held-out rows from one count for all splits. Single rows are left out by closed formulas, if every
         family has one.
         """
-        if not isinstance(fold_round, SingleRows):
-            leave_out(rows, fold_round, [self], want, [sink], pending)
+        if not isinstance(fold_set, SingleRows):
+            leave_out(rows, fold_set, [self], want, [sink], pending)
         elif can_leave_one_out(rows, self.choice):
             left_out = leave_each_out(rows, self.learn(rows))
             pending.add(PendingWarnings(left_out.n_impossible, notes=left_out.notes))
-            sink.put(left_out.row_numbers, fold_round.groups[left_out.row_numbers], normalise(left_out.scores))
+            sink.put(left_out.row_numbers, fold_set.groups[left_out.row_numbers], normalise(left_out.scores))
         else:
-            leave_out(rows, fold_round.split_up(), [self], want, [sink], pending)
+            leave_out(rows, fold_set.split_up(), [self], want, [sink], pending)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the settings for JSON."""
@@ -222,22 +222,22 @@ class Calibrated(Recipe):
         folds: Any = min(CALIBRATION_FOLDS, n_rows)
         if rows.groups is not None:
             folds = GroupKFold(min(folds, len(set(np.asarray(rows.groups)[rows.labels >= 0].tolist()))))
-        (fold_round,) = rows.deal(folds, self.recipe.seed)
-        held_out_scores = LogScores.of(rows, fold_round, self.recipe, PendingWarnings())
+        (fold_set,) = rows.fold_sets(folds, self.recipe.seed)
+        held_out_scores = LogScores.of(rows, fold_set, self.recipe, PendingWarnings())
         return self.recipe.learn(rows).calibrated(held_out_scores.calibrate(self.method))
 
-    def leave_out(self, rows: Any, fold_round: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
+    def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
         """Puts the calibrated posteriors of each fold's rows into ``sink``. Each fold is calibrated with the scores of
         the others.
 
         Args:
             rows: The labelled rows.
-            fold_round: One division of the rows into folds.
+            fold_set: One division of the rows into folds.
             want: The scores to put: "posterior" or "log_posterior".
             sink: Collects the scores of each fold.
             pending: Collects warnings, which are shown at the end.
         """
-        log_scores = LogScores.of(rows, fold_round, self.recipe, pending)
+        log_scores = LogScores.of(rows, fold_set, self.recipe, pending)
         for fold, calibration in self.calibrations(log_scores).items():
             positions = np.flatnonzero(log_scores.folds == fold)
             apply = calibration.apply if want == "posterior" else calibration.log_apply
@@ -266,20 +266,20 @@ class LogScores:
     of all rows.
     """
 
-    def __init__(self, rows: MemoryRows, fold_round: Round) -> None:
-        """Prepares an array for the scores of the rows that a round tests."""
+    def __init__(self, rows: MemoryRows, fold_set: FoldSet) -> None:
+        """Prepares an array for the scores of the rows that a fold set tests."""
         self.truth = rows.labels
         self.weights = rows.weights
         self.models: dict[int, Model] = {}  # by fold
-        self.rows: Int = np.flatnonzero(fold_round.tested_by >= 0)
-        self.folds = fold_round.tested_by[self.rows]
+        self.rows: Int = np.flatnonzero(fold_set.tested_by >= 0)
+        self.folds = fold_set.tested_by[self.rows]
         self._scores_of_all_rows: Real = np.empty((rows.n_rows, len(rows.classes)))
 
     @classmethod
-    def of(cls, rows: MemoryRows, fold_round: Round, recipe: Recipe, pending: PendingWarnings) -> LogScores:
+    def of(cls, rows: MemoryRows, fold_set: FoldSet, recipe: Recipe, pending: PendingWarnings) -> LogScores:
         """Scores the test rows of every split with the recipe's model of the split's training rows."""
-        log_scores = cls(rows, fold_round)
-        recipe.leave_out(rows, fold_round, "log_posterior", log_scores, pending)
+        log_scores = cls(rows, fold_set)
+        recipe.leave_out(rows, fold_set, "log_posterior", log_scores, pending)
         return log_scores
 
     @property
@@ -289,7 +289,7 @@ class LogScores:
         return self._scores_of_all_rows if tests_all_rows else self._scores_of_all_rows[self.rows]
 
     def put(self, rows: Int | slice, folds: Any, scores: Real) -> None:
-        """Stores log P(class | row) of the rows with these numbers. Their folds are not needed: the round has them."""
+        """Stores log P(class | row) of the rows with these numbers. Their folds are not needed: the fold set has them."""
         self._scores_of_all_rows[rows] = scores
 
     def keep(self, fold: int, model: Model) -> None:
@@ -305,13 +305,13 @@ class LogScores:
 
 @dataclass
 class SplitModels:
-    """The model of each fold of a round: one that was stored, or one that is learned again.
+    """The model of each fold of a fold set: one that was stored, or one that is learned again.
 
     A model of text is large, so only the last of those learned again is cached, in ``last_learned``.
     """
 
     rows: MemoryRows
-    fold_round: Round
+    fold_set: FoldSet
     recipe: Recipe
     stored: Mapping[int, Model]  # by fold
     last_learned: dict[int, Model] = field(default_factory=dict)  # by fold; at most one
@@ -327,9 +327,9 @@ class SplitModels:
     def _learn_again(self, fold: int) -> Any:
         """Learns the model of a fold from the rows that the fold does not test."""
         if not isinstance(self.recipe, Plain):
-            return self.recipe.learn(self.rows.training_rows(self.fold_round, fold))
-        groups = self.rows.count_round(self.fold_round)
-        return FoldModels(self.rows, self.fold_round, groups, self.recipe, PendingWarnings())[fold]
+            return self.recipe.learn(self.rows.training_rows(self.fold_set, fold))
+        groups = self.rows.count_fold_set(self.fold_set)
+        return FoldModels(self.rows, self.fold_set, groups, self.recipe, PendingWarnings())[fold]
 
 
 @singledispatch

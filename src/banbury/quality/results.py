@@ -160,11 +160,11 @@ class Measures(Displayed):
     classes: tuple[Label, ...]
     what: str
     notes: tuple[str, ...]
-    headline: ClassVar[str] = "accuracy"  # the measure that is printed first
+    _headline: ClassVar[str] = "accuracy"  # the measure that is printed first
     if TYPE_CHECKING:
 
         @property
-        def outcomes(self) -> Outcomes:
+        def _outcomes(self) -> Outcomes:
             """The sums over rows that all measures are made of."""
 
         @property
@@ -174,7 +174,7 @@ class Measures(Displayed):
     @property
     def accuracy(self) -> Mean:
         """The share of correct predictions."""
-        return Mean(self.outcomes.accuracy, None)
+        return Mean(self._outcomes.accuracy, None)
 
     @property
     def random_guess(self) -> float:
@@ -184,28 +184,28 @@ class Measures(Displayed):
     @property
     def majority(self) -> float:
         """The accuracy of always predicting the most frequent class."""
-        return float(sum_axis(self.outcomes.confusion, 1).value.max() / self.outcomes.weight)
+        return float(sum_axis(self._outcomes.confusion, 1).value.max() / self._outcomes.weight)
 
     @cached_property
     def log_loss(self) -> float:
         """The mean of −log P(true class), in nats. Probabilities below 2.2e-16 count as 2.2e-16, as in scikit-learn."""
-        return self.outcomes.mean("log_loss")
+        return self._outcomes.mean("log_loss")
 
     @cached_property
     def brier(self) -> float:
         """The mean squared distance between the posterior and the truth over all classes; half of it for two classes."""
-        return (0.5 if len(self.classes) == 2 else 1.0) * self.outcomes.mean("squared_distance")
+        return (0.5 if len(self.classes) == 2 else 1.0) * self._outcomes.mean("squared_distance")
 
     @cached_property
     def confusion(self) -> NDArray[Any]:
         """The confusion matrix: true classes are rows, predicted classes are columns."""
-        confusion = self.outcomes.confusion.value
+        confusion = self._outcomes.confusion.value
         return confusion if self.weighted else confusion.astype(np.int64)
 
     @cached_property
     def per_class(self) -> PerClass:
         """Precision, recall, F1 and number of rows of each class; 0 where they are undefined."""
-        confusion = self.outcomes.confusion
+        confusion = self._outcomes.confusion
         n_right = confusion.value.diagonal()
         n_true = sum_axis(confusion, 1).value[:, 0]
         n_predicted = sum_axis(confusion, 0).value[0]
@@ -225,13 +225,13 @@ class Measures(Displayed):
     @cached_property
     def calibration_error(self) -> float:
         """The mean distance between confidence and accuracy over bins of equal width."""
-        confidence_sums, n_right, n_rows = self.outcomes.by_confidence
+        confidence_sums, n_right, n_rows = self._outcomes.by_confidence
         return float(np.abs(confidence_sums - n_right).sum() / n_rows.sum())
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the measures for JSON."""
         return {
-            "rows": self.outcomes.n_rows,
+            "rows": self._outcomes.n_rows,
             **self._accuracy_dict(),
             "random_guess": self.random_guess,
             "majority": self.majority,
@@ -260,7 +260,7 @@ class Measures(Displayed):
     @property
     def _n_different(self) -> int:
         """The number of distinct test rows, counting a row once even if several folds tested it."""
-        return self.outcomes.n_rows
+        return self._outcomes.n_rows
 
     def __str__(self) -> str:
         """Returns the measures as text: those of all rows, and a line for each class."""
@@ -276,7 +276,7 @@ class Measures(Displayed):
     __repr__ = __str__
 
     def _notebook_tables(self) -> list[NotebookTable]:
-        """The tables that a notebook shows: the measures, and those of each class."""
+        """Returns the tables that a notebook shows: the measures, and those of each class."""
         figures = {"accuracy": str(self.accuracy), "majority": self.majority, "log loss": self.log_loss}
         figures |= {"Brier score": self.brier, "macro F1": self.macro_f1, "calibration error": self.calibration_error}
         figures |= {} if self._auc is None else {"AUC": self._auc}
@@ -285,7 +285,9 @@ class Measures(Displayed):
         return [measures, NotebookTable("", {"class": self.classes, **class_columns})]
 
     def _class_lines(self) -> list[str]:
-        """One line of text for each class: precision, recall, F1, rows, and the class it is most often mistaken for."""
+        """Returns one line of text for each class: precision, recall, F1, rows, and the class it is most often mistaken
+        for.
+        """
         shown_classes = range(min(len(self.classes), SHOWN))
         names = [_shorten(self.classes[c]) for c in shown_classes]
         width = max(len("class"), *map(len, names))
@@ -321,7 +323,7 @@ class Evaluation(Tabular, Measures):
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def outcomes(self) -> Outcomes:
+    def _outcomes(self) -> Outcomes:
         """The sums over rows that all measures are made of."""
         one_fold = np.zeros(len(self.truth), dtype=np.int32)
         return Outcomes.of(self.posteriors, self.truth, one_fold, 1, self.weights)
@@ -348,8 +350,8 @@ class Evaluation(Tabular, Measures):
         return self.labels[self.best]
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """The columns of a table with a row for each answer: the truth, the prediction, and the posterior of every
-        class.
+        """Returns the columns of a table with a row for each answer: the truth, the prediction, and the posterior of
+        every class.
         """
         posterior_columns = {
             f"P({name})": self.posteriors[:, class_number].tolist() for class_number, name in enumerate(self.classes)
@@ -415,8 +417,8 @@ class FoldMeasures(Measures):
     @cached_property
     def fold_accuracies(self) -> Real:
         """The share of correct predictions in each fold."""
-        n_right = self.outcomes.folds.value[:, 1]  # by fold; column 0 has the wrong predictions
-        n_rows = sum_axis(self.outcomes.folds, 1).value[:, 0]  # by fold
+        n_right = self._outcomes.folds.value[:, 1]  # by fold; column 0 has the wrong predictions
+        n_rows = sum_axis(self._outcomes.folds, 1).value[:, 0]  # by fold
         return n_right[n_rows > 0] / n_rows[n_rows > 0]
 
     @cached_property
@@ -430,7 +432,7 @@ class FoldMeasures(Measures):
         return len(self.fold_accuracies)
 
     @property
-    def brief(self) -> str:
+    def _brief(self) -> str:
         """The measures by which models are compared."""
         return f"{self.accuracy}  log loss {self.log_loss:.4f}"
 
@@ -451,7 +453,7 @@ class CrossValidation(FoldMeasures, Evaluation):
     folds: NDArray[np.int32] = field(kw_only=True)
 
     @cached_property
-    def outcomes(self) -> Outcomes:
+    def _outcomes(self) -> Outcomes:
         """The sums over rows that all measures are made of, fold by fold."""
         n_folds = int(self.folds.max()) + 1
         return Outcomes.of(self.posteriors, self.truth, self.folds, n_folds, self.weights)
@@ -462,7 +464,7 @@ class SummedEvaluation(Measures):
     """An evaluation that kept the sums from which measures are computed, but no predictions."""
 
     classes: tuple[Label, ...]
-    outcomes: Outcomes
+    _outcomes: Outcomes
     weighted: bool = False
     what: str = "Evaluation"
     notes: tuple[str, ...] = ()
@@ -474,7 +476,7 @@ class SummedValidation(FoldMeasures, SummedEvaluation):
 
 
 def _shorten(label: Label) -> str:
-    """A class name as text, shortened for tables."""
+    """Returns a class name as text, shortened for tables."""
     return errors.shortened(repr(label))
 
 

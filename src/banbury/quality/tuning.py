@@ -18,7 +18,7 @@ from banbury.labels.calibration import METHODS as LABEL_METHODS
 from banbury.model.naive_bayes import ClassPrior, check_seed, is_auto
 from banbury.notebooks import Tabular, columns_of
 from banbury.quality.calibration import METHODS, Calibration, Method
-from banbury.quality.families import FamilyChoice, choose
+from banbury.quality.families import FamilyChoice, choose_families
 from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed, with_text
 from banbury.quality.validation import Keep, RecipeComparison, compare
@@ -115,21 +115,21 @@ def tune(
     if table.has_sets:
         refuse_for_sets(features, class_prior=class_prior, groups=groups)
     tuned_recipe = Tuned.of(
-        alpha,
-        how,
-        text,
-        features,
-        class_prior,
-        seed,
-        calibrate,
-        weigh,
-        missing,
-        scoring,
+        alpha=alpha,
+        how=how,
+        text=text,
+        features=features,
+        class_prior=class_prior,
+        seed=seed,
+        calibrate=calibrate,
+        weigh=weigh,
+        missing=missing,
+        scoring=scoring,
         has_schema=schema is not None,
         has_sets=table.has_sets,
     )
     tuning = tuned_recipe.tune(open_rows(table, folds, int(seed), id, deal), folds, sample)
-    tuning.warn_of_edges()
+    tuning._warn_of_edges()
     return tuning
 
 
@@ -154,13 +154,14 @@ class Tuned(Recipe):
     @classmethod
     def of(
         cls,
-        alpha: Any,
-        how: Any,
-        text: Any,
-        features: Any,
-        class_prior: ClassPrior,
-        seed: int,
-        calibrate: Any,
+        *,
+        alpha: Any = "auto",
+        how: Any = "mean",
+        text: Any = None,
+        features: Any = "auto",
+        class_prior: ClassPrior = None,
+        seed: int = 0,
+        calibrate: Any = None,
         weigh: Any = False,
         missing: Missing | None = None,
         scoring: str = "log_loss",
@@ -182,7 +183,8 @@ class Tuned(Recipe):
         if has_sets:
             are_flags = all(setting is True for setting in weighing_settings)
             errors.require(are_flags, "weigh", weigh, "True, False or both")
-            weighings = (WeighedLabels("mean", threshold, calibrate, int(seed)),) * bool(weighing_settings)
+            recipe = WeighedLabels(threshold=threshold, calibrate=calibrate, seed=int(seed))
+            weighings = (recipe,) * bool(weighing_settings)
         else:
             if weighing_settings and not tries_plain:
                 check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chooses_families)
@@ -197,12 +199,12 @@ class Tuned(Recipe):
         return cls(
             _alphas(alpha),
             _hows(how),
-            text,
-            chooses_families,
-            proposes_texts,
-            class_prior,
-            int(seed),
-            calibrate,
+            text=text,
+            chooses_families=chooses_families,
+            proposes_texts=proposes_texts,
+            class_prior=class_prior,
+            seed=int(seed),
+            calibrate=calibrate,
             tries_plain=tries_plain,
             weighings=weighings,
             scoring=scoring,
@@ -239,10 +241,9 @@ class Tuned(Recipe):
         family_choice = None
         if self.chooses_families:
             sample = replace(plain_rows, tally_of_rest=None)  # all other rows are counted as other families
-            first_round = sample.deal(folds, self.seed)[0]
-            family_choice = choose(
-                sample, first_round, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed)
-            )
+            first_fold_set = sample.fold_sets(folds, self.seed)[0]
+            recipe = Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed)
+            family_choice = choose_families(sample, first_fold_set, recipe)
             plain_rows = rows.with_schema(family_choice.schema).sample(n_sampled)
         rows_and_recipes: list[tuple[LabelledRows, Recipe]] = [
             (plain_rows, recipe) for recipe in self.plain_recipes(plain_rows)
@@ -280,19 +281,19 @@ class Tuning(Tabular):
     model they give on all rows.
     """
 
-    comparison: RecipeComparison
+    _comparison: RecipeComparison
     model: Any  # of all rows under the best settings, calibrated if that was asked for
-    chosen: FamilyChoice | None = None
+    family_choice: FamilyChoice | None = None
 
     @property
     def settings(self) -> tuple[dict[str, Any], ...]:
         """The settings that were tried, as dictionaries."""
-        return tuple(recipe.to_dict() for recipe in self.comparison.recipes)  # type: ignore[attr-defined]
+        return tuple(recipe.to_dict() for recipe in self._comparison.recipes)  # type: ignore[attr-defined]
 
     @property
     def scores(self) -> Real:
         """The score of each setting."""
-        return self.comparison.scores
+        return self._comparison.scores
 
     @property
     def accuracies(self) -> Real:
@@ -303,18 +304,18 @@ class Tuning(Tabular):
         """Returns some measures of setting number i by name; by default the one by which settings are compared, and the
         one that is shown besides.
         """
-        validation = self.comparison.validations[i]
-        return {name: float(getattr(validation, name)) for name in names or (self.scoring, validation.headline)}
+        validation = self._comparison.validations[i]
+        return {name: float(getattr(validation, name)) for name in names or (self.scoring, validation._headline)}
 
     @property
     def scoring(self) -> str:
         """The name of the measure by which settings are compared."""
-        return self.comparison.scoring
+        return self._comparison.scoring
 
     @property
     def order(self) -> list[int]:
         """The numbers of the settings, best first."""
-        return self.comparison.order
+        return self._comparison.order
 
     @property
     def best(self) -> dict[str, Any]:
@@ -379,7 +380,7 @@ class Tuning(Tabular):
             return False
         return number_beyond != value
 
-    def warn_of_edges(self) -> None:
+    def _warn_of_edges(self) -> None:
         """Warns if the best of the given numbers is the smallest or the largest, because better ones may lie beyond it."""
         alphas = {settings.get("alpha") for settings in self.settings} - {None}
         for name, (best_value, side) in self.edges.items():
@@ -394,13 +395,13 @@ class Tuning(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all settings and scores, best first, for JSON."""
-        families = {} if self.chosen is None else {"families": self.chosen.names}
-        folds = self.comparison.validations[0].n_folds
+        families = {} if self.family_choice is None else {"families": self.family_choice.names}
+        folds = self._comparison.validations[0].n_folds
         settings = [{**self.settings[i], **self._measures(i)} for i in self.order]
         return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": settings, **families}
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """The columns of a table with a row for each setting, the best first."""
+        """Returns the columns of a table with a row for each setting, the best first."""
         return columns_of({**_flat(self.settings[i]), **self._measures(i)} for i in self.order)
 
     def __str__(self) -> str:
@@ -416,7 +417,7 @@ class Tuning(Tabular):
         how_many = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
         method = getattr(self.calibration, "method", None)
         calibration_text = "" if method is None else f", each calibrated ({method})"
-        method_text = f"by {self.comparison.validations[0].n_folds}-fold cross-validation"
+        method_text = f"by {self._comparison.validations[0].n_folds}-fold cross-validation"
         title = f"{how_many} tried on {self.tally.n_rows:,.6g} rows {method_text}{calibration_text}, best first:"
         measure_names = [name.replace("_", " ") for name in self._measures(0)]
         lines = [title, "  " + "  ".join([f"{'settings':{width}}", *measure_names])]
@@ -428,7 +429,7 @@ class Tuning(Tabular):
         lines += [f"  … and {n_hidden:,} more"] if n_hidden else []
         if len(self.settings) > 1 and float(np.ptp(np.round(self.scores, 12))) == 0.0:
             lines.append("  (all equal: none of the settings affects these columns)")
-        return "\n".join([*lines, *([] if self.chosen is None else str(self.chosen).splitlines())])
+        return "\n".join([*lines, *([] if self.family_choice is None else str(self.family_choice).splitlines())])
 
     __repr__ = __str__
 

@@ -19,7 +19,7 @@ from banbury.progress import Steps, each_step
 from banbury.quality.label_recipes import PlainLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.results import CrossValidation, Outcomes, SummedValidation
-from banbury.rows.folds import Round, SingleRows, describe_n_folds
+from banbury.rows.folds import FoldSet, SingleRows, describe_n_folds
 from banbury.rows.labelled import LabelledRows, MemoryRows, StreamedRows
 from banbury.rows.scoring import PendingWarnings, leave_out
 from banbury.tally.schema import Schema
@@ -63,8 +63,8 @@ def validate(
     if isinstance(folds, str) and folds == "loo":
         _check_single_rows(rows, recipes)
     groups_of_recipes = _group_by_counts(rows, recipes, keep)
-    rounds = rows.deal(folds, seed)
-    n_splits = sum(len(fold_round.splits) for fold_round in rounds)
+    fold_sets = rows.fold_sets(folds, seed)
+    n_splits = sum(len(fold_set.splits) for fold_set in fold_sets)
     if not isinstance(rows, MemoryRows):
         errors.require(
             n_splits <= MOST_MODELS, "folds", n_splits, f"at most {MOST_MODELS} when rows are not held in memory"
@@ -75,29 +75,31 @@ def validate(
         recipe_rows = group_recipes[0].under(rows)
         sinks = [_sink(recipe_rows, n_splits, keep, models) for _ in group_recipes]
         pending = PendingWarnings()
-        for fold_round in each_step(rounds, lambda k: f"round {k + 1} of {len(rounds)}" if len(rounds) > 1 else ""):
+        for fold_set in each_step(
+            fold_sets, lambda k: f"repeat {k + 1} of {len(fold_sets)}" if len(fold_sets) > 1 else ""
+        ):
             for sink in sinks:
-                sink.begin(fold_round)
+                sink.begin(fold_set)
             if len(group_recipes) > 1 and all(isinstance(recipe, Plain) for recipe in group_recipes):
-                leave_out(recipe_rows, fold_round, group_recipes, "posterior", sinks, pending)  # type: ignore[arg-type]
+                leave_out(recipe_rows, fold_set, group_recipes, "posterior", sinks, pending)  # type: ignore[arg-type]
                 continue
             for recipe, sink in zip(group_recipes, sinks, strict=True):
-                recipe.leave_out(recipe_rows, fold_round, "posterior", sink, pending)
+                recipe.leave_out(recipe_rows, fold_set, "posterior", sink, pending)
         if keep == "posteriors":  # of many settings some may well be odd
             pending.warn(getattr(group_recipes[0], "how", "mean"))
         for k, sink in zip(recipe_numbers, sinks, strict=True):
-            validation = sink.validation(_describe_validation(recipe_rows, rounds, recipes[k]))
+            validation = sink.validation(_describe_validation(recipe_rows, fold_sets, recipes[k]))
             validations[k] = replace(validation, notes=(*pending.notes, *validation.notes))
     return [validations[k] for k in range(len(recipes))]
 
 
-def _describe_validation(rows: LabelledRows, rounds: Sequence[Round], recipe: Recipe) -> str:
+def _describe_validation(rows: LabelledRows, fold_sets: Sequence[FoldSet], recipe: Recipe) -> str:
     """Describes a validation for users: leave-one-out or the number of folds, and the recipe."""
-    if isinstance(rounds[0], SingleRows):
+    if isinstance(fold_sets[0], SingleRows):
         return f"leave-one-out cross-validation of {recipe.describe_under(rows.schema)}"
-    n_passes = "three" if len(rounds) == 1 else f"{1 + 2 * len(rounds):,}"
+    n_passes = "three" if len(fold_sets) == 1 else f"{1 + 2 * len(fold_sets):,}"
     in_passes = f" in {n_passes} passes" if isinstance(rows, StreamedRows) else ""
-    return f"{describe_n_folds(rounds)}-fold cross-validation{in_passes} of {recipe.describe_under(rows.schema)}"
+    return f"{describe_n_folds(fold_sets)}-fold cross-validation{in_passes} of {recipe.describe_under(rows.schema)}"
 
 
 def _group_by_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -> list[list[int]]:
@@ -127,7 +129,7 @@ def _check_single_rows(rows: LabelledRows, recipes: Sequence[Recipe]) -> None:
 
 
 def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
-    """A note for users if models learned from more rows than the sample that was tested; otherwise empty."""
+    """Returns a note for users if models learned from more rows than the sample that was tested; otherwise empty."""
     if rows.tally_of_rest is None:
         return ()
     return (f"tested on a sample; models also learn from {errors.many(rows.tally_of_rest.n_rows, 'other row')}",)
@@ -138,7 +140,7 @@ def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
 
 def _sink(rows: LabelledRows, n_splits: int, keep: Keep, models: dict[int, Model] | None) -> Any:
     """Returns the sink for one recipe: of posteriors of labels, of posteriors of classes, or of sums only, as ``keep``
-    asks. ``n_splits`` is the number of splits of all rounds, and ``models`` takes the model of each fold, if it is
+    asks. ``n_splits`` is the number of splits of all fold sets, and ``models`` takes the model of each fold, if it is
     given.
     """
     if rows.has_sets:
@@ -149,24 +151,24 @@ def _sink(rows: LabelledRows, n_splits: int, keep: Keep, models: dict[int, Model
 
 @dataclass(eq=False)
 class _Posteriors:
-    """Collects the posteriors of all rows, round by round: a sink. Models are stored in ``models``, if it is a
+    """Collects the posteriors of all rows, fold set by fold set: a sink. Models are stored in ``models``, if it is a
     dictionary.
     """
 
     rows: LabelledRows
     models: dict[int, Model] | None = None
-    rounds: list[tuple[Round, Real]] = field(default_factory=list)  # with the posteriors (rows, classes)
+    fold_sets: list[tuple[FoldSet, Real]] = field(default_factory=list)  # with the posteriors (rows, classes)
 
-    def begin(self, fold_round: Round) -> None:
-        """Starts a round with an empty array of posteriors."""
-        self.rounds.append((fold_round, np.empty((self.rows.n_rows, len(self.rows.names)))))
+    def begin(self, fold_set: FoldSet) -> None:
+        """Starts a fold set with an empty array of posteriors."""
+        self.fold_sets.append((fold_set, np.empty((self.rows.n_rows, len(self.rows.names)))))
 
     def put(self, rows: Int | slice, folds: NDArray[np.int32], posteriors: Real) -> None:
-        """Stores the posteriors (rows × classes) of the rows with these numbers. Their folds are not needed: the round has
+        """Stores the posteriors (rows × classes) of the rows with these numbers. Their folds are not needed: the fold set has
         them.
         """
-        _, posteriors_of_round = self.rounds[-1]
-        posteriors_of_round[rows] = posteriors
+        _, posteriors_of_set = self.fold_sets[-1]
+        posteriors_of_set[rows] = posteriors
 
     def keep(self, fold: int, model: Model) -> None:
         """Stores the model that did not learn from this fold, if models are wanted."""
@@ -185,26 +187,26 @@ class _Posteriors:
         return CrossValidation(rows.classes, test_rows, truth, posteriors, weights, what, notes, folds=folds)
 
     def _join_rounds(self) -> tuple[Int, NDArray[np.int32], Real]:
-        """Joins the rounds. Returns the number of each tested row, the fold that tested it, and its posteriors (tested
-        rows × classes). Folds are numbered on from round to round.
+        """Joins the fold sets. Returns the number of each tested row, the fold that tested it, and its posteriors (tested
+        rows × classes). Folds are numbered on from one set to the next.
         """
-        if len(self.rounds) == 1:
-            ((fold_round, posteriors_of_round),) = self.rounds
-            fold_of_row = fold_round.tested_by.astype(np.int32, copy=False)
+        if len(self.fold_sets) == 1:
+            ((fold_set, posteriors_of_set),) = self.fold_sets
+            fold_of_row = fold_set.tested_by.astype(np.int32, copy=False)
             if int(fold_of_row.min(initial=0)) >= 0:  # all rows are tested, so nothing is copied
-                return np.arange(len(fold_of_row)), fold_of_row, posteriors_of_round
+                return np.arange(len(fold_of_row)), fold_of_row, posteriors_of_set
             test_rows = np.flatnonzero(fold_of_row >= 0)
-            return test_rows, fold_of_row[test_rows], posteriors_of_round[test_rows]
+            return test_rows, fold_of_row[test_rows], posteriors_of_set[test_rows]
         row_numbers: list[Int] = []
         folds: list[NDArray[np.int32]] = []
         posteriors: list[Real] = []
         first_fold = 0
-        for fold_round, posteriors_of_round in self.rounds:
-            test_rows = np.concatenate([split.test for split in fold_round.splits])
+        for fold_set, posteriors_of_set in self.fold_sets:
+            test_rows = np.concatenate([split.test for split in fold_set.splits])
             row_numbers.append(test_rows)
-            folds.append(fold_round.tested_by[test_rows] + np.int32(first_fold))
-            posteriors.append(posteriors_of_round[test_rows])
-            first_fold += len(fold_round.splits)
+            folds.append(fold_set.tested_by[test_rows] + np.int32(first_fold))
+            posteriors.append(posteriors_of_set[test_rows])
+            first_fold += len(fold_set.splits)
         return np.concatenate(row_numbers), np.concatenate(folds).astype(np.int32), np.concatenate(posteriors)
 
 
@@ -236,23 +238,23 @@ class _LabelPosteriors(_Posteriors):
 
 @dataclass(eq=False)
 class _Sums:
-    """Sums the outcomes of all rows over all rounds: a sink. Folds are numbered on from round to round."""
+    """Sums the outcomes of all rows over all fold sets: a sink. Folds are numbered on from one set to the next."""
 
     rows: LabelledRows
-    n_folds: int  # of all rounds
-    first_fold: int = 0  # of the current round
-    next_fold: int = 0  # the first fold of the next round
+    n_folds: int  # of all fold sets
+    first_fold: int = 0  # of the current fold set
+    next_fold: int = 0  # the first fold of the next fold set
     outcomes: Outcomes | None = None
     _lock: Lock = field(default_factory=Lock)
 
-    def begin(self, fold_round: Round) -> None:
-        """Starts a round."""
+    def begin(self, fold_set: FoldSet) -> None:
+        """Starts a fold set."""
         self.first_fold = self.next_fold
-        self.next_fold += len(fold_round.splits)
+        self.next_fold += len(fold_set.splits)
 
     def put(self, rows: Int | slice, folds: NDArray[np.int32], posteriors: Real) -> None:
         """Adds the outcomes of the rows with these numbers, given their posteriors (rows × classes). ``folds`` has the fold
-        of this round that tests each row, or −1.
+        of this fold set that tests each row, or −1.
         """
         is_tested = folds >= 0
         weights = None if self.rows.weights is None else self.rows.weights[rows][is_tested]

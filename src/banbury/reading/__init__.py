@@ -15,8 +15,8 @@ from banbury.reading import tables
 from banbury.reading.arrow import arrow, kind_of_type
 from banbury.reading.batches import (
     Batch,
-    Beside,
     Matrix,
+    ParserWork,
     Source,
     Sparse,
     Widened,
@@ -45,11 +45,11 @@ __all__ = [
     "MISSING_VALUES",
     "SUBJECT",
     "Batch",
-    "Beside",
     "Codes",
     "Format",
     "Headers",
     "Kind",
+    "ParserWork",
 ]
 __all__ += ["Scalar", "Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "header_columns", "is_texts"]
 __all__ += ["n_threads", "read", "read_row"]
@@ -109,7 +109,7 @@ def read(
     if type(data) is np.ndarray and data.ndim == 2 and settings.keys() <= {"columns"}:
         return tables.from_numpy(data, settings.get("columns"), batch_rows)
     if isinstance(data, (Batch, Source)):
-        return data if isinstance(data, Source) else Source(lambda: iter((data,)))
+        return data if isinstance(data, Source) else Source.of([data])
     options = Options.of(settings, kinds, batch_rows, remembered or {})
     source = _read(os.fsdecode(data) if isinstance(data, bytes) else data, options)
     makes_columns = "headers" in settings and header_columns(options.headers)
@@ -121,9 +121,9 @@ def _with_headers(source: Source, headers: Headers) -> Source:
     of.
     """
 
-    def batches() -> Iterator[Batch]:
+    def batches(parser_work: ParserWork[Any] | None) -> Iterator[Batch]:
         """The batches; raises BadSetting for one whose columns are not header columns and the body."""
-        for batch in source:
+        for batch in source.start(parser_work):
             if sum(map(batch.is_text, batch.names)) != len(header_columns(headers)) + 1:
                 are_texts = len(batch.names) == 1 and batch.is_text(batch.names[0])
                 location = errors.where(source.name)
@@ -141,7 +141,7 @@ def _with_headers(source: Source, headers: Headers) -> Source:
                 )
             yield batch
 
-    return replace(source, start=batches, parses=False)
+    return replace(source, start=batches)
 
 
 def _read(data: Any, options: Options) -> Source:
@@ -278,7 +278,7 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source:
     [target, *other_targets] = {source.target for source in sources}
     target = None if other_targets else target
     reading = sources[0].reading
-    return Source(lambda: _align_batches(chain.from_iterable(sources)), None, target=target, reading=reading)
+    return Source(lambda _: _align_batches(chain.from_iterable(sources)), target=target, reading=reading)
 
 
 def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
@@ -334,7 +334,7 @@ def _read_stream(data: Any, options: Options) -> Source:
                 while texts := list(islice(data, options.batch_rows or STREAM_BATCH)):
                     yield from from_texts(texts, options.columns)
 
-            return Source(lambda: number_rows(batches()), None, again=False)
+            return Source(lambda _: number_rows(batches()), again=False)
         if isinstance(first_entry, (str, os.PathLike)):
             data = _Repeatable(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
@@ -381,10 +381,10 @@ def _chain_tables(data: Iterable[Any], options: Options) -> Source:
     if reading.get("header") is False and options.header is None:
         options = replace(options, header=False)  # the other files are like the first
 
-    def batches(beside: Beside[Any] | None = None) -> Iterator[Batch]:
-        return _align_batches(batch for table in data for batch in open_table(table).each(beside))
+    def batches(parser_work: ParserWork[Any] | None) -> Iterator[Batch]:
+        return _align_batches(batch for table in data for batch in open_table(table).start(parser_work))
 
-    return Source(batches, None, not is_single_pass, reading=reading, parses=True)
+    return Source(batches, again=not is_single_pass, reading=reading)
 
 
 def _align_batches(batches: Iterable[Batch]) -> Iterator[Batch]:

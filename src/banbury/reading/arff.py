@@ -63,7 +63,7 @@ class BadRow(Exception):
 def from_arff(path: str, options: Options) -> Source:
     """An ARFF file, which need not fit in memory; where rows have weights, the source names their column."""
     file = _ArffFile(path, options)
-    return Source(file.batches, path, weights=file.weight, parses=True)
+    return Source(file.batches, path, weights=file.weight)
 
 
 class _ArffFile(BlockFile):
@@ -272,7 +272,7 @@ class _ArffFile(BlockFile):
             return Batch(self.names, n_rows, columns, True, self.path)
         columns[self.weight] = Numbers(np.ones(n_rows) if weights is None else np.array(weights))
         batch = Batch((*self.names, self.weight), n_rows, columns, True, self.path)
-        batch.aside = frozenset([self.weight])
+        batch.non_features = frozenset([self.weight])
         return batch
 
 
@@ -286,7 +286,7 @@ def _column(attribute: Attribute, cells: Any) -> Column:
         return Strings(cells, declared="date")
     if attribute.kind != "nominal":
         return from_arrow(cells)
-    declared_codes = {value: k for k, value in enumerate(attribute.values)}
+    declared_codes = {value: code for code, value in enumerate(attribute.values)}
     dictionary_array = cells.dictionary_encode()
     codes_of_words = []
     for value in texts(dictionary_array.dictionary):

@@ -94,10 +94,10 @@ def kind_of_type(data_type: Any) -> Kind:
     types = arrow("types")
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return kind_of_type(data_type.value_type)
-    for kind, tests in _KINDS.items():
-        if any(getattr(types, test)(data_type) for test in tests.split()):
+    for kind, predicates in _KINDS.items():
+        if any(getattr(types, predicate)(data_type) for predicate in predicates.split()):
             return kind
-    lists = any(getattr(types, test)(data_type) for test in _LISTS.split())
+    lists = any(getattr(types, predicate)(data_type) for predicate in _LISTS.split())
     return "list" if lists and kind_of_type(data_type.value_type) in ("integer", "float") else "other"
 
 

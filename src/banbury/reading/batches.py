@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -60,7 +60,7 @@ class Batch:
 
     ``named``: False for arrays without column names, whose columns are "x0", "x1" and so on, and for plain texts, whose
     only column is "text". ``source``: the file or folder, for errors. ``row_names``: the file of each row, if every row
-    is a document. ``aside``: columns that are never features, such as weights stored with the rows.
+    is a document. ``non_features``: columns that are never features, such as weights stored with the rows.
     """
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class Batch:
     first_row: int = 0  # rows of the source before these
     row_names: list[str] | None = None
     share: float | None = None  # of the source that has been read up to here, if known
-    aside: frozenset[str] = frozenset()
+    non_features: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
@@ -110,11 +110,8 @@ class Batch:
         column, or a matrix (rows × columns) for several that are stored side by side.
         """
         columns = self._columns
-        pieces = columns.stretches(names) if isinstance(columns, Columns) else names
-        return [
-            self._try(piece, lambda column: column.numbers()) if isinstance(piece, str) else ready(piece)
-            for piece in pieces
-        ]
+        runs = columns.contiguous_runs(names) if isinstance(columns, Columns) else names
+        return [self._try(run, lambda column: column.numbers()) if isinstance(run, str) else ready(run) for run in runs]
 
     def width(self, name: str) -> int:
         """How many numbers the lists of a column have; 1 where it holds no lists."""
@@ -191,7 +188,7 @@ class Batch:
             self.first_row,
             self.row_names,
             self.share,
-            self.aside,
+            self.non_features,
         )
 
     def slice(self, start: int, stop: int) -> Batch:
@@ -315,7 +312,7 @@ class Matrix(Batch):
     @cached_property
     def _position_by_name(self) -> dict[str, int]:
         """The position of each column by its name."""
-        return {name: j for j, name in enumerate(self._own_names)}
+        return {name: position for position, name in enumerate(self._own_names)}
 
     def _positions_of(self, names: Sequence[str]) -> list[int] | None:
         """The positions of these columns in the matrix; None if they are all its columns in order."""
@@ -354,7 +351,7 @@ class Matrix(Batch):
         order.
         """
         positions = self._positions_of(names)
-        return [self._array] if positions is None else [self._array[:, j] for j in positions]
+        return [self._array] if positions is None else [self._array[:, position] for position in positions]
 
     @property
     def dtype(self) -> Any:
@@ -376,7 +373,7 @@ class Matrix(Batch):
     def kinds(self, names: Sequence[str]) -> list[Kind]:
         """The kind of each of these columns."""
         positions = self._positions_of(names)
-        kinds = self._kinds if positions is None else [self._kinds[place] for place in positions]
+        kinds = self._kinds if positions is None else [self._kinds[position] for position in positions]
         if "empty" not in kinds:
             return kinds
         return [self.kind(name) if kind == "empty" else kind for name, kind in zip(names, kinds, strict=True)]
@@ -392,11 +389,11 @@ class Matrix(Batch):
     def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
         """The column as integer codes; integers from a small range are their own codes, without a copy."""
         if value_kind in (None, "integer") and fits_int64(self._array.dtype):
-            j = self._position_by_name[name]
-            low = int(self.spans[0][j])
-            high = int(self.spans[1][j])
+            position = self._position_by_name[name]
+            low = int(self.spans[0][position])
+            high = int(self.spans[1][position])
             if high - low < small_span(self.n_rows):
-                return Codes(self._array[:, j], low, range(low, high + 1))
+                return Codes(self._array[:, position], low, range(low, high + 1))
         return super().codes(name, value_kind)
 
     @cached_property
@@ -452,9 +449,7 @@ def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
         n_rows, n_columns = matrix.shape
         column_is_whole = np.ones(n_columns, dtype=np.bool_)
         n_rows_at_once = max(NUMBERS_AT_ONCE // max(n_columns, 1), 1)
-        for start in range(
-            0, n_rows if matrix.dtype.kind == "f" else 0, n_rows_at_once
-        ):  # in stretches, to save memory
+        for start in range(0, n_rows if matrix.dtype.kind == "f" else 0, n_rows_at_once):  # in chunks, to save memory
             rows_at_once = matrix[start : start + n_rows_at_once]
             is_not_whole = (rows_at_once != np.rint(rows_at_once)) | (np.abs(rows_at_once) > EXACT)
             column_is_whole &= ~(is_not_whole & ~np.isnan(rows_at_once) if is_not_whole.any() else is_not_whole).any(
@@ -492,7 +487,7 @@ def row_of_cells(cells: Mapping[str, Any], names: tuple[str, ...], named: bool) 
 
 
 @dataclass(eq=False)
-class Beside(Generic[T]):
+class ParserWork(Generic[T]):
     """Work that parser threads do with each batch of a file once it is parsed, such as counting it. ``threads``: how
     many may parse, None for all; ``work``: a function of a batch, None to do nothing.
 
@@ -509,9 +504,9 @@ class Beside(Generic[T]):
         if self.work is None:
             return
         with LimitThreads(1), contextlib.suppress(errors.BanburyError), errors.collect_warnings() as warnings:
-            finished = self.work(batch)
+            result = self.work(batch)
             if not warnings:
-                self._results[batch] = finished
+                self._results[batch] = result
 
     def result(self, batch: Batch) -> T | None:
         """The stored result for a batch, which is removed; None if the work was not done, failed or warned."""
@@ -520,42 +515,39 @@ class Beside(Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The batches of one table, in order. ``start``: a function that begins a new pass.
+    """The batches of one table, in order. ``start``: a function that begins a new pass; if threads parse the batches,
+    they do the ``ParserWork`` that it takes, which other sources ignore.
 
     ``name``: the file or folder, for errors. ``again``: whether the source can be iterated more than once. ``target``:
     the column of the classes if the source itself names it, as a folder does. ``weights``: the column of the weights,
-    likewise. ``holds_no_lists``: whether cells are certainly only texts and numbers. ``peekable``: whether the first
-    batch can be looked at although the source can be iterated only once. ``reading``: options other than the defaults
-    with which a file is read. ``parses``: whether threads parse the batches, so that ``start`` takes a ``Beside``.
+    likewise. ``holds_no_lists``: whether cells are certainly only texts and numbers. ``reading``: options other than
+    the defaults with which a file is read.
     """
 
-    start: Callable[..., Iterator[Batch]]
+    start: Callable[[ParserWork[Any] | None], Iterator[Batch]]
     name: str | None = None
     again: bool = True
     target: str | None = None
     weights: str | None = None
     holds_no_lists: bool = False
-    peekable: bool = False
     reading: Mapping[str, Any] = field(default_factory=dict)
-    parses: bool = False
+
+    @classmethod
+    def of(cls, batches: Iterable[Batch], name: str | None = None, **fields: Any) -> Source:
+        """A source of batches in memory, which can be pickled. ``fields``: further fields of ``Source``."""
+        return cls(partial(_start_in_memory, tuple(batches)), name, **fields)
 
     def __iter__(self) -> Iterator[Batch]:
-        return self.start()
+        return self.start(None)
 
-    def each(self, beside: Beside[Any] | None) -> Iterator[Batch]:
-        """The batches. ``beside``: work that the threads which parse a batch do with it, if there are any; None for
-        none.
-        """
-        return self.start(beside) if self.parses else self.start()
-
-    def peekable_source(self) -> Source:
+    def peekable(self) -> Source:
         """The source with its first batches buffered, so that iterating up to the first rows does not use them up."""
-        if self.again or self.peekable:
+        if self.again:
             return self
         batches = iter(self)
         buffered = list[Batch]()
 
-        def start() -> Iterator[Batch]:
+        def start(_: ParserWork[Any] | None) -> Iterator[Batch]:
             """The buffered batches and then the others; the first pass up to some rows only buffers."""
             while not (buffered and buffered[-1].n_rows) and (batch := next(batches, None)) is not None:
                 buffered.append(batch)
@@ -563,7 +555,12 @@ class Source:
             buffered.clear()
             yield from batches
 
-        return replace(self, start=start, peekable=True, parses=False)
+        return replace(self, start=start)
+
+
+def _start_in_memory(batches: tuple[Batch, ...], _: ParserWork[Any] | None) -> Iterator[Batch]:
+    """Begins a pass over batches in memory."""
+    return iter(batches)
 
 
 def no_rows(names: tuple[str, ...], source: str | None) -> Batch:
@@ -630,7 +627,7 @@ def _join_columns(columns: Sequence[Column]) -> Column:
 @lru_cache(maxsize=64)
 def positions(n_columns: int) -> tuple[str, ...]:
     """The names of columns without names: x0, x1 and so on."""
-    return tuple(f"x{j}" for j in range(n_columns))
+    return tuple(f"x{position}" for position in range(n_columns))
 
 
 def as_name(column: Any) -> Any:
@@ -642,8 +639,8 @@ def as_name(column: Any) -> Any:
     return str(column) if isinstance(column, (int, np.integer)) and not isinstance(column, bool) else column
 
 
-def other_columns(names: Sequence[str], first_columns: Sequence[str], what: str, kind: str) -> errors.SchemaMismatch:
-    """The error of a batch or partition whose columns differ from those of the first. ``what``: which one, in words;
+def other_columns(names: Sequence[str], first_columns: Sequence[str], subject: str, kind: str) -> errors.SchemaMismatch:
+    """The error of a batch or partition whose columns differ from those of the first. ``subject``: which one, in words;
     ``kind``: "batch" or "partition".
     """
     first_names = frozenset(first_columns)
@@ -653,7 +650,7 @@ def other_columns(names: Sequence[str], first_columns: Sequence[str], what: str,
     differences = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
     differences += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
     return errors.SchemaMismatch(
-        f"{what} {' and '.join(differences)}. Every {kind} must have the columns of the first.",
+        f"{subject} {' and '.join(differences)}. Every {kind} must have the columns of the first.",
         lacking=lacking,
         extra=extra,
     )
@@ -661,11 +658,11 @@ def other_columns(names: Sequence[str], first_columns: Sequence[str], what: str,
 
 def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]:
     """The names as texts. Raises an error if two are equal."""
-    texts = tuple(map(str, names))
-    if len(set(texts)) < len(texts):
-        frequencies = Counter(texts)
-        duplicate = next(name for name in texts if frequencies[name] > 1)
+    names_as_texts = tuple(map(str, names))
+    if len(set(names_as_texts)) < len(names_as_texts):
+        frequencies = Counter(names_as_texts)
+        duplicate = next(name for name in names_as_texts if frequencies[name] > 1)
         raise errors.DuplicateColumn(
             f"two columns are named {duplicate!r}{errors.where(source)}. Rename one of them.", column=duplicate
         )
-    return texts
+    return names_as_texts

@@ -25,7 +25,7 @@ import numpy as np
 from banbury import errors
 from banbury.reading.archives import open_member, split_archive_path
 from banbury.reading.arrow import arrow
-from banbury.reading.batches import Batch, Beside, no_rows, number_rows
+from banbury.reading.batches import Batch, ParserWork, no_rows, number_rows
 from banbury.threads import n_threads
 
 T = TypeVar("T")
@@ -394,21 +394,21 @@ class BlockFile(Protocol):
         """The rows of the file in blocks."""
         return split_into_blocks(self.path, self.start, self.layout)
 
-    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
-        """The batches of the file; one without rows if there are none. ``beside``: work for the parser threads to do
-        with each batch.
+    def batches(self, parser_work: ParserWork[Any] | None) -> Iterator[Batch]:
+        """The batches of the file; one without rows if there are none. ``parser_work``: what the threads that parse a
+        batch do with it.
         """
         blocks = self.blocks()
         first_block = next(blocks, None)
         if first_block is None:
             return iter([no_rows(self.names, self.path)])
-        return number_rows(self._read(first_block, blocks, beside or Beside(threads=None)))
+        return number_rows(self._read(first_block, blocks, parser_work or ParserWork(threads=None)))
 
-    def _read(self, first_block: Block, blocks: Iterator[Block], beside: Beside[Any]) -> Iterator[Batch]:
+    def _read(self, first_block: Block, blocks: Iterator[Block], parser_work: ParserWork[Any]) -> Iterator[Batch]:
         """Infers from the first block, then parses the others in a thread pool while one thread reads ahead."""
         yield self._try(lambda: self.infer(first_block), first_block)
-        n_workers = min(n_threads(beside.threads), MOST_THREADS)
-        parse = partial(self._parse, beside)
+        n_workers = min(n_threads(parser_work.threads), MOST_THREADS)
+        parse = partial(self._parse, parser_work)
         if n_workers == 1:
             yield from (self._try(partial(parse, block), block) for block in blocks)
             return
@@ -431,11 +431,11 @@ class BlockFile(Protocol):
                 for parse_result, _ in parsing:
                     parse_result.cancel()
 
-    def _parse(self, beside: Beside[Any], block: Block) -> Any:
-        """Parses a block in a worker thread, and does the work beside it if that gave a batch."""
+    def _parse(self, parser_work: ParserWork[Any], block: Block) -> Any:
+        """Parses a block in a worker thread, and does ``parser_work`` if that gave a batch."""
         parsed = self.parse(block)
         if isinstance(parsed, Batch):
-            beside(parsed)
+            parser_work(parsed)
         return parsed
 
     def _try(self, parse: Callable[[], Any], block: Block) -> Batch:

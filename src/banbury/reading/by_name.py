@@ -34,7 +34,7 @@ class Columns(dict[str, Column]):
     columns as one matrix, or None if it does not apply.
     """
 
-    _matrix_place: Mapping[str, int] = MappingProxyType({})  # name -> number among all columns of the matrices
+    _matrix_index: Mapping[str, int] = MappingProxyType({})  # name -> number among all columns of the matrices
     _starts: Sequence[int]  # for each matrix the number of its first column
 
     def __init__(
@@ -52,11 +52,13 @@ class Columns(dict[str, Column]):
         self._numbers_of = numbers_of
         if matrices:  # without matrices this would take longer than all the rest
             self._starts = [0, *accumulate(len(names) for names, _ in matrices)]
-            self._matrix_place = {name: at for at, name in enumerate(name for names, _ in matrices for name in names)}
+            self._matrix_index = {
+                name: index for index, name in enumerate(name for names, _ in matrices for name in names)
+            }
 
     def __missing__(self, name: str) -> Column:
         """Creates a column that is not stored yet: from its matrix, or with ``make``."""
-        number = self._matrix_place.get(name)
+        number = self._matrix_index.get(name)
         if number is not None:
             return Numbers(self._between(number, number + 1)[:, 0])
         self[name] = column = self._make(name)
@@ -64,10 +66,12 @@ class Columns(dict[str, Column]):
 
     def _between(self, first: int, end: int) -> Array:
         """The columns with numbers from ``first`` up to ``end``, rows × columns; all must be in one matrix."""
-        k = bisect_right(self._starts, first) - 1
-        return self._matrices[k][1][:, first - self._starts[k] : end - self._starts[k]]
+        matrix_number = bisect_right(self._starts, first) - 1
+        return self._matrices[matrix_number][1][
+            :, first - self._starts[matrix_number] : end - self._starts[matrix_number]
+        ]
 
-    def stretches(self, names: Sequence[str]) -> Iterator[Array | str]:
+    def contiguous_runs(self, names: Sequence[str]) -> Iterator[Array | str]:
         """These columns in order: adjacent ones of a matrix together as an array, others by name."""
         matrix = None if self._numbers_of is None else self._numbers_of(names)
         if matrix is not None:
@@ -76,10 +80,10 @@ class Columns(dict[str, Column]):
         if not self._matrices:
             yield from names
             return
-        run_start = run_end = -1  # of the stretch that is not given yet
+        run_start = run_end = -1  # of the run that is not yielded yet
         matrix_starts = frozenset(self._starts)
         for name in names:
-            number = self._matrix_place.get(name)
+            number = self._matrix_index.get(name)
             if number == run_end and number not in matrix_starts:
                 run_end += 1
                 continue

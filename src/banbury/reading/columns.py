@@ -141,7 +141,7 @@ class Column:
         return [value for value in self.cells() if not missing(value)]
 
     def head(self, n: int) -> list[Scalar]:
-        """The first n values that are not missing. Searches stretches of rows, each four times as long as the one
+        """The first n values that are not missing. Searches slices of rows, each four times as long as the one
         before.
         """
         values: list[Scalar] = []
@@ -351,7 +351,7 @@ class Codes(Column):
 
     def _look_up(self, values: list[Any]) -> list[Any]:
         """The value of each row. ``values``: the values in order of their codes, and last the one for missing rows."""
-        return [values[place] for place in _value_indices(self).tolist()]
+        return [values[index] for index in _value_indices(self).tolist()]
 
 
 def empty_column(n_rows: int) -> Column:
@@ -489,8 +489,10 @@ def from_list(values: list[Any]) -> Column:
         if array.dtype.kind in ("bi" if cell_types == {int} else "bif") and is_exact:
             return Numbers(array)
     missing_types = (type(None), float, np.floating)
-    present = (value for value in values if not isinstance(value, missing_types) and type(value).__name__ != "NAType")
-    first_present = next(present, None)
+    present_values = (
+        value for value in values if not isinstance(value, missing_types) and type(value).__name__ != "NAType"
+    )
+    first_present = next(present_values, None)
     width = (
         usual_width(map(len, filter(_is_list, values)))
         if _is_list(first_present) and _holds_numbers(first_present)
@@ -590,16 +592,16 @@ def convert_values(codes: Codes, kind: ValueKind | None, value_kind: ValueKind |
     if value_kind is None or value_kind == kind:
         return codes
     convert, needed = CONVERSIONS[value_kind]
-    converted: list[Scalar | None] = []
+    new_values: list[Scalar | None] = []
     for code, value in enumerate(codes.values):
         try:
-            converted.append(convert(value))
+            new_values.append(convert(value))
         except (ValueError, KeyError, OverflowError):
             rows = np.flatnonzero(codes.codes == codes.low + code)
             if len(rows):
                 raise Unfit(value, int(rows[0]), needed) from None
-            converted.append(None)
-    return regroup(codes, converted)
+            new_values.append(None)
+    return regroup(codes, new_values)
 
 
 BOOLEANS: dict[Scalar, bool] = {"true": True, "false": False, 0: False, 1: True}
@@ -720,9 +722,9 @@ def kind_of(values: Sequence[Any], value_types: set[type] | None = None) -> Kind
     if isinstance(values, range):
         return "integer"
     value_types = set(map(type, values)) if value_types is None else value_types
-    if not all(issubclass(t, NEVER_MISSING) for t in value_types):
+    if not all(issubclass(value_type, NEVER_MISSING) for value_type in value_types):
         value_types = {type(value) for value in values if not missing(value)}
-    kinds = {_kind_of_type(t) for t in value_types}
+    kinds = {_kind_of_type(value_type) for value_type in value_types}
     if len(kinds) <= 1:
         return kinds.pop() if kinds else "empty"
     if kinds <= {"boolean", "integer", "float"}:

@@ -57,8 +57,8 @@ def from_csv(path: str, options: Options) -> Source:
         is_valid, "delimiter", delimiter, "one ASCII character other than the quotation mark, or None to detect it"
     )
     file = _DelimitedFile(path, options)
-    reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.why_row else {})
-    return Source(file.batches, path, reading=reading, holds_no_lists=True, parses=True)
+    reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.row_evidence else {})
+    return Source(file.batches, path, reading=reading, holds_no_lists=True)
 
 
 class _DelimitedFile(BlockFile):
@@ -77,7 +77,7 @@ class _DelimitedFile(BlockFile):
         self.kernel_letters = ""  # one for each column if the Rust parser can read most blocks
         self.known_words: list[list[str]] = []  # for each column the distinct words of the first block, sorted
         self.has_header = options.columns is None if options.header is None else options.header
-        self.why_row = ""  # why the first line looks like a row, for a warning; empty if it is a header
+        self.row_evidence = ""  # why the first line looks like a row, for a warning; empty if it is a header
         quote = '"' if options.quote is None else options.quote
         comment = b"" if options.comment in (None, "none") else options.comment.encode()
         self.layout = Layout(quote=b"" if quote == "none" else quote.encode(), comment=comment)
@@ -95,8 +95,8 @@ class _DelimitedFile(BlockFile):
             self.layout = replace(self.layout, quote=b"'")
             self.start, header = self._header(file_head, options.skip_lines)
         if options.header is None and options.columns is None:
-            self.why_row = self._why_row(file_head[self.start - len(header) :])
-            self.has_header = not self.why_row
+            self.row_evidence = self._find_row_evidence(file_head[self.start - len(header) :])
+            self.has_header = not self.row_evidence
         self.named = options.columns is not None or (self.has_header and not options.numbered)
         self.names = self._read_names(header, options.columns)
         if not self.named and not set(self.names).issuperset(self.kinds):
@@ -131,7 +131,7 @@ class _DelimitedFile(BlockFile):
             end = first_end
         return end, head[start:end]
 
-    def _why_row(self, head: bytes) -> str:
+    def _find_row_evidence(self, head: bytes) -> str:
         """Why the first line of ``head``, the file's first bytes from the header on, looks like a row rather than a
         header, in words; empty if it is a header.
         """
@@ -166,7 +166,7 @@ class _DelimitedFile(BlockFile):
         if names is None and not self.named:
             return tuple(str(number + 1) for number in range(len(fields)))
         if names is None:
-            fields = [field.strip(BLANKS) or f"x{j}" for j, field in enumerate(fields)]
+            fields = [field.strip(BLANKS) or f"x{position}" for position, field in enumerate(fields)]
             if len(set(fields)) < len(fields):
                 duplicate = next(name for name in fields if fields.count(name) > 1)
                 raise errors.DuplicateColumn(
@@ -214,11 +214,11 @@ class _DelimitedFile(BlockFile):
         if code_columns := self._leading_zero_columns(block):
             self.types |= dict.fromkeys(code_columns, arrow().string())
             batch = self._batch(block)
-        if self.why_row and not self.warned_no_header:
+        if self.row_evidence and not self.warned_no_header:
             self.warned_no_header = True
             column_names = f"columns are numbered from 1 to {len(self.names):,}"
             errors.warn(
-                f"{self.path} seems to have no header: its first line looks like a row ({self.why_row}), so "
+                f"{self.path} seems to have no header: its first line looks like a row ({self.row_evidence}), so "
                 f"{column_names}. If it is a header, pass header=True."
             )
         self.kernel_letters = self._choose_kernel_letters(batch)
@@ -486,16 +486,16 @@ class _DelimitedFile(BlockFile):
 
     def _wrong_length(self, line: int, fields: Sequence[str]) -> errors.BadFile:
         """The error of a line with more or fewer fields than the first."""
-        text = self.delimiter.join(fields)
-        sample = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
+        line_text = self.delimiter.join(fields)
+        sample = f"{line_text if len(line_text) <= 80 else line_text[:77] + '...'!r}"
         first_line = "header" if self.has_header else "first line"
-        why = f"{errors.many(len(fields), 'field')} but the {first_line} has {len(self.names)}: {sample}. "
-        why += "Fix the line, or pass the delimiter with delimiter=."
+        problem = f"{errors.many(len(fields), 'field')} but the {first_line} has {len(self.names)}: {sample}. "
+        problem += "Fix the line, or pass the delimiter with delimiter=."
         if line == 2:
-            why += " If the first line is a title, skip it with skip_lines=1."
+            problem += " If the first line is a title, skip it with skip_lines=1."
         if not self.path.lower().endswith(TABLE_ENDINGS):
-            why += " If each line is a text, pass format='lines'."
-        return self.bad_line(line, why)
+            problem += " If each line is a text, pass format='lines'."
+        return self.bad_line(line, problem)
 
     def _widen(self, block: Block) -> list[str]:
         """Widens the types of all columns whose values in this block do not fit, so that reading restarts once and not

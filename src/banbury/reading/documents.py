@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import Any, Literal
 
 from banbury import errors
-from banbury.reading.batches import Batch, Source, number_rows
+from banbury.reading.batches import Batch, ParserWork, Source, number_rows
 from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, ending, fetch, open_file, read_ahead
 from banbury.reading.columns import Column, Objects, decode_bytes, missing
 from banbury.reading.decoding import decode_file, html_encoding, html_text
@@ -107,7 +107,7 @@ def from_messages(values: list[Any], options: Options) -> Source:
 
 def _columns(names: Sequence[str], rows: Sequence[Cells]) -> dict[str, Column]:
     """A text column for each name. ``rows``: the cells of each document in the order of the names."""
-    return {name: Objects([cells[j] for cells in rows], text=True) for j, name in enumerate(names)}
+    return {name: Objects([cells[position] for cells in rows], text=True) for position, name in enumerate(names)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class _Documents:
         self.names = names_for((CLASS, *text_columns) if self.labelled else text_columns, options.columns)
         self.lines = options.format == "lines"
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, _: ParserWork[Any] | None) -> Iterator[Batch]:
         """The documents in batches, read one batch ahead. Warns at the end of the first pass about what could not be
         read.
         """
@@ -429,10 +429,12 @@ def label_files(paths: Sequence[str], options: Options, folder: str = "") -> lis
         strays = [printable_path(path) for path, label in labelled if label is None]
         patterns = errors.listed(map(repr, options.class_from))
         verb = "matches" if len(strays) == 1 else "match"
-        text = f"{errors.many(len(strays), 'file')}{errors.where(folder)} {verb} no pattern in class_from= ({patterns})"
+        message = (
+            f"{errors.many(len(strays), 'file')}{errors.where(folder)} {verb} no pattern in class_from= ({patterns})"
+        )
         if not files:
-            raise errors.empty_data(folder or None, f"{text}: {errors.listed(strays, 5)}")
-        errors.warn(f"{text} and were left out: {errors.listed(strays, 5)}")
+            raise errors.empty_data(folder or None, f"{message}: {errors.listed(strays, 5)}")
+        errors.warn(f"{message} and were left out: {errors.listed(strays, 5)}")
     return files
 
 
@@ -481,7 +483,7 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
     visible_files = [
         file_path for file_path in top_files if not os.path.basename(file_path).startswith("_")
     ]  # Spark leaves _SUCCESS beside them
-    are_tables = not nested_files and visible_files and all(ending(part) in TABLES for part in visible_files)
+    are_tables = not nested_files and visible_files and all(ending(file_path) in TABLES for file_path in visible_files)
     options = options if are_tables else options.recall(FILE_SETTINGS)
     if options.class_from is not None:
         return from_files(label_files([*top_files, *nested_files], options, path), path, options, unreadable)
@@ -558,13 +560,14 @@ def _refuse_parts(path: str, paths: Sequence[str], folders: Sequence[str]) -> No
     read_one = f"Read only one of them, such as {os.path.join(path, part_folders[-1])}; or pass "
     predict_outer = f"classes_at=1 to predict {errors.listed(part_folders, 3)}"
     if all_inner:
-        text = f"{path} has the folders {errors.listed(folders, 4)}, which contain the folders "
-        text += f"{errors.listed(all_inner, 6)}. Which of the two are the classes? "
-        text += f"{read_one}classes_at=2 to predict {errors.listed(all_inner, 3)} from all of them together, or {predict_outer}."
+        message = f"{path} has the folders {errors.listed(folders, 4)}, which contain the folders "
+        message += f"{errors.listed(all_inner, 6)}. Which of the two are the classes? "
+        message += f"{read_one}classes_at=2 to predict {errors.listed(all_inner, 3)} from all of them together, "
+        message += f"or {predict_outer}."
     else:
-        text = f"{path} has the folders {errors.listed(folders, 4)}, which look like parts of one collection rather "
-        text += f"than classes. {read_one}{predict_outer}; or class_from='spm*=spam,*=ham' if the file names show the class."
-    raise errors.BadSetting(text, setting="classes_at", value=None)
+        message = f"{path} has the folders {errors.listed(folders, 4)}, which look like parts of one collection rather "
+        message += f"than classes. {read_one}{predict_outer}; or class_from='spm*=spam,*=ham' if the file names show the class."
+    raise errors.BadSetting(message, setting="classes_at", value=None)
 
 
 def _visible(folder: str) -> list[tuple[str, bool]]:

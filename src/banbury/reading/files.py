@@ -155,7 +155,7 @@ def _are_documents(path: str, options: Options) -> bool:
     kinds = options.kinds or {}
     if header_columns(options.headers) and not has_known_ending(path):
         return True
-    if has_known_ending(path) or options.are_of_table():
+    if has_known_ending(path) or options.has_table_settings():
         return False
     first_line = _begin(path).lstrip().partition(b"\n")[0]
     if list(kinds.values()) != ["text"] or first_line.startswith((b"{", b"PAR1")):

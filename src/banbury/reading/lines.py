@@ -26,12 +26,19 @@ from banbury.reading.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.reading.options import Options
 from banbury.reading.tables import arrow_batch, names_for
 
-_SAID = re.compile(r"JSON parse error: (.*) in row \d+")
+_ARROW_MESSAGE = re.compile(r"JSON parse error: (.*) in row \d+")
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
 DEEPEST = 64  # brackets within each other
 MOST_CELLS = 20_000_000  # of a block: lines × keys
-WORDS = {dict: "a mapping", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
+TYPES_IN_WORDS = {
+    dict: "a mapping",
+    list: "a list",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+}
 
 
 def from_lines(path: str, options: Options) -> Source:
@@ -40,7 +47,7 @@ def from_lines(path: str, options: Options) -> Source:
     if begin != b"{":
         hint = " It contains one JSON list; convert it with `jq -c '.[]'`." if begin == b"[" else ""
         raise errors.bad_file(path, f"it is not newline-delimited JSON: one {{...}} object per line.{hint}")
-    return Source(_LinesFile(path, options).batches, path, parses=True)
+    return Source(_LinesFile(path, options).batches, path)
 
 
 class _LinesFile(BlockFile):
@@ -178,7 +185,7 @@ class _LinesFile(BlockFile):
             except ValueError:
                 cells = None
             if not isinstance(cells, dict):
-                arrow_message = _SAID.search(str(error))
+                arrow_message = _ARROW_MESSAGE.search(str(error))
                 cause = arrow_message[1].rstrip(".") if arrow_message else reason(error).rstrip(".")
                 return self.bad_line(line, f"it is not one JSON object ({cause}).")
             for name, value in _values(cells, ""):
@@ -186,7 +193,7 @@ class _LinesFile(BlockFile):
                     return self.bad_line(
                         line, f"column {name!r} contains {errors.shortened(value)!r}, with {HALF_A_CHARACTER}."
                     )
-                kind_in_words = WORDS[type(value)]
+                kind_in_words = TYPES_IN_WORDS[type(value)]
                 if kind_by_column.setdefault(name, kind_in_words) == kind_in_words:
                     continue
                 if name in self.numbers:

@@ -287,7 +287,7 @@ class _Reader:
                 numbered_pieces.setdefault(base_name, {}).setdefault(number, (name.endswith("*"), content))
             else:
                 parameters.setdefault(base_name, content)
-        return main_value, parameters | {name: self._join_pieces(places) for name, places in numbered_pieces.items()}
+        return main_value, parameters | {name: self._join_pieces(pieces) for name, pieces in numbered_pieces.items()}
 
     def _join_pieces(self, pieces: dict[int, tuple[bool, str]]) -> str:
         """Joins a parameter that is split into numbered pieces (RFC 2231). Maps each number to whether the piece is

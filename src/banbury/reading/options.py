@@ -106,9 +106,9 @@ class Options:
     def settings(self, names: Sequence[str]) -> dict[str, Any]:
         """The options in ``names`` that differ from their defaults, as values that JSON can store."""
         settings = {name: _plain(getattr(self, name)) for name in names}
-        return {name: value for name, value in settings.items() if value != _plain(getattr(USUAL, name))}
+        return {name: value for name, value in settings.items() if value != _plain(getattr(DEFAULTS, name))}
 
-    def are_of_table(self) -> bool:
+    def has_table_settings(self) -> bool:
         """Whether an option is given or remembered that only text tables have."""
         return bool(self.settings(TABLE_SETTINGS)) or not self.remembered.keys().isdisjoint(TABLE_SETTINGS)
 
@@ -137,18 +137,20 @@ class Options:
         errors.require(are_headers, "headers", headers, "'keep', 'drop', 'columns' or a list of header names")
         return self
 
-    def refuse(self, names: Sequence[str], what: str) -> None:
-        """Raises BadSetting if one of these options is given, since the data are of another kind. ``what``: what the
+    def refuse(self, names: Sequence[str], purpose: str) -> None:
+        """Raises BadSetting if one of these options is given, since the data are of another kind. ``purpose``: what the
         option is for.
         """
         for name in names:
-            if getattr(self, name) != getattr(USUAL, name):
+            if getattr(self, name) != getattr(DEFAULTS, name):
                 raise errors.BadSetting(
-                    f"{name}={getattr(self, name)!r} is for {what}. Omit it.", setting=name, value=getattr(self, name)
+                    f"{name}={getattr(self, name)!r} is for {purpose}. Omit it.",
+                    setting=name,
+                    value=getattr(self, name),
                 )
 
 
-USUAL = Options()
+DEFAULTS = Options()
 
 
 def _settings_for(use: str) -> tuple[str, ...]:

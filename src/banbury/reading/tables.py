@@ -11,7 +11,7 @@ import numpy as np
 from banbury import _core, errors
 from banbury.arrays import Array
 from banbury.reading.arrow import arrow, from_arrow
-from banbury.reading.batches import Batch, Matrix, Source, Sparse, distinct, no_rows, number_rows, positions
+from banbury.reading.batches import Batch, Matrix, ParserWork, Source, Sparse, distinct, no_rows, number_rows, positions
 from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
     Codes,
@@ -37,9 +37,9 @@ Names = Sequence[str] | None
 def single(batch: Batch, batch_rows: int | None) -> Source:
     """A source of one batch, divided into batches of at most ``batch_rows`` rows."""
     if batch_rows is None or batch.n_rows <= batch_rows:
-        return Source((batch,).__iter__)
+        return Source.of([batch])
     starts = range(0, batch.n_rows, batch_rows)
-    return Source(lambda: (batch.slice(start, min(start + batch_rows, batch.n_rows)) for start in starts))
+    return Source(lambda _: (batch.slice(start, min(start + batch_rows, batch.n_rows)) for start in starts))
 
 
 def check_column_names(names: Names, n_columns: int) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def from_numpy(array: Array, names: Names, batch_rows: int | None) -> Source:
     column_names = check_column_names(names, array.shape[1])
     if array.dtype.kind in "biuf":
         return single(Matrix(array, column_names, names is not None), batch_rows)
-    columns = {name: from_array(array[:, j]) for j, name in enumerate(column_names)}
+    columns = {name: from_array(array[:, position]) for position, name in enumerate(column_names)}
     return single(Batch(column_names, array.shape[0], columns, names is not None), batch_rows)
 
 
@@ -213,7 +213,7 @@ def from_arrow_table(table: Any, names: Names, batch_rows: int | None, text: boo
         table.schema, lambda: iter(table.to_batches(max_chunksize=batch_rows)), names, n_rows=table.num_rows
     )
 
-    def texts() -> Iterator[Batch]:
+    def texts(_: ParserWork[Any] | None) -> Iterator[Batch]:
         """The batches, whose only column is declared as texts."""
         for batch in source:
             batch.named = names is not None
@@ -240,7 +240,7 @@ def from_arrow_batches(
     """
     column_names = names_for(distinct(schema.names, source), names)
 
-    def batches() -> Iterator[Batch]:
+    def batches(_: ParserWork[Any] | None) -> Iterator[Batch]:
         """The batches in order, each with the share of the rows read so far; one empty batch if there are none."""
         n_read = 0
         for batch in number_rows(arrow_batch(column_names, record_batch, source, declared) for record_batch in start()):

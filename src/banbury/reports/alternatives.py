@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Alternative:
     log_loss: float
 
     def to_dict(self) -> JsonObject:
-        """The fields as a dictionary for JSON."""
+        """Returns the fields as a dictionary for JSON."""
         return asdict(self)
 
 
@@ -63,17 +64,47 @@ class Alternatives:
         )
 
     def to_dict(self) -> JsonObject:
-        """The fields as a dictionary for JSON."""
+        """Returns the fields as a dictionary for JSON."""
         return asdict(self)
 
 
-def alternatives(
-    rows: MemoryRows, now: Recipe, validation: Validation, *, but: Collection[str] = (), seed: int = 0
-) -> Alternatives | None:
-    """Tries other recipes than ``now`` on labelled rows; returns None if there are too few rows for folds.
+class _UntriedAlternative(NamedTuple):
+    """Another recipe to try, with what users are told about it. ``validate`` returns None if it cannot be tried."""
 
-    ``validation``: that of ``now``. The folds are the same, or fewer if weighing would take long. ``but``: options of
-    `banbury fit` that are not tried; ``seed``: for drawing a sample and folds.
+    name: str
+    option: str  # for `banbury fit`
+    python: str
+    validate: Callable[[], Validation | None]
+
+    def try_it(self) -> Alternative | None:
+        """Validates the recipe; returns None if the rows do not allow it."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                validation = self.validate()
+        except errors.BanburyError:
+            return None
+        return None if validation is None else self.with_scores(validation)
+
+    def with_scores(self, validation: Any) -> Alternative:
+        """Returns the recipe with the scores of its validation."""
+        accuracy = validation.accuracy
+        return Alternative(self.name, self.option, self.python, accuracy.value, accuracy.error, validation.log_loss)
+
+
+def try_alternatives(
+    rows: MemoryRows,
+    current_recipe: Recipe,
+    validation: Validation,
+    *,
+    excluded_options: Collection[str] = (),
+    seed: int = 0,
+) -> Alternatives | None:
+    """Tries other recipes than the current one, whose validation is given, on labelled rows; returns None if there are
+    too few rows for folds.
+
+    The folds are the same, or fewer if weighing would take long. Options of `banbury fit` in ``excluded_options`` are
+    not tried. ``seed`` draws a sample and deals rows to folds.
     """
     sample = np.flatnonzero(rows.labels >= 0)
     n_rows = len(sample)
@@ -83,52 +114,29 @@ def alternatives(
     if folds < 2 or len(rows.classes) < 2:
         return None
     trial = _Trial(rows, sample, folds, seed)
-    calibrated = Calibrated(now, "temperature") if isinstance(now, Plain) else None
-    current_validation = validation if (len(sample), folds) == (n_rows, validation.n_folds) else trial.judge(now)
     plain = "bb.NaiveBayesClassifier"
-    families_name = "families chosen for each column"
-    candidates: tuple[tuple[str, str, str, Callable[[], Validation | None]], ...] = (
-        ("weighed evidence", "--weigh", "bb.EvidenceClassifier()", trial.judge_weighing),
-        (
+    candidates = [
+        _UntriedAlternative("weighed evidence", "--weigh", "bb.EvidenceClassifier()", trial.validate_weighing),
+        _UntriedAlternative(
             "the same, calibrated",
             "--calibrate temperature",
             f'{plain}(calibrate="temperature")',
-            lambda: None if calibrated is None else trial.judge(calibrated),
+            partial(trial.validate_calibrated, current_recipe),
         ),
-        (families_name, "--features choose", f'{plain}(features="choose")', trial.judge_chosen_families),
-        ("a tree of dependent columns", "--tan", "bb.TANClassifier()", trial.judge_tree),
-    )
-    scored = [
-        alternative
-        for name, option, python, validate_candidate in candidates
-        if option not in but
-        for alternative in _try_alternative((name, option, python), validate_candidate)
+        _UntriedAlternative(
+            "families chosen for each column",
+            "--features choose",
+            f'{plain}(features="choose")',
+            trial.validate_chosen_families,
+        ),
+        _UntriedAlternative("a tree of dependent columns", "--tan", "bb.TANClassifier()", trial.validate_tree),
     ]
-    current = _alternative(("as it is", "", ""), current_validation)
-    return Alternatives(
-        len(sample), folds, current, tuple(sorted(scored, key=lambda alternative: alternative.log_loss))
-    )
-
-
-def _alternative(texts: tuple[str, str, str], evaluation: Any) -> Alternative:
-    """An alternative from its name, option and Python call (``texts``), and its evaluation."""
-    return Alternative(*texts, evaluation.accuracy.value, evaluation.accuracy.error, evaluation.log_loss)
-
-
-def _try_alternative(
-    texts: tuple[str, str, str], validate_candidate: Callable[[], Validation | None]
-) -> Iterator[Alternative]:
-    """Yields an alternative with its scores; nothing if the rows do not allow it. ``texts``: its name, option and
-    Python call; ``validate_candidate``: computes its validation, or returns None.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            validation = validate_candidate()
-    except errors.BanburyError:
-        return
-    if validation is not None:
-        yield _alternative(texts, validation)
+    tried = [candidate.try_it() for candidate in candidates if candidate.option not in excluded_options]
+    same_folds = (len(sample), folds) == (n_rows, validation.n_folds)
+    current = _UntriedAlternative("as it is", "", "", lambda: None)
+    current_scores = current.with_scores(validation if same_folds else trial.validate(current_recipe))
+    others = sorted((other for other in tried if other is not None), key=lambda alternative: alternative.log_loss)
+    return Alternatives(len(sample), folds, current_scores, tuple(others))
 
 
 @dataclass(frozen=True)
@@ -142,24 +150,28 @@ class _Trial:
     folds: int
     seed: int
 
-    def judge(self, recipe: Recipe) -> Validation:
-        """The cross-validation of a recipe on the sample."""
+    def validate(self, recipe: Recipe) -> Validation:
+        """Returns the cross-validation of a recipe on the sample."""
         rows = replace(recipe.under(self.rows).only(self.sample), table=None)  # the schema stays that of all rows
         return validate(rows, self.folds, [recipe], seed=self.seed)[0]
 
-    def judge_weighing(self) -> Validation | None:
-        """The cross-validation of weighed evidence; None for too few rows."""
-        return None if len(self.sample) < FEWEST_ROWS else self.judge(Weighed(seed=self.seed))
+    def validate_weighing(self) -> Validation | None:
+        """Returns the cross-validation of weighed evidence; None for too few rows."""
+        return None if len(self.sample) < FEWEST_ROWS else self.validate(Weighed(seed=self.seed))
 
-    def judge_chosen_families(self) -> Validation | None:
-        """The cross-validation of families chosen within each fold; None if that would take too long."""
+    def validate_calibrated(self, recipe: Recipe) -> Validation | None:
+        """Returns the cross-validation of a plain recipe with a calibration; None for other recipes."""
+        return self.validate(Calibrated(recipe, "temperature")) if isinstance(recipe, Plain) else None
+
+    def validate_chosen_families(self) -> Validation | None:
+        """Returns the cross-validation of families chosen within each fold; None if that would take too long."""
         are_texts = [feature.reads_text for feature in self.rows.schema.features]
         if len(self.sample) * len(are_texts) > MOST_CELLS and are_texts != [True]:
             return None
-        return self.judge(Tuned.of("auto", "mean", None, "choose", None, self.seed, None))
+        return self.validate(Tuned.of(features="choose", seed=self.seed))
 
-    def judge_tree(self) -> Validation | None:
-        """The cross-validation of a tree of dependent columns; None if the columns do not form one tree."""
+    def validate_tree(self) -> Validation | None:
+        """Returns the cross-validation of a tree of dependent columns; None if the columns do not form one tree."""
         rows = self.rows.under({"features": tree_of_columns()}).only(self.sample)
         block, *other_features = rows.schema.features or (None,)
         if block is None or other_features or len(block.columns) < 2:

@@ -11,9 +11,10 @@ import numpy as np
 from banbury.arrays import Real
 from banbury.labels import LabelEvaluation
 from banbury.notebooks import safe
-from banbury.plots.shapes import Shape, limits, strip_density
+from banbury.plots.shape import Shape, limits, strip_density
 from banbury.quality import LearningCurve
 from banbury.quality.calibration import Reliability
+from banbury.reports.elements import CURVE_CLASSES, shorten
 
 CHART_WIDTH = 360  # of a chart, in pixels, as all sizes here
 CHART_HEIGHT = 270
@@ -28,7 +29,6 @@ N_INTERVALS = 4  # about so many on an axis
 MOST_LOGARITHMIC_TICKS = 6  # ticks of a logarithmic axis
 BAR_ROW_HEIGHT = 17  # of a bar with its name
 NAME_WIDTH = 118  # of the names beside bars
-CURVE_CLASSES = ("one", "two")  # CSS classes of curves
 N_SHADES = 16  # distinguishable shades of strips and heat maps
 MIN_HOVER_WIDTH = 9.0  # narrowest area with a tooltip
 NORMAL_QUANTILE = 1.96  # standard deviations that contain 95% of a normal distribution
@@ -36,17 +36,17 @@ NORMAL_QUANTILE = 1.96  # standard deviations that contain 95% of a normal distr
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from ``low`` to ``high`` with the numbers ``ticks`` marked on it. ``shown``: formats a tick."""
+    """An axis from ``low`` to ``high`` with the numbers ``ticks`` marked on it. ``format_tick``: formats a tick."""
 
     title: str
     low: float
     high: float
     ticks: Sequence[float]
-    shown: Callable[[float], str]
+    format_tick: Callable[[float], str]
     logarithmic: bool = False
 
     def share(self, value: float) -> float:
-        """The position of a number along the axis, from 0 to 1."""
+        """Returns the position of a number along the axis, from 0 to 1."""
         if self.logarithmic:
             return (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
         return (value - self.low) / (self.high - self.low)
@@ -54,41 +54,39 @@ class Axis:
 
 @dataclass
 class Chart:
-    """A chart with two axes. ``_what`` describes it for screen readers; ``_x`` and ``_y`` are its axes."""
+    """A chart with two axes. ``_description`` is for screen readers; ``_x`` and ``_y`` are its axes."""
 
-    _what: str
+    _description: str
     _x: Axis
     _y: Axis
     _elements: list[str] = field(default_factory=list)
 
     def x(self, value: float) -> float:
-        """The horizontal position of a value in pixels."""
+        """Returns the horizontal position of a value in pixels."""
         return LEFT_MARGIN + self._x.share(value) * (CHART_WIDTH - LEFT_MARGIN - RIGHT_MARGIN)
 
     def y(self, value: float) -> float:
-        """The vertical position of a value in pixels."""
+        """Returns the vertical position of a value in pixels."""
         return CHART_HEIGHT - BOTTOM_MARGIN - self._y.share(value) * (CHART_HEIGHT - TOP_MARGIN - BOTTOM_MARGIN)
 
-    def line(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
-        """Draws a line through points. ``kind``: its CSS class."""
-        self._elements.append(_tag("polyline", f"line {kind}", points=self._points(xs, ys)))
+    def draw_line(self, xs: Sequence[float], ys: Sequence[float], css_class: str) -> None:
+        """Draws a line through points."""
+        self._elements.append(_tag("polyline", f"line {css_class}", points=self._points(xs, ys)))
 
-    def band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str) -> None:
-        """Draws the area between two lines. ``low``, ``high``: their heights at each of ``xs``; ``kind``: the CSS
-        class.
-        """
+    def draw_band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], css_class: str) -> None:
+        """Draws the area between two lines. ``low``, ``high``: their heights at each of ``xs``."""
         points = self._points([*xs, *reversed(xs)], [*high, *reversed(low)])
-        self._elements.append(_tag("polygon", f"band {kind}", points=points))
+        self._elements.append(_tag("polygon", f"band {css_class}", points=points))
 
     def _points(self, xs: Sequence[float], ys: Sequence[float]) -> str:
         """Points as SVG writes them."""
         return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, ys, strict=True))
 
-    def mark(self, x: float, y: float, radius: float, kind: str, title: str) -> None:
-        """Draws a dot at (x, y), with ``title`` as its tooltip. ``radius``: in pixels; ``kind``: the CSS class."""
-        self._elements.append(_tag("circle", f"mark {kind}", title, cx=self.x(x), cy=self.y(y), r=radius))
+    def draw_mark(self, x: float, y: float, radius: float, css_class: str, title: str) -> None:
+        """Draws a dot at (x, y), with ``title`` as its tooltip. ``radius``: in pixels."""
+        self._elements.append(_tag("circle", f"mark {css_class}", title, cx=self.x(x), cy=self.y(y), r=radius))
 
-    def bar(self, start: float, end: float, value: float, title: str) -> None:
+    def draw_bar(self, start: float, end: float, value: float, title: str) -> None:
         """Draws a bar from ``start`` to ``end`` on the horizontal axis, as high as ``value``, with a tooltip."""
         left_edge = self.x(start) + 1
         right_edge = self.x(end) - 1
@@ -98,24 +96,22 @@ class Chart:
             _tag("rect", "column", title, x=left_edge, y=top, width=right_edge - left_edge, height=bar_height)
         )
 
-    def staircase(self, interval_ends: Sequence[float], heights: Sequence[float], kind: str) -> None:
-        """Draws a level line over each interval between two of ``interval_ends``. ``heights``: one per interval;
-        ``kind``: the CSS class.
-        """
-        self._elements.append(_tag("path", f"line {kind}", d=f"M{self._stairs(interval_ends, heights)}"))
+    def draw_staircase(self, interval_ends: Sequence[float], heights: Sequence[float], css_class: str) -> None:
+        """Draws a level line over each interval between two of ``interval_ends``. ``heights``: one per interval."""
+        self._elements.append(_tag("path", f"line {css_class}", d=f"M{self._staircase_path(interval_ends, heights)}"))
 
-    def staircase_band(
-        self, interval_ends: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str
+    def draw_staircase_band(
+        self, interval_ends: Sequence[float], low: Sequence[float], high: Sequence[float], css_class: str
     ) -> None:
-        """Draws the area between two staircases. ``low``, ``high``: their heights, one per interval; ``kind``: the CSS
-        class.
-        """
-        lower_path = self._stairs(interval_ends[::-1], low[::-1])
-        self._elements.append(_tag("path", f"band {kind}", d=f"M{self._stairs(interval_ends, high)}L{lower_path}z"))
+        """Draws the area between two staircases. ``low``, ``high``: their heights, one per interval."""
+        lower_path = self._staircase_path(interval_ends[::-1], low[::-1])
+        self._elements.append(
+            _tag("path", f"band {css_class}", d=f"M{self._staircase_path(interval_ends, high)}L{lower_path}z")
+        )
 
-    def _stairs(self, interval_ends: Sequence[float], heights: Sequence[float]) -> str:
-        """The SVG path of a staircase; invisible rises are left out. ``heights``: one per interval between two of
-        ``interval_ends``.
+    def _staircase_path(self, interval_ends: Sequence[float], heights: Sequence[float]) -> str:
+        """Returns the SVG path of a staircase; invisible rises are left out. ``heights``: one per interval between two
+        of ``interval_ends``.
         """
         x_positions = [_short_number(self.x(end)) for end in interval_ends]
         y_positions = [_short_number(self.y(height)) for height in heights]
@@ -125,14 +121,14 @@ class Chart:
             path += f"H{x_positions[i + 1]}" * (i + 1 == len(y_positions) or y_positions[i + 1] != level)
         return path
 
-    def strip(self, interval_ends: Sequence[float], shares: Sequence[float]) -> None:
+    def draw_strip(self, interval_ends: Sequence[float], shares: Sequence[float]) -> None:
         """Draws a strip below the chart that is darker where more rows lie. ``shares``: how dense they are, one per
         interval, from 0 to 1.
         """
         top = CHART_HEIGHT - BOTTOM_MARGIN + 1
         path_by_shade: dict[int, str] = {}
         shades = [round(share * N_SHADES) for share in shares]
-        for shade, first_interval, end_interval in _runs(shades):
+        for shade, first_interval, end_interval in _runs_of_equal_values(shades):
             left = self.x(interval_ends[first_interval])
             width = _short_number(self.x(interval_ends[end_interval]) - left)
             path = f"M{_short_number(left)} {top}h{width}v5H{_short_number(left)}z"
@@ -141,7 +137,7 @@ class Chart:
             if path:
                 self._elements.append(f'<path class="strip" fill-opacity="{shade / N_SHADES:.2g}" d="{path}"/>')
 
-    def hovers(self, interval_ends: Sequence[float], title: Callable[[int, int], str]) -> None:
+    def add_tooltips(self, interval_ends: Sequence[float], title: Callable[[int, int], str]) -> None:
         """Adds tooltips over intervals, whose ends are ``interval_ends``; narrow ones are joined. ``title(first,
         last)`` is the text for intervals from first up to last.
         """
@@ -158,39 +154,39 @@ class Chart:
             first_interval = end_interval
         self._elements.append(f'<g class="hover">{"".join(areas)}</g>')
 
-    def level(self, y: float) -> None:
+    def draw_level(self, y: float) -> None:
         """Draws a dashed horizontal line at the value ``y``."""
         self._elements.append(
             _tag("line", "level", x1=LEFT_MARGIN, x2=CHART_WIDTH - RIGHT_MARGIN, y1=self.y(y), y2=self.y(y))
         )
 
-    def whisker(self, x: float, low: float, high: float, kind: str) -> None:
-        """Draws a vertical error bar at ``x``, from ``low`` to ``high``. ``kind``: its CSS class."""
+    def draw_whisker(self, x: float, low: float, high: float, css_class: str) -> None:
+        """Draws a vertical error bar at ``x``, from ``low`` to ``high``."""
         x_position = self.x(x)
         self._elements.append(
-            _tag("line", f"whisker {kind}", x1=x_position, x2=x_position, y1=self.y(low), y2=self.y(high))
+            _tag("line", f"whisker {css_class}", x1=x_position, x2=x_position, y1=self.y(low), y2=self.y(high))
         )
 
     def __str__(self) -> str:
-        """The chart as an SVG element."""
+        """Returns the chart as an SVG element."""
         height = CHART_HEIGHT if self._x.title else CHART_HEIGHT - TITLE_HEIGHT
         return (
-            f'<svg viewBox="0 0 {CHART_WIDTH} {height}" role="img" aria-label="{safe(self._what)}">'
+            f'<svg viewBox="0 0 {CHART_WIDTH} {height}" role="img" aria-label="{safe(self._description)}">'
             f"{''.join(self._frame())}{''.join(self._elements)}</svg>"
         )
 
     def _frame(self) -> Iterator[str]:
-        """The grid, tick labels and titles of both axes as SVG elements."""
+        """Yields the grid, tick labels and titles of both axes as SVG elements."""
         bottom = CHART_HEIGHT - BOTTOM_MARGIN
         right_edge = CHART_WIDTH - RIGHT_MARGIN
         for tick in self._y.ticks:
             position = self.y(tick)
             yield _tag("line", "grid", x1=LEFT_MARGIN, x2=right_edge, y1=position, y2=position)
-            yield f'<text x="{LEFT_MARGIN - 6}" y="{position + 4:.1f}" text-anchor="end">{safe(self._y.shown(tick))}</text>'
+            yield f'<text x="{LEFT_MARGIN - 6}" y="{position + 4:.1f}" text-anchor="end">{safe(self._y.format_tick(tick))}</text>'
         for tick in self._x.ticks:
             position = self.x(tick)
             yield _tag("line", "grid", x1=position, x2=position, y1=TOP_MARGIN, y2=bottom)
-            yield f'<text x="{position:.1f}" y="{bottom + 18}" text-anchor="middle">{safe(self._x.shown(tick))}</text>'
+            yield f'<text x="{position:.1f}" y="{bottom + 18}" text-anchor="middle">{safe(self._x.format_tick(tick))}</text>'
         middle_x = (LEFT_MARGIN + right_edge) / 2
         middle_y = (TOP_MARGIN + bottom) / 2
         if self._x.title:
@@ -200,12 +196,12 @@ class Chart:
 
 
 def _short_number(number: float) -> str:
-    """A number with one decimal as SVG writes it most briefly."""
+    """Returns a number with one decimal as SVG writes it most briefly."""
     return f"{number:.1f}".removesuffix(".0").replace("-0.", "-.").removeprefix("0") or "0"
 
 
-def _runs(values: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Each run of equal values: the value, the index where it begins, and the index after its end."""
+def _runs_of_equal_values(values: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Yields each run of equal values: the value, the index where it begins, and the index after its end."""
     run_start = 0
     for i in range(1, len(values) + 1):
         if i == len(values) or values[i] != values[run_start]:
@@ -213,30 +209,30 @@ def _runs(values: Sequence[int]) -> Iterator[tuple[int, int, int]]:
             run_start = i
 
 
-def _tag(name: str, kind: str, title: str | None = None, **numbers: float | str) -> str:
-    """An SVG element called ``name`` with the CSS class ``kind``, a tooltip (``title``), and attributes (``numbers``)
-    rounded to a tenth.
+def _tag(name: str, css_class: str, title: str | None = None, **numbers: float | str) -> str:
+    """Returns an SVG element called ``name`` of a CSS class, a tooltip (``title``), and attributes
+    (``numbers``) rounded to a tenth.
     """
     attributes = "".join(
         f' {attribute}="{_short_number(value) if isinstance(value, float) else value}"'
         for attribute, value in numbers.items()
     )
-    start = f'<{name} class="{kind}"{attributes}'
+    start = f'<{name} class="{css_class}"{attributes}'
     return f"{start}/>" if title is None else f"{start}><title>{safe(title)}</title></{name}>"
 
 
 # Shapes ---------------------------------------------------------------------------------------------------------------
 
 
-def shape(feature_shape: Shape) -> str:
-    """The evidence of a column as a chart: steps above a strip of rows, bars, or a heat map."""
+def draw_shape(feature_shape: Shape) -> str:
+    """Returns the evidence of a column as a chart: steps above a strip of rows, bars, or a heat map."""
     if feature_shape.kind == "numbers":
-        return _steps(feature_shape)
-    return _heat_map(feature_shape) if feature_shape.kind == "pairs" else _bars(feature_shape)
+        return _draw_steps(feature_shape)
+    return _draw_heat_map(feature_shape) if feature_shape.kind == "pairs" else _draw_bars(feature_shape)
 
 
-def importance(feature_shape: Shape) -> str:
-    """The mean evidence of a column in words."""
+def describe_importance(feature_shape: Shape) -> str:
+    """Returns the mean evidence of a column in words."""
     return f"{feature_shape.importance:.1f} on average"
 
 
@@ -245,27 +241,27 @@ def _decibans_in_words(decibans: float) -> str:
     return f"{decibans:+.1f} decibans".replace("-", "−")
 
 
-def _steps(feature_shape: Shape) -> str:
-    """The chart of a numeric column: decibans over its intervals, with error band, strip of rows and tooltips."""
-    places, ticks = feature_shape.places()
+def _draw_steps(feature_shape: Shape) -> str:
+    """Returns the chart of a numeric column: decibans over its intervals, with error band, strip of rows and tooltips."""
+    positions, ticks = feature_shape.axis_positions()
     low, high = limits(feature_shape)
-    y = linear("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
-    label_by_place = dict(ticks)
-    x = Axis("", 0.0, 1.0, [place for place, _ in ticks], label_by_place.__getitem__)
+    y = linear_axis("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
+    label_by_position = dict(ticks)
+    x = Axis("", 0.0, 1.0, [position for position, _ in ticks], label_by_position.__getitem__)
     chart = Chart(f"{feature_shape.feature}: evidence in decibans", x, y)
-    interval_ends = places.tolist()
+    interval_ends = positions.tolist()
     decibans = feature_shape.decibans
     if feature_shape.error is not None:
         error_limits = (decibans - feature_shape.error, decibans + feature_shape.error)
         below, above = (np.clip(edge, y.low, y.high).tolist() for edge in error_limits)
-        chart.staircase_band(interval_ends, below, above, "one")
-    chart.level(0.0)
-    chart.staircase(interval_ends, decibans.tolist(), "one")
-    chart.strip(interval_ends, strip_density(feature_shape, places).tolist())
-    interval_values = feature_shape.ends if feature_shape.ends is not None else places
+        chart.draw_staircase_band(interval_ends, below, above, "one")
+    chart.draw_level(0.0)
+    chart.draw_staircase(interval_ends, decibans.tolist(), "one")
+    chart.draw_strip(interval_ends, strip_density(feature_shape, positions).tolist())
+    interval_values = feature_shape.ends if feature_shape.ends is not None else positions
 
     def title(first: int, last: int) -> str:
-        """The tooltip of the intervals from number ``first`` up to ``last``."""
+        """Returns the tooltip of the intervals from number ``first`` up to ``last``."""
         low = float(decibans[first:last].min())
         high = float(decibans[first:last].max())
         decibans_text = (
@@ -275,9 +271,9 @@ def _steps(feature_shape: Shape) -> str:
         )
         return f"{interval_values[first]:,.6g} to {interval_values[last]:,.6g}: {decibans_text}"
 
-    chart.hovers(interval_ends, title)
+    chart.add_tooltips(interval_ends, title)
     if feature_shape.missing is not None:
-        chart.mark(
+        chart.draw_mark(
             1.0,
             float(np.clip(feature_shape.missing, y.low, y.high)),
             SMALLEST_RADIUS + 1,
@@ -287,8 +283,8 @@ def _steps(feature_shape: Shape) -> str:
     return str(chart)
 
 
-def _bars(feature_shape: Shape) -> str:
-    """The chart of a categorical column: a bar for each value, beginning at 0, with its name to the left."""
+def _draw_bars(feature_shape: Shape) -> str:
+    """Returns the chart of a categorical column: a bar for each value, beginning at 0, with its name to the left."""
     low, high = limits(feature_shape)
     low = min(low, 0.0)
     high = max(high, 0.0)
@@ -298,7 +294,7 @@ def _bars(feature_shape: Shape) -> str:
     plot_width = CHART_WIDTH - NAME_WIDTH - 14
 
     def x_of(decibans: float) -> float:
-        """The horizontal position of these decibans in pixels."""
+        """Returns the horizontal position of these decibans in pixels."""
         return NAME_WIDTH + plot_width * (min(max(decibans, low), high) - low) / ((high - low) or 1.0)
 
     elements = [_tag("line", "grid", x1=x_of(0.0), x2=x_of(0.0), y1=top_margin, y2=height - 24)]
@@ -322,8 +318,8 @@ def _bars(feature_shape: Shape) -> str:
             elements.append(
                 _tag("line", "error", x1=x_of(decibans - error), x2=x_of(decibans + error), y1=y + 7.0, y2=y + 7.0)
             )
-        elements.append(f'<text x="{NAME_WIDTH - 6}" y="{y + 11}" text-anchor="end">{safe(_short(text))}</text>')
-    for tick in linear("", low, high, percent).ticks:
+        elements.append(f'<text x="{NAME_WIDTH - 6}" y="{y + 11}" text-anchor="end">{safe(shorten(text, 16))}</text>')
+    for tick in linear_axis("", low, high, format_percent).ticks:
         if low <= tick <= high:
             text = f"{tick:+.3g}".replace("-", "−") if tick else "0"
             elements.append(f'<text x="{x_of(tick):.1f}" y="{height - 10}" text-anchor="middle">{text}</text>')
@@ -331,8 +327,8 @@ def _bars(feature_shape: Shape) -> str:
     return f'<svg viewBox="0 0 {CHART_WIDTH} {height}" role="img" aria-label="{description}">{"".join(elements)}</svg>'
 
 
-def _heat_map(feature_shape: Shape) -> str:
-    """The chart of a pair of columns: a cell for each pair of values, darker for stronger evidence."""
+def _draw_heat_map(feature_shape: Shape) -> str:
+    """Returns the chart of a pair of columns: a cell for each pair of values, darker for stronger evidence."""
     row_names, column_names = feature_shape.names
     left_margin = 118
     width = CHART_WIDTH - 118 - 8
@@ -345,7 +341,9 @@ def _heat_map(feature_shape: Shape) -> str:
     paths_by_colour: dict[tuple[str, int], str] = {}
     for row, row_name in enumerate(row_names):
         y = 6 + cell_height * row
-        labels.append(f'<text x="{left_margin - 5}" y="{y + cell_height / 2 + 3:.1f}">{safe(_short(row_name))}</text>')
+        labels.append(
+            f'<text x="{left_margin - 5}" y="{y + cell_height / 2 + 3:.1f}">{safe(shorten(row_name, 16))}</text>'
+        )
         for column, column_name in enumerate(column_names):
             decibans = float(feature_shape.decibans[row, column])
             shade = round(abs(decibans) / strongest * N_SHADES)
@@ -358,11 +356,11 @@ def _heat_map(feature_shape: Shape) -> str:
             paths_by_colour[colour] = (
                 paths_by_colour.get(colour, "") + f'<path d="{path}"><title>{title}</title></path>'
             )
-    for (kind, shade), paths in sorted(paths_by_colour.items()):
-        elements.append(f'<g class="cell {kind}" fill-opacity="{shade / N_SHADES:.2g}">{paths}</g>')
+    for (css_class, shade), paths in sorted(paths_by_colour.items()):
+        elements.append(f'<g class="cell {css_class}" fill-opacity="{shade / N_SHADES:.2g}">{paths}</g>')
     for column, column_name in enumerate(column_names):
         transform = f"translate({left_margin + cell_width * (column + 0.5) + 3:.1f} {bottom + 5:.1f}) rotate(-90)"
-        labels.append(f'<text transform="{transform}">{safe(_short(column_name))}</text>')
+        labels.append(f'<text transform="{transform}">{safe(shorten(column_name, 16))}</text>')
     elements.append(f'<g class="small" text-anchor="end">{"".join(labels)}</g>')
     title = f"{safe(feature_shape.feature)}: evidence in decibans"
     return (
@@ -370,21 +368,16 @@ def _heat_map(feature_shape: Shape) -> str:
     )
 
 
-def _short(text: str) -> str:
-    """The text, shortened to 16 characters."""
-    return text if len(text) <= 16 else f"{text[:15]}…"
-
-
 # Scales ---------------------------------------------------------------------------------------------------------------
 
 
-def percent(percentage: float) -> str:
-    """A percentage as text. ``share``: from 0 to 100."""
+def format_percent(percentage: float) -> str:
+    """Returns a percentage as text. ``percentage``: from 0 to 100."""
     return f"{percentage:.4g}%"
 
 
-def linear(title: str, low: float, high: float, format_tick: Callable[[float], str], least: float = 0.0) -> Axis:
-    """A linear axis from a round number to a round number, which contains ``low`` and ``high``, with about four
+def linear_axis(title: str, low: float, high: float, format_tick: Callable[[float], str], least: float = 0.0) -> Axis:
+    """Returns a linear axis from a round number to a round number, which contains ``low`` and ``high``, with about four
     intervals. ``format_tick``: formats a tick; ``least``: its minimum length.
     """
     if high - low < least:
@@ -400,8 +393,8 @@ def linear(title: str, low: float, high: float, format_tick: Callable[[float], s
     )
 
 
-def logarithmic(title: str, low: float, high: float) -> Axis:
-    """A logarithmic axis of numbers of rows from ``low`` to ``high`` with ticks at round numbers."""
+def logarithmic_axis(title: str, low: float, high: float) -> Axis:
+    """Returns a logarithmic axis of numbers of rows from ``low`` to ``high`` with ticks at round numbers."""
     high = max(high, low * 1.1)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     ticks: list[float] = []
@@ -410,37 +403,39 @@ def logarithmic(title: str, low: float, high: float) -> Axis:
         if len(candidates) <= MOST_LOGARITHMIC_TICKS:
             ticks = candidates
     if len(ticks) < 3:
-        ticks = [tick for tick in _within(linear("", low, high, _rows).ticks, low, high) if tick == round(tick)]
-    return Axis(title, low, high, ticks or [low], _rows, logarithmic=True)
+        ticks = [
+            tick for tick in _within(linear_axis("", low, high, _format_rows).ticks, low, high) if tick == round(tick)
+        ]
+    return Axis(title, low, high, ticks or [low], _format_rows, logarithmic=True)
 
 
 def _within(ticks: Sequence[float], low: float, high: float) -> list[float]:
-    """The ticks between ``low`` and ``high``."""
+    """Returns the ticks between ``low`` and ``high``."""
     return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
 
 
-def _rows(n: float) -> str:
-    """A number of rows as text, in thousands if it is large."""
+def _format_rows(n: float) -> str:
+    """Returns a number of rows as text, in thousands if it is large."""
     return f"{n / 1000:,.4g}k" if n >= 10_000 else f"{n:,.6g}"
 
 
-def _shares(title: str, half: bool = False) -> Axis:
-    """An axis of shares from 0 to 1. ``half``: whether it begins at 0.5."""
+def _share_axis(title: str, half: bool = False) -> Axis:
+    """Returns an axis of shares from 0 to 1. ``half``: whether it begins at 0.5."""
     ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if half else [0.0, 0.25, 0.5, 0.75, 1.0]
-    return Axis(title, ticks[0], 1.0, ticks, lambda share: percent(share * 100))
+    return Axis(title, ticks[0], 1.0, ticks, lambda share: format_percent(share * 100))
 
 
 # The charts -----------------------------------------------------------------------------------------------------------
 
 
-def calibration(curves: Mapping[str, Reliability]) -> str:
-    """A chart of accuracy over confidence for each named curve; the area of a mark grows with its rows."""
-    confidence_axis = _shares(
+def draw_calibration(curves: Mapping[str, Reliability]) -> str:
+    """Returns a chart of accuracy over confidence for each named curve; the area of a mark grows with its rows."""
+    confidence_axis = _share_axis(
         "confidence of the prediction", min(curve.start.min() for curve in curves.values()) >= 0.5
     )
-    chart = Chart("Calibration: accuracy over confidence", confidence_axis, _shares("accuracy"))
-    chart.line([confidence_axis.low, 1.0], [confidence_axis.low, 1.0], "ideal")
-    for kind, (name, curve) in zip(CURVE_CLASSES, curves.items(), strict=False):
+    chart = Chart("Calibration: accuracy over confidence", confidence_axis, _share_axis("accuracy"))
+    chart.draw_line([confidence_axis.low, 1.0], [confidence_axis.low, 1.0], "ideal")
+    for css_class, (name, curve) in zip(CURVE_CLASSES, curves.items(), strict=False):
         row_counts = np.maximum(curve.rows, 1e-9)  # whiskers are Wilson's intervals of 95%
         wilson_centre = (curve.accuracy + NORMAL_QUANTILE**2 / (2 * row_counts)) / (1 + NORMAL_QUANTILE**2 / row_counts)
         wilson_half = (
@@ -451,49 +446,51 @@ def calibration(curves: Mapping[str, Reliability]) -> str:
         for confidence, low, high in zip(
             curve.confidence, wilson_centre - wilson_half, wilson_centre + wilson_half, strict=True
         ):
-            chart.whisker(confidence, max(low, 0.0), min(high, 1.0), kind)
-        chart.line(curve.confidence.tolist(), curve.accuracy.tolist(), kind)
+            chart.draw_whisker(confidence, max(low, 0.0), min(high, 1.0), css_class)
+        chart.draw_line(curve.confidence.tolist(), curve.accuracy.tolist(), css_class)
         radii = SMALLEST_RADIUS + (LARGEST_RADIUS - SMALLEST_RADIUS) * np.sqrt(curve.rows / curve.rows.max())
         for confidence, accuracy, n_rows, radius in zip(
             curve.confidence, curve.accuracy, curve.rows, radii, strict=True
         ):
-            chart.mark(
+            chart.draw_mark(
                 confidence,
                 accuracy,
                 radius,
-                kind,
+                css_class,
                 f"{name}: {n_rows:,.6g} predictions, {confidence:.1%} confident, {accuracy:.1%} correct",
             )
     return str(chart)
 
 
-def confidence(curve: Reliability) -> str:
-    """A chart of the share of rows in each bin of confidence."""
+def draw_confidence(curve: Reliability) -> str:
+    """Returns a chart of the share of rows in each bin of confidence."""
     shares = (100.0 * curve.rows / curve.rows.sum()).tolist()
-    confidence_axis = _shares("confidence of the prediction", curve.start.min() >= 0.5)
+    confidence_axis = _share_axis("confidence of the prediction", curve.start.min() >= 0.5)
     chart = Chart(
-        "Confidence of the predictions", confidence_axis, linear("share of the rows", 0.0, max(shares), percent)
+        "Confidence of the predictions",
+        confidence_axis,
+        linear_axis("share of the rows", 0.0, max(shares), format_percent),
     )
     for start, share, rows in zip(curve.start.tolist(), shares, curve.rows, strict=True):
         end = start + 1 / curve.bins
-        chart.bar(start, end, share, f"{start:.0%} to {end:.0%} confident: {rows:,.6g} rows, {share:.1f}%")
+        chart.draw_bar(start, end, share, f"{start:.0%} to {end:.0%} confident: {rows:,.6g} rows, {share:.1f}%")
     return str(chart)
 
 
-def labels(evaluation: LabelEvaluation) -> str:
-    """A chart of the F1 of each label over its number of rows, with micro F1 as a line."""
+def draw_labels(evaluation: LabelEvaluation) -> str:
+    """Returns a chart of the F1 of each label over its number of rows, with micro F1 as a line."""
     measures = evaluation.per_label
     labels_with_rows = np.flatnonzero(measures.rows > 0)
-    x = logarithmic(
+    x = logarithmic_axis(
         "rows that have the label",
         float(measures.rows[labels_with_rows].min()),
         float(measures.rows[labels_with_rows].max()),
     )
     y = Axis("F1", 0.0, 1.0, [0.0, 0.25, 0.5, 0.75, 1.0], "{:g}".format)
     chart = Chart("F1 of each label by its number of rows", x, y)
-    chart.level(evaluation.micro_f1)
+    chart.draw_level(evaluation.micro_f1)
     for label_index in labels_with_rows.tolist():
-        chart.mark(
+        chart.draw_mark(
             float(measures.rows[label_index]),
             float(measures.f1[label_index]),
             SMALLEST_RADIUS + 1,
@@ -503,9 +500,9 @@ def labels(evaluation: LabelEvaluation) -> str:
     return str(chart)
 
 
-def accuracy_curve(curve: LearningCurve) -> str:
-    """A chart of accuracy over training rows with its standard error, and the accuracy of the most frequent class if
-    that is near.
+def draw_accuracy_curve(curve: LearningCurve) -> str:
+    """Returns a chart of accuracy over training rows with its standard error, and the accuracy of the most frequent
+    class if that is near.
     """
     means = 100 * curve.mean_accuracy
     standard_error = curve.standard_error
@@ -513,7 +510,7 @@ def accuracy_curve(curve: LearningCurve) -> str:
     low = max(float((means - error_in_percent).min()), 0.0)
     high = min(float((means + error_in_percent).max()), 100.0)
     level = 100 * curve.majority if majority_is_near(curve) else None
-    y = linear("accuracy", low if level is None else min(low, level), high, percent, 1.0)
+    y = linear_axis("accuracy", low if level is None else min(low, level), high, format_percent, 1.0)
     return _draw_curve("accuracy", curve, y, means, error_in_percent, "{:.2f}%", level)
 
 
@@ -524,8 +521,8 @@ def majority_is_near(curve: LearningCurve) -> bool:
     return low - curve.majority <= 2 * max(high - low, 0.02)
 
 
-def log_loss_curve(curve: LearningCurve) -> str:
-    """A chart of log loss over training rows with its standard error."""
+def draw_log_loss_curve(curve: LearningCurve) -> str:
+    """Returns a chart of log loss over training rows with its standard error."""
     means = curve.mean_log_loss
     standard_error = (
         curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means
@@ -533,7 +530,7 @@ def log_loss_curve(curve: LearningCurve) -> str:
     low = max(0.0, float((means - standard_error).min()))
     high = float((means + standard_error).max())
     return _draw_curve(
-        "log loss", curve, linear("log loss", low, high, "{:.4g}".format, 0.01), means, standard_error, "{:.4f}"
+        "log loss", curve, linear_axis("log loss", low, high, "{:.4g}".format, 0.01), means, standard_error, "{:.4f}"
     )
 
 
@@ -546,20 +543,20 @@ def _draw_curve(
     number_format: str,
     level: float | None = None,
 ) -> str:
-    """A chart of a measure over training rows. ``y``: the vertical axis; ``means``, ``errors``: mean and standard error
-    for each size; ``number_format``: for tooltips, as for ``str.format``; ``level``: where to draw a dashed line, if
-    anywhere.
+    """Returns a chart of a measure over training rows. ``y``: the vertical axis; ``means``, ``errors``: mean and
+    standard error for each size; ``number_format``: for tooltips, as for ``str.format``; ``level``: where to draw a
+    dashed line, if anywhere.
     """
     sizes = curve.sizes.tolist()
-    x = logarithmic("training rows", float(sizes[0]), float(sizes[-1]))
+    x = logarithmic_axis("training rows", float(sizes[0]), float(sizes[-1]))
     chart = Chart(f"Learning curve: {measure} by number of training rows", x, y)
     if level is not None:
-        chart.level(level)
+        chart.draw_level(level)
     low, high = (np.clip(ends, y.low, y.high).tolist() for ends in (means - errors, means + errors))
-    chart.band(sizes, low, high, "one")
-    chart.line(sizes, means.tolist(), "one")
+    chart.draw_band(sizes, low, high, "one")
+    chart.draw_line(sizes, means.tolist(), "one")
     for size, mean, error in zip(sizes, means.tolist(), errors.tolist(), strict=True):
-        chart.mark(
+        chart.draw_mark(
             size,
             mean,
             SMALLEST_RADIUS,

@@ -15,7 +15,7 @@ from banbury.files.checking import JsonObject
 from banbury.labels import LabelModel
 from banbury.model.naive_bayes import Model, estimate, model_of
 from banbury.reports import labels
-from banbury.reports.findings import measure
+from banbury.reports.findings import measure_model
 from banbury.reports.page import page
 from banbury.tally.tally import Tally
 
@@ -47,7 +47,7 @@ class Report:
         }
 
     def __str__(self) -> str:
-        """The size and path of the page, and the validation."""
+        """Returns the size and path of the page, and the validation."""
         size = f"{len(self.html.encode()) / 1000:,.0f} kB"
         path_in_words = "not written to a file" if self.path is None else str(self.path)
         findings = self.findings
@@ -57,7 +57,7 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The page in a frame, for notebooks."""
+        """Returns the page in a frame, for notebooks."""
         style = "width:100%;height:40em;border:1px solid rgba(128,128,128,.4);border-radius:6px"
         return f'<iframe srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
 
@@ -130,10 +130,10 @@ def report(
     findings: Any
     draw: Any
     if model.schema.labels is None:
-        findings = measure(model, data, target, **measure_options, tries=alternatives)
+        findings = measure_model(model, data, target, **measure_options, tries_alternatives=alternatives)
         draw = page
     else:
-        findings = labels.measure(model, data, target, **measure_options)
+        findings = labels.measure_model(model, data, target, **measure_options)
         draw = labels.page
     html = draw(findings, findings.title if title is None else title)
     if file is not None:
@@ -143,7 +143,7 @@ def report(
 
 
 def _writable(path: Any) -> Path:
-    """The path if a file can be written there; otherwise raises an error, before any rows are read."""
+    """Returns the path if a file can be written there; otherwise raises an error, before any rows are read."""
     try:
         file = Path(path)
     except TypeError:

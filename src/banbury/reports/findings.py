@@ -23,7 +23,7 @@ from banbury.quality.curves import learn_sizes, spread
 from banbury.quality.recipes import Calibrated, LogScores, Plain, Recipe, SplitModels, Weighed, recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.reading import Source
-from banbury.reports.alternatives import Alternatives, alternatives
+from banbury.reports.alternatives import Alternatives, try_alternatives
 from banbury.rows.labelled import MemoryRows, load_rows, renumber
 from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.tally.tally import Label
@@ -54,7 +54,7 @@ class Mistake:
     explanation: Explanation | None
 
     def to_dict(self) -> JsonObject:
-        """The mistake as JSON can hold it, with its strongest evidence."""
+        """Returns the mistake as JSON can hold it, with its strongest evidence."""
         strongest = () if self.explanation is None else self.explanation.evidence[:10]
         fields = {name: value for name, value in vars(self).items() if name != "explanation"}
         return fields | {"evidence": [[evidence.feature, evidence.value, evidence.decibans] for evidence in strongest]}
@@ -92,7 +92,7 @@ class Findings:
         return "Banbury report" if source is None else f"Classes of {source}"
 
     def name_class(self, label: Label) -> str:
-        """The name of a class as the page shows it."""
+        """Returns the name of a class as the page shows it."""
         return name_class(label, self.model.schema.target)
 
     @property
@@ -148,7 +148,7 @@ class Findings:
         }
 
 
-def measure(
+def measure_model(
     model: Model,
     data: Any,
     target: Any,
@@ -160,11 +160,11 @@ def measure(
     seed: int,
     threads: int | None,
     reading: dict[str, Any],
-    tries: bool = True,
+    tries_alternatives: bool = True,
 ) -> Findings:
     """Measures everything that a report shows. ``folds``: their number, None for the default; ``mistakes``,
     ``telling``: how many mistakes, and informative values of each class; ``reading``: options for reading the data;
-    ``tries``: whether to try alternatives.
+    ``tries_alternatives``: whether to try alternatives.
     """
     _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
@@ -179,7 +179,7 @@ def measure(
     why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model was trained on"
     repeats = (5 if rows.n_labelled <= MANY_ROWS else 3) if isinstance(validated.recipe, Plain | Calibrated) else 1
     sample_labels = np.array([*sample.classes, None], dtype=object)[sample.labels]
-    source = Source(lambda: iter(sample.batches), sample.name)
+    source = Source.of(sample.batches, sample.name)
     listed_classes = list(model.classes)  # if there are too many, the most frequent ones
     if len(listed_classes) > MOST_CLASSES:
         most_frequent = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
@@ -207,14 +207,16 @@ def measure(
         diagnosis=diagnosis,
         n_sampled=sample.n_labelled,
         why_no_curve=why_no_curve,
-        alternatives=_try_alternatives(data, target, validated, seed, count_options) if tries and own_rows else None,
+        alternatives=_try_alternatives(data, target, validated, seed, count_options)
+        if tries_alternatives and own_rows
+        else None,
         source=rows.name,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class ValidatedRows:
-    """The validation of some rows. ``model_of(place)`` is the model that predicted the row at this place of the
+    """The validation of some rows. ``model_of(position)`` is the model that predicted the row at this position of the
     validation.
     """
 
@@ -226,13 +228,13 @@ class ValidatedRows:
 
 def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> ValidatedRows:
     """Cross-validates the recipe of a model on its training rows. ``folds``: their number, or None for the default;
-    ``seed``: for dealing the rows to folds.
+    ``seed``: for content_folds the rows to folds.
     """
     recipe = recipe_of(model)
     n_folds = default_folds(rows.n_labelled, [recipe], folds or model.choice.n_folds)
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
-    (fold_round,) = rows.deal(n_folds, seed)
-    rows_of_folds = replace(rows, fold=fold_round.tested_by)
+    (fold_set,) = rows.fold_sets(n_folds, seed)
+    rows_of_folds = replace(rows, fold=fold_set.tested_by)
     models = dict[int, Model]()
     uncalibrated_validation = None
     uncalibrated_recipe: Recipe = recipe
@@ -242,15 +244,15 @@ def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int
         uncalibrated_recipe = recipe.recipe
         (uncalibrated_validation,) = validate(rows_of_folds, None, [uncalibrated_recipe], seed=seed)
         calibrations = recipe.calibrations(
-            LogScores.of(rows_of_folds, fold_round, uncalibrated_recipe, PendingWarnings())
+            LogScores.of(rows_of_folds, fold_set, uncalibrated_recipe, PendingWarnings())
         )
     assert isinstance(validation, CrossValidation)
-    fold_of_place = validation.folds
-    model_by_fold = SplitModels(rows_of_folds, fold_round, uncalibrated_recipe, models)
+    fold_of_position = validation.folds
+    model_by_fold = SplitModels(rows_of_folds, fold_set, uncalibrated_recipe, models)
 
-    def model_of(place: int) -> Model:
-        """The model that predicted the row at this place of the validation."""
-        fold = int(fold_of_place[place])
+    def model_of(position: int) -> Model:
+        """Returns the model that predicted the row at this position of the validation."""
+        fold = int(fold_of_position[position])
         calibration = calibrations.get(fold)
         is_applicable = calibration is not None and model_by_fold[fold].classes == rows.classes
         return model_by_fold[fold].calibrated(calibration) if is_applicable else model_by_fold[fold]
@@ -270,7 +272,7 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
     weights = None if rows.weights is None else rows.weights[labelled_rows]
 
     def evaluate_with(scoring_model: Model) -> Evaluation:
-        """The evaluation of the rows by this model."""
+        """Returns the evaluation of the rows by this model."""
         posteriors = np.concatenate([scoring_model.posterior(batch) for batch in rows.batches])[labelled_rows]
         zeros = np.zeros((len(labelled_rows), len(classes) - posteriors.shape[1]))
         return Evaluation(
@@ -284,13 +286,13 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
         )
 
     uncalibrated = None if model.calibration is None else evaluate_with(model.calibrated(None))
-    return ValidatedRows(recipe_of(model), evaluate_with(model), uncalibrated, lambda place: model)
+    return ValidatedRows(recipe_of(model), evaluate_with(model), uncalibrated, lambda position: model)
 
 
 def _try_alternatives(
     data: Any, target: Any, validated: ValidatedRows, seed: int, counting: dict[str, Any]
 ) -> Alternatives | None:
-    """Other recipes tried on the same rows; None if the data can be read only once. ``validated``: the validation of
+    """Tries other recipes on the same rows; None if the data can be read only once. ``validated``: the validation of
     these rows with the recipe of the model; ``counting``: options for reading and counting the data.
     """
     if hasattr(data, "__next__"):
@@ -299,7 +301,7 @@ def _try_alternatives(
     excluded += ["--calibrate temperature"] * (not isinstance(validated.recipe, Plain))
     rows = load_rows(data, target, **counting)
     assert isinstance(validated.validation, CrossValidation)  # of own rows
-    return alternatives(rows, validated.recipe, validated.validation, but=excluded, seed=seed)
+    return try_alternatives(rows, validated.recipe, validated.validation, excluded_options=excluded, seed=seed)
 
 
 def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
@@ -313,7 +315,7 @@ def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
 
 
 def _why_no_curve(rows: MemoryRows) -> str:
-    """Why a learning curve cannot be drawn, in words; empty if it can."""
+    """Returns why a learning curve cannot be drawn, in words; empty if it can."""
     is_counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     n_rows = int(np.count_nonzero(is_counted))
     n_classes = len(rows.classes)
@@ -326,26 +328,26 @@ def _why_no_curve(rows: MemoryRows) -> str:
 
 
 def _mistakes(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[Mistake]:
-    """The ``most`` mistakes with the least probable true class, the worst first, each explained."""
-    worst_places = _worst(rows, validated, most)
-    mistake_by_place = {
-        place: _describe_mistake(rows, validated, place)
-        for place in sorted(worst_places, key=lambda at: _fold(validated, at))
+    """Returns the ``most`` mistakes with the least probable true class, the worst first, each explained."""
+    worst_positions = _find_worst(rows, validated, most)
+    mistake_by_position = {
+        position: _describe_mistake(rows, validated, position)
+        for position in sorted(worst_positions, key=lambda position: _fold_at(validated, position))
     }
-    return [mistake_by_place[place] for place in worst_places]
+    return [mistake_by_position[position] for position in worst_positions]
 
 
-def _fold(validated: ValidatedRows, place: int) -> int:
-    """The fold of the row at this place of the validation, its position among the validated rows; 0 if the model itself
-    predicted it.
+def _fold_at(validated: ValidatedRows, position: int) -> int:
+    """Returns the fold of the row at this position of the validation, its position among the validated rows; 0 if the
+    model itself predicted it.
     """
     validation = validated.validation
-    return int(validation.folds[place]) if isinstance(validation, CrossValidation) else 0
+    return int(validation.folds[position]) if isinstance(validation, CrossValidation) else 0
 
 
-def _worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
-    """The places of the ``most`` worst mistakes in the validation. Probabilities that underflow to zero are compared by
-    their logarithms.
+def _find_worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
+    """Returns the positions of the ``most`` worst mistakes in the validation. Probabilities that underflow to zero are
+    compared by their logarithms.
     """
     validation = validated.validation
     mistakes = np.flatnonzero(validation.best != validation.truth)
@@ -355,15 +357,15 @@ def _worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
         return []
     truth_probabilities = validation.posteriors[mistakes, validation.truth[mistakes]]
     limit = np.partition(truth_probabilities, most - 1)[most - 1] if len(mistakes) > most else np.inf
-    places = mistakes[truth_probabilities <= limit]
+    positions = mistakes[truth_probabilities <= limit]
     truth_probabilities = truth_probabilities[truth_probabilities <= limit]
     truth_log_probabilities = np.log(np.maximum(truth_probabilities, np.finfo(float).tiny))
-    folds = np.array([_fold(validated, place) for place in places.tolist()], dtype=np.int64)
+    folds = np.array([_fold_at(validated, position) for position in positions.tolist()], dtype=np.int64)
     for fold in np.unique(folds[truth_probabilities == 0]).tolist():
         underflowed = np.flatnonzero((truth_probabilities == 0) & (folds == fold))
-        model = validated.model_of(int(places[underflowed[0]]))
+        model = validated.model_of(int(positions[underflowed[0]]))
         log_posteriors = score_rows(
-            rows, validation.rows[places[underflowed]], replace(model, calibration=None), "log_posterior"
+            rows, validation.rows[positions[underflowed]], replace(model, calibration=None), "log_posterior"
         )[0]
         is_known = np.array([name in rows.classes for name in validation.classes])
         scores = np.full((len(underflowed), len(validation.classes)), -np.inf)
@@ -371,22 +373,22 @@ def _worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
             :, [rows.classes.index(name) for name in validation.classes if name in rows.classes]
         ]
         truth_log_probabilities[underflowed] = scores[
-            np.arange(len(underflowed)), validation.truth[places[underflowed]]
+            np.arange(len(underflowed)), validation.truth[positions[underflowed]]
         ]
-    return places[np.argsort(truth_log_probabilities, kind="stable")[:most]].tolist()  # type: ignore[no-any-return]
+    return positions[np.argsort(truth_log_probabilities, kind="stable")[:most]].tolist()  # type: ignore[no-any-return]
 
 
-def _describe_mistake(rows: MemoryRows, validated: ValidatedRows, place: int) -> Mistake:
-    """The mistake at this place of the validation, with an explanation by the model that made it."""
+def _describe_mistake(rows: MemoryRows, validated: ValidatedRows, position: int) -> Mistake:
+    """Returns the mistake at this position of the validation, with an explanation by the model that made it."""
     validation = validated.validation
-    row = int(validation.rows[place])
-    fold = _fold(validated, place)
+    row = int(validation.rows[position])
+    fold = _fold_at(validated, position)
     classes = validation.classes
-    truth = int(validation.truth[place])
-    best = int(validation.best[place])
-    probability_of_truth, probability_of_best = validation.posteriors[place, [truth, best]].tolist()
+    truth = int(validation.truth[position])
+    best = int(validation.best[position])
+    probability_of_truth, probability_of_best = validation.posteriors[position, [truth, best]].tolist()
     (batch,) = rows.only(np.array([row])).batches
-    model = validated.model_of(place)
+    model = validated.model_of(position)
     label = classes[truth]
     explanation = None if len(model.classes) < 2 else model.explain(batch)
     if explanation is not None and label in model.classes and label not in (explanation.winner, explanation.against):

@@ -14,13 +14,30 @@ from banbury.files.checking import JsonObject
 from banbury.labels import LabelEvaluation, LabelModel
 from banbury.labels.evaluation import evaluate_answers
 from banbury.model.explain import Explanation, Informative
-from banbury.model.explain import page as evidence
 from banbury.model.explain.page import percent
 from banbury.notebooks import safe
 from banbury.quality.recipes import recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.reports import charts
-from banbury.reports import page as pieces
+from banbury.reports.elements import (
+    card,
+    columns_table,
+    estimation_facts,
+    explanation_element,
+    fact_list,
+    figure,
+    format_weight,
+    html_page,
+    lead_and_tiles,
+    measure_cells,
+    measures_table,
+    mistake_element,
+    more_note,
+    name_tag,
+    paragraph,
+    staleness_facts,
+    table_row,
+)
 from banbury.rows.labelled import MemoryRows, load_rows
 
 MOST_LABELS_SHOWN = 24  # the most frequent ones, whose informative values are shown
@@ -42,7 +59,7 @@ class MissedLabel:
     explanation: Explanation | None
 
     def to_dict(self) -> JsonObject:
-        """The fields as a dictionary for JSON."""
+        """Returns the fields as a dictionary for JSON."""
         explanation = None if self.explanation is None else self.explanation.to_dict()
         facts = {"row": self.row, "truth": list(self.truth), "given": list(self.given), "label": self.label}
         return facts | {"probability": self.probability, "explanation": explanation}
@@ -67,7 +84,7 @@ class LabelFindings:
         return " in ".join(name for name in ("Labels" if target is None else str(target), self.source) if name)
 
     def to_dict(self) -> JsonObject:
-        """The findings as a dictionary for JSON."""
+        """Returns the findings as a dictionary for JSON."""
         informative = [
             {"label": next(iter(ratios_of_label.ratios)), **ratios_of_label.to_dict()["classes"][0]}
             for ratios_of_label in self.informative
@@ -76,7 +93,7 @@ class LabelFindings:
         return facts | {"informative": informative, "missed": [missed_label.to_dict() for missed_label in self.missed]}
 
 
-def measure(
+def measure_model(
     model: LabelModel,
     data: Any,
     target: Any,
@@ -114,12 +131,12 @@ def measure(
         [evaluation] = validate(rows, n_folds, [recipe], seed=seed)
     else:
         evaluation = _evaluate(model, rows)
-    most_frequent = np.lexsort((np.arange(len(model.labels)), -model.n_rows))[:MOST_LABELS_SHOWN].tolist()
+    most_frequent = np.lexsort((np.arange(len(model.labels)), -model.rows_by_label))[:MOST_LABELS_SHOWN].tolist()
     informative = tuple(model.informative(model.labels[label_index], telling) for label_index in most_frequent)
     n_rows_with_miss = int((evaluation.truth & ~evaluation.given).any(axis=1).sum())
     missed = tuple(
         _describe_miss(model, rows, evaluation, row, label_index, own_rows)
-        for row, label_index in _worst(evaluation, mistakes)
+        for row, label_index in _find_worst(evaluation, mistakes)
     )
     return LabelFindings(model, evaluation, own_rows, informative, n_rows_with_miss, missed, rows.name)
 
@@ -128,42 +145,42 @@ def _evaluate(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
     """Evaluates the model itself on the labelled rows."""
     assert rows.sets is not None
     labelled_rows = np.flatnonzero(rows.labels >= 0)
-    posterior = np.concatenate([model.score(batch, "posterior")[0] for batch in rows.take(labelled_rows)])
+    posterior = np.concatenate([model._score_batch(batch, "posterior")[0] for batch in rows.take(labelled_rows)])
     weights = None if rows.weights is None else rows.weights[labelled_rows]
     return evaluate_answers(model, rows.sets.take(labelled_rows), posterior, labelled_rows, weights)
 
 
-def _worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]:
-    """For each of the ``most`` rows with the least probable missed labels its place and the index of that label, the
+def _find_worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]:
+    """For each of the ``most`` rows with the least probable missed labels its position and the index of that label, the
     least probable first.
     """
     is_missed = evaluation.truth & ~evaluation.given
-    places = np.flatnonzero(is_missed.any(axis=1))
-    least_probable = np.where(is_missed[places], evaluation.posterior[places], np.inf).argmin(axis=1)
-    order = np.argsort(evaluation.posterior[places, least_probable], kind="stable")[:most]
-    return [(int(places[i]), int(least_probable[i])) for i in order.tolist()]
+    positions = np.flatnonzero(is_missed.any(axis=1))
+    least_probable = np.where(is_missed[positions], evaluation.posterior[positions], np.inf).argmin(axis=1)
+    order = np.argsort(evaluation.posterior[positions, least_probable], kind="stable")[:most]
+    return [(int(positions[i]), int(least_probable[i])) for i in order.tolist()]
 
 
 def _describe_miss(
-    model: LabelModel, rows: MemoryRows, evaluation: LabelEvaluation, place: int, label_index: int, own_rows: bool
+    model: LabelModel, rows: MemoryRows, evaluation: LabelEvaluation, position: int, label_index: int, own_rows: bool
 ) -> MissedLabel:
-    """A missed label, explained by the model without the row. ``place``: that of the row in the evaluation;
+    """Returns a missed label, explained by the model without the row. ``position``: that of the row in the evaluation;
     ``label_index``: the index of the label; ``own_rows``: whether the model has learned from these rows, so that the
     row must be left out.
     """
     label = evaluation.labels[label_index]
-    row_number = evaluation.rows[place : place + 1]
+    row_number = evaluation.rows[position : position + 1]
     [batch] = rows.take(row_number)
     if own_rows:
         model = replace(model, tally=model.tally - rows.count_only(row_number, rows.schema)).weighed(model.weighing)
     is_counted = label in model.tally.classes
     explanation = model.with_thresholds(model.thresholds).explain(batch, label) if is_counted else None
-    flags = evaluation.truth[place], evaluation.given[place]
+    flags = evaluation.truth[position], evaluation.given[position]
     truth, predicted = (
         tuple(evaluation.labels[index] for index in np.flatnonzero(has_label).tolist()) for has_label in flags
     )
     return MissedLabel(
-        int(row_number[0]), truth, predicted, label, float(evaluation.posterior[place, label_index]), explanation
+        int(row_number[0]), truth, predicted, label, float(evaluation.posterior[position, label_index]), explanation
     )
 
 
@@ -171,32 +188,32 @@ def _describe_miss(
 
 
 def page(findings: LabelFindings, title: str) -> str:
-    """The whole HTML page."""
+    """Returns the whole HTML page."""
     sections = [
-        ("figures", "Label by label", _figures(findings)),
-        ("model", "The model", _model(findings)),
-        ("telling", "Most informative values", _telling(findings)),
-        ("mistakes", "Missed labels", _misses(findings)),
+        ("figures", "Label by label", _measures_section(findings)),
+        ("model", "The model", _model_section(findings)),
+        ("telling", "Most informative values", _informative_section(findings)),
+        ("mistakes", "Missed labels", _misses_section(findings)),
     ]
-    return pieces.whole(title, _summary(findings), sections)
+    return html_page(title, _summary(findings), sections)
 
 
 def _summary(findings: LabelFindings) -> str:
-    """The summary at the top of the page as HTML."""
+    """Returns the summary at the top of the page as HTML."""
     evaluation = findings.validation
     model = findings.model
     how_predicted = ", each predicted by a model that had not seen it" if findings.own_rows else ""
-    return pieces._lead_and_tiles(
+    return lead_and_tiles(
         f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, with a yes/no decision for each of "
         f"{many(len(model.labels), 'label')}. Of {many(len(evaluation.truth), 'row')}{how_predicted}, "
         f"<b>{evaluation.subset_accuracy:.1%}</b> got exactly their labels; "
         f"micro F1 is <b>{evaluation.micro_f1:.3f}</b>.",
-        _tiles(evaluation),
+        _main_figures(evaluation),
     )
 
 
-def _tiles(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
-    """The main figures: name, figure, and a note on each."""
+def _main_figures(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
+    """Yields the main figures: name, figure, and a note on each."""
     n_true_labels = evaluation.truth.sum()
     yield "micro F1", f"{evaluation.micro_f1:.4f}", "over all labels and rows"
     yield "macro F1", f"{evaluation.macro_f1:.4f}", "mean over labels"
@@ -214,103 +231,74 @@ def _tiles(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
     )
 
 
-def _figures(findings: LabelFindings) -> str:
-    """The section with the measures of each label as HTML."""
+def _measures_section(findings: LabelFindings) -> str:
+    """Returns the section with the measures of each label as HTML."""
     evaluation = findings.validation
     measures = findings.validation.per_label
     method = f"{evaluation.what}, with the model’s own schema and settings." if findings.own_rows else AS_IT_IS
     notes = " ".join([method, *(safe(f"{note}.") for note in evaluation.notes)])
     by_frequency = np.lexsort((np.arange(len(evaluation.labels)), -measures.rows))
-    rows = []
-    for label_index in by_frequency[:MOST_LABELS_LISTED].tolist():
-        figures = [
-            pieces._number(f"{measure:.4f}")
-            for measure in (measures.precision[label_index], measures.recall[label_index])
-        ]
-        f1 = pieces._bar_cell(float(measures.f1[label_index]), f"{measures.f1[label_index]:.4f}")
-        rows.append(
-            pieces._row(
-                evaluation.labels[label_index], *figures, f1, pieces._number(pieces._weight(measures.rows[label_index]))
-            )
-        )
-    head = ["label", "precision", "recall", "F1", "rows"]
-    table = pieces._long_table(head, rows, "label", (1, 2, 4), 24, len(evaluation.labels))
+    rows = [
+        table_row(evaluation.labels[label_index], *measure_cells(measures, label_index))
+        for label_index in by_frequency[:MOST_LABELS_LISTED].tolist()
+    ]
+    table = measures_table("label", rows, len(evaluation.labels))
     chart = (
-        pieces._figure("F1 of each label by its number of rows", charts.labels(evaluation))
+        figure("F1 of each label by its number of rows", charts.draw_labels(evaluation))
         if (measures.rows > 0).any()
         else ""
     )
-    return f'{pieces._paragraph(notes, "soft")}<div class="charts">{chart}</div>{table}'
+    return f'{paragraph(notes, "soft")}<div class="charts">{chart}</div>{table}'
 
 
-def _model(findings: LabelFindings) -> str:
-    """The section about the model as HTML."""
-    model = findings.model
-    tally = findings.model.tally
-    facts = [("counted", f"{pieces._weight(float(tally.n_rows))} rows, {many(len(model.labels), 'label')}")]
+def _model_section(findings: LabelFindings) -> str:
+    """Returns the section about the model as HTML."""
+    return fact_list(_facts(findings.model)) + columns_table(findings.model.tally)
+
+
+def _facts(model: LabelModel) -> Iterator[tuple[str, str]]:
+    """Yields facts about the model: the name and the text, as HTML, of each."""
+    yield "counted", f"{format_weight(float(model.tally.n_rows))} rows, {many(len(model.labels), 'label')}"
     if model.weighing is None:
-        facts.append(("estimation", f"{pieces.HOW_IN_WORDS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"))
-        facts.append(("smoothing", f"α = {model.choice.alpha:g} unless a family has its own prior"))
+        yield from estimation_facts(model)
     else:
-        facts.append(("weighed", safe(model.weighing)))
-        if model.weighing.is_stale(tally):
-            facts.append(
-                ("stale", "rows have been learned or forgotten since these weights were learned; refit relearns them")
-            )
-    facts.append(("thresholds", safe(model.thresholds)))
-    fact_list = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts)
-    rows = [
-        pieces._row(
-            feature.name,
-            pieces._cell(safe(feature.family.name)),
-            pieces._cell(safe(pieces._shorten(text, 160)), "long"),
-        )
-        for feature, text in tally._summaries(pieces.MOST_COLUMNS_LISTED)
-    ]
-    n_columns = len(tally.schema.features)
-    head = ["column", "family", "counted"]
-    columns = pieces._long_table(head, rows, "column", shown=pieces.COLUMNS_UNFOLDED, n=n_columns)
-    return f"<dl>{fact_list}</dl><h3>Columns</h3>{columns}"
+        yield "weighed", safe(model.weighing)
+        yield from staleness_facts(model.weighing, model.tally)
+    yield "thresholds", safe(model.thresholds)
 
 
-def _telling(findings: LabelFindings) -> str:
-    """The section with the most informative values of each label as HTML."""
+def _informative_section(findings: LabelFindings) -> str:
+    """Returns the section with the most informative values of each label as HTML."""
     note = (
         "How many times more probable a value is in rows with the label than in all other rows, most informative first."
     )
     cards = "".join(
-        pieces._card(ratios_of_label, label)
-        for ratios_of_label in findings.informative
-        for label in ratios_of_label.ratios
+        card(ratios_of_label, label) for ratios_of_label in findings.informative for label in ratios_of_label.ratios
     )
-    omitted = pieces._more(len(findings.model.labels) - len(findings.informative), "label")
-    return f'{pieces._paragraph(note, "soft")}<div class="cards">{cards}</div>{omitted}'
+    omitted = more_note(len(findings.model.labels) - len(findings.informative), "label")
+    return f'{paragraph(note, "soft")}<div class="cards">{cards}</div>{omitted}'
 
 
-def _misses(findings: LabelFindings) -> str:
-    """The section with the missed labels as HTML."""
+def _misses_section(findings: LabelFindings) -> str:
+    """Returns the section with the missed labels as HTML."""
     if not findings.n_missed:
-        return pieces._paragraph("None: every label of every row was predicted.")
+        return paragraph("None: every label of every row was predicted.")
     rows = many(findings.n_missed, "row")
     if not findings.missed:
-        return pieces._paragraph(f"{rows} {'lacks' if findings.n_missed == 1 else 'lack'} a label; none is shown.")
+        return paragraph(f"{rows} {'lacks' if findings.n_missed == 1 else 'lack'} a label; none is shown.")
     note = f"Of {rows} with a missed label, the ones where the label was least probable, each explained"
     if findings.own_rows:
         note += " without the row itself"
         note += "; the corrections of its words come from all rows" * (findings.model.weighing is not None)
-    elements = [
-        pieces._paragraph(f"{note}. Blue is evidence for the prediction, orange is evidence against it.", "soft")
-    ]
+    elements = [paragraph(f"{note}. Blue is evidence for the prediction, orange is evidence against it.", "soft")]
     for i, missed_label in enumerate(findings.missed):
         predicted = ", ".join(map(str, missed_label.given)) or "no label"
         description = (
             f"row {missed_label.row + 1:,} · has {', '.join(map(str, missed_label.truth))} · predicted {predicted}"
         )
         description = safe(f"{description} · P({missed_label.label}) = {percent(missed_label.probability)}")
-        if missed_label.explanation is None:
-            body = pieces._paragraph("No other row has this label, so there is no evidence.", "soft")
-        else:
-            body = evidence.explanation_body(missed_label.explanation, pieces.MOST_BARS, pieces.MOST_CHARACTERS)
-        head = f'<summary>{pieces._name_tag(missed_label.label)} was missed<span class="soft">{description}</span></summary>'
-        elements.append(f'<details class="mistake"{" open" * (i == 0)}>{head}{body}</details>')
+        no_evidence = paragraph("No other row has this label, so there is no evidence.", "soft")
+        body = explanation_element(missed_label.explanation) or no_evidence
+        head = f"{name_tag(missed_label.label)} was missed"
+        elements.append(mistake_element(head, description, body, unfolded=i == 0))
     return "".join(elements)

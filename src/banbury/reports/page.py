@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from math import isfinite, log
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from banbury import __version__, errors
+from banbury import errors
 from banbury.errors import many
 from banbury.families.family import in_words
-from banbury.model.explain import Informative
-from banbury.model.explain import page as evidence
-from banbury.model.explain.page import format_ratio, name_class, percent, printable, quote_class
-from banbury.notebooks import STYLE as NOTEBOOK_STYLE
+from banbury.model.explain.page import name_class, percent, printable, quote_class
 from banbury.notebooks import safe
-from banbury.plots.shapes import Shape, shapes_by_class
+from banbury.plots.shape import Shape, shapes_by_class
 from banbury.reports import charts
 from banbury.reports.alternatives import Alternatives
+from banbury.reports.elements import (
+    COLUMNS_UNFOLDED,
+    MOST_COLUMNS_LISTED,
+    bar_cell,
+    card,
+    columns_table,
+    estimation_facts,
+    explanation_element,
+    fact_list,
+    figure,
+    folded_element,
+    format_weight,
+    html_page,
+    html_table,
+    lead_and_tiles,
+    long_table,
+    measure_cells,
+    measures_table,
+    mistake_element,
+    more_note,
+    name_tag,
+    number_cell,
+    paragraph,
+    shorten,
+    staleness_facts,
+    table_row,
+    text_cell,
+)
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake
-from banbury.reports.style import STYLE
 from banbury.weighing import Weighing
 
 MOST_CLASSES_OF_MATRIX = 30  # most classes of a legible confusion matrix
 MANY_CLASSES = 8  # from so many classes on, a confusion matrix is set in small type
 MOST_CLASSES_LISTED = 100  # most rows of a table of classes
-COLUMNS_UNFOLDED = 15  # columns of the model that are listed unfolded
-MOST_COLUMNS_LISTED = 300  # most columns of the model that are listed
 MOST_UPRIGHT_CLASSES = 8  # most classes whose names are set horizontally above a confusion matrix
 SHAPES_UNFOLDED = 12  # pictures of columns that are shown unfolded
 MOST_SHAPES = 60  # most pictures of columns
@@ -40,158 +61,54 @@ MOST_CONFUSIONS = 15  # most pairs of confused classes
 MOST_CARDS_UNFOLDED = 24  # most classes whose informative values are all shown unfolded
 CARDS_UNFOLDED_OF_MANY = 12  # so many are unfolded if there are more classes
 MOST_REASONS = 3  # values that are named as reasons of a mistake, at most
-MOST_CHARACTERS = 1_200  # most characters of a mistake's text
-MOST_BARS = 12  # most bars of the evidence of a mistake
 FULL_OPACITY = 0.5  # opacity of a full cell
-HOW_IN_WORDS = {
-    "mle": "maximum likelihood: plain counting, where zeros stay zero",
-    "map": "the mode of the posterior",
-    "mean": "the mean of the posterior",
-    "predictive": "predictive: parameters integrated out",
-    "gibbs": "one sample of the parameters from the posterior",
-}
 
 
 def page(findings: Findings, title: str) -> str:
-    """The whole HTML page of a report."""
+    """Returns the whole HTML page of a report."""
     sections = [
-        *([("next", "What to do next", _next(findings))] if findings.alternatives or findings.next_steps else []),
-        ("model", "The model", _model(findings)),
-        ("figures", "Cross-validation" if findings.own_rows else "Accuracy", _figures(findings)),
-        ("confusion", "Confusion", _confusion(findings)),
-        ("calibration", "Calibration", _calibration(findings)),
-        ("learning", "Learning curve", _learning(findings)),
-        *([("shapes", "What the model has learned", shapes)] if (shapes := _shapes(findings)) else []),
-        ("telling", "What separates the classes", _telling(findings)),
-        ("mistakes", "The worst mistakes", _mistakes(findings)),
-        ("pairs", "Pairs that break independence", _pairs(findings)),
+        *(
+            [("next", "What to do next", _suggestions_section(findings))]
+            if findings.alternatives or findings.next_steps
+            else []
+        ),
+        ("model", "The model", _model_section(findings)),
+        ("figures", "Cross-validation" if findings.own_rows else "Accuracy", _measures_section(findings)),
+        ("confusion", "Confusion", _confusion_section(findings)),
+        ("calibration", "Calibration", _calibration_section(findings)),
+        ("learning", "Learning curve", _learning_section(findings)),
+        *([("shapes", "What the model has learned", shapes)] if (shapes := _shapes_section(findings)) else []),
+        ("telling", "What separates the classes", _informative_section(findings)),
+        ("mistakes", "The worst mistakes", _mistakes_section(findings)),
+        ("pairs", "Pairs that break independence", _pairs_section(findings)),
     ]
-    return whole(title, _summary(findings), sections)
-
-
-def whole(title: str, summary: str, sections: Sequence[tuple[str, str, str]]) -> str:
-    """An HTML page with a summary and sections. ``sections``: identifier, heading and HTML of each."""
-    links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in sections)
-    body = "".join(f'<section id="{name}"><h2>{heading}</h2>{text}</section>' for name, heading, text in sections)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark"><title>{safe(title)}</title>'
-        f"<style>{STYLE}</style>{NOTEBOOK_STYLE}</head>\n"
-        f"<body><header><h1>{safe(title)}</h1>{summary}<nav>{links}</nav></header>\n"
-        f"<main>{body}</main>\n"
-        f"<footer>Made by Banbury {__version__}. This file is complete: nothing in it is loaded from elsewhere.</footer>"
-        "</body></html>\n"
-    )
-
-
-# Pieces --------------------------------------------------------------------------------------------------------------
-
-
-def _name_tag(value: Any) -> str:
-    """A name as HTML in bold type."""
-    return f'<span class="name">{safe(_shorten(value))}</span>'
-
-
-def _shorten(value: Any, most: int = 60) -> str:
-    """The value as text of at most ``most`` characters."""
-    text = str(value)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _breakable(html: str) -> str:
-    """HTML in which long column names may break after underscores and slashes."""
-    return html.replace("_", "_<wbr>").replace("/", "/<wbr>")
-
-
-def _element(name: str, text: str, kind: str = "") -> str:
-    """An HTML element called ``name``. ``text``: its content as HTML; ``kind``: its CSS class."""
-    return f'<{name} class="{kind}">{text}</{name}>' if kind else f"<{name}>{text}</{name}>"
-
-
-_paragraph = partial(_element, "p")
-_cell = partial(_element, "td")
-_number = partial(_cell, kind="number")
-
-
-def _table(head: Sequence[str], rows: Iterable[str], numbers: Sequence[int] = ()) -> str:
-    """An HTML table. ``head``: the headings; ``rows``: its rows as HTML; ``numbers``: the indices of its numeric
-    columns.
-    """
-    cells = "".join(_element("th", name, "number" * (i in numbers)) for i, name in enumerate(head))
-    return f'<div class="box"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-
-
-def _row(name: Any, *cells: str) -> str:
-    """A table row as HTML: a heading and cells."""
-    return f"<tr><th>{_breakable(safe(_shorten(name)))}</th>{''.join(cells)}</tr>"
-
-
-def _bar_cell(share: float, text: str, kind: str = "meter") -> str:
-    """A table cell with a bar, whose length is ``share`` of the cell, and a text. ``kind``: the CSS class of the bar."""
-    width = 100 * min(max(share, 0.0), 1.0)
-    return f'<td class="bars"><span class="{kind}"><i style="width:{width:.1f}%"></i></span>{text}</td>'
-
-
-def _details(summary: str, content: str) -> str:
-    """A folded element. ``summary``: what is visible; ``content``: the rest; both as HTML."""
-    return f"<details><summary>{summary}</summary>{content}</details>"
-
-
-def _long_table(
-    head: Sequence[str], rows: Sequence[str], what: str, numbers: Sequence[int] = (), shown: int = 12, n: int = 0
-) -> str:
-    """An HTML table whose rows after the first ``shown`` are folded. ``what``: what a row is called; ``numbers``: the
-    indices of numeric columns; ``n``: how many rows there would be in all.
-    """
-    omitted = _more(n - len(rows), what)
-    if len(rows) <= shown + 3:
-        return _table(head, rows, numbers) + omitted
-    folded = _details(many(len(rows) - shown, "more " + what), _table(head, rows[shown:], numbers))
-    return _table(head, rows[:shown], numbers) + folded + omitted
-
-
-def _more(n: int, what: str) -> str:
-    """A note that ``n`` more are not listed; empty if there are none. ``what``: what one of them is called."""
-    return _paragraph(f"… and {many(n, 'more ' + what)}", "soft") if n > 0 else ""
-
-
-def _weight(n_rows: float) -> str:
-    """A number of rows, which weights can make fractional, as text."""
-    return f"{n_rows:,.12g}" if float(n_rows).is_integer() else f"{n_rows:,.6g}"
+    return html_page(title, _summary(findings), sections)
 
 
 # Summary --------------------------------------------------------------------------------------------------------------
 
 
 def _summary(findings: Findings) -> str:
-    """The summary at the top of the page as HTML."""
+    """Returns the summary at the top of the page as HTML."""
     validation = findings.validation
     most_frequent = int(
         np.bincount(validation.truth, weights=validation.weights, minlength=len(validation.classes)).argmax()
     )
     target = findings.model.schema.target
-    purpose = f" for {_name_tag(target)}" if target else ""
+    purpose = f" for {name_tag(target)}" if target else ""
     method = "Naive Bayes" if findings.model.weighing is None else "Weighed evidence"
     how_predicted = "each predicted by a model that had not seen it" if findings.own_rows else "predicted by this model"
-    return _lead_and_tiles(
+    return lead_and_tiles(
         f"{method}{purpose}: {many(len(validation.classes), 'class')} and "
         f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, {how_predicted}, "
         f"<b>{validation.accuracy.value:.1%}</b> are correct; always answering "
-        f"{_name_tag(findings.name_class(validation.classes[most_frequent]))} would be correct for {validation.majority:.1%}.",
-        _tiles(findings),
+        f"{name_tag(findings.name_class(validation.classes[most_frequent]))} would be correct for {validation.majority:.1%}.",
+        _main_figures(findings),
     )
 
 
-def _lead_and_tiles(lead: str, figures: Iterable[tuple[str, str, str]]) -> str:
-    """The first sentence and the main figures as HTML. ``figures``: name, figure and note of each."""
-    tile_texts = (f"<span>{name}</span><b>{value}</b><span>{note}</span>" for name, value, note in figures)
-    tiles = "".join(f'<div class="tile">{tile}</div>' for tile in tile_texts)
-    return f'{_paragraph(lead, "lead")}<div class="tiles">{tiles}</div>'
-
-
-def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
-    """The main figures: name, figure and a note with a value to compare it with."""
+def _main_figures(findings: Findings) -> Iterator[tuple[str, str, str]]:
+    """Yields the main figures: name, figure and a note with a value to compare it with."""
     validation = findings.validation
     error = validation.accuracy.error
     n_classes = len(validation.classes)
@@ -213,16 +130,16 @@ def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
 # What to do next ------------------------------------------------------------------------------------------------------
 
 
-def _next(findings: Findings) -> str:
-    """The section with suggestions as HTML, and the figures of everything that was tried."""
+def _suggestions_section(findings: Findings) -> str:
+    """Returns the section with suggestions as HTML, and the figures of everything that was tried."""
     items = "".join(f"<li>{safe(step)}</li>" for step in findings.next_steps)
-    no_better = _paragraph("None of the alternatives tried is clearly better.")
-    table = "" if findings.alternatives is None else _table_of_alternatives(findings, findings.alternatives)
+    no_better = paragraph("None of the alternatives tried is clearly better.")
+    table = "" if findings.alternatives is None else _alternatives_table(findings, findings.alternatives)
     return (f"<ol>{items}</ol>" if items else no_better) + table
 
 
-def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
-    """A table of the alternatives that were tried, with their figures, as HTML."""
+def _alternatives_table(findings: Findings, tried: Alternatives) -> str:
+    """Returns a table of the alternatives that were tried, with their figures, as HTML."""
     sampling = "all there are" if tried.n_rows == findings.n_rows else "stratified by class"
     note = (
         f"Each was tried on the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {sampling}; the figures above come from "
@@ -237,41 +154,36 @@ def _table_of_alternatives(findings: Findings, tried: Alternatives) -> str:
             if alternative.option
             else ""
         )
-        log_loss_bar = _bar_cell(
+        log_loss_bar = bar_cell(
             lowest_log_loss / alternative.log_loss if alternative.log_loss else 1.0, f"{alternative.log_loss:.4f}"
         )
-        rows.append(_row(alternative.name, _number(f"{alternative.accuracy:.4f}{error}"), log_loss_bar, _cell(code)))
-    return _table(["what", "accuracy", "log loss", "how"], rows, (1,)) + _paragraph(note, "soft")
+        rows.append(
+            table_row(
+                alternative.name, number_cell(f"{alternative.accuracy:.4f}{error}"), log_loss_bar, text_cell(code)
+            )
+        )
+    return html_table(["what", "accuracy", "log loss", "how"], rows, numeric_columns=(1,)) + paragraph(note, "soft")
 
 
 # The model ------------------------------------------------------------------------------------------------------------
 
 
-def _model(findings: Findings) -> str:
-    """The section about the model as HTML."""
+def _model_section(findings: Findings) -> str:
+    """Returns the section about the model as HTML."""
     model = findings.model
-    tally = findings.model.tally
-    facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(findings))
-    priors = model._class_shares.tolist()
-    counts = tally.rows.value.tolist()
-    class_facts = list(zip(model.classes, counts, priors, strict=True))[:MOST_CLASSES_LISTED]
+    tally = model.tally
+    class_facts = zip(model.classes, tally.rows.value.tolist(), model._class_shares.tolist(), strict=True)
     rows = [
-        _row(findings.name_class(label), _number(_weight(n_rows)), _bar_cell(prior, f"{prior:.1%}"))
-        for label, n_rows, prior in class_facts
+        table_row(findings.name_class(label), number_cell(format_weight(n_rows)), bar_cell(share, f"{share:.1%}"))
+        for label, n_rows, share in list(class_facts)[:MOST_CLASSES_LISTED]
     ]
-    classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
-    rows = []
-    for feature, text in tally._summaries(MOST_COLUMNS_LISTED):
-        family = _shorten(repr(feature.family).removesuffix("()"), 120)
-        rows.append(_row(feature.name, _cell(safe(family)), _cell(safe(_shorten(text, 160)), "long")))
-    head = ["column", "family", "counted"]
-    n_columns = len(tally.schema.features)
-    columns = _long_table(head, rows, "column", shown=COLUMNS_UNFOLDED, n=n_columns)
-    return f"<dl>{facts}</dl><h3>Classes</h3>{classes}<h3>Columns</h3>{columns}{_worth(findings)}"
+    head = ["class", "rows", "P(class)"]
+    classes = long_table(head, rows, "class", numeric_columns=(1,), n=len(model.classes))
+    return f"{fact_list(_facts(findings))}<h3>Classes</h3>{classes}{columns_table(tally)}{_weights_table(findings)}"
 
 
-def _worth(findings: Findings) -> str:
-    """A table of the weights of columns, trends and pairs as HTML; empty if the evidence is not weighed."""
+def _weights_table(findings: Findings) -> str:
+    """Returns a table of the weights of columns, trends and pairs as HTML; empty if the evidence is not weighed."""
     weighing = findings.model.weighing
     if not isinstance(weighing, Weighing):
         return ""
@@ -292,22 +204,22 @@ def _worth(findings: Findings) -> str:
     for kind_name in ("column", "trend", "pair"):
         entries = [entry for kind, entry in zip(kinds, weights, strict=True) if kind == kind_name]
         entries.sort(key=lambda entry: -entry[1])
-        rows = [_row(name, _bar_cell(weight / largest, f"{weight:.2f}", "meter wide")) for name, weight in entries]
+        rows = [table_row(name, bar_cell(weight / largest, f"{weight:.2f}", "meter wide")) for name, weight in entries]
         text += (
-            _long_table(
+            long_table(
                 [kind_name, "weight"], rows[:MOST_COLUMNS_LISTED], kind_name, shown=COLUMNS_UNFOLDED, n=len(rows)
             )
             if rows
             else ""
         )
-    return f"<h3>Weights of the evidence</h3>{_paragraph(note, 'soft')}{text}"
+    return f"<h3>Weights of the evidence</h3>{paragraph(note, 'soft')}{text}"
 
 
 def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
     """Facts about the model: the name and the text of each as HTML."""
     model = findings.model
     tally = findings.model.tally
-    yield "counted", f"{_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
+    yield "counted", f"{format_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
     if tally.skipped:
         yield "skipped", f"{many(tally.skipped, 'row')} without a target"
     kinds_of_columns = (
@@ -318,8 +230,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
         columns_left_out = errors.listed((f"{name} ({reason})" for name, reason in model.schema.left_out.items()), 20)
         yield "left out", safe(columns_left_out)
     if model.weighing is None:
-        yield "estimation", f"{HOW_IN_WORDS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
-        yield "smoothing", f"α = {model.choice.alpha:g} unless a family has its own prior"
+        yield from estimation_facts(model)
     prior = model.class_prior
     if prior is None or isinstance(prior, (int, float)):
         addition = "" if prior is None else f", with α = {prior:g} added to each"
@@ -336,8 +247,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
         yield "temperature", f"{temperature:.3g}" + ": scores are not rescaled" * (temperature == 1.0)
         if duplicates := [feature.name for feature in model.schema.features if feature.name not in weighing.worth()]:
             yield "not weighed", safe(f"{errors.listed(duplicates, 20)}: another column repeats it")
-        if weighing.is_stale(tally):
-            yield "stale", "rows have been learned or forgotten since these weights were learned; refit relearns them"
+        yield from staleness_facts(weighing, tally)
     if model.calibration is not None:
         yield "calibration", safe(model.calibration)
 
@@ -345,8 +255,8 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
 # Figures --------------------------------------------------------------------------------------------------------------
 
 
-def _figures(findings: Findings) -> str:
-    """The section with the measures of each class as HTML."""
+def _measures_section(findings: Findings) -> str:
+    """Returns the section with the measures of each class as HTML."""
     validation = findings.validation
     if findings.own_rows:
         method = (
@@ -379,62 +289,59 @@ def _figures(findings: Findings) -> str:
         mistakes = validation.confusion[class_index].astype(np.float64)
         mistakes[class_index] = 0.0
         most_mistaken_for = (
-            f"{safe(_shorten(names[int(mistakes.argmax())]))} ({_weight(mistakes.max())})" if mistakes.any() else ""
+            f"{safe(shorten(names[int(mistakes.argmax())]))} ({format_weight(mistakes.max())})"
+            if mistakes.any()
+            else ""
         )
-        figures = [f"{measure:.4f}" for measure in (measures.precision[class_index], measures.recall[class_index])]
-        f1 = _bar_cell(float(measures.f1[class_index]), f"{measures.f1[class_index]:.4f}")
-        rows.append(
-            _row(
-                name, *map(_number, figures), f1, _number(_weight(measures.rows[class_index])), _cell(most_mistaken_for)
-            )
-        )
-    head = ["class", "precision", "recall", "F1", "rows", "most often mistaken for"]
-    table = _long_table(head, rows, "class", (1, 2, 4), 24, len(validation.classes))
-    return _paragraph(" ".join(notes), "soft") + table
+        rows.append(table_row(name, *measure_cells(measures, class_index), text_cell(most_mistaken_for)))
+    table = measures_table("class", rows, len(validation.classes), "most often mistaken for")
+    return paragraph(" ".join(notes), "soft") + table
 
 
 # Confusion ------------------------------------------------------------------------------------------------------------
 
 
-def _confusion(findings: Findings) -> str:
-    """The section with the confusion matrix as HTML, or a list of the most frequent confusions for many classes."""
+def _confusion_section(findings: Findings) -> str:
+    """Returns the section with the confusion matrix as HTML, or a list of the most frequent confusions for many
+    classes.
+    """
     table = findings.validation.confusion
     classes = list(map(findings.name_class, findings.validation.classes))
     note = "Rows by true class (down) and predicted class (across); darker cells have a larger share of the class."
-    matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MOST_CLASSES_OF_MATRIX else ""
-    return matrix + (_list_confusions(table, classes) if len(classes) >= MANY_CLASSES else "")
+    matrix = (
+        paragraph(note, "soft") + _confusion_matrix(table, classes) if len(classes) <= MOST_CLASSES_OF_MATRIX else ""
+    )
+    return matrix + (_confusions_table(table, classes) if len(classes) >= MANY_CLASSES else "")
 
 
-def _matrix(confusion: Any, classes: Sequence[Any]) -> str:
-    """A confusion matrix (true classes × predicted classes) as an HTML table. ``classes``: their names."""
-    head = "".join(f"<th>{safe(_shorten(label))}</th>" for label in classes)
+def _confusion_matrix(confusion: Any, classes: Sequence[Any]) -> str:
+    """Returns a confusion matrix (true classes × predicted classes) as an HTML table. ``classes``: their names."""
+    head = "".join(f"<th>{safe(shorten(label))}</th>" for label in classes)
     if len(classes) > MOST_UPRIGHT_CLASSES:
-        head = "".join(f'<th class="up"><div>{safe(_shorten(label, 30))}</div></th>' for label in classes)
+        head = "".join(f'<th class="up"><div>{safe(shorten(label, 30))}</div></th>' for label in classes)
     rows = []
     for truth, name in enumerate(classes):
         total = float(confusion[truth].sum()) or 1.0
         cells = ""
         for answer, n_rows in enumerate(map(float, confusion[truth])):
-            title = (
-                f"{_weight(n_rows)} of {_shorten(name)}, {n_rows / total:.1%}, predicted {_shorten(classes[answer])}"
-            )
+            title = f"{format_weight(n_rows)} of {shorten(name)}, {n_rows / total:.1%}, predicted {shorten(classes[answer])}"
             colour = (
                 f"rgba(var({'--blue' if truth == answer else '--orange'}),{FULL_OPACITY * (n_rows / total) ** 0.5:.3f})"
             )
             cells += (
-                f'<td style="background:{colour}" title="{safe(title)}">{_weight(n_rows)}</td>'
+                f'<td style="background:{colour}" title="{safe(title)}">{format_weight(n_rows)}</td>'
                 if n_rows
                 else "<td></td>"
             )
-        rows.append(f'<tr><th title="{safe(name)}">{safe(_shorten(name, 30))}</th>{cells}</tr>')
+        rows.append(f'<tr><th title="{safe(name)}">{safe(shorten(name, 30))}</th>{cells}</tr>')
     css_class = "box matrix many" if len(classes) >= MANY_CLASSES else "box matrix"
     head = f'<tr><th class="corner">true ↓ predicted →</th>{head}</tr>'
     return f'<div class="{css_class}"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _list_confusions(confusion: Any, classes: Sequence[Any]) -> str:
-    """The pairs of classes that are confused most often as an HTML table. ``confusion``: numbers of rows (true classes
-    × predicted classes); ``classes``: their names.
+def _confusions_table(confusion: Any, classes: Sequence[Any]) -> str:
+    """Returns the pairs of classes that are confused most often as an HTML table. ``confusion``: numbers of rows (true
+    classes × predicted classes); ``classes``: their names.
     """
     off_diagonal = np.array(confusion, dtype=np.float64)
     totals = np.maximum(off_diagonal.sum(axis=1), 1e-300)
@@ -445,33 +352,26 @@ def _list_confusions(confusion: Any, classes: Sequence[Any]) -> str:
         n_rows = float(off_diagonal[truth, answer])
         if n_rows:
             share = n_rows / float(totals[truth])
-            answer_cell = _cell(safe(_shorten(classes[answer])))
-            bar = _bar_cell(share, f"{share:.1%}", "meter wrong")
-            rows.append(_row(classes[truth], answer_cell, _number(_weight(n_rows)), bar))
+            answer_cell = text_cell(safe(shorten(classes[answer])))
+            bar = bar_cell(share, f"{share:.1%}", "meter wrong")
+            rows.append(table_row(classes[truth], answer_cell, number_cell(format_weight(n_rows)), bar))
     if not rows:
-        return _paragraph("No class was mistaken for another.")
-    return "<h3>Most frequent confusions</h3>" + _table(["true class", "predicted", "rows", "of the class"], rows, (2,))
+        return paragraph("No class was mistaken for another.")
+    return "<h3>Most frequent confusions</h3>" + html_table(
+        ["true class", "predicted", "rows", "of the class"], rows, numeric_columns=(2,)
+    )
 
 
 # Calibration and learning ---------------------------------------------------------------------------------------------
 
 
-def _figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
-    """A figure as HTML with a caption and a legend. ``chart``: an SVG element; ``keys``: the names of the curves in the
-    legend.
-    """
-    named_kinds = zip(charts.CURVE_CLASSES, keys, strict=False)
-    legend = "".join(f'<span class="key"><i class="{kind}"></i>{safe(name)}</span>' for kind, name in named_kinds)
-    return f"<figure><figcaption>{caption}{legend}</figcaption>{chart}</figure>"
-
-
-def _calibration(findings: Findings) -> str:
-    """The section with the calibration chart as HTML."""
+def _calibration_section(findings: Findings) -> str:
+    """Returns the section with the calibration chart as HTML."""
     curves = findings.reliabilities
     first_curve = next(iter(curves.values()))
     keys = list(curves) if len(curves) > 1 else []
-    figures = _figure("Accuracy by confidence", charts.calibration(curves), keys)
-    figures += _figure("Confidence", charts.confidence(first_curve))
+    figures = figure("Accuracy by confidence", charts.draw_calibration(curves), keys)
+    figures += figure("Confidence", charts.draw_confidence(first_curve))
     mean_confidence, mean_accuracy = (
         float(figures_of_bins @ first_curve.rows / first_curve.rows.sum())
         for figures_of_bins in (first_curve.confidence, first_curve.accuracy)
@@ -488,13 +388,13 @@ def _calibration(findings: Findings) -> str:
         text += " The second curve shows the probabilities before calibration."
     elif mean_confidence - mean_accuracy > 0.02:
         text += " To correct this, see <code>bb.calibrate</code>."
-    return f'{_paragraph(text)}<div class="charts">{figures}</div>'
+    return f'{paragraph(text)}<div class="charts">{figures}</div>'
 
 
-def _learning(findings: Findings) -> str:
-    """The section with the learning curve as HTML."""
+def _learning_section(findings: Findings) -> str:
+    """Returns the section with the learning curve as HTML."""
     if (curve := findings.learning_curve) is None:
-        return _paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
+        return paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
     verdict = ""  # whether more rows would help, as far as the last doubling tells
     if findings.more_rows is not None:
         n_before, n_after, gain, _ = findings.more_rows
@@ -507,12 +407,12 @@ def _learning(findings: Findings) -> str:
     legend = '<span class="key"><i class="level"></i>always the most frequent class</span>'
     caption = f"Accuracy{legend if charts.majority_is_near(curve) else ''}"
     log_loss = "Log loss" if findings.before_calibration is None else "Log loss, before calibration"
-    figures = _figure(caption, charts.accuracy_curve(curve)) + _figure(log_loss, charts.log_loss_curve(curve))
-    return f'{_paragraph(text + _sample(findings))}<div class="charts">{figures}</div>'
+    figures = figure(caption, charts.draw_accuracy_curve(curve)) + figure(log_loss, charts.draw_log_loss_curve(curve))
+    return f'{paragraph(text + _sample_note(findings))}<div class="charts">{figures}</div>'
 
 
-def _sample(findings: Findings) -> str:
-    """A note that only a sample was measured; empty if all rows were."""
+def _sample_note(findings: Findings) -> str:
+    """Returns a note that only a sample was measured; empty if all rows were."""
     sample = f" Measured on a stratified sample of {findings.n_sampled:,} rows, because more than {MOST_ROWS:,} would take long."
     return sample if findings.n_sampled < findings.n_rows else ""
 
@@ -520,27 +420,27 @@ def _sample(findings: Findings) -> str:
 # What it has learned --------------------------------------------------------------------------------------------------
 
 
-def _shapes(findings: Findings) -> str:
-    """The section with a picture of the evidence of each column as HTML, the most important first, for each class
-    against all others.
+def _shapes_section(findings: Findings) -> str:
+    """Returns the section with a picture of the evidence of each column as HTML, the most important first, for each
+    class against all others.
     """
     groups = [(label, _shape_figures(shapes)) for label, shapes in shapes_by_class(findings.model, MOST_SHAPE_CLASSES)]
     if not any(text for _, text in groups):
         return ""
     if len(groups) == 1:
         [(label, figures)] = groups
-        return _paragraph(_shape_note(*map(findings.name_class, (label, findings.model.classes[0]))), "soft") + figures
+        return paragraph(_shape_note(*map(findings.name_class, (label, findings.model.classes[0]))), "soft") + figures
     figures = "".join(
-        f"<details{' open' * (i == 0)}><summary>{_name_tag(findings.name_class(label))}</summary>{text}</details>"
+        f"<details{' open' * (i == 0)}><summary>{name_tag(findings.name_class(label))}</summary>{text}</details>"
         for i, (label, text) in enumerate(groups)
     )
-    return _paragraph(_shape_note("a class", "all other classes together"), "soft") + figures
+    return paragraph(_shape_note("a class", "all other classes together"), "soft") + figures
 
 
 def _shape_note(label: str, opponent: str) -> str:
-    """What the pictures show, in words. ``label``, ``opponent``: the classes that are compared."""
+    """Returns what the pictures show, in words. ``label``, ``opponent``: the classes that are compared."""
     return (
-        f"The evidence of every value for {safe(_shorten(label))} against {safe(_shorten(opponent))}, in decibans "
+        f"The evidence of every value for {safe(shorten(label))} against {safe(shorten(opponent))}, in decibans "
         "(10 are odds of ten to one). "
         "Lines and bands are 95 % intervals. The strip under a numeric column shows where the rows are, and the dot at its "
         "right end is the evidence of a missing value. The column with the largest mean evidence comes first."
@@ -553,9 +453,9 @@ def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
         shape for shape in shapes_of_columns if shape.kind != "pairs" or shape.importance >= MIN_PAIR_DECIBANS
     ]
     figures = [
-        _figure(
-            f'{safe(_shorten(feature_shape.feature))} <span class="key">{charts.importance(feature_shape)}</span>',
-            charts.shape(feature_shape),
+        figure(
+            f'{safe(shorten(feature_shape.feature))} <span class="key">{charts.describe_importance(feature_shape)}</span>',
+            charts.draw_shape(feature_shape),
         )
         for feature_shape in drawn_shapes
     ]
@@ -567,11 +467,11 @@ def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
     hidden_pairs = (
         f"{many(n_hidden, 'more pair')} of columns, with at most {MIN_PAIR_DECIBANS:g} decibans on average, not drawn"
     )
-    note = _paragraph(hidden_pairs, "soft") if n_hidden else ""
+    note = paragraph(hidden_pairs, "soft") if n_hidden else ""
     return (
         shown_html
         + (
-            _details(many(len(figures) - SHAPES_UNFOLDED, "more picture"), folded_html)
+            folded_element(many(len(figures) - SHAPES_UNFOLDED, "more picture"), folded_html)
             if len(figures) > SHAPES_UNFOLDED
             else ""
         )
@@ -582,33 +482,33 @@ def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
 # What tells -----------------------------------------------------------------------------------------------------------
 
 
-def _telling(findings: Findings) -> str:
-    """The section with the most informative columns and values as HTML."""
-    columns = _information(findings) if len(findings.diagnosis.telling) > 1 else ""
+def _informative_section(findings: Findings) -> str:
+    """Returns the section with the most informative columns and values as HTML."""
+    columns = _information_table(findings) if len(findings.diagnosis.telling) > 1 else ""
     note = "How many times more probable a value is in the class than in all other classes together, most informative first."
-    cards = [_card(findings.informative, label) for label in findings.informative.ratios]
+    cards = [card(findings.informative, label) for label in findings.informative.ratios]
     n_unfolded = MOST_CARDS_UNFOLDED if len(cards) <= MOST_CARDS_UNFOLDED else CARDS_UNFOLDED_OF_MANY
     cards_html, folded = (
         f'<div class="cards">{"".join(group)}</div>' for group in (cards[:n_unfolded], cards[n_unfolded:])
     )
-    cards_html += _details(many(len(cards) - n_unfolded, "more class"), folded) if len(cards) > n_unfolded else ""
-    cards_html += _more(len(findings.model.classes) - len(cards), "class")
-    remark = _paragraph(safe(findings.informative.note), "soft") if findings.informative.note else ""
-    return f"{columns}<h3>Class by class</h3>{_paragraph(note, 'soft')}{cards_html}{remark}"
+    cards_html += folded_element(many(len(cards) - n_unfolded, "more class"), folded) if len(cards) > n_unfolded else ""
+    cards_html += more_note(len(findings.model.classes) - len(cards), "class")
+    remark = paragraph(safe(findings.informative.note), "soft") if findings.informative.note else ""
+    return f"{columns}<h3>Class by class</h3>{paragraph(note, 'soft')}{cards_html}{remark}"
 
 
-def _information(findings: Findings) -> str:
-    """A table of the information that each column by itself has about the class, as HTML."""
+def _information_table(findings: Findings) -> str:
+    """Returns a table of the information that each column by itself has about the class, as HTML."""
     diagnosis = findings.diagnosis
     largest = max((column.bits for column in diagnosis.telling), default=0.0) or 1.0
     rows = []
     for column in diagnosis.telling[:MOST_COLUMNS_LISTED]:
         words = safe(", ".join(map(printable, list(column.words)[:8])))
         rows.append(
-            _row(
+            table_row(
                 column.feature,
-                _bar_cell(column.bits / largest, f"{column.bits:.3f}", "meter wide"),
-                _cell(words, "long"),
+                bar_cell(column.bits / largest, f"{column.bits:.3f}", "meter wide"),
+                text_cell(words, "long"),
             )
         )
     head = ["column", "bits about the class", "its words"]
@@ -623,31 +523,18 @@ def _information(findings: Findings) -> str:
     else:
         head = head[:2]
         rows = [row.replace('<td class="long"></td>', "") for row in rows]
-    return _paragraph(f"{note}:") + _long_table(head, rows, "column")
-
-
-def _card(informative: Informative, label: Any) -> str:
-    """The most informative values of a class as an HTML card."""
-    ratios = sorted(informative.ratios[label], key=lambda ratio: -ratio.ratio)
-    rows = ""
-    for ratio in ratios:
-        share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
-        shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
-        value = _breakable(safe(informative.shown(ratio)))
-        rows += f'<li style="{shade}"><span>{value}</span><b>{format_ratio(ratio.ratio)} : 1</b></li>'
-    list_of_values = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing separates it from the rest.", "soft")
-    return f'<div class="card"><h3>{safe(_shorten(name_class(label, informative.target)))}</h3>{list_of_values}</div>'
+    return paragraph(f"{note}:") + long_table(head, rows, "column")
 
 
 # Mistakes -------------------------------------------------------------------------------------------------------------
 
 
-def _mistakes(findings: Findings) -> str:
-    """The section with the worst mistakes as HTML."""
+def _mistakes_section(findings: Findings) -> str:
+    """Returns the section with the worst mistakes as HTML."""
     if not findings.n_mistakes:
-        return _paragraph("None: every row was predicted correctly.")
+        return paragraph("None: every row was predicted correctly.")
     if not findings.mistakes:
-        return _paragraph(f"{many(findings.n_mistakes, 'row')} were predicted incorrectly; none is shown.")
+        return paragraph(f"{many(findings.n_mistakes, 'row')} were predicted incorrectly; none is shown.")
     selection = "The only one."
     subject = "It is"
     if findings.n_mistakes > 1:
@@ -658,20 +545,18 @@ def _mistakes(findings: Findings) -> str:
         if findings.own_rows
         else "explained by this model"
     )
-    return _paragraph(
+    return paragraph(
         f"{selection} {subject} {method}: blue is evidence for the prediction, orange for the true class.", "soft"
     ) + "".join(_mistake(mistake, i == 0, findings.model.target) for i, mistake in enumerate(findings.mistakes))
 
 
 def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
-    """A mistake with its explanation as HTML. ``unfolded``: whether the explanation is visible at first; ``target``:
-    the name of the target, if it has one.
+    """Returns a mistake with its explanation as HTML. ``unfolded``: whether the explanation is visible at first;
+    ``target``: the name of the target, if it has one.
     """
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
-    head = (
-        f"{_name_tag(name_class(mistake.truth, target))} mistaken for {_name_tag(name_class(mistake.answer, target))}"
-    )
+    head = f"{name_tag(name_class(mistake.truth, target))} mistaken for {name_tag(name_class(mistake.answer, target))}"
     probability_truth = safe(percent(mistake.probability_truth))
     why = explanation
     if why is not None and why.against == mistake.truth and isfinite(why.decibans):
@@ -685,23 +570,22 @@ def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
         prefixes = ("" if entry.feature in explanation.texts else f"{entry.feature} = " for entry in reasons)
         reason_texts = [prefix + printable(entry.value) for prefix, entry in zip(prefixes, reasons, strict=True)]
         description += f" · by {safe(', '.join(reason_texts))}" if reason_texts else ""
-    body = "" if explanation is None else evidence.explanation_body(explanation, MOST_BARS, MOST_CHARACTERS)
+    body = explanation_element(explanation)
     if explanation is None or mistake.truth not in (explanation.winner, explanation.against):
         remark = (
             "there is no evidence to compare"
             if explanation is None
             else "the prediction is compared with the runner-up"
         )
-        body = _paragraph(f"No row of the true class was in the other folds, so {remark}.", "soft") + body
-    summary = f'<summary>{head}<span class="soft">{description}</span></summary>'
-    return f'<details class="mistake"{" open" * unfolded}>{summary}{body}</details>'
+        body = paragraph(f"No row of the true class was in the other folds, so {remark}.", "soft") + body
+    return mistake_element(head, description, body, unfolded)
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def _pairs(findings: Findings) -> str:
-    """The section with pairs of dependent columns, and columns without information, as HTML."""
+def _pairs_section(findings: Findings) -> str:
+    """Returns the section with pairs of dependent columns, and columns without information, as HTML."""
     diagnosis = findings.diagnosis
     advice = diagnosis.advice
     if diagnosis.pairs and isinstance(findings.model.weighing, Weighing):
@@ -715,16 +599,18 @@ def _pairs(findings: Findings) -> str:
     )
     rows = []
     for pair in diagnosis.pairs:
-        names = f"{_shorten(pair.first, 28)} / {_shorten(pair.second, 28)}"
+        names = f"{shorten(pair.first, 28)} / {shorten(pair.second, 28)}"
         percentage = f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated
-        bar = _bar_cell(pair.share, percentage)
-        row_count = _number(_weight(pair.rows))
-        rows.append(_row(names, _number(f"{pair.bits:.3f}"), bar, row_count))
+        bar = bar_cell(pair.share, percentage)
+        row_count = number_cell(format_weight(pair.rows))
+        rows.append(table_row(names, number_cell(f"{pair.bits:.3f}"), bar, row_count))
     head = ["pair", "bits shared", "of the maximum", "rows"]
-    table = _table(head, rows, (1, 3)) if rows else ""
-    notes = "".join(_paragraph(safe(note), "soft") for note in diagnosis.notes)
+    table = html_table(head, rows, numeric_columns=(1, 3)) if rows else ""
+    notes = "".join(paragraph(safe(note), "soft") for note in diagnosis.notes)
     if uninformative := diagnosis.uninformative:
-        rows = [_row(column.feature, _cell(safe(column.why))) for column in uninformative[:MOST_COLUMNS_LISTED]]
+        rows = [
+            table_row(column.feature, text_cell(safe(column.why))) for column in uninformative[:MOST_COLUMNS_LISTED]
+        ]
         notes += "<h3>Columns without information about the class</h3>"
-        notes += _long_table(["column", "why"], rows, "column", n=len(uninformative))
-    return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(advice), 'advice')}{table}{notes}"
+        notes += long_table(["column", "why"], rows, "column", n=len(uninformative))
+    return f"{paragraph(note + _sample_note(findings))}{paragraph(safe(advice), 'advice')}{table}{notes}"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int
-from banbury.families.family import by_class
+from banbury.families.family import rows_by_class
 from banbury.reading import Batch
 from banbury.tally.schema import Schema
 from banbury.tally.table import HASH_FACTOR, mix, row_hashes
@@ -32,21 +32,23 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Round:
-    """Splits whose test rows do not overlap. ``groups`` has the group of each row, −1 for none; groups are counted separately."""
+class FoldSet:
+    """Splits whose test rows do not overlap, such as the folds of one cross-validation. ``groups`` has the group of each
+    row, −1 for none; groups are counted separately.
+    """
 
     groups: NDArray[np.int32]
     n_groups: int
     splits: tuple[Split, ...]
 
-    def with_other_rows(self) -> Round:
-        """Returns the round with one more group, of rows elsewhere that all splits learn from."""
+    def with_other_rows(self) -> FoldSet:
+        """Returns the fold set with one more group, of rows elsewhere that all splits learn from."""
         splits = tuple(
             replace(split, is_learned=np.append(split.is_learned, True))
             for split in self.splits
             if split.is_learned is not None
         )
-        return Round(self.groups, self.n_groups + 1, splits)
+        return FoldSet(self.groups, self.n_groups + 1, splits)
 
     @property
     def tested_by(self) -> NDArray[np.int32]:
@@ -58,12 +60,12 @@ class Round:
 
 
 @dataclass(frozen=True)
-class SingleRows(Round):
+class SingleRows(FoldSet):
     """Tests every row with a model of all others. Splits are created only if there is no closed formula."""
 
     @classmethod
     def of(cls, labels: NDArray[np.int32]) -> SingleRows:
-        """Returns the round in which every labelled row is a group of its own."""
+        """Returns the fold set in which every labelled row is a group of its own."""
         row_groups = np.full(len(labels), -1, dtype=np.int32)
         n_rows = int(np.count_nonzero(labels >= 0))
         row_groups[labels >= 0] = np.arange(n_rows)
@@ -74,18 +76,18 @@ class SingleRows(Round):
         """The group of each row, which is the fold that tests it; −1 for rows without a label."""
         return self.groups
 
-    def split_up(self) -> Round:
+    def split_up(self) -> FoldSet:
         """Returns one split per row. Raises an error if there are too many rows."""
         if not 2 <= self.n_groups <= MOST_FOLDS:
-            text = f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
+            message = f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
             raise errors.BadSetting(
-                f"{text}too slow. Row by row, it works for two to {MOST_FOLDS:,} rows. Pass a number of folds, or how='mean'."
+                f"{message}too slow. Row by row, it works for two to {MOST_FOLDS:,} rows. Pass a number of folds, or how='mean'."
             )
         return _partition(self.groups)
 
 
 @dataclass(frozen=True)
-class Dealing:
+class ContentFolds:
     """Assigns rows to folds by their content, regardless of order: by one column, or by all columns that are counted."""
 
     n_folds: int
@@ -93,7 +95,7 @@ class Dealing:
     id: str | None = None
 
     @classmethod
-    def of(cls, folds: Any, seed: int, id: Any) -> Dealing:
+    def of(cls, folds: Any, seed: int, id: Any) -> ContentFolds:
         """Checks the number of folds, and the name of the column whose values identify rows that belong together."""
         is_number = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
         requirement = f"a whole number from 2 to {MOST_FOLDS:,} when rows are assigned to folds by id= or by content"
@@ -103,7 +105,7 @@ class Dealing:
         return cls(int(folds), int(seed), id)
 
     @classmethod
-    def of_settings(cls, folds: Any, seed: int, id: Any, deal: Any) -> Dealing | None:
+    def of_settings(cls, folds: Any, seed: int, id: Any, deal: Any) -> ContentFolds | None:
         """Returns how rows are assigned to folds by their content, or None if they are assigned by position. The
         arguments are those of ``bb.cross_validate``.
         """
@@ -131,8 +133,8 @@ def rows_together(groups: Any, id: Any, deal: Any) -> Any:
     return groups if id is None else id
 
 
-def make_rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
-    """Returns the rounds of splits for ``folds``: a number, a fold for each row, a list of splits, or a scikit-learn
+def make_fold_sets(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[FoldSet]:
+    """Returns the fold sets for ``folds``: a number, a fold for each row, a list of splits, or a scikit-learn
     splitter. ``labels`` has the class number of each row, and ``groups`` what a splitter keeps together.
     """
     is_splitter = hasattr(folds, "split") and not isinstance(folds, (str, bytes, type))
@@ -141,17 +143,17 @@ def make_rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         return [_partition(_stratify(labels, int(folds), seed))]
     if is_splitter:
-        return list(_split_into_rounds(_run_splitter(folds, labels, groups), labels))
+        return list(_divide_into_fold_sets(_run_splitter(folds, labels, groups), labels))
     is_list = isinstance(folds, Iterable) and not isinstance(folds, (str, bytes, type))
     errors.require(is_list and (not isinstance(folds, np.ndarray) or folds.ndim != 0), "folds", folds, EXPECTED_FOLDS)
     fold_list = folds if hasattr(folds, "dtype") else list(folds)
-    if isinstance(fold_list, list) and fold_list and all(_is_split(entry) for entry in fold_list):
-        return list(_split_into_rounds(fold_list, labels))
+    if isinstance(fold_list, list) and fold_list and all(_is_split(candidate) for candidate in fold_list):
+        return list(_divide_into_fold_sets(fold_list, labels))
     return [_partition(_number_folds(fold_list, labels))]
 
 
-def round_from_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
-    """Returns the round in which every fold is tested once. ``fold`` is the fold of each row; rows with −1 or without a
+def fold_set_of_numbers(fold: NDArray[Any], labels: NDArray[np.int32]) -> FoldSet:
+    """Returns the fold set in which every fold is tested once. ``fold`` is the fold of each row; rows with −1 or without a
     label are in none.
     """
     fold_of_row = np.where(labels >= 0, fold, -1)
@@ -181,9 +183,9 @@ def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int
     return fold_of_row
 
 
-def describe_n_folds(rounds: Sequence[Round]) -> str:
+def describe_n_folds(fold_sets: Sequence[FoldSet]) -> str:
     """Returns the number of folds, and of repeats, in words."""
-    split_counts = [len(one_round.splits) for one_round in rounds]
+    split_counts = [len(fold_set.splits) for fold_set in fold_sets]
     if len(split_counts) > 1 and set(split_counts) == {split_counts[0]} != {1}:
         return f"{len(split_counts)} × {split_counts[0]}"
     return str(sum(split_counts))
@@ -316,24 +318,24 @@ def _renumber(fold_of_row: NDArray[Any], used_folds: NDArray[Any]) -> NDArray[np
     return np.where(fold_of_row >= 0, np.searchsorted(used_folds, fold_of_row), -1).astype(np.int32)
 
 
-def _partition(folds: NDArray[np.int32]) -> Round:
-    """Returns the round in which each fold is tested once with a model of all other folds. ``folds`` has the fold of
+def _partition(folds: NDArray[np.int32]) -> FoldSet:
+    """Returns the fold set in which each fold is tested once with a model of all other folds. ``folds`` has the fold of
     each row, −1 for none.
     """
     n_folds = int(folds.max()) + 1
     is_learned = ~np.eye(n_folds, dtype=np.bool_)  # folds × folds
-    return Round(
+    return FoldSet(
         folds,
         n_folds,
-        tuple(Split(test_rows, is_learned[fold]) for fold, test_rows in enumerate(by_class(folds, n_folds))),
+        tuple(Split(test_rows, is_learned[fold]) for fold, test_rows in enumerate(rows_by_class(folds, n_folds))),
     )
 
 
-def _split_into_rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]:
-    """Distributes splits, which are pairs of training and test rows, over rounds. A new round begins when a row would
+def _divide_into_fold_sets(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[FoldSet]:
+    """Distributes splits, which are pairs of training and test rows, over fold sets. A new fold set begins when a row would
     be tested twice. ``labels`` has the class number of each row, −1 for none.
     """
-    splits_of_round: list[tuple[Int, Int]] = []
+    splits_of_set: list[tuple[Int, Int]] = []
     is_tested = np.zeros(len(labels), dtype=np.bool_)
     n_splits = 0
     is_overlapping = False
@@ -346,16 +348,17 @@ def _split_into_rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iter
             requirement = "a split with labelled rows both for training and for testing"
             raise errors.bad_setting("folds", f"split {n_splits}", requirement)
         if is_tested[labelled_test].any():
-            yield _build_round(splits_of_round, labels)
-            splits_of_round = []
+            yield _build_fold_set(splits_of_set, labels)
+            splits_of_set = []
             is_tested[:] = False
         is_tested[labelled_test] = True
-        splits_of_round.append((labelled_training, labelled_test))
+        splits_of_set.append((labelled_training, labelled_test))
     if is_overlapping:
-        text = "a split tests rows that it also learns from, so its figures are not those of a model that has not seen the rows."
-        errors.warn(errors.BanburyWarning(text))
+        message = "a split tests rows that it also learns from, so its figures are not those of a model "
+        message += "that has not seen the rows."
+        errors.warn(errors.BanburyWarning(message))
     errors.require(n_splits, "folds", "no splits", EXPECTED_FOLDS)
-    yield _build_round(splits_of_round, labels)
+    yield _build_fold_set(splits_of_set, labels)
 
 
 def _numbers_with_label(rows_or_mask: Any, labels: NDArray[np.int32]) -> Int:
@@ -370,32 +373,32 @@ def _numbers_with_label(rows_or_mask: Any, labels: NDArray[np.int32]) -> Int:
     return distinct_numbers[labels[distinct_numbers] >= 0]
 
 
-def _build_round(splits_of_round: list[tuple[Int, Int]], labels: NDArray[np.int32]) -> Round:
-    """Builds a round from pairs of training and test row numbers. The test rows of each split form a group, and all
+def _build_fold_set(splits_of_set: list[tuple[Int, Int]], labels: NDArray[np.int32]) -> FoldSet:
+    """Builds a fold set from pairs of training and test row numbers. The test rows of each split form a group, and all
     other rows form another one. Training rows are stored as groups if they are whole groups, otherwise as row numbers.
     ``labels`` has the class number of each row, −1 for none.
     """
-    groups = np.where(labels >= 0, len(splits_of_round), -1).astype(np.int32)
-    for fold, (_, test_rows) in enumerate(splits_of_round):
+    groups = np.where(labels >= 0, len(splits_of_set), -1).astype(np.int32)
+    for fold, (_, test_rows) in enumerate(splits_of_set):
         groups[test_rows] = fold
-    group_sizes = np.bincount(groups[groups >= 0], minlength=len(splits_of_round) + 1)
+    group_sizes = np.bincount(groups[groups >= 0], minlength=len(splits_of_set) + 1)
     splits = []
-    for training_rows, test_rows in splits_of_round:
+    for training_rows, test_rows in splits_of_set:
         n_training_by_group = np.bincount(groups[training_rows], minlength=len(group_sizes))
         if np.all((n_training_by_group == 0) | (n_training_by_group == group_sizes)):
             splits.append(Split(test_rows, is_learned=n_training_by_group > 0))
         else:
             splits.append(Split(test_rows, is_learned=None, rows=training_rows))
-    return Round(groups, len(group_sizes), tuple(splits))
+    return FoldSet(groups, len(group_sizes), tuple(splits))
 
 
-def training_rows(split: Split, fold_round: Round) -> Int:
-    """Returns the numbers of the rows that a split of the round learns from."""
-    is_in_group = fold_round.groups >= 0
+def training_rows(split: Split, fold_set: FoldSet) -> Int:
+    """Returns the numbers of the rows that a split of the fold set learns from."""
+    is_in_group = fold_set.groups >= 0
     row_numbers = split.rows
     if row_numbers is None:
         assert split.is_learned is not None
-        row_numbers = np.flatnonzero(is_in_group & split.is_learned[np.where(is_in_group, fold_round.groups, 0)])
+        row_numbers = np.flatnonzero(is_in_group & split.is_learned[np.where(is_in_group, fold_set.groups, 0)])
     if len(row_numbers) < 2:
         raise errors.bad_setting("folds", "a split that learns from one row", "at least two rows to choose settings")
     return row_numbers

@@ -33,6 +33,10 @@ class Groups:
         None  # for sets of labels: where they were read; ``EVERY`` is the class of all rows
     )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles what was counted, without the tallies that were computed from it and cached."""
+        return Groups, (self.counted, self.classes, self.n_groups, self.threads, self.label_target)
+
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
         """The class number and the group number of each class of the counted tally (counted classes × 2)."""
@@ -61,7 +65,7 @@ class Groups:
         classes, groups = self.numbers.T
         counted_numbers = np.flatnonzero(is_chosen[groups])
         class_numbers, class_position_of = np.unique(classes[counted_numbers], return_inverse=True)
-        names = tuple(self.classes[c] for c in class_numbers.tolist())
+        names = tuple(self.classes[class_number] for class_number in class_numbers.tolist())
         if len(class_numbers) == len(counted_numbers):  # one group of each class, so that there is nothing to add up
             return tally._of_classes(counted_numbers.tolist(), names, trims)
         return tally._of_classes(counted_numbers.tolist(), tuple(range(len(counted_numbers))), trims)._merge_classes(

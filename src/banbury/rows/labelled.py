@@ -15,15 +15,15 @@ from banbury import _core, errors
 from banbury.arrays import Int, positions_in_slices
 from banbury.families.bags.text import missing_texts
 from banbury.progress import watch
-from banbury.reading import Batch, Codes
+from banbury.reading import Batch, Codes, Source
 from banbury.rows.folds import (
-    Dealing,
-    Round,
+    ContentFolds,
+    FoldSet,
     SingleRows,
-    make_rounds,
+    fold_set_of_numbers,
+    make_fold_sets,
     rank_folds,
     refuse_groups,
-    round_from_folds,
     training_rows,
 )
 from banbury.rows.groups import Groups
@@ -34,7 +34,6 @@ from banbury.tally.schema import ColumnFacts, Schema, infer
 from banbury.tally.table import (
     LabelledBatch,
     Labels,
-    MemorySource,
     Table,
     features_only,
     fractional_among,
@@ -42,7 +41,7 @@ from banbury.tally.table import (
     row_hashes,
     warn_about_suspicious_classes,
 )
-from banbury.tally.tally import Label, Tally, count_sets, of_no_rows, parts, plus, round_weights
+from banbury.tally.tally import Label, Tally, add_tally, count_sets, empty_tally, round_weights, tallies_of_batch
 
 CountBatch = Callable[[Batch, int, Schema], Iterator[Tally]]  # a batch, the number of its first row, and the schema
 ROWS_PER_PIECE = (
@@ -73,8 +72,8 @@ class LabelledRows:
         None  # if these rows are a sample: the tally of all other rows, which models count too
     )
     sets: LabelSets | None = None  # the labels of each row, if it may have several
-    # The round that was counted last, and its groups; or nothing.
-    _counted: list[tuple[Round, Groups]] = field(default_factory=list, init=False)
+    # The fold set that was counted last, and its groups; or nothing.
+    _counted: list[tuple[FoldSet, Groups]] = field(default_factory=list, init=False)
 
     @property
     def n_rows(self) -> int:
@@ -112,12 +111,12 @@ class LabelledRows:
         """The number of the first row of each batch, and the total number of rows."""
         return np.cumsum([0, *self.sizes], dtype=np.int64)
 
-    def each(self, doing: str) -> Iterator[Batch]:
-        """Yields the batches in one pass. ``doing`` names the pass in progress messages."""
+    def each_batch(self, activity: str) -> Iterator[Batch]:
+        """Yields the batches in one pass. ``activity`` names the pass in progress messages."""
         raise NotImplementedError
 
-    def deal(self, folds: Any, seed: int) -> list[Round]:
-        """Returns the rounds of splits for ``folds``, which are those of ``bb.cross_validate``. Rows that were assigned
+    def fold_sets(self, folds: Any, seed: int) -> list[FoldSet]:
+        """Returns the fold sets for ``folds``, which are those of ``bb.cross_validate``. Rows that were assigned
         by content keep their folds. ``seed`` decides which rows are in which fold.
 
         Rows with sets of labels are assigned by content, because no label partitions the rows.
@@ -126,23 +125,23 @@ class LabelledRows:
             refuse_groups(self.groups)
             return [SingleRows.of(self.labels)]
         if self.fold is not None:
-            return [self.round_of(self.fold)]
+            return [self.fold_set_of(self.fold)]
         if self.sets is not None and isinstance(folds, (int, np.integer)):
-            return [self.round_of(rank_folds(self.hashes, self.labels, int(folds), seed))]
-        return [self._with_rest(fold_round) for fold_round in make_rounds(folds, self.labels, seed, self.groups)]
+            return [self.fold_set_of(rank_folds(self.hashes, self.labels, int(folds), seed))]
+        return [self._with_rest(fold_set) for fold_set in make_fold_sets(folds, self.labels, seed, self.groups)]
 
-    def round_of(self, fold: NDArray[Any]) -> Round:
-        """Returns the round in which each row is tested once, in its ``fold``."""
-        return self._with_rest(round_from_folds(fold, self.labels))
+    def fold_set_of(self, fold: NDArray[Any]) -> FoldSet:
+        """Returns the fold set in which each row is tested once, in its ``fold``."""
+        return self._with_rest(fold_set_of_numbers(fold, self.labels))
 
-    def _with_rest(self, fold_round: Round) -> Round:
-        """Returns the round with one more group, of the rows outside a sample, that all splits learn from."""
-        return fold_round if self.tally_of_rest is None else fold_round.with_other_rows()
+    def _with_rest(self, fold_set: FoldSet) -> FoldSet:
+        """Returns the fold set with one more group, of the rows outside a sample, that all splits learn from."""
+        return fold_set if self.tally_of_rest is None else fold_set.with_other_rows()
 
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
         """A hash of the content of each row; identical rows have the same."""
-        return np.concatenate([row_hashes(batch, self.schema) for batch in self.each("reading")])
+        return np.concatenate([row_hashes(batch, self.schema) for batch in self.each_batch("reading")])
 
     def count(self, group_numbers: NDArray[np.int32], n_groups: int) -> Groups:
         """Counts the rows of each group separately, in one pass. ``group_numbers`` has the group of each row; rows of
@@ -151,11 +150,11 @@ class LabelledRows:
         counted_tally = self._count(group_numbers, n_groups, self.schema)
         return Groups(counted_tally, self.classes, n_groups, self.threads, self.schema.labels)
 
-    def count_round(self, fold_round: Round) -> Groups:
-        """Counts the groups of a round separately, and caches those of the last round."""
-        if not self._counted or self._counted[0][0] is not fold_round:
+    def count_fold_set(self, fold_set: FoldSet) -> Groups:
+        """Counts the groups of a fold set separately, and caches those of the last fold set."""
+        if not self._counted or self._counted[0][0] is not fold_set:
             self._counted.clear()
-            self._counted.append((fold_round, self.count(fold_round.groups, fold_round.n_groups)))
+            self._counted.append((fold_set, self.count(fold_set.groups, fold_set.n_groups)))
         return self._counted[0][1]
 
     @property
@@ -177,16 +176,16 @@ class LabelledRows:
         tally_so_far: Tally | None = None
         schema = replace(schema, labels=None)
         try:
-            for batch, start in zip(self.each("counting"), self.starts.tolist(), strict=False):
+            for batch, start in zip(self.each_batch("counting"), self.starts.tolist(), strict=False):
                 for batch_tally in count_batch(batch, start, schema):
-                    tally_so_far = plus(tally_so_far, batch_tally)
+                    tally_so_far = add_tally(tally_so_far, batch_tally)
                     schema = tally_so_far.schema
         except errors.TooManyCells as error:
             column = getattr(error, "column", "")
             product = f"{n_groups:,} folds × {len(self.classes):,} classes"
             problem = f"column {column!r} has too many values for {product}, because there is a number for "
             raise errors.BadSetting(f"{problem}each of them. Use fewer folds.", column=column) from None
-        tally = of_no_rows(schema) if tally_so_far is None else tally_so_far
+        tally = empty_tally(schema) if tally_so_far is None else tally_so_far
         if self.tally_of_rest is None:
             return tally
         # The rows that are not here belong to the last group.
@@ -202,7 +201,7 @@ class LabelledRows:
         class_and_group = np.where(is_counted, self.labels * np.int32(n_groups) + groups, np.int32(-1))
         class_codes = Codes(class_and_group, low=0, values=list(range(n_groups * len(self.classes))))
         labels = Labels.of_arrays(class_codes, self.weights, self.threads)
-        return lambda batch, start, schema: parts(batch, schema, labels)
+        return lambda batch, start, schema: tallies_of_batch(batch, schema, labels)
 
     def _set_counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
         """Returns a function that counts the rows of a batch by label and group; number ``label * n_groups + group`` is
@@ -270,9 +269,9 @@ class MemoryRows(LabelledRows):
         """The number of rows in each batch."""
         return [batch.n_rows for batch in self.batches]
 
-    def each(self, doing: str) -> Iterator[Batch]:
-        """Yields the batches. ``doing`` names the pass in progress messages."""
-        return iter(watch(self.batches, doing, self.name))
+    def each_batch(self, activity: str) -> Iterator[Batch]:
+        """Yields the batches. ``activity`` names the pass in progress messages."""
+        return iter(watch(self.batches, activity, self.name))
 
     def _infer_schema(self, table: Table) -> Schema:
         """Infers the schema from the first batch; again if a later batch has fractions in a column that looked like
@@ -328,15 +327,15 @@ class MemoryRows(LabelledRows):
             sets=None if self.sets is None else self.sets.take(row_numbers),
         )
 
-    def training_rows(self, fold_round: Round, fold: int) -> MemoryRows:
-        """Returns the rows that split number ``fold`` of a round learns from."""
-        return self.only(training_rows(fold_round.splits[fold], fold_round))
+    def training_rows(self, fold_set: FoldSet, fold: int) -> MemoryRows:
+        """Returns the rows that split number ``fold`` of a fold set learns from."""
+        return self.only(training_rows(fold_set.splits[fold], fold_set))
 
     def as_table(self, schema: Schema) -> Table:
         """Returns the rows as a table under a schema."""
         codes = Codes(self.labels, low=0, values=list(self.classes))
         labels = Labels.of_arrays(codes, self.weights, self.threads, self.groups)
-        return Table(MemorySource(self.batches, self.name), labels, schema)
+        return Table(Source.of(self.batches, self.name), labels, schema)
 
     def with_word_ids(self, tables: Mapping[str, _core.Words]) -> MemoryRows:
         """Returns the rows with the texts of some columns replaced by word ids. ``tables`` has the table of words of
@@ -346,13 +345,13 @@ class MemoryRows(LabelledRows):
             return self
         batches = []
         for batch in self.batches:
-            columns: dict[str, Encoded] = {}
+            columns: dict[str, WordIdColumn] = {}
             for name, table in tables.items():
                 feature = self.schema[name]
                 family: Any = feature.family
                 texts = family.kernel_input(batch, feature)
                 bags = table.bags(family.tokeniser, texts, self.threads)
-                columns[name] = Encoded(*bags, missing_texts(texts, batch.n_rows))
+                columns[name] = WordIdColumn(*bags, missing_texts(texts, batch.n_rows))
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
 
@@ -380,14 +379,14 @@ class StreamedRows(LabelledRows):
         """The number of rows in each batch."""
         return self.batch_sizes
 
-    def each(self, doing: str) -> Iterator[Batch]:
+    def each_batch(self, activity: str) -> Iterator[Batch]:
         """Yields the batches in one pass. Raises an error if the rows are not the same as before."""
         assert self.table is not None
         expected_sizes = iter(self.batch_sizes)
         subject = f"the rows{errors.where(self.name)}"
         problem = f"{subject} had changed when they were read again. Keep them in memory, or validate a copy that"
         change_error = errors.BanburyError(f"{problem} no one writes to.")
-        for batch in self.table.batches(doing):
+        for batch in self.table.batches(activity):
             if batch.n_rows != next(expected_sizes, None):
                 raise change_error
             yield features_only(self.table.align(batch, self.schema), self.schema)
@@ -415,16 +414,18 @@ class StreamedRows(LabelledRows):
         return rows_of_sample(sample, self.tally, self.threads)
 
 
-def rows_of_sample(sample: RowSample, tally: Tally, threads: int, dealing: Dealing | None = None) -> MemoryRows:
+def rows_of_sample(
+    sample: RowSample, tally: Tally, threads: int, content_folds: ContentFolds | None = None
+) -> MemoryRows:
     """Returns the sampled rows in memory, together with the tally of all other rows. ``tally`` has counted all rows,
-    and ``dealing`` says how rows are assigned to folds by content.
+    and ``content_folds`` says how rows are assigned to folds by content.
     """
     sample.check_subtractable()
-    rows = read_into_memory(sample.table(tally.schema, threads), dealing)
+    rows = read_into_memory(sample.table(tally.schema, threads), content_folds)
     return rows if sample.is_whole else rows.among(tally)
 
 
-class Encoded:
+class WordIdColumn:
     """A text column whose words were looked up: offsets, word ids, how often each occurs, and which texts are missing."""
 
     categorical = False
@@ -446,11 +447,11 @@ class Encoded:
         """Returns the encoded texts as an object of the core."""
         return _core.EncodedTexts(self.offsets, self.ids, self.times, self.missing)
 
-    def take(self, row_numbers: Int) -> Encoded:
+    def take(self, row_numbers: Int) -> WordIdColumn:
         """Returns the texts of the rows with these numbers."""
         n_words = (self.offsets[1:] - self.offsets[:-1])[row_numbers]
         offsets, word_positions = positions_in_slices(self.offsets[row_numbers], n_words)
-        return Encoded(offsets, self.ids[word_positions], self.times[word_positions], self.missing[row_numbers])
+        return WordIdColumn(offsets, self.ids[word_positions], self.times[word_positions], self.missing[row_numbers])
 
 
 def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
@@ -466,23 +467,23 @@ def open_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "st
     """Opens the labelled rows of a table, which are assigned to folds by the column ``id``, by content, or by position.
     ``folds``, ``seed``, ``id`` and ``deal`` are those of ``bb.cross_validate``.
     """
-    return read_into_memory(table, Dealing.of_settings(folds, seed, id, deal))
+    return read_into_memory(table, ContentFolds.of_settings(folds, seed, id, deal))
 
 
-def read_into_memory(table: Table, dealing: Dealing | None = None) -> MemoryRows:
-    """Reads the rows of a table into memory. The first batch settles the schema, as in ``bb.count``. ``dealing`` says
+def read_into_memory(table: Table, content_folds: ContentFolds | None = None) -> MemoryRows:
+    """Reads the rows of a table into memory. The first batch settles the schema, as in ``bb.count``. ``content_folds`` says
     how rows are assigned to folds by content, if they are.
     """
-    fields, labelled_batches = _read_labels(table, dealing, keeps=True)
+    fields, labelled_batches = _read_labels(table, content_folds, keeps=True)
     return MemoryRows(**fields, batches=tuple(batch.batch for batch in labelled_batches))
 
 
-def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> StreamedRows:
+def stream_rows(data: Any, target: Any, content_folds: ContentFolds | None = None, **settings: Any) -> StreamedRows:
     """Opens rows that are read again in each pass. The class, weight and group of each row are read once and kept in
-    memory. ``dealing`` says how rows are assigned to folds by content; the settings are those of ``Table.of``.
+    memory. ``content_folds`` says how rows are assigned to folds by content; the settings are those of ``Table.of``.
     """
     table = open_table_with_labels(data, target, **settings).again()
-    fields, labelled_batches = _read_labels(table, dealing, keeps=False)
+    fields, labelled_batches = _read_labels(table, content_folds, keeps=False)
     return StreamedRows(**fields, batch_sizes=tuple(len(batch.numbers) for batch in labelled_batches))
 
 
@@ -516,13 +517,15 @@ def has_several(alpha: Any) -> bool:
     return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
 
 
-def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[dict[str, Any], list[LabelledBatch]]:
+def _read_labels(
+    table: Table, content_folds: ContentFolds | None, keeps: bool
+) -> tuple[dict[str, Any], list[LabelledBatch]]:
     """Reads the label, weight, group and set of labels of every row in one pass. Returns the fields of
-    ``LabelledRows``, and the batches, which have their rows only if ``keeps``. ``dealing`` says how rows are assigned
+    ``LabelledRows``, and the batches, which have their rows only if ``keeps``. ``content_folds`` says how rows are assigned
     to folds by content, if they are.
     """
     batches = list[LabelledBatch]()
-    for batch in table.batches_with_labels(batches.clear, keeps, dealing):
+    for batch in table.batches_with_labels(batches.clear, keeps, content_folds):
         batches.append(batch if keeps else replace(batch, batch=batch.batch.slice(0, 0)))
     batch_sizes = [len(batch.numbers) for batch in batches]
     names_and_codes = names_and_weighted_codes = [(batch.names, batch.numbers) for batch in batches]
@@ -561,7 +564,7 @@ def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[di
         "groups": renumber(group_names_and_codes, group_names) if group_names_and_codes else table.labels.groups,
         "skipped": skipped,
         "table": table,
-        "fold": None if dealing is None else dealing.of_hashes(np.concatenate(hash_batches)),
+        "fold": None if content_folds is None else content_folds.of_hashes(np.concatenate(hash_batches)),
         "sets": label_sets,
     }
     return fields, batches

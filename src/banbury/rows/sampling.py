@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.reading import Batch, Codes, encode
+from banbury.reading import Batch, Codes, Source, encode
 from banbury.reading.batches import join_batches
 from banbury.sums import sort_keys
 from banbury.tally.label_sets import LabelSets, LabelTarget
@@ -24,7 +24,6 @@ from banbury.tally.schema import Schema
 from banbury.tally.table import (
     HASH_FACTOR,
     Labels,
-    MemorySource,
     Table,
     content_hashes,
     hash_texts,
@@ -112,16 +111,16 @@ class RowSample:
     def __add__(self, other: RowSample) -> RowSample:
         """Combines two samples into the sample of all their rows."""
         samples = [sample for sample in (self, other) if len(sample.hashes)] or [self]
-        joined = replace(samples[0], n_rows=self.n_rows + other.n_rows)
+        combined = replace(samples[0], n_rows=self.n_rows + other.n_rows)
         if len(samples) == 1:
-            return joined._trim()
+            return combined._trim()
 
         def join(arrays: Sequence[Any]) -> Any:
             """Concatenates the arrays of both samples; None if the samples have none."""
             return None if arrays[0] is None else np.concatenate(arrays)
 
         return replace(
-            joined,
+            combined,
             hashes=join([sample.hashes for sample in samples]),
             times=join([sample.times for sample in samples]),
             batch=join_batches([sample.batch for sample in samples]),
@@ -138,12 +137,12 @@ class RowSample:
         times = np.zeros(len(hashes), dtype=np.int64)
         np.add.at(times, hash_numbers, self.times)
         first_rows = list(_first_rows(self.labels[first_copies]).values())
-        kept = np.union1d(np.arange(min(self.n, len(hashes))), np.array(first_rows, dtype=np.int64))
-        rows = first_copies[kept]
+        kept_positions = np.union1d(np.arange(min(self.n, len(hashes))), np.array(first_rows, dtype=np.int64))
+        rows = first_copies[kept_positions]
         return replace(
             self,
-            hashes=hashes[kept],
-            times=times[kept],
+            hashes=hashes[kept_positions],
+            times=times[kept_positions],
             batch=self.batch.take(rows),
             labels=self.labels[rows],
             weights=None if self.weights is None else self.weights[rows],
@@ -202,11 +201,11 @@ class RowSample:
         labels = Labels.of_arrays(None, weights, threads, groups)
         if schema.labels is not None:
             sets = LabelSets.of_cells(self.labels[positions].tolist(), None)
-            return Table(MemorySource((batch,)), replace(labels, sets_from=LabelTarget(), sets=sets), schema)
+            return Table(Source.of([batch]), replace(labels, sets_from=LabelTarget(), sets=sets), schema)
         names: Any = sort_keys(set(self.labels.tolist()))
         number_of = {name: number for number, name in enumerate(names)}
         codes = np.array([number_of[name] for name in self.labels[positions].tolist()], dtype=np.int32)
-        return Table(MemorySource((batch,)), replace(labels, codes=Codes(codes, low=0, values=list(names))), schema)
+        return Table(Source.of([batch]), replace(labels, codes=Codes(codes, low=0, values=list(names))), schema)
 
 
 @singledispatch

@@ -17,11 +17,11 @@ from banbury.model.naive_bayes import ClassPrior, Model, score_each
 from banbury.progress import Steps
 from banbury.reading import Batch
 from banbury.reading.batches import remember_answers
-from banbury.rows.folds import Round, Split
+from banbury.rows.folds import FoldSet, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.tally.tally import Label, Tally
-from banbury.threads import each_done
+from banbury.threads import run_in_threads
 
 ROWS_PER_PIECE = 1 << 20  # rows whose columns are prepared at a time, for all models
 
@@ -33,13 +33,13 @@ class Scores(Protocol):
     """
 
     @property
-    def names(self) -> tuple[Label, ...]:
+    def _names(self) -> tuple[Label, ...]:
         """The classes or labels that the model knows."""
 
-    def score(self, batch: Batch, want: str) -> tuple[Real, int]:
+    def _score_batch(self, batch: Batch, want: str) -> tuple[Real, int]:
         """Returns the scores of a batch (rows × known classes), and how many rows are impossible in every class."""
 
-    def _score_unmet(self, want: str) -> float:
+    def _score_of_unknown_class(self, want: str) -> float:
         """Returns the score of a class that the model does not know."""
 
     def _lost_words(self) -> dict[str, int]:
@@ -57,7 +57,7 @@ class Estimates(Protocol):
 
 
 class Sink(Protocol):
-    """Receives the scores of rows. A fold is the number of a split in its round."""
+    """Receives the scores of rows. A fold is the number of a split in its fold set."""
 
     def put(self, rows: Int | slice, folds: NDArray[np.int32], scores: Real) -> None:
         """Receives the scores (rows × classes) of the rows with these numbers, and the fold that tests each, −1 for
@@ -97,46 +97,46 @@ class PendingWarnings:
 @singledispatch
 def leave_out(
     rows: Any,
-    fold_round: Round,
+    fold_set: FoldSet,
     recipes: Sequence[Estimates],
     want: str,
     sinks: Sequence[Sink],
     pending: PendingWarnings,
 ) -> None:
-    """Scores every row of a round with a model of the rows that its split learns from, and puts the scores of each
+    """Scores every row of a fold set with a model of the rows that its split learns from, and puts the scores of each
     recipe into its sink. Rows are counted once for all recipes, and scored once for each. ``want`` is the kind of
     score, as for ``Scores``.
     """
     with Steps() as steps:
         steps.begin("counting", 1.0 / (1.0 + len(recipes)), reads=True)
-        groups = rows.count_round(fold_round)
+        groups = rows.count_fold_set(fold_set)
         steps.begin("scoring", 1.0, reads=True)
-        models_by_recipe = [FoldModels(rows, fold_round, groups, recipe, pending) for recipe in recipes]
-        scores_by_split = groups.counted._has_words or rows.has_sets or not _learns_every_class(fold_round, groups)
+        models_by_recipe = [FoldModels(rows, fold_set, groups, recipe, pending) for recipe in recipes]
+        scores_by_split = groups.counted._has_words or rows.has_sets or not _learns_every_class(fold_set, groups)
         if isinstance(rows, MemoryRows) and scores_by_split:
-            _score_by_split(rows, fold_round, groups, models_by_recipe, want, sinks, pending)
+            _score_by_split(rows, fold_set, groups, models_by_recipe, want, sinks, pending)
             return
-        n_workers = 1 if groups.counted.schema._runs_python else min(rows.threads, len(fold_round.splits))
+        n_workers = 1 if groups.counted.schema._runs_python else min(rows.threads, len(fold_set.splits))
         for fold_models, sink in zip(models_by_recipe, sinks, strict=True):
-            models = each_done(fold_models.__getitem__, len(fold_round.splits), n_workers)
-            pending.n_impossible += _score_in_one_pass(rows, fold_round, models, want, sink)
+            models = run_in_threads(fold_models.__getitem__, len(fold_set.splits), n_workers)
+            pending.n_impossible += _score_in_one_pass(rows, fold_set, models, want, sink)
 
 
-def _learns_every_class(fold_round: Round, groups: Groups) -> bool:
+def _learns_every_class(fold_set: FoldSet, groups: Groups) -> bool:
     """Whether every split learns from rows of all classes."""
     class_numbers, group_numbers = groups.numbers.T  # of each counted pair of class and group
-    learned_by_split = [split.is_learned for split in fold_round.splits if split.is_learned is not None]
+    learned_by_split = [split.is_learned for split in fold_set.splits if split.is_learned is not None]
     n_classes_by_split = [len(np.unique(class_numbers[is_learned[group_numbers]])) for is_learned in learned_by_split]
-    return len(learned_by_split) == len(fold_round.splits) and set(n_classes_by_split) <= {len(groups.classes)}
+    return len(learned_by_split) == len(fold_set.splits) and set(n_classes_by_split) <= {len(groups.classes)}
 
 
-def _score_in_one_pass(rows: LabelledRows, fold_round: Round, models: Sequence[Model], want: str, sink: Sink) -> int:
+def _score_in_one_pass(rows: LabelledRows, fold_set: FoldSet, models: Sequence[Model], want: str, sink: Sink) -> int:
     """Scores each batch once, every row with the model of the split that tests it. Returns how many rows are impossible
     in every class.
     """
     n_impossible = 0
-    fold_of_row = fold_round.tested_by
-    for batch, start in zip(rows.each("scoring"), rows.starts.tolist(), strict=False):
+    fold_of_row = fold_set.tested_by
+    for batch, start in zip(rows.each_batch("scoring"), rows.starts.tolist(), strict=False):
         batch_rows = slice(start, start + batch.n_rows)
         scores = np.empty((batch.n_rows, len(rows.classes)))
         n_impossible += score_batch(rows, models, batch, fold_of_row[batch_rows], want, scores)
@@ -146,7 +146,7 @@ def _score_in_one_pass(rows: LabelledRows, fold_round: Round, models: Sequence[M
 
 def _score_by_split(
     rows: MemoryRows,
-    fold_round: Round,
+    fold_set: FoldSet,
     groups: Groups,
     models_by_recipe: Sequence[FoldModels],
     want: str,
@@ -159,12 +159,12 @@ def _score_by_split(
     """
     has_several_recipes = len(models_by_recipe) > 1
     encoded_rows = rows.with_word_ids(groups.word_tables) if has_several_recipes else rows
-    n_workers = 1 if groups.counted.schema._runs_python else min(rows.threads, len(fold_round.splits))
+    n_workers = 1 if groups.counted.schema._runs_python else min(rows.threads, len(fold_set.splits))
     reads_whole_tables = any(fold_models.recipe.reads_whole_tables(groups.counted) for fold_models in models_by_recipe)
 
     def score_split(fold: int) -> int:
         """Scores the test rows of one split with all recipes. Returns how many are impossible in every class."""
-        split = fold_round.splits[fold]
+        split = fold_set.splits[fold]
         n_impossible = 0
         if not len(split.test):
             return 0
@@ -180,22 +180,22 @@ def _score_by_split(
             sink.put(split.test, np.full(len(split.test), fold, dtype=np.int32), scores)
         return n_impossible
 
-    pending.n_impossible += sum(each_done(score_split, len(fold_round.splits), n_workers))
+    pending.n_impossible += sum(run_in_threads(score_split, len(fold_set.splits), n_workers))
 
 
 @dataclass(frozen=True, eq=False)
 class FoldModels:
-    """The models of a recipe for the splits of a round, each estimated when it is needed."""
+    """The models of a recipe for the splits of a fold set, each estimated when it is needed."""
 
     rows: LabelledRows
-    fold_round: Round
+    fold_set: FoldSet
     groups: Groups
     recipe: Estimates
     pending: PendingWarnings
 
     def __getitem__(self, fold: int) -> Any:
         """Estimates the model of split number ``fold``."""
-        return self.estimate(tally_of_split(self.rows, self.fold_round.splits[fold], self.groups, fold))
+        return self.estimate(tally_of_split(self.rows, self.fold_set.splits[fold], self.groups, fold))
 
     def estimate(self, tally: Tally) -> Any:
         """Estimates the model of a tally. Text columns that have no words left are added to the pending warnings."""
@@ -228,7 +228,7 @@ def score_batch(
     for number, model in enumerate(models):
         model_rows = np.flatnonzero(model_numbers == number)
         if len(model_rows):
-            scores, n_impossible = model.score(batch.take(model_rows), want)
+            scores, n_impossible = model._score_batch(batch.take(model_rows), want)
             scores_out[model_rows] = expand_scores(rows.names, model, scores, want)
             impossible += n_impossible
     return impossible
@@ -258,7 +258,7 @@ def tally_of_split(
     rows: LabelledRows, split: Split, groups: Groups, fold: int, keep: bool = False, reads_whole_tables: bool = False
 ) -> Tally:
     """Returns the tally of the rows that a split learns from, where ``fold`` is the split's number and ``groups`` are
-    the counted groups of its round. ``keep`` caches what is read, for several models; ``reads_whole_tables`` reads
+    the counted groups of its fold set. ``keep`` caches what is read, for several models; ``reads_whole_tables`` reads
     whole tables of words, rather than only what the test rows need.
     """
     if split.is_learned is not None and reads_whole_tables:
@@ -286,7 +286,7 @@ def score_batches(
     start = 0
     n_impossible_so_far = 0
     for batch in batches:
-        scores, n_impossible = model.score(batch, want)
+        scores, n_impossible = model._score_batch(batch, want)
         all_scores[start : start + batch.n_rows] = expand_scores(names, model, scores, want)
         start += batch.n_rows
         n_impossible_so_far += n_impossible
@@ -297,10 +297,10 @@ def expand_scores(names: Sequence[Label], model: Scores, scores: Real, want: str
     """Returns scores (rows × the model's classes) with a column for each of ``names``, which are all classes or labels.
     Those that the model does not know get its score for unknown classes.
     """
-    if model.names == names:
+    if model._names == names:
         return scores
-    all_scores = np.full((len(scores), len(names)), model._score_unmet(want))
-    all_scores[:, [names.index(name) for name in model.names]] = scores
+    all_scores = np.full((len(scores), len(names)), model._score_of_unknown_class(want))
+    all_scores[:, [names.index(name) for name in model._names]] = scores
     return all_scores
 
 

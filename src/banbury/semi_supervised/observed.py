@@ -14,10 +14,10 @@ from banbury.families.bags.looked_up_texts import LookedUpTexts
 from banbury.families.family import Features
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch, Codes
-from banbury.rows.labelled import Encoded
+from banbury.rows.labelled import WordIdColumn
 from banbury.sums import encode_weights
 from banbury.tally.schema import Schema
-from banbury.tally.tally import Label, Tally, count_rows, plus
+from banbury.tally.tally import Label, Tally, add_tally, count_rows
 from banbury.threads import LimitThreads
 
 Limbs = NDArray[np.uint64]  # exact weights, as the kernels take them
@@ -62,11 +62,11 @@ class Observed:
         that is impossible in every class gets the log prior.
         """
         encoded_texts = {
-            text.feature.name: Encoded(text.offsets, text.ids, text.times, text.missing) for text in self.texts
+            text.feature.name: WordIdColumn(text.offsets, text.ids, text.times, text.missing) for text in self.texts
         }
         batch = self.batch.with_columns(encoded_texts) if encoded_texts else self.batch
         with LimitThreads(self.threads):
-            log_joints: Real = model._kernel(batch, model.parameters, "log_joint")[0]
+            log_joints: Real = model._score_features(batch, model.parameters, "log_joint")[0]
         is_impossible = np.isneginf(log_joints)
         if is_impossible.any():
             log_joints[is_impossible.all(axis=1)] = model.log_prior
@@ -96,7 +96,7 @@ class Observed:
         feature_of_name = {feature.name: feature for feature in counted_features}
         schema = replace(self.schema, features=Features.of(map(feature_of_name.__getitem__, features.names)))
         sums = tuple(
-            words_by_column[name] if name in words_by_column else other_tally.sums[other_tally.place(name)[0]]
+            words_by_column[name] if name in words_by_column else other_tally.sums[other_tally.locate(name).group]
             for name in (group.features.names[0] for group in schema.groups)
         )
         return replace(other_tally, schema=schema, sums=sums)
@@ -118,7 +118,9 @@ class Observed:
             piece = slice(start, start + ROWS_TOGETHER)
             piece_batch = self.batch.take(rows[piece])
             labels = Codes(class_numbers[piece], low=0, values=list(classes))
-            tally_so_far = plus(tally_so_far, count_rows(piece_batch, schema, labels, weights[piece], self.threads))
+            tally_so_far = add_tally(
+                tally_so_far, count_rows(piece_batch, schema, labels, weights[piece], self.threads)
+            )
         assert tally_so_far is not None
         return tally_so_far._with_classes(classes)
 

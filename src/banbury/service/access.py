@@ -50,7 +50,7 @@ class Tokens:
         return cls(scopes)
 
     def scopes(self, header: str) -> frozenset[str] | None:
-        """The scopes of the token in an Authorization header; None if the token is unknown."""
+        """Returns the scopes of the token in an Authorization header; None if the token is unknown."""
         scheme, _, token = header.partition(" ")
         digest = sha256(token.strip().encode("utf-8", "surrogatepass")).digest()
         granted: frozenset[str] | None = None
@@ -64,7 +64,7 @@ class Tokens:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is that of this machine alone."""
+    """Returns whether a host name or address is that of this machine alone."""
     if host == "localhost":
         return True
     try:
@@ -74,7 +74,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """The host in a Host header, without its port.
+    """Returns the host in a Host header, without its port.
 
     >>> host_of("localhost:8000"), host_of("[::1]:80"), host_of("example.org")
     ('localhost', '[::1]', 'example.org')

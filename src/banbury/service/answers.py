@@ -17,8 +17,8 @@ from banbury.tally.label_sets import EVERY
 
 
 def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Any, Real, int]:
-    """The model, its posterior for these rows (rows × classes or labels), and the number of the last change in the
-    model.
+    """Returns the model, its posterior for these rows (rows × classes or labels), and the number of the last change in
+    the model.
     """
     if not rows:
         raise errors.EmptyData("the request has no rows. Send at least one.")
@@ -31,23 +31,23 @@ def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Any, Real, 
 
 
 def predict(learner: ServedLearner, rows: Sequence[Any], settings: JsonObject) -> JsonObject:
-    """The predicted class or labels of each row, for JSON. ``settings``: posteriors, unsure, top, at_least_one, as the
-    request gives them.
+    """Returns the predicted class or labels of each row, for JSON. ``settings``: posteriors, unsure, top, at_least_one,
+    as the request gives them.
     """
     model, posterior, as_of = posteriors(learner, rows)
     predictions = (
         _classes(model, posterior, settings) if model.schema.labels is None else _labels(model, posterior, settings)
     )
     if settings.get("posteriors", False):
-        names = list(map(str, model.names))
+        names = list(map(str, model._names))
         for prediction, row in zip(predictions, posterior.tolist(), strict=True):
             prediction["posteriors"] = dict(zip(names, row, strict=True))
     return {"predictions": predictions, "as_of": as_of}
 
 
 def _classes(model: Any, posterior: Real, settings: JsonObject) -> list[JsonObject]:
-    """A record for each row with its class and probability. ``posterior``: rows × classes; ``settings``: those of the
-    request.
+    """Returns a record for each row with its class and probability. ``posterior``: rows × classes; ``settings``: those
+    of the request.
     """
     _refuse_settings(settings, ("top", "at_least_one"), "a multi-label model")
     unsure = settings.get("unsure")
@@ -57,8 +57,8 @@ def _classes(model: Any, posterior: Real, settings: JsonObject) -> list[JsonObje
 
 
 def _labels(model: Any, posterior: Real, settings: JsonObject) -> list[JsonObject]:
-    """A record for each row with its labels and their probabilities. ``posterior``: rows × labels; ``settings``: those
-    of the request.
+    """Returns a record for each row with its labels and their probabilities. ``posterior``: rows × labels;
+    ``settings``: those of the request.
     """
     _refuse_settings(settings, ("unsure",), "a single-label model")
     top = settings.get("top")
@@ -78,8 +78,8 @@ def _refuse_settings(settings: JsonObject, names: Sequence[str], model_kind: str
 
 
 def explain(learner: ServedLearner, row: Any, settings: JsonObject) -> JsonObject:
-    """Why a row gets its class or a label, for JSON. ``settings``: against (a class) or label, as the request gives
-    them.
+    """Returns why a row gets its class or a label, for JSON. ``settings``: against (a class) or label, as the request
+    gives them.
     """
     batch = learner.rows.batch([row])
     with learner.lock:
@@ -95,7 +95,7 @@ def explain(learner: ServedLearner, row: Any, settings: JsonObject) -> JsonObjec
 
 
 def describe(state: ServedState) -> JsonObject:
-    """The description of the model for JSON: classes, families, settings, digest, last change."""
+    """Returns the description of the model for JSON: classes, families, settings, digest, last change."""
     digest, change = state.digest()
     learner = state.learner
     tally = learner.tally()

@@ -77,14 +77,14 @@ class Json(Response):
         super().__init__(content, status, SAFE_HEADERS if headers is None else {**SAFE_HEADERS, **headers})
 
     def render(self, content: Any) -> bytes:
-        """The content as JSON in UTF-8."""
+        """Returns the content as JSON in UTF-8."""
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes the escape that JSON has for it
 
 
 def problem(status: int, detail: str, error: str | None = None, headers: dict[str, str] | None = None) -> Json:
-    """An error response in the format of RFC 9457. ``status``: the HTTP status; ``detail``: the message; ``error``: the
-    name of the exception class.
+    """Returns an error response in the format of RFC 9457. ``status``: the HTTP status; ``detail``: the message;
+    ``error``: the name of the exception class.
     """
     description = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     answer = Json({**description, **({} if error is None else {"error": error})}, status, headers)
@@ -111,7 +111,7 @@ class Service:
     # What a request holds
 
     async def body(self, request: Request) -> bytes:
-        """The body of a request. Raises Problem if it is too large, too slow or incomplete."""
+        """Returns the body of a request. Raises Problem if it is too large, too slow or incomplete."""
         limit = self.limits.body
         too_large = Problem(
             413, f"the request is larger than {limit:,} bytes. Send fewer rows per request.", connection="close"
@@ -140,8 +140,8 @@ class Service:
     async def json(
         self, request: Request, allowed_names: tuple[str, ...], empty: bool = False
     ) -> tuple[JsonObject, int]:
-        """The JSON object in the body of a request, and its size in bytes. Raises Problem for names that are not
-        allowed.
+        """Returns the JSON object in the body of a request, and its size in bytes. Raises Problem for names that are
+        not allowed.
 
         ``empty``: whether an empty body counts as an empty object.
         """
@@ -164,7 +164,7 @@ class Service:
         return content, len(body)
 
     def check_rows(self, rows: Any) -> list[Any]:
-        """The rows of a request. Raises Problem if there are too many or one is too long."""
+        """Returns the rows of a request. Raises Problem if there are too many or one is too long."""
         if type(rows) is not list:
             raise Problem(422, f"rows must be a list. Got {errors.shortened(repr(rows))} instead.")
         if len(rows) > self.limits.rows:
@@ -177,7 +177,7 @@ class Service:
         return rows
 
     def check_row(self, row: Any) -> Any:
-        """The row. Raises Problem if it contains too long a text."""
+        """Returns the row. Raises Problem if it contains too long a text."""
         max_characters = self.limits.text
         values = (row,) if type(row) is str else row.values() if type(row) is dict else row if type(row) is list else ()
         if any(type(value) is str and len(value) > max_characters for value in values):
@@ -192,7 +192,7 @@ class Service:
         """
 
         def respond_and_count(answer: JsonObject) -> tuple[Response, list[str]]:
-            """The response, and the action of each row for the metrics."""
+            """Returns the response, and the action of each row for the metrics."""
             return respond(answer), [row["action"] for row in answer.get("rows", [answer])]
 
         response: Response
@@ -213,7 +213,7 @@ class Service:
             self.refitting.problem = describe_problem(error)
 
     def number(self, request: Request, name: str, default: int, largest: int) -> int:
-        """The whole number ``name`` of the query string, or ``default``. Raises Problem unless it is from 0 to
+        """Returns the whole number ``name`` of the query string, or ``default``. Raises Problem unless it is from 0 to
         ``largest``.
         """
         text = request.query_params.get(name, str(default))
@@ -229,7 +229,7 @@ class Service:
 
 
 async def predict(service: Service, request: Request) -> Any:
-    """Endpoint: the predictions for rows."""
+    """Endpoint: returns the predictions for rows."""
     content, size = await service.json(request, ("rows", "row", "posteriors", "unsure", "top", "at_least_one"))
     if ("rows" in content) == ("row" in content):
         raise Problem(422, "send either row, a single row, or rows, a list of rows.")
@@ -246,7 +246,7 @@ async def _answer(size: int, answer: Callable[..., Any], *arguments: Any) -> Any
 
 
 async def explain(service: Service, request: Request) -> Any:
-    """Endpoint: why a row gets its class or a label."""
+    """Endpoint: says why a row gets its class or a label."""
     content, _ = await service.json(request, ("row", "against", "label"))
     if "row" not in content:
         raise Problem(422, "send row, the row to explain.")
@@ -261,14 +261,14 @@ async def put_row(service: Service, request: Request) -> Any:
 
 
 def _answer_put(answer: JsonObject) -> Response:
-    """The response to a stored row: status 201 for a new row. ``answer``: that of the state."""
+    """Returns the response to a stored row: status 201 for a new row. ``answer``: that of the state."""
     is_new = answer.pop("new", False)
     return Json(answer, 201 if is_new else 200)
 
 
 def _put(service: Service, id: Any, content: JsonObject) -> Put:
-    """The change that a request for one row describes. Raises Problem if it is malformed. ``id``: the id of the row;
-    ``content``: the JSON object of the request.
+    """Returns the change that a request for one row describes. Raises Problem if it is malformed. ``id``: the id of the
+    row; ``content``: the JSON object of the request.
     """
     if content.get("row") is None:
         raise Problem(422, "send row and label: the row to learn and its label.")
@@ -294,7 +294,7 @@ async def put_rows(service: Service, request: Request) -> Any:
 
 
 def _answer_puts(answer: JsonObject) -> Response:
-    """The response to several stored rows. ``answer``: that of the state."""
+    """Returns the response to several stored rows. ``answer``: that of the state."""
     return Json({"rows": [{name: row[name] for name in ("action", "id", "label", "change")} for row in answer["rows"]]})
 
 
@@ -341,7 +341,7 @@ def get_model(service: Service, request: Request) -> Any:
 
 
 async def get_metrics(service: Service, request: Request) -> Any:
-    """Endpoint: metrics for Prometheus. Each gauge has a help text and a value."""
+    """Endpoint: returns metrics for Prometheus. Each gauge has a help text and a value."""
     state = service.state
     gauges: dict[str, tuple[str, float]] = {
         "banbury_rows": ("Rows currently counted.", float(state.learner.n_rows)),
@@ -357,12 +357,12 @@ async def get_metrics(service: Service, request: Request) -> Any:
 
 
 def get_openapi(service: Service, request: Request) -> Any:
-    """Endpoint: the description of this interface in OpenAPI."""
+    """Endpoint: returns the description of this interface in OpenAPI."""
     return openapi.describe(ENDPOINTS, service.state.learner, service.name)
 
 
 def docs(service: Service, request: Request) -> Any:
-    """Endpoint: the documentation page."""
+    """Endpoint: returns the documentation page."""
     text = openapi.page(
         ENDPOINTS,
         service.state.learner,
@@ -425,7 +425,7 @@ ASSETS = tuple(Endpoint(*asset) for asset in page.ASSETS)
 
 
 def app(service: Service) -> Starlette:
-    """The service as an ASGI application."""
+    """Returns the service as an ASGI application."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
@@ -442,19 +442,19 @@ def app(service: Service) -> Starlette:
 
 
 def _not_found(request: Request, error: Exception) -> Json:
-    """The response to an unknown path or method."""
+    """Returns the response to an unknown path or method."""
     assert isinstance(error, HTTPException)
     text = "not found. See /docs." if error.status_code == 404 else "method not allowed. See /docs."
     return problem(error.status_code, text, headers=dict(error.headers or {}))
 
 
 def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-    """The handler of an endpoint: measures each request and calls ``_respond``."""
+    """Returns the handler of an endpoint: measures each request and calls ``_respond``."""
     is_plain = not inspect.iscoroutinefunction(endpoint.answer)
     call_answer: Any = partial(asyncio.to_thread, endpoint.answer) if is_plain else endpoint.answer  # type: ignore[call-arg]
 
     async def handle(request: Request) -> Response:
-        """The response to a request to this endpoint."""
+        """Returns the response to a request to this endpoint."""
         start = time.perf_counter()
         service.metrics.under_way += 1
         try:
@@ -468,8 +468,8 @@ def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitabl
 
 
 async def _respond(service: Service, endpoint: Endpoint, call_answer: Any, request: Request) -> Response:
-    """The response to a request: checks the caller and the load, calls ``call_answer``, and turns exceptions into JSON
-    errors.
+    """Returns the response to a request: checks the caller and the load, calls ``call_answer``, and turns exceptions
+    into JSON errors.
     """
     try:
         _check_caller(service, endpoint, request)
@@ -516,7 +516,7 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
 
 
 def server(service: Service) -> uvicorn.Server:
-    """The server of a service; start it with ``server(service).run(sockets=[...])``."""
+    """Returns the server of a service; start it with ``server(service).run(sockets=[...])``."""
     config = uvicorn.Config(
         app(service),
         http=connection_with_limit(service.limits.seconds),

@@ -31,8 +31,8 @@ SAMPLED_ROWS = 400  # rows that are sampled for the range of numbers
 
 
 def fields(state: ServedState) -> JsonObject:
-    """The fields of a row with their usual values, and the names of the classes or labels (those without rows last),
-    for JSON.
+    """Returns the fields of a row with their usual values, and the names of the classes or labels (those without rows
+    last), for JSON.
     """
     learner = state.learner
     tally = learner.tally()
@@ -44,7 +44,7 @@ def fields(state: ServedState) -> JsonObject:
 
 
 def _can_be_drawn(learner: ServedLearner) -> bool:
-    """Whether the model has a readable nomogram: few columns, not weighed, no lists and no blocks."""
+    """Returns whether the model has a readable nomogram: few columns, not weighed, no lists and no blocks."""
     features = learner.tally().schema.features
     if len(features) > MOST_NOMOGRAM_COLUMNS or learner.settings.weighing is not None:
         return False
@@ -53,7 +53,7 @@ def _can_be_drawn(learner: ServedLearner) -> bool:
 
 
 def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
-    """A dictionary for each column: its kind, the values of a category, the usual range of a number."""
+    """Yields a dictionary for each column: its kind, the values of a category, the usual range of a number."""
     tally = learner.tally()
     kinds = learner.schema.kinds
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
@@ -88,7 +88,7 @@ def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
 
 
 def _ranges(model: Any) -> dict[str, tuple[float, float]]:
-    """The range of the middle 80 % of the rows for each column whose numbers are counted one by one."""
+    """Returns the range of the middle 80 % of the rows for each column whose numbers are counted one by one."""
     ranges = {}
     for _, features, sums in model.tally.groups:
         for position, feature in enumerate(features if isinstance(sums, Counts) else ()):
@@ -100,7 +100,7 @@ def _ranges(model: Any) -> dict[str, tuple[float, float]]:
 
 
 def _ends(values: Any) -> dict[str, float | None]:
-    """The range of the middle 80 % of these numbers, rounded to two digits."""
+    """Returns the range of the middle 80 % of these numbers, rounded to two digits."""
     numbers = np.asarray(values, dtype=np.float64)
     low, high = np.quantile(
         np.clip(numbers[~np.isnan(numbers)], -FARTHEST, FARTHEST), [SHARE_OUTSIDE, 1.0 - SHARE_OUTSIDE]
@@ -109,8 +109,8 @@ def _ends(values: Any) -> dict[str, float | None]:
 
 
 def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> JsonObject:
-    """The decibans of every value for the predicted class against another, or for a label against its absence, for
-    JSON.
+    """Returns the decibans of every value for the predicted class against another, or for a label against its absence,
+    for JSON.
 
     ``against``, ``label``: as the request gives them, or None.
     """
@@ -139,7 +139,7 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> Json
 
 
 def _scale_for_json(scale: Scale) -> JsonObject:
-    """A column of the nomogram for JSON: its values, their names and decibans; a long curve is thinned out."""
+    """Returns a column of the nomogram for JSON: its values, their names and decibans; a long curve is thinned out."""
     decibans = scale.decibans
     values = list(scale.values)
     names = list(scale.names)

@@ -68,14 +68,14 @@ class ServedLearner:
         return self.tally().n_rows
 
     def tally(self) -> Tally:
-        """A frozen copy of the counts."""
+        """Returns a frozen copy of the counts."""
         with self.lock:
             return self._learner.freeze()
 
     # Learning
 
     def part(self, row: Any, label: Any) -> Tally:
-        """The tally of a single row with its label (a class, or a list of labels)."""
+        """Returns the tally of a single row with its label (a class, or a list of labels)."""
         tally = self.rows.part(row, label)
         errors.require(tally.classes, "label", label, "a class, or null to keep a row without a label")
         return tally
@@ -111,7 +111,7 @@ class ServedLearner:
         return bool(self.settings.follows)
 
     def current_model(self) -> tuple[Any, int]:
-        """The model to answer with, and the number of the last change in it.
+        """Returns the model to answer with, and the number of the last change in it.
 
         A plain model is always current. Another one is derived anew if that is quick; otherwise a slow one is updated
         in the background.
@@ -131,7 +131,7 @@ class ServedLearner:
             return derived.model, derived.change
 
     def snapshot_model(self) -> Any:
-        """A model of the current counts that later rows do not change, for long computations without the lock."""
+        """Returns a model of the current counts that later rows do not change, for long computations without the lock."""
         with self.lock:
             model, _ = self.current_model()
             if not self.follows:
@@ -178,7 +178,7 @@ class ServedLearner:
 
 
 def forget(learner: Learner, tally: Tally) -> Learner:
-    """The learner without the rows in ``tally``, which may be all its rows."""
+    """Returns the learner without the rows in ``tally``, which may be all its rows."""
     try:
         return learner.forget(tally)
     except errors.EmptyData:

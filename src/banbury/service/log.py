@@ -92,7 +92,7 @@ class Log:
         self._read_connection = self._open()
 
     def _open(self) -> sqlite3.Connection:
-        """A connection to the log with its settings. Raises BadFile if the file is not a log."""
+        """Returns a connection to the log with its settings. Raises BadFile if the file is not a log."""
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30.0)
         try:
             for pragma in PRAGMAS:
@@ -111,8 +111,8 @@ class Log:
     # Reading
 
     def _read(self, query: str, *values: Any, in_transaction: bool = False) -> list[tuple[Any, ...]]:
-        """The records of a query, in which ``values`` stand for the question marks. ``in_transaction``: whether to read
-        through the writing connection, which sees the current transaction.
+        """Returns the records of a query, in which ``values`` stand for the question marks. ``in_transaction``: whether
+        to read through the writing connection, which sees the current transaction.
         """
         if self._read_connection is None or in_transaction:
             return self._write_connection.execute(query, values).fetchall()
@@ -135,14 +135,14 @@ class Log:
         return int(self.about.get("purged", 0))
 
     def row(self, id: str, in_transaction: bool = False) -> StoredRow | None:
-        """The row with this id; None if there is none. ``in_transaction``: whether to see it as the current transaction
-        does.
+        """Returns the row with this id; None if there is none. ``in_transaction``: whether to see it as the current
+        transaction does.
         """
         records = self._read(f"{ROWS} WHERE id = ?", id, in_transaction=in_transaction)
         return StoredRow(*records[0]) if records else None
 
     def rows(self, after: str = "", n: int = -1, labelled: bool | None = None) -> list[StoredRow]:
-        """At most ``n`` rows (−1 for all) in the order of their ids, from the one after ``after`` on. ``labelled``:
+        """Returns at most ``n`` rows (−1 for all) in the order of their ids, from the one after ``after`` on. ``labelled``:
         True for rows with a label, False for those without, None for both.
         """
         label_condition = "" if labelled is None else f" AND label IS {'NOT ' * labelled}NULL"
@@ -152,26 +152,26 @@ class Log:
         ]
 
     def n_rows(self) -> tuple[int, int]:
-        """How many rows have a label, and how many have none."""
+        """Returns how many rows have a label, and how many have none."""
         labelled, n_all = self._read("SELECT count(label), count(*) FROM rows")[0]
         return labelled, n_all - labelled
 
     def content(self, number: int, in_transaction: bool = False) -> str:
-        """The content with this number, a row as JSON text. ``in_transaction``: whether to see it as the current
-        transaction does.
+        """Returns the content with this number, a row as JSON text. ``in_transaction``: whether to see it as the
+        current transaction does.
         """
         return str(
             self._read("SELECT row FROM contents WHERE content = ?", number, in_transaction=in_transaction)[0][0]
         )
 
     def changes(self, after: int) -> Iterator[Change]:
-        """The changes after this number, in order."""
+        """Yields the changes after this number, in order."""
         while records := self._read(f"{CHANGES} WHERE change > ? ORDER BY change LIMIT 1000", after):
             yield from map(Change._make, records)
             after = records[-1][0]
 
     def history(self, id: str | None, before: int, n: int) -> list[Change]:
-        """The last ``n`` changes before this number, latest first; with an id only those of that row."""
+        """Returns the last ``n`` changes before this number, latest first; with an id only those of that row."""
         id_condition, values = ("", ()) if id is None else ("id = ? AND ", (id,))
         records = self._read(
             f"{CHANGES} WHERE {id_condition}change < ? ORDER BY change DESC LIMIT ?", *values, before, n
@@ -196,7 +196,7 @@ class Log:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """A nested transaction: keeps all that is written in it or nothing. Raises DiskFull if it cannot be written."""
+        """Opens a nested transaction: keeps all that is written in it or nothing. Raises DiskFull if it cannot be written."""
         try:
             self._write_connection.execute("SAVEPOINT part")
             yield
@@ -263,11 +263,11 @@ class Log:
         return change
 
     def first_change(self, id: str) -> int:
-        """The number of a row's first change."""
+        """Returns the number of a row's first change."""
         return int(self._write_connection.execute("SELECT min(change) FROM changes WHERE id = ?", (id,)).fetchone()[0])
 
     def to_undo(self, id: str | None) -> Change | None:
-        """The last change, of all rows or of one, that can be undone: neither undone, nor an undo, nor purged."""
+        """Returns the last change, of all rows or of one, that can be undone: neither undone, nor an undo, nor purged."""
         conditions, values = ("", ()) if id is None else ("c.id = ? AND ", (id,))
         conditions += f"c.change > {int(self.about.get('compacted', 0))} AND "
         query = f"""{CHANGES} AS c WHERE {conditions}c.action NOT IN ('undone', 'deleted', 'kept') AND c.content IS NOT NULL AND
@@ -309,7 +309,7 @@ class Log:
 
 
 def _write_error(error: sqlite3.Error) -> DiskFull:
-    """The error of a change that SQLite could not write."""
+    """Returns the error of a change that SQLite could not write."""
     return DiskFull(f"the change could not be written to the log and was not made: {error}.")
 
 

@@ -15,7 +15,7 @@ from banbury.files.checking import JsonObject
 from banbury.model.explain.page import format_ratio, printable
 from banbury.model.explain.ratios import LikelihoodRatio
 from banbury.model.naive_bayes import estimate
-from banbury.plots.shapes import shapes_by_class
+from banbury.plots.shape import shapes_by_class
 from banbury.quality import CrossValidation, cross_validate
 from banbury.quality.calibration import reliability
 from banbury.quality.curves import learn_sizes
@@ -55,8 +55,8 @@ class CachedMeasure:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, state: ServedState, recent: bool, measure: Callable[[], Any]) -> Any:
-        """The cached value, measured anew with ``measure`` if rows have changed. ``recent``: whether an older value
-        will do unless measuring is quick or many rows changed.
+        """Returns the cached value, measured anew with ``measure`` if rows have changed. ``recent``: whether an older
+        value will do unless measuring is quick or many rows changed.
         """
         with self.lock:
             change = state.change_number
@@ -83,18 +83,18 @@ class Looking:
     _suspicious: CachedMeasure = field(default_factory=CachedMeasure)
 
     def rows(self) -> list[StoredRow]:
-        """The labelled rows in the order of their ids; none without a folder."""
+        """Returns the labelled rows in the order of their ids; none without a folder."""
         return [] if self.state.folder is None else self.state.log.rows(labelled=True)
 
     def validate_rows(self, recent: bool = False) -> tuple[list[StoredRow], CrossValidation | None]:
-        """The labelled rows, and their cross-validation with the recipe of the served model.
+        """Returns the labelled rows, and their cross-validation with the recipe of the served model.
 
         The validation is None if there are too few rows or several labels per row. ``recent``: that of some changes ago
         will do.
         """
 
         def validate_all() -> tuple[list[StoredRow], CrossValidation | None]:
-            """The measure itself, of all rows as they are now."""
+            """Returns the measure itself, of all rows as they are now."""
             rows = self.rows()
             tally = self.state.learner.tally()
             has_few_rows = len(rows) < FEWEST_ROWS or len(tally.classes) < 2
@@ -103,8 +103,8 @@ class Looking:
         return self._validated_rows.get(self.state, recent, validate_all)  # type: ignore[no-any-return]
 
     def suspicious(self, n: int, recent: bool = False) -> JsonObject:
-        """The ``n`` rows whose labels look most wrong, for JSON. ``recent``: whether a ranking of some changes ago will
-        do.
+        """Returns the ``n`` rows whose labels look most wrong, for JSON. ``recent``: whether a ranking of some changes
+        ago will do.
         """
         if not recent:
             return suspicious(self.state, n)
@@ -116,22 +116,22 @@ class Looking:
         return {"rows": still_labelled_so[:n]}
 
     def _validate(self, rows: list[StoredRow]) -> Any:
-        """The cross-validation of these rows; None if there are too few."""
+        """Returns the cross-validation of these rows; None if there are too few."""
         recipe = self._recipe()
         encoded_rows = self._load_rows(rows)
         folds = default_folds(encoded_rows.n_labelled, [recipe], self.state.learner.settings.choice.n_folds)
         return validate(encoded_rows, folds, [recipe])[0] if folds > 1 else None
 
     def _recipe(self) -> Recipe:
-        """The recipe with which the served model was learned."""
+        """Returns the recipe with which the served model was learned."""
         return recipe_of(self.state.learner.settings.model(self.state.learner.tally()))
 
     def _load_rows(self, rows: list[StoredRow]) -> MemoryRows:
-        """The rows and their labels, encoded under the schema of the state."""
+        """Returns the rows and their labels, encoded under the schema of the state."""
         return load_rows(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
 
     def accuracy(self) -> JsonObject:
-        """The cross-validated accuracy with its standard error, and how it has grown with the rows, for JSON."""
+        """Returns the cross-validated accuracy with its standard error, and how it has grown with the rows, for JSON."""
         labelled, unlabelled = self.state.log.n_rows()
         progress: JsonObject = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
         validation = self.validate_rows(recent=True)[1]
@@ -143,7 +143,7 @@ class Looking:
         return progress | {"grown": self.grown[-500:]}
 
     def look(self) -> JsonObject:
-        """Everything that the page shows about the model, for JSON."""
+        """Returns everything that the page shows about the model, for JSON."""
         model = self.state.learner.snapshot_model()
         worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else None
         view: JsonObject = {"informative": _informative(model), "weights": worth}
@@ -158,7 +158,7 @@ class Looking:
         return view | {"why": why, "drift": self._drift(rows)}
 
     def cell(self, truth: int, answer: int) -> JsonObject:
-        """The rows of class ``truth`` that were predicted as class ``answer`` (indices), those with the surest
+        """Returns the rows of class ``truth`` that were predicted as class ``answer`` (indices), those with the surest
         predictions first.
         """
         rows, validation = self.validate_rows()
@@ -173,7 +173,9 @@ class Looking:
         return {"truth": validation.classes[truth], "answer": validation.classes[answer], "rows": listed}
 
     def _validate_labels(self, rows: list[StoredRow]) -> JsonObject | None:
-        """The cross-validated figures of a multi-label model on these rows, for JSON; None if there are too few rows."""
+        """Returns the cross-validated figures of a multi-label model on these rows, for JSON; None if there are too few
+        rows.
+        """
         validation = None if len(rows) < FEWEST_ROWS else self._validate(rows)
         if validation is None:
             return None
@@ -187,13 +189,13 @@ class Looking:
         return {"what": what, "rows": len(rows), **figures}
 
     def _charts(self, rows: list[StoredRow], validation: CrossValidation | None) -> list[dict[str, str]]:
-        """The calibration chart and the learning curve as captions with SVG; empty without a validation. ``rows``: the
-        validated rows.
+        """Returns the calibration chart and the learning curve as captions with SVG; empty without a validation.
+        ``rows``: the validated rows.
         """
         if validation is None:
             return []
         calibration_curve = reliability(validation.posteriors, validation.truth, BINS, validation.weights)
-        figures = [_figure("Accuracy by confidence", charts.calibration({"out of fold": calibration_curve}))]
+        figures = [_figure("Accuracy by confidence", charts.draw_calibration({"out of fold": calibration_curve}))]
         if len(rows) < FEWEST_ROWS_OF_CURVE:
             return figures
         try:
@@ -201,11 +203,11 @@ class Looking:
             learning_curve = learn_sizes(self._load_rows(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
         except errors.BanburyError:  # too few rows of some class
             return figures
-        return [*figures, _figure("Accuracy by number of training rows", charts.accuracy_curve(learning_curve))]
+        return [*figures, _figure("Accuracy by number of training rows", charts.draw_accuracy_curve(learning_curve))]
 
     def _drift(self, rows: list[StoredRow]) -> JsonObject | None:
-        """Whether a classifier can tell the last tenth of the rows from those before: message, AUC, and the most
-        informative values. None for few rows.
+        """Returns whether a classifier can tell the last tenth of the rows from those before: message, AUC, and the
+        most informative values. None for few rows.
         """
         n_recent = int(len(rows) * RECENT_SHARE)
         if n_recent < FEWEST_ROWS:
@@ -234,18 +236,21 @@ class Looking:
 
 
 def _figure(caption: str, svg: str) -> dict[str, str]:
-    """A picture with its caption, for JSON."""
+    """Returns a picture with its caption, for JSON."""
     return {"caption": caption, "svg": svg}
 
 
 def _shapes(model: Any) -> list[JsonObject]:
-    """For each class the pictures of its evidence, one per column, for JSON."""
+    """Returns for each class the pictures of its evidence, one per column, for JSON."""
     groups = shapes_by_class(model, CLASSES_WITH_SHAPES)
     return [
         {
             "class": label,
             "charts": [
-                _figure(f"{feature_shape.feature}: {charts.importance(feature_shape)}", charts.shape(feature_shape))
+                _figure(
+                    f"{feature_shape.feature}: {charts.describe_importance(feature_shape)}",
+                    charts.draw_shape(feature_shape),
+                )
                 for feature_shape in shapes[:MOST_SHAPES]
             ],
         }
@@ -254,12 +259,12 @@ def _shapes(model: Any) -> list[JsonObject]:
 
 
 def _accuracy_with_error(validation: CrossValidation) -> dict[str, float]:
-    """The accuracy of a validation with its standard error over folds, for JSON."""
+    """Returns the accuracy of a validation with its standard error over folds, for JSON."""
     return {"accuracy": float(validation.accuracy.value), "error": float(validation.accuracy.error or 0.0)}
 
 
 def _figures(validation: CrossValidation) -> JsonObject:
-    """The log loss and the confusion matrix of a validation, for JSON."""
+    """Returns the log loss and the confusion matrix of a validation, for JSON."""
     figures = {
         "what": validation.what,
         "rows": len(validation.truth),
@@ -272,9 +277,9 @@ def _figures(validation: CrossValidation) -> JsonObject:
 
 
 def _informative(model: Any) -> list[JsonObject]:
-    """For each class or label its most informative values, for JSON."""
+    """Returns for each class or label its most informative values, for JSON."""
     if model.schema.labels is not None:
-        largest_labels = np.argsort(-model.n_rows, kind="stable")[:MOST_CLASSES].tolist()
+        largest_labels = np.argsort(-model.rows_by_label, kind="stable")[:MOST_CLASSES].tolist()
         informative_labels = [
             (model.labels[label_index], model.informative(model.labels[label_index], 8))
             for label_index in largest_labels
@@ -297,7 +302,7 @@ def _informative(model: Any) -> list[JsonObject]:
 
 
 def _ratio(ratio: LikelihoodRatio, word_features: frozenset[str]) -> JsonObject:
-    """A likelihood ratio for JSON. ``word_features``: the columns that are words."""
+    """Returns a likelihood ratio for JSON. ``word_features``: the columns that are words."""
     value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else printable(ratio.value)
     return {
         "feature": ratio.feature,

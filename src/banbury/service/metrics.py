@@ -46,7 +46,7 @@ class Metrics:
         self.total_seconds[path] += seconds  # type: ignore[assignment]
 
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> str:
-        """All metrics as text. ``gauges``: further ones, from names to help text and value."""
+        """Returns all metrics as text. ``gauges``: further ones, from names to help text and value."""
         lines = _head("banbury_requests_total", "counter", "Requests answered.")
         for (path, method, status), count in sorted(self.requests.items()):
             lines.append(f'banbury_requests_total{{path="{path}",method="{method}",status="{status}"}} {count}')
@@ -65,5 +65,5 @@ class Metrics:
 
 
 def _head(name: str, kind: str, help: str) -> list[str]:
-    """The two lines before a metric: its ``help`` text, and its ``kind``, such as "counter"."""
+    """Returns the two lines before a metric: its ``help`` text, and its ``kind``, such as "counter"."""
     return [f"# HELP {name} {help}", f"# TYPE {name} {kind}"]

@@ -20,10 +20,10 @@ SCOPES_IN_WORDS = {None: "no token needed", "read": "needs the scope read", "lea
 
 
 def example_row(learner: ServedLearner) -> Any:
-    """A row that the model might see, made up from what it counted."""
+    """Returns a row that the model might see, made up from what it counted."""
     try:
         model, _ = learner.current_model()
-        plain = model._as_answering()
+        plain = model._reading_model()
         with learner.lock:
             drawn = plain.sample(1, seed=0)
         row = {name: _plain(drawn[name][0]) for name in learner.rows.columns if name in drawn}
@@ -35,7 +35,7 @@ def example_row(learner: ServedLearner) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a sampled row for JSON; None for a number that is not finite."""
+    """Returns a value of a sampled row for JSON; None for a number that is not finite."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list):
         return [_plain(part) for part in value]
@@ -45,7 +45,7 @@ def _plain(value: Any) -> Any:
 
 
 def examples(learner: ServedLearner) -> dict[tuple[str, str], JsonObject]:
-    """What to send, by method and path: a body, an id or a query."""
+    """Returns what to send, by method and path: a body, an id or a query."""
     row = example_row(learner)
     classes = [label for label in learner.classes if label != EVERY]
     one = classes[0] if classes else "yes"
@@ -70,7 +70,7 @@ def examples(learner: ServedLearner) -> dict[tuple[str, str], JsonObject]:
 
 
 def describe(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> JsonObject:
-    """The description of the service by OpenAPI 3.1. ``name``: that of the service."""
+    """Returns the description of the service by OpenAPI 3.1. ``name``: that of the service."""
     example_requests = examples(learner)
     paths = dict[str, JsonObject]()
     for endpoint in endpoints:
@@ -96,13 +96,17 @@ def describe(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> Jso
 
 
 def _parameter(name: str, place: str, example: Any) -> JsonObject:
-    """A parameter for OpenAPI. ``place``: "path" or "query"; ``example``: a value, whose type is that of the parameter."""
+    """Returns a parameter for OpenAPI. ``place``: "path" or "query"; ``example``: a value, whose type is that of the
+    parameter.
+    """
     kind = "integer" if isinstance(example, int) else "string"
     return {"name": name, "in": place, "required": place == "path", "schema": {"type": kind}, "example": example}
 
 
 def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) -> str:
-    """The same description as a page for people: no script, and nothing from other hosts. ``url``: of the service."""
+    """Returns the same description as a page for people: no script, and nothing from other hosts. ``url``: of the
+    service.
+    """
     example_requests = examples(learner)
     parts = list[str]()
     for endpoint in endpoints:
@@ -117,7 +121,9 @@ def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) 
 
 
 def _curl(method: str, path: str, example: JsonObject, url: str) -> str:
-    """The command that sends the example with curl. ``example``: its body, id or query; ``url``: of the service."""
+    """Returns the command that sends the example with curl. ``example``: its body, id or query; ``url``: of the
+    service.
+    """
     path = path.replace("{id}", str(example.get("id", "1")))
     query = "&".join(f"{key}={value}" for key, value in example.get("query", {}).items())
     names_method = method != "GET" and (method != "POST" or "body" not in example)

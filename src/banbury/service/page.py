@@ -39,7 +39,7 @@ FORMATS = ("csv", "ndjson", "model")
 
 
 def _files() -> dict[str, Path]:
-    """The files of the page, by their paths there."""
+    """Returns the files of the page, by their paths there."""
     folder = Path(str(files("banbury.service"))) / "browser"
     page_files = {f"/{file.name}": file for file in sorted(folder.iterdir()) if file.suffix in CONTENT_TYPES}
     return {"/": folder / "index.html", **page_files}
@@ -49,38 +49,38 @@ FILES = _files()
 
 
 async def get_file(service: Any, request: Request) -> Response:
-    """Endpoint: a file of the page."""
+    """Endpoint: returns a file of the page."""
     file = FILES[request.url.path]
     return Response(file.read_bytes(), headers=HEADERS, media_type=CONTENT_TYPES[file.suffix])
 
 
 async def post_nomogram(service: Any, request: Request) -> Any:
-    """Endpoint: the evidence of every value; without a row, of one in which all values are missing."""
+    """Endpoint: returns the evidence of every value; without a row, of one in which all values are missing."""
     content, _ = await service.json(request, ("row", "against", "label"))
     row = service.check_row(content.get("row") or {service.state.learner.schema.columns[0]: None})
     return await asyncio.to_thread(nomogram, service.state.learner, row, content.get("against"), content.get("label"))
 
 
 def get_cell(service: Any, request: Request) -> Any:
-    """Endpoint: the rows of one class that were predicted as another, both given by number."""
+    """Endpoint: returns the rows of one class that were predicted as another, both given by number."""
     return service.looking.cell(*(service.number(request, name, 0, 10**6) for name in ("truth", "answer")))
 
 
 def get_next(service: Any, request: Request) -> Any:
-    """Endpoint: unlabelled rows to label next."""
+    """Endpoint: returns unlabelled rows to label next."""
     n = service.number(request, "n", 10, service.limits.listed)
     order = request.query_params.get("order", "telling")
     return next_rows(service.state, n, order)
 
 
 def get_suspicious(service: Any, request: Request) -> Any:
-    """Endpoint: rows whose labels look wrong."""
+    """Endpoint: returns rows whose labels look wrong."""
     n = max(1, service.number(request, "n", 10, service.limits.listed))
     return service.looking.suspicious(n, request.query_params.get("recent") == "true")
 
 
 def get_export(service: Any, request: Request) -> Response:
-    """Endpoint: all labelled rows, or the model, as a file."""
+    """Endpoint: returns all labelled rows, or the model, as a file."""
     file_format = request.query_params.get("format", "csv")
     if file_format not in FORMATS:
         raise errors.unknown_choice("format", file_format, FORMATS)
@@ -91,8 +91,8 @@ def get_export(service: Any, request: Request) -> Response:
 
 
 def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
-    """All rows with a label, as a table; or the model as it stands, as ``bb.load`` reads it; and its media type.
-    ``file_format``: "csv", "ndjson" or "model".
+    """Returns all rows with a label, as a table; or the model as it stands, as ``bb.load`` reads it; and its media
+    type. ``file_format``: "csv", "ndjson" or "model".
     """
     if file_format == "model":
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
@@ -111,7 +111,7 @@ def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
 
 
 def _rows_with_labels(state: ServedState) -> Iterator[JsonObject]:
-    """Each row with a label as a dictionary: its id, its label and its cells by column."""
+    """Yields each row with a label as a dictionary: its id, its label and its cells by column."""
     schema = state.learner.schema
     text_column = state.learner.rows.text
     for logged in state.log.rows(labelled=True):
@@ -122,7 +122,7 @@ def _rows_with_labels(state: ServedState) -> Iterator[JsonObject]:
 
 
 def _cell(value: Any) -> Any:
-    """A value as the cell of a CSV file; lists and booleans as JSON."""
+    """Returns a value as the cell of a CSV file; lists and booleans as JSON."""
     return "" if value is None else key(value) if isinstance(value, (list, bool)) else value
 
 

@@ -60,7 +60,7 @@ def parse_whole_number(text: str, most: int) -> int | None:
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The JSON object with these pairs. Raises Problem if a name occurs twice."""
+    """Returns the JSON object with these pairs. Raises Problem if a name occurs twice."""
     json_object = dict(pairs)
     if len(json_object) < len(pairs):
         name, frequency = Counter(name for name, _ in pairs).most_common(1)[0]
@@ -71,14 +71,14 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_integer(digits: str) -> int:
-    """The integer with these digits. Raises Problem if a 64-bit float could not hold it."""
+    """Returns the integer with these digits. Raises Problem if a 64-bit float could not hold it."""
     if len(digits) > 300:  # the largest 64-bit float has 309 digits, and int() refuses more than 4,300
         _parse_float(digits)
     return int(digits)
 
 
 def _parse_float(digits: str) -> float:
-    """The float with these digits. Raises Problem if it is infinite."""
+    """Returns the float with these digits. Raises Problem if it is infinite."""
     number = float(digits)
     if math.isinf(number):
         raise Problem(
@@ -130,5 +130,5 @@ def _check_characters(value: Any) -> None:
 
 
 def _too_deep() -> Problem:
-    """The error of a request with too many levels of objects and lists."""
+    """Returns the error of a request with too many levels of objects and lists."""
     return Problem(422, f"the request is nested too deeply: more than {MOST_LEVELS} levels of objects and lists.")

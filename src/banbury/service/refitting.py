@@ -12,11 +12,12 @@ from banbury import errors
 from banbury.files.checking import JsonObject
 from banbury.learner import ModelSettings, Settings, settings_of
 from banbury.quality.label_recipes import WeighedLabels
+from banbury.reading import Source
 from banbury.rows.labelled import load_rows
 from banbury.service.log import StoredRow
 from banbury.service.state import NotKept, ServedState
 from banbury.tally.label_sets import LabelSets
-from banbury.tally.table import MemorySource, Table
+from banbury.tally.table import Table
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing, learn
 
@@ -67,13 +68,13 @@ class Refitting:
 
 
 def describe_problem(error: Exception) -> str:
-    """The message of an error of ours; of others only the type, since the message may contain data."""
+    """Returns the message of an error of ours; of others only the type, since the message may contain data."""
     return str(error) if isinstance(error, errors.BanburyError) else type(error).__name__
 
 
 def _all_rows(state: ServedState) -> tuple[Tally, list[StoredRow], int]:
-    """The counts, the labelled rows, and the last change in both. Raises NotKept if some counted rows are not in the
-    state.
+    """Returns the counts, the labelled rows, and the last change in both. Raises NotKept if some counted rows are not
+    in the state.
     """
     tally, rows, change = state.rows_with_labels()
     if len(rows) != tally.n_rows:
@@ -85,7 +86,7 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[StoredRow], int]:
 
 
 def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: Sequence[StoredRow]) -> Settings:
-    """``settings`` with weights learned anew from these rows, whose counts are ``tally``."""
+    """Returns ``settings`` with weights learned anew from these rows, whose counts are ``tally``."""
     batch = state.learner.rows.batch([json.loads(stored.row) for stored in rows])
     labels: Any = [json.loads(stored.label or "") for stored in rows]
     has_label_sets = tally.schema.labels is not None
@@ -94,7 +95,7 @@ def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: S
         rows_of_labels = load_rows(batch, labels, schema=tally.schema, threads=settings.threads)
         new_settings = settings_of(WeighedLabels(settings.choice.how).learn(rows_of_labels), settings.threads)
         return replace(new_settings, choice=settings.choice)
-    table = Table.of(MemorySource((batch,)), labels, schema=tally.schema, threads=settings.threads)
+    table = Table.of(Source.of([batch]), labels, schema=tally.schema, threads=settings.threads)
     assert isinstance(settings, ModelSettings)
     weighing_options = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
     return replace(settings, weighing=learn(tally, table, **weighing_options), calibration=None)

@@ -38,7 +38,7 @@ class JsonRows:
         self.text = self.columns[0] if is_single_text else None  # the name of a single text column
 
     def batch(self, rows: Sequence[Any]) -> Batch:
-        """The rows as one batch with the schema's columns; columns that a row lacks are missing."""
+        """Returns the rows as one batch with the schema's columns; columns that a row lacks are missing."""
         if self.text is not None and all(type(row) is str for row in rows):
             return Batch((self.text,), len(rows), {self.text: Objects(list(rows), text=True)}, self.schema.named)
         cells = [self._cells(row, number) for number, row in enumerate(rows)]
@@ -48,7 +48,7 @@ class JsonRows:
         return batch
 
     def _cells(self, row: Any, number: int) -> JsonObject:
-        """The cells of a row by column. Raises an error if it is not a row or a value cannot be in its column.
+        """Returns the cells of a row by column. Raises an error if it is not a row or a value cannot be in its column.
         ``number``: for messages.
         """
         if type(row) is str and self.text is not None:
@@ -91,7 +91,7 @@ class JsonRows:
     # Counting
 
     def part(self, row: Any, label: Any) -> Tally:
-        """The tally of a single row with its label (a class, or a list of labels)."""
+        """Returns the tally of a single row with its label (a class, or a list of labels)."""
         batch = align_names(self.batch([row]), self.schema)
         if self.schema.labels is not None:
             return count_sets(batch, self.schema, LabelSets.of([label]), None, 1)
@@ -102,8 +102,8 @@ class JsonRows:
         self.part(row, [] if self.schema.labels is not None else "")
 
     def label(self, label: Any, classes: Sequence[Any], new_class: bool = False) -> Any:
-        """The label as it is counted: a class, or a sorted list of distinct labels. ``classes``: those that exist;
-        ``new_class``: whether it may be another one. Raises an error otherwise.
+        """Returns the label as it is counted: a class, or a sorted list of distinct labels. ``classes``: those that
+        exist; ``new_class``: whether it may be another one. Raises an error otherwise.
         """
         if self.schema.labels is None:
             return _class_of(label, classes, new_class)
@@ -121,7 +121,7 @@ class JsonRows:
 
 
 def key(value: Any) -> str:
-    """A canonical JSON text, the same for equal values. Raises BadValue if JSON in UTF-8 cannot hold the value."""
+    """Returns a canonical JSON text, the same for equal values. Raises BadValue if JSON in UTF-8 cannot hold the value."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
         text.encode()
@@ -135,8 +135,8 @@ def key(value: Any) -> str:
 
 
 def _class_of(label: Any, classes: Sequence[Any], new_class: bool) -> Any:
-    """The class whose text equals that of the label, so that "1" is class 1. ``new_class``: whether it may be none of
-    the existing ``classes``.
+    """Returns the class whose text equals that of the label, so that "1" is class 1. ``new_class``: whether it may be
+    none of the existing ``classes``.
     """
     if type(label) not in (str, int, float, bool) or (
         type(label) is int and not -INTEGER_LIMIT <= label < INTEGER_LIMIT
@@ -164,19 +164,19 @@ def _class_of(label: Any, classes: Sequence[Any], new_class: bool) -> Any:
 
 
 def _text(label: Any) -> str:
-    """A label as people write it, whatever its JSON type: 1, 1.0 and "1" are the same class."""
+    """Returns a label as people write it, whatever its JSON type: 1, 1.0 and "1" are the same class."""
     if isinstance(label, bool):
         return str(label).lower()
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _kind(label: Any) -> str:
-    """The type of a label in words: "text", "boolean" or "number"."""
+    """Returns the type of a label in words: "text", "boolean" or "number"."""
     return "text" if isinstance(label, str) else "boolean" if isinstance(label, bool) else "number"
 
 
 def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
-    """The labelled rows of a table as JSON holds them: pairs of row and label. Rows without a label are skipped."""
+    """Yields the labelled rows of a table as JSON holds them: pairs of row and label. Rows without a label are skipped."""
     schema = table.schema
     assert schema is not None
     text_column = JsonRows(schema).text
@@ -190,7 +190,7 @@ def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
 
 
 def _labels(table: Table, batch: Batch, schema: Schema) -> list[Any]:
-    """For each row of a batch of the table its label, or sorted list of labels; None where there is none."""
+    """Returns for each row of a batch of the table its label, or sorted list of labels; None where there is none."""
     if schema.labels is not None:
         sets = table.labels.sets_of(batch)
         set_bounds = zip(sets.offsets[:-1].tolist(), sets.offsets[1:].tolist(), sets.has_target.tolist(), strict=True)
@@ -203,12 +203,12 @@ def _labels(table: Table, batch: Batch, schema: Schema) -> list[Any]:
 
 
 def cells_of(batch: Batch, name: str) -> list[Any]:
-    """The cells of a column as JSON holds them, None where missing."""
+    """Returns the cells of a column as JSON holds them, None where missing."""
     return [plain(cell) for cell in batch.column(name).cells()]
 
 
 def plain(cell: Any) -> Any:
-    """A cell as JSON holds it; None where it is missing."""
+    """Returns a cell as JSON holds it; None where it is missing."""
     if missing(cell):
         return None
     value = cell.tolist() if hasattr(cell, "tolist") else cell

@@ -176,7 +176,8 @@ class ServedState:
         learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None = None,
         threads: int | None = None,
     ) -> ServedState:
-        """The state in a folder. If there is none yet, it is created with ``served``: a model, or the file of one.
+        """Returns the state in a folder. If there is none yet, it is created with ``served``: a model, or the file of
+        one.
 
         ``learned``: yields the rows that the model was trained on, with their labels; they become rows of the state
         with the ids 0000001, 0000002 and so on. Without a folder the state is in memory and cannot learn.
@@ -207,7 +208,7 @@ class ServedState:
             raise
 
     def __enter__(self) -> ServedState:
-        """The state, to be closed at the end of the block."""
+        """Returns the state, to be closed at the end of the block."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -251,24 +252,24 @@ class ServedState:
         return None if self._log is None else self._log.about.get("names")
 
     def row(self, id: str) -> JsonObject:
-        """The row with this id and its label, for JSON."""
+        """Returns the row with this id and its label, for JSON."""
         stored = self.log.row(check_id(id))
         if stored is None:
             raise _unknown(id)
         return _as_answer(stored)
 
     def rows(self, after: str = "", n: int = 100, labelled: bool | None = None) -> list[JsonObject]:
-        """At most ``n`` rows for JSON in the order of their ids, from the one after ``after`` on. ``labelled``: True
+        """Returns at most ``n`` rows for JSON in the order of their ids, from the one after ``after`` on. ``labelled``: True
         for rows with a label, False for those without, None for both.
         """
         return [_as_answer(stored) for stored in self.log.rows(after, n, labelled)]
 
     def history(self, id: str | None = None, before: int | None = None, n: int = 100) -> list[JsonObject]:
-        """The last ``n`` changes before change number ``before``, latest first; with an id those of one row."""
+        """Returns the last ``n`` changes before change number ``before``, latest first; with an id those of one row."""
         return [_of_history(change) for change in self.log.history(id, 2**62 if before is None else before, n)]
 
     def digest(self) -> tuple[str, int]:
-        """The SHA-256 digest of all counts, and the number of the last change in them."""
+        """Returns the SHA-256 digest of all counts, and the number of the last change in them."""
         with self.learner.lock:
             change = self.learner.change
             if self._digest is not None and self._digest[0] == change:
@@ -296,7 +297,7 @@ class ServedState:
         }
 
     def rows_with_labels(self) -> tuple[Tally, list[StoredRow], int]:
-        """The counts, the labelled rows, and the number of the last change in both."""
+        """Returns the counts, the labelled rows, and the number of the last change in both."""
         _ = self.log
         return self._run_between_commits(
             lambda: (self.learner.tally(), self.log.rows(labelled=True), self.learner.change)
@@ -388,7 +389,7 @@ class ServedState:
         return future.result()
 
     def _write(self) -> None:
-        """The loop of the writer thread: takes all waiting changes and commits them together."""
+        """Runs in the writer thread: takes all waiting changes and commits them together."""
         while True:
             tasks = [self._queue.get()]
             with suppress(queue.Empty):
@@ -564,7 +565,7 @@ class ServedState:
         return {"action": "undone", "id": stored.id, "label": label, "undoes": last_change.change, "change": change}
 
     def _classes(self) -> list[Any]:
-        """The classes of all rows, those that the change in progress adds, and those that users may choose."""
+        """Returns the classes of all rows, those that the change in progress adds, and those that users may choose."""
         return list(dict.fromkeys((*self.learner.classes, *self._new_classes, *(self.names or []))))
 
     def _plan(self, change: int, old: Tally | None, new: Tally | None) -> None:
@@ -576,8 +577,8 @@ class ServedState:
             self._new_classes.update(dict.fromkeys(new.classes))
 
     def _count(self, stored: StoredRow | None, row: Any, label: Any) -> tuple[Tally | None, Tally | None]:
-        """The tally of a row as it was learned before (``stored``), and its tally as it is to be learned with this
-        label; None where it was not or is not to be.
+        """Returns the tally of a row as it was learned before (``stored``), and its tally as it is to be learned with
+        this label; None where it was not or is not to be.
         """
         old_tally = None
         if stored is not None and stored.label is not None:
@@ -659,7 +660,7 @@ BASE = "base.banbury"
 
 
 def check_id(id: str) -> str:
-    """The id if it is valid: a short printable text. Raises BadSetting otherwise."""
+    """Returns the id if it is valid: a short printable text. Raises BadSetting otherwise."""
     is_valid = isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id.isprintable() and "\ufffd" not in id
     if not is_valid or id in (".", ".."):  # which cannot be part of a URL
         raise errors.bad_setting("id", id, f"1 to {LONGEST_ID} printable characters, and not . or ..")
@@ -667,7 +668,7 @@ def check_id(id: str) -> str:
 
 
 def _action(stored: StoredRow | None, is_same_row: bool, label: Any) -> str:
-    """What storing a row does, as the history names it: "kept", "learned", "replaced", "unlabelled" or "moved".
+    """Returns what storing a row does, as the history names it: "kept", "learned", "replaced", "unlabelled" or "moved".
     ``stored``: the row as it was, None for a new one; ``is_same_row``: whether its content stays.
     """
     if stored is None or (is_same_row and stored.label is None):
@@ -678,17 +679,17 @@ def _action(stored: StoredRow | None, is_same_row: bool, label: Any) -> str:
 
 
 def _as_answer(stored: StoredRow) -> JsonObject:
-    """A stored row as a dictionary for JSON."""
+    """Returns a stored row as a dictionary for JSON."""
     return {"id": stored.id, "label": _label(stored.label), "row": json.loads(stored.row), "change": stored.change}
 
 
 def _label(text: str | None) -> Any:
-    """The label that a JSON text holds; None for None."""
+    """Returns the label that a JSON text holds; None for None."""
     return None if text is None else json.loads(text)
 
 
 def _of_history(change: Change) -> JsonObject:
-    """A change as a dictionary for JSON."""
+    """Returns a change as a dictionary for JSON."""
     iso_time = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     description: JsonObject = {"change": change.change, "time": iso_time, "id": change.id, "action": change.action}
     if change.content is None:  # a deletion, or a change of a row that was deleted later
@@ -699,7 +700,7 @@ def _of_history(change: Change) -> JsonObject:
 
 
 def _unknown(id: str) -> UnknownRow:
-    """The error of an id that no row has."""
+    """Returns the error of an id that no row has."""
     return UnknownRow(f"row {id!r} does not exist. Learn it first with PUT /rows/{{id}}.", id=id)
 
 
@@ -707,7 +708,7 @@ def _unknown(id: str) -> UnknownRow:
 
 
 def _tally(served: Any) -> Tally:
-    """The tally of a served object. Raises BadSetting if it is not a model or a tally."""
+    """Returns the tally of a served object. Raises BadSetting if it is not a model or a tally."""
     tally = served if isinstance(served, Tally) else getattr(served, "tally", None)
     if not isinstance(tally, Tally):
         raise errors.bad_setting("the served file", type(served).__name__, "a model, a multi-label model or a tally")
@@ -755,7 +756,7 @@ def _begin(
 
 
 def _load_served(served: Served | Path) -> Served:
-    """The model or tally to serve, loaded if it is a path. Raises an error if JSON cannot hold its names."""
+    """Returns the model or tally to serve, loaded if it is a path. Raises an error if JSON cannot hold its names."""
     loaded: Any = load(served) if isinstance(served, Path) else served
     tally = _tally(loaded)
     for names in (tally.classes, tally.schema.columns):
@@ -798,8 +799,8 @@ def _restart(folder: Path, log: Log, served: Served | Path | None, threads: int 
 
 
 def _is_base(served: Served | Path, folder: Path, about: JsonObject) -> bool:
-    """Whether the state was created with the model ``served``. Files are compared by their headers, which contain
-    checksums of the rest. ``about``: the facts in the log.
+    """Returns whether the state was created with the model ``served``. Files are compared by their headers, which
+    contain checksums of the rest. ``about``: the facts in the log.
     """
     if isinstance(served, Path) and about["model"] is not None:
         return bool(_identity(served) == about["model"])
@@ -808,7 +809,7 @@ def _is_base(served: Served | Path, folder: Path, about: JsonObject) -> bool:
 
 
 def _identity(path: Path) -> str:
-    """A hash of the header of a Banbury file."""
+    """Returns a hash of the header of a Banbury file."""
     try:
         with open(path, "rb") as file:
             return blake2b(file.read(int.from_bytes(file.read(8), "little") & 0xFFFFFFFF)).hexdigest()
@@ -818,7 +819,7 @@ def _identity(path: Path) -> str:
 
 
 def _recount(base: Tally, rows: Sequence[StoredRow]) -> Tally:
-    """The counts of the base and all these rows."""
+    """Returns the counts of the base and all these rows."""
     learner = ServedLearner(base, ModelSettings())
     for stored in rows:
         assert stored.label is not None
@@ -827,7 +828,7 @@ def _recount(base: Tally, rows: Sequence[StoredRow]) -> Tally:
 
 
 def _snapshots(folder: Path) -> list[int]:
-    """The change numbers of the snapshots in a folder."""
+    """Returns the change numbers of the snapshots in a folder."""
     return [int(match[1]) for name in os.listdir(folder) if (match := SNAPSHOT_NAME.fullmatch(name))]
 
 

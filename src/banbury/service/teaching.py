@@ -19,7 +19,7 @@ MOST_RANKED = 5_000  # unlabelled rows that are ranked
 
 
 def suspicious(state: ServedState, n: int) -> JsonObject:
-    """The ``n`` rows whose labels look most wrong, each with the suggested label and an explanation, for JSON."""
+    """Returns the ``n`` rows whose labels look most wrong, each with the suggested label and an explanation, for JSON."""
     schema = state.learner.schema
     if schema.labels is not None:
         raise errors.BadSetting(
@@ -40,8 +40,8 @@ def suspicious(state: ServedState, n: int) -> JsonObject:
 
 
 def next_rows(state: ServedState, n: int, order: str) -> JsonObject:
-    """The ``n`` unlabelled rows to label next, for JSON. ``order``: "telling" for those that would teach the model
-    most, with some at random, or "id".
+    """Returns the ``n`` unlabelled rows to label next, for JSON. ``order``: "telling" for those that would teach the
+    model most, with some at random, or "id".
     """
     if order not in ORDERS:
         raise errors.unknown_choice("order", order, ORDERS)
@@ -57,15 +57,15 @@ def next_rows(state: ServedState, n: int, order: str) -> JsonObject:
 
 
 def row_as_dict(row: StoredRow) -> JsonObject:
-    """The id and the content of a stored row, for JSON."""
+    """Returns the id and the content of a stored row, for JSON."""
     return {"id": row.id, "row": json.loads(row.row)}
 
 
 def batch_of(state: ServedState, rows: Sequence[StoredRow]) -> Batch:
-    """The contents of stored rows as a batch."""
+    """Returns the contents of stored rows as a batch."""
     return state.learner.rows.batch([json.loads(row.row) for row in rows])
 
 
 def labels_of(rows: Sequence[StoredRow]) -> list[Any]:
-    """The labels of stored rows; None where there is none."""
+    """Returns the labels of stored rows; None where there is none."""
     return [json.loads(row.label or "null") for row in rows]

@@ -105,11 +105,11 @@ class BadLabel(Exception):
         row, value, problem = self.args
         row += first_row
         where = "" if column is None else f" of column {column!r}"
-        text = f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {problem}. "
-        text += (
+        message = f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {problem}. "
+        message += (
             "Labels must be texts, numbers or booleans in a list or set per row, which is empty if a row has no labels."
         )
-        return errors.BadValue(text, row=row, value=value, column=column)
+        return errors.BadValue(message, row=row, value=value, column=column)
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ class LabelSets:
             try:
                 number_of_value[value] = number_of_name.setdefault(_label(value), len(number_of_name))
             except BadLabel as bad:
-                label_place = next(place for place, other in enumerate(values) if other is value)
-                raise bad.of(int(np.searchsorted(offsets, label_place, side="right")) - 1) from None
+                label_index = next(index for index, candidate in enumerate(values) if candidate is value)
+                raise bad.of(int(np.searchsorted(offsets, label_index, side="right")) - 1) from None
         codes = np.fromiter(map(number_of_value.__getitem__, values), np.int64, len(values))
         # A number for each pair of row and label, so that sorting finds the labels that a row repeats.
         pair_numbers = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(number_of_name), 1) + codes)
@@ -203,16 +203,16 @@ class LabelSets:
         return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), True)
 
     @classmethod
-    def of_batches(cls, parts: Sequence[LabelSets]) -> LabelSets:
+    def of_batches(cls, sets_of_batches: Sequence[LabelSets]) -> LabelSets:
         """Joins the sets of several batches, one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        names = tuple(dict.fromkeys(name for part in parts for name in part.names))
-        offsets_and_codes = [part.codes_of(names) for part in parts]
+        if len(sets_of_batches) == 1:
+            return sets_of_batches[0]
+        names = tuple(dict.fromkeys(name for sets in sets_of_batches for name in sets.names))
+        offsets_and_codes = [sets.codes_of(names) for sets in sets_of_batches]
         starts = np.cumsum([0, *(len(codes) for _, codes in offsets_and_codes)])
         offsets = [ends[1:] + start for (ends, _), start in zip(offsets_and_codes, starts, strict=False)]
         codes = np.concatenate([part_codes for _, part_codes in offsets_and_codes])
-        has_target = np.concatenate([part.has_target for part in parts])
+        has_target = np.concatenate([sets.has_target for sets in sets_of_batches])
         return cls(np.concatenate([[0], *offsets]).astype(np.int64), codes, names, has_target)
 
     def names_in_use(self, is_selected: NDArray[np.bool_]) -> set[Scalar]:
@@ -221,8 +221,8 @@ class LabelSets:
 
     def take(self, rows: Int) -> LabelSets:
         """Returns the sets of the rows with these numbers, in this order."""
-        offsets, label_places = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
-        return LabelSets(offsets, self.codes[label_places], self.names, self.has_target[rows])
+        offsets, label_positions = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
+        return LabelSets(offsets, self.codes[label_positions], self.names, self.has_target[rows])
 
     def rows_between(self, start: int, stop: int) -> LabelSets:
         """Returns the sets of the rows from ``start`` up to ``stop``, exclusive."""
@@ -237,7 +237,7 @@ class LabelSets:
         """Returns offsets and codes for other names: a code is a place in ``names``. Labels that are not among them are
         left out.
         """
-        code_of = {name: k for k, name in enumerate(names)}
+        code_of = {name: code for code, name in enumerate(names)}
         codes = np.array([*(code_of.get(name, -1) for name in self.names), -1], dtype=np.int32)[self.codes]
         is_named = codes >= 0
         offsets = np.concatenate([[0], np.cumsum(np.bincount(self.rows[is_named], minlength=len(self)))]).astype(
@@ -292,7 +292,7 @@ def _split_cells(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bo
     for row, cell in enumerate(cells):
         if delimiter is not None and isinstance(cell, str):
             if cell not in splits:
-                splits[cell] = [part.strip() for part in cell.split(delimiter) if part.strip()]
+                splits[cell] = [label.strip() for label in cell.split(delimiter) if label.strip()]
             cells[row] = splits[cell]
         elif delimiter is not None and missing(cell):  # an empty cell of a text file: no labels
             cells[row] = ()
@@ -355,7 +355,9 @@ def join_same_files(source: Source) -> Source:
     def names_and_digests(batch: Batch) -> list[tuple[str, bytes]]:
         """Returns the file name of each row and a digest of what it contains."""
         names = [os.path.basename(path) for path in batch.row_names or [""] * batch.n_rows]
-        cells = zip(*(batch.column(other).cells() for other in batch.names if other != name), strict=True)
+        cells = zip(
+            *(batch.column(column_name).cells() for column_name in batch.names if column_name != name), strict=True
+        )
         digests = (blake2b(repr(row).encode(), digest_size=16).digest() for row in cells)
         return list(zip(names, digests, strict=True))
 
@@ -375,15 +377,15 @@ def join_same_files(source: Source) -> Source:
             first_rows = np.array([row_number for row_number, _ in rows_with_labels], dtype=np.int64)
             label_lists = [row_labels for _, row_labels in rows_with_labels]
             if len(first_rows):
-                taken = batch.take(first_rows)
-                taken.row_names = (
+                first_files = batch.take(first_rows)
+                first_files.row_names = (
                     None
                     if batch.row_names is None
                     else [batch.row_names[row_number] for row_number in first_rows.tolist()]
                 )
-                yield taken.with_columns({name: Objects(label_lists)})
+                yield first_files.with_columns({name: Objects(label_lists)})
 
-    return Source(lambda: number_rows(batches()), source.name, source.again, source.target, reading=source.reading)
+    return Source(lambda _: number_rows(batches()), source.name, source.again, source.target, reading=source.reading)
 
 
 def holds_sets(batch: Batch, name: str) -> bool:

@@ -20,7 +20,7 @@ from banbury.families.bags.occurrences import Occurrences
 from banbury.families.column_tree import ColumnTree, joining_family
 from banbury.families.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Features, Kind, Reads
 from banbury.families.gaussian import NormalInverseGamma
-from banbury.families.keys import kind_of
+from banbury.families.keys import column_kind
 from banbury.families.moments import SAMPLE, first_rows
 from banbury.notebooks import align_columns
 from banbury.reading import Batch, Sparse, read
@@ -133,21 +133,21 @@ class Schema:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The place of each feature, by its name."""
-        return {name: f for f, name in enumerate(self.features.names)}
+        """The index of each feature, by its name."""
+        return {name: index for index, name in enumerate(self.features.names)}
 
     def __getitem__(self, name: Any) -> Feature:
         """Returns a feature by its name, or a block of columns by the tuple of its columns."""
         if isinstance(name, tuple):
             name = next(
-                (self.features.names[f] for f in self.features.where(lambda block: block.columns == name)), name
+                (self.features.names[index] for index in self.features.where(lambda block: block.columns == name)), name
             )
         if name not in self.index:
             if block := next((template for template in self.features.templates if name in template.columns), None):
                 columns = f"{errors.listed(map(repr, block.columns), 6)}{',' * (len(block.columns) == 1)}"
-                text = f"column {name!r} has no distribution of its own, because it is in the block ({columns}). Name the block "
-                text += "instead, with all its columns."
-                raise errors.UnknownColumn(text, column=name, block=block.columns)
+                message = f"column {name!r} has no distribution of its own, because it is in the block ({columns}). "
+                message += "Name the block instead, with all its columns."
+                raise errors.UnknownColumn(message, column=name, block=block.columns)
             raise errors.unknown_column(name, self.features.names)
         return self.features[self.index[name]]
 
@@ -168,7 +168,7 @@ class Schema:
             for column in columns or (name,)  # a feature of one column has its name
         }
 
-    def _differs(self, other: Schema) -> str | None:
+    def _explain_difference(self, other: Schema) -> str | None:
         """Returns why tallies under the two schemas cannot be combined, or None. Different bin widths are not a reason."""
         if (self.labels is None) != (other.labels is None):
             return "one counts label sets and the other a single class per row"
@@ -183,7 +183,7 @@ class Schema:
                 return "the same features in another order"
             first, second = map(errors.listed, names_in_one)
             return f"features only in the first [{first}], only in the second [{second}]"
-        for f in self._places_to_compare(other):
+        for f in self._features_to_compare(other):
             feature = self.features[f]
             other_feature = other.features[f]
             if feature.columns != other_feature.columns:
@@ -192,8 +192,8 @@ class Schema:
                 return f"feature {feature.name!r} is {_describe(feature)} in one and {_describe(other_feature)} in the other"
         return None
 
-    def _places_to_compare(self, other: Schema) -> list[int]:
-        """Returns the places of features that differ in origin or unit, and one place for each pair of templates.
+    def _features_to_compare(self, other: Schema) -> list[int]:
+        """Returns the indices of features that differ in origin or unit, and one index for each pair of templates.
 
         A template is a feature without a name, which features with equal settings share: one of each pair stands for
         all.
@@ -201,19 +201,21 @@ class Schema:
         features = self.features
         has_other_scale = (features.origins != other.features.origins) | (features.units != other.features.units)
         rescaled = np.flatnonzero(has_other_scale)
-        of_templates = [place for *_, place in features.pair_templates(other.features)]
+        of_templates = [index for *_, index in features.pair_templates(other.features)]
         return sorted({*rescaled.tolist(), *of_templates})
 
     def _counting_rules(self) -> list[Any]:
         """Returns everything that determines the sums of rows, for JSON. Equal schemas have equal rules."""
         labels_rule = [] if self.labels is None else ["sets of labels"]
-        return labels_rule + [_plain([f.name, f.columns, f.counting_key(), f.unit]) for f in self.features]
+        return labels_rule + [
+            _to_json([feature.name, feature.columns, feature.counting_key(), feature.unit]) for feature in self.features
+        ]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
         same_bins = np.array_equal(self.features.units, other.features.units)
-        return self is other or (same_bins and self._differs(other) is None)
+        return self is other or (same_bins and self._explain_difference(other) is None)
 
     def __hash__(self) -> int:
         return hash(self.features)
@@ -229,25 +231,25 @@ class Schema:
         """Returns the same schema with other features in some groups: pairs of a group and the features that replace
         its own.
         """
-        return replace(self, features=self.features.put((group.places, features) for group, features in groups))
+        return replace(self, features=self.features.put((group.indices, features) for group, features in groups))
 
     def _with_families(self, overrides: Mapping[str, Any]) -> Schema:
         """Returns the same schema with other settings for estimation. Raises an error if they would change the counts.
 
         ``overrides`` maps names of features, which may contain ``*``, to families.
         """
-        changed = dict[int, Feature]()
+        new_features = dict[int, Feature]()
         for name, choice in expand_stars(overrides, self.features.names):
             old = self[name]
-            changed[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(choice)))
+            new_features[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(choice)))
             new.family.check_columns(new)
-        places = np.array(list(changed), dtype=np.int64)
-        return replace(self, features=self.features.put([(places, Features.of(changed.values()))]))
+        indices = np.array(list(new_features), dtype=np.int64)
+        return replace(self, features=self.features.put([(indices, Features.of(new_features.values()))]))
 
     def __str__(self) -> str:
         target = "" if self.target is None else f", target {self.target!r}"
         lines = [f"Schema: {len(self.features):,} feature{'s' * (len(self.features) != 1)}{target}"]
-        rows = [(f.name, str(f.family), f.why) for f in self.features[:40]]
+        rows = [(feature.name, str(feature.family), feature.why) for feature in self.features[:40]]
         lines += align_columns(rows)
         if len(self.features) > 40:
             lines.append(f"  … and {len(self.features) - 40:,} more")
@@ -256,14 +258,16 @@ class Schema:
             lines += align_columns(list(self.left_out.items())[:40])
         if self.reading:
             lines.append("read with:")
-            lines += align_columns([(name, errors.shortened(repr(value), 80)) for name, value in self.reading.items()])
+            lines += align_columns(
+                [(name, errors.shortened(repr(setting), 80)) for name, setting in self.reading.items()]
+            )
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the schema for JSON, with one entry for each feature, or for a run of features that differ only in
-        name and place.
+        name and position.
         """
         about_columns = {
             "target": self.target,
@@ -359,7 +363,7 @@ def _template_from_dict(entry: Mapping[str, Any], template_family: Family) -> Fe
 
 
 def group_features(features: Features) -> tuple[Group, ...]:
-    """Groups features by what counts them; each group has their places among all features.
+    """Groups features by what counts them; each group has their indices among all features.
 
     Features with equal settings share a template, and all features of a template have the same counter. A counter that
     counts features ``apart`` gets a group for each of them.
@@ -369,20 +373,20 @@ def group_features(features: Features) -> tuple[Group, ...]:
         template_numbers_of.setdefault(template.counter, []).append(number)
     groups = list[Group]()
     for counter, template_numbers in template_numbers_of.items():
-        places = np.flatnonzero(np.isin(features.codes, template_numbers))
+        indices = np.flatnonzero(np.isin(features.codes, template_numbers))
         groups += [
-            Group(counter, features.take(group_places), group_places)
-            for group_places in (places[:, None] if counter.apart else [places])
+            Group(counter, features.take(group_indices), group_indices)
+            for group_indices in (indices[:, None] if counter.apart else [indices])
         ]
-    return tuple(sorted(groups, key=lambda group: int(group.places[0])))
+    return tuple(sorted(groups, key=lambda group: int(group.indices[0])))
 
 
 class Group(NamedTuple):
-    """Features that are counted together, and their places in the schema."""
+    """Features that are counted together, and their indices in the schema."""
 
     counter: Counter
     features: Features
-    places: Int
+    indices: Int
 
 
 def _describe(feature: Feature) -> str:
@@ -410,27 +414,32 @@ def _with_counting_half(feature: Feature, new: Family) -> Family:
 
 def family_to_dict(feature_family: Family) -> dict[str, Any]:
     """Returns a family's name and settings for JSON."""
-    return {"family": feature_family.name, "settings": {k: _plain(v) for k, v in feature_family.settings().items()}}
+    return {
+        "family": feature_family.name,
+        "settings": {name: _to_json(setting) for name, setting in feature_family.settings().items()},
+    }
 
 
-def _plain(setting: Any) -> Any:
+def _to_json(setting: Any) -> Any:
     """Returns a setting of a family as JSON holds it."""
     if isinstance(setting, Mapping):
-        return {"pairs": [[_plain(k), _plain(v)] for k, v in setting.items()]}
+        return {"pairs": [[_to_json(key), _to_json(member)] for key, member in setting.items()]}
     if isinstance(setting, NormalInverseGamma):
-        return {"prior": {f.name: _plain(getattr(setting, f.name)) for f in fields(setting)}}
+        return {
+            "prior": {prior_field.name: _to_json(getattr(setting, prior_field.name)) for prior_field in fields(setting)}
+        }
     if isinstance(setting, (tuple, list)):
-        return [_plain(member) for member in setting]
+        return [_to_json(member) for member in setting]
     return setting.item() if isinstance(setting, np.generic) else setting
 
 
-def family_from_dict(data: Mapping[str, Any]) -> Family:
+def family_from_dict(entry: Mapping[str, Any]) -> Family:
     """Returns the family that ``family_to_dict`` described."""
-    return FAMILIES[data["family"]](**{k: _unplain(v) for k, v in data["settings"].items()})
+    return FAMILIES[entry["family"]](**{name: _from_json(setting) for name, setting in entry["settings"].items()})
 
 
-def _unplain(setting: Any) -> Any:
-    """Returns the setting that ``_plain`` wrote."""
+def _from_json(setting: Any) -> Any:
+    """Returns the setting that ``_to_json`` wrote."""
     if isinstance(setting, dict):
         return dict(map(tuple, setting["pairs"])) if "pairs" in setting else NormalInverseGamma(**setting["prior"])
     return setting
@@ -506,7 +515,7 @@ def infer(
     if (joined_family := _family_that_joins(features)) is not None:
         schema = infer(batch, reserved, target, joined_family.columns, missing, more_to_come, "none", facts)
         return replace(schema, features=joined_family.join(schema.features, batch))
-    reserved = {**dict.fromkeys(batch.aside, "the weights of the rows"), **dict(reserved)}
+    reserved = {**dict.fromkeys(batch.non_features, "the weights of the rows"), **dict(reserved)}
     for name in reserved:
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names, batch.source)
@@ -523,9 +532,12 @@ def infer(
     constant_columns = (
         set() if more_to_come else _constant_columns(batch, kinds, numbers, sample, missing) - facts.varied
     )
-    n_values = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample, facts)
+    n_values = {} if more_to_come or trees == "all" else _columns_of_few_values(batch, numbers, sample, facts)
     if more_to_come:
-        kinds = {n: "float" if k == "empty" and isinstance(batch.column(n), Numbers) else k for n, k in kinds.items()}
+        kinds = {
+            name: "float" if kind == "empty" and isinstance(batch.column(name), Numbers) else kind
+            for name, kind in kinds.items()
+        }
     takes_trees = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
     names = list[str]()
     templates = list[Feature]()
@@ -535,30 +547,34 @@ def infer(
         if name in in_blocks:
             continue
         if name in kinds:
-            chosen, why = _choose(first_batch_rows, name, kinds[name], missing, constant_columns, n_values, takes_trees)
+            column_family, reason = _choose_family(
+                first_batch_rows, name, kinds[name], missing, constant_columns, n_values, takes_trees
+            )
         else:
-            chosen = declared[name]
-            why = "declared"
-        if chosen is None:
-            left_out[name] = why
+            column_family = declared[name]
+            reason = "declared"
+        if column_family is None:
+            left_out[name] = reason
             continue
         names.append(name)
-        if chosen.block:
-            templates.append(block((name,), chosen, why))
+        if column_family.block:
+            templates.append(block((name,), column_family, reason))
         else:
-            key = id(chosen), why
-            templates.append(template_of.setdefault(key, Feature("", chosen, why=why)))
+            key = id(column_family), reason
+            templates.append(template_of.setdefault(key, Feature("", column_family, why=reason)))
     if not names and not blocks:
-        warn_of_nothing(left_out)
-    target_kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
+        warn_about_no_columns(left_out)
+    target_kind = None if target is None or batch.kind(target) == "empty" else column_kind(batch, target)
     features = settle_features(Features.join([Features.named(names, templates), Features.of(blocks)]), batch)
     facts.whole_numbers.update(n_values)
     if n_values or declared or "integer" in kinds.values():
-        float_places = features.where(lambda column: column.kind == "float" and not column.columns).tolist()
-        names_and_places = ((features.names[f], f) for f in float_places)
-        whole_number_places = {f for name, f in names_and_places if (kinds.get(name) or batch.kind(name)) == "integer"}
-        whole_number_places.update(f for f, name in enumerate(features.names) if name in n_values)
-        features = features.change(lambda column: column._replace(kind="integer"), sorted(whole_number_places))
+        float_columns = features.where(lambda column: column.kind == "float" and not column.columns).tolist()
+        names_and_indices = ((features.names[index], index) for index in float_columns)
+        integer_columns = {
+            index for name, index in names_and_indices if (kinds.get(name) or batch.kind(name)) == "integer"
+        }
+        integer_columns.update(index for index, name in enumerate(features.names) if name in n_values)
+        features = features.change(lambda column: column._replace(kind="integer"), sorted(integer_columns))
     return Schema(features, target, columns, batch.named, left_out, target_kind)
 
 
@@ -574,11 +590,11 @@ def _family_that_joins(features: FamilyOption) -> ColumnTree | None:
 def settle_features(features: Features, batch: Batch) -> Features:
     """Returns the features with what their first rows decide about counting, such as origins and units."""
     _, first_of_template = np.unique(features.codes, return_index=True)
-    for place in first_of_template.tolist():
-        feature = features[place]
+    for index in first_of_template.tolist():
+        feature = features[index]
         feature.family.check_columns(feature)
     groups = group_features(features)
-    return features.put((places, counter.settle(group, batch)) for counter, group, places in groups)
+    return features.put((indices, counter.settle(group, batch)) for counter, group, indices in groups)
 
 
 def of_one_family(batch: Batch, feature_family: Family) -> Schema:
@@ -607,21 +623,22 @@ def _families_by_column(
     named_columns: list[str] = []
     for name, choice in expand_stars(features, columns, batch.source):
         own_columns = tuple(
-            _column(n, columns, batch, reserved) for n in (name if isinstance(name, tuple) else (name,))
+            _resolve_column(column, columns, batch, reserved)
+            for column in (name if isinstance(name, tuple) else (name,))
         )
         named_columns += own_columns
-        chosen = None if choice is None else family(choice)
-        if chosen is not None and (chosen.block or (chosen.blocks and isinstance(name, tuple))):
-            blocks.append(block(own_columns, chosen))
+        chosen_family = None if choice is None else family(choice)
+        if chosen_family is not None and (chosen_family.block or (chosen_family.blocks and isinstance(name, tuple))):
+            blocks.append(block(own_columns, chosen_family))
         elif isinstance(name, tuple):
             expected = "a family that models columns jointly, such as bb.Gaussian(covariance='full'), "
             expected += "bb.KernelDensity(), bb.Histogram() or bb.Joint()"
             raise errors.bad_setting("features", f"{name!r}: {choice!r}", expected)
         else:
-            declared[own_columns[0]] = chosen
-    if repeated := [name for name, n in Counts(named_columns).items() if n > 1]:
-        what = f"column {repeated[0]!r} in two places"
-        raise errors.bad_setting("features", what, "a mapping that has each column once")
+            declared[own_columns[0]] = chosen_family
+    if repeated := [name for name, frequency in Counts(named_columns).items() if frequency > 1]:
+        problem = f"column {repeated[0]!r} in two places"
+        raise errors.bad_setting("features", problem, "a mapping that has each column once")
     return declared, _name_blocks(blocks, batch)
 
 
@@ -648,7 +665,7 @@ def expand_stars(
 
     for name, choice in features.items():
         if isinstance(name, tuple):
-            yield tuple(column for part in name for column in matching(part)), choice
+            yield tuple(column for pattern_or_name in name for column in matching(pattern_or_name)), choice
         elif (matched := matching(name)) != (name,) and matched and choice is not None and family(choice).block:
             yield matched, choice
         else:
@@ -667,7 +684,7 @@ def _name_blocks(blocks: list[Feature], batch: Batch) -> list[Feature]:
     return renamed_blocks
 
 
-def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]) -> str:
+def _resolve_column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]) -> str:
     """Returns the column that a name, a number used as a name, or a position means; raises an error if there is none or
     it is ``reserved``, which maps columns that cannot be features to their roles.
     """
@@ -681,8 +698,9 @@ def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping
     ):
         column = columns[name]
     if column in reserved:
-        text = f"column {column!r} is {reserved[column]}, so it cannot be a feature or part of a block. Remove it from features=."
-        raise errors.BadSetting(text, setting="features", value=column, column=column)
+        message = f"column {column!r} is {reserved[column]}, so it cannot be a feature or part of a block. "
+        message += "Remove it from features=."
+        raise errors.BadSetting(message, setting="features", value=column, column=column)
     if column not in columns:
         raise errors.unknown_column(name, columns, batch.source)
     return str(column)
@@ -698,7 +716,7 @@ def block(columns: tuple[str, ...], block_family: Family, why: str = "declared")
     return Feature(name, block_family, kind="float", why=why, columns=columns)
 
 
-def _choose(
+def _choose_family(
     batch: Batch,
     name: str,
     kind: str,
@@ -737,7 +755,7 @@ def _choose(
     if kind == "boolean":
         return (BERNOULLI, "booleans") if missing == "skip" else (CATEGORICAL[missing], "booleans")
     if kind == "string":
-        return _choose_words(batch, name, missing)
+        return _choose_family_of_strings(batch, name, missing)
     if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
         return None, "identifiers: a different value in every row"
     if name in n_values:
@@ -745,15 +763,16 @@ def _choose(
     return QUANTILE_TREE if takes_trees else GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
-def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
+def _choose_family_of_strings(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
     """Chooses the family of a column of strings by its first rows, which are in ``batch``. Returns it, or None to leave
     the column out, and the reason. With ``missing="category"``, a missing string is a category.
     """
     values = batch.head(name, SAMPLE)
     if _are_dates(values):
         return None, DATE_OR_TIME
-    n_times = Counts(map(str, values))
-    words_per_value = sum(n * len(text.split()) for text, n in n_times.items()) / max(len(values), 1)
+    frequencies = Counts(map(str, values))
+    n_words = sum(frequency * len(text.split()) for text, frequency in frequencies.items())
+    words_per_value = n_words / max(len(values), 1)
     if words_per_value > WORDS_OF_TEXT:
         return TEXT, f"{words_per_value:.1f} words on average"
     if len(values) >= FEWEST_IDENTIFIERS and len(set(values)) == len(values):
@@ -772,7 +791,7 @@ def _all_different(batch: Batch, name: str) -> bool:
     return len(values) >= 2 and len(set(values)) == len(values)
 
 
-def _few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnFacts) -> dict[str, int]:
+def _columns_of_few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnFacts) -> dict[str, int]:
     """Returns the columns of whole numbers with few distinct values in the first rows, and how many they have. With few
     rows, only columns of 0 and 1 count.
 
@@ -786,10 +805,10 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnF
         return {}
     first_row = sample[0]  # in most columns it shows that there are fractions, or more than 0 and 1
     may_be_few = (first_row == 0) | (first_row == 1) if len(sample) < FEWEST_ROWS else first_row == np.rint(first_row)
-    column_places = np.flatnonzero(may_be_few | np.isnan(first_row)).tolist()
-    if len(column_places) < len(names):
-        names = [names[j] for j in column_places]
-        sample = sample[:, column_places]
+    column_indices = np.flatnonzero(may_be_few | np.isnan(first_row)).tolist()
+    if len(column_indices) < len(names):
+        names = [names[position] for position in column_indices]
+        sample = sample[:, column_indices]
     ordered = np.sort(sample, axis=0)  # missing values last
     is_missing = np.isnan(ordered)
     n_present = len(ordered) - is_missing.sum(axis=0)
@@ -797,9 +816,13 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real, facts: ColumnF
     are_flags = ((ordered == 0) | (ordered == 1) | is_missing).all(axis=0) & (distinct == 2)
     are_exact = ((np.abs(ordered) <= EXACT) | is_missing).all(axis=0)  # or else unlike integers may be the same here
     are_few = are_flags | ((n_present >= FEWEST_ROWS) & (distinct <= MOST_CATEGORIES) & are_exact)
-    few_names = [names[j] for j in np.flatnonzero(are_few).tolist()]
+    few_names = [names[position] for position in np.flatnonzero(are_few).tolist()]
     few_distinct = zip(few_names, distinct[are_few].tolist(), strict=True)
-    n_distinct = {name: n for name, n in few_distinct if name not in facts.fractional and not batch.categorical(name)}
+    n_distinct = {
+        name: n_values
+        for name, n_values in few_distinct
+        if name not in facts.fractional and not batch.categorical(name)
+    }
     whole_numbers = all_whole(batch, list(n_distinct))
     return {name: n_values for name, n_values in n_distinct.items() if name in whole_numbers}
 
@@ -810,14 +833,16 @@ def with_few_values(schema: Schema, batch: Batch, missing: Missing, facts: Colum
     ``missing="category"`` makes a missing value a category. The columns are added to ``facts.whole_numbers``, so that a
     later fraction in one of them is noticed.
     """
-    places = schema.features.where(lambda column: column.why in ("integers", "floats")).tolist()
-    inferred = [schema.features.names[f] for f in places]
-    n_values = _few_values(batch, inferred, first_rows(batch, inferred), facts)
+    indices = schema.features.where(lambda column: column.why in ("integers", "floats")).tolist()
+    inferred = [schema.features.names[index] for index in indices]
+    n_values = _columns_of_few_values(batch, inferred, first_rows(batch, inferred), facts)
     facts.whole_numbers.update(n_values)
-    why = {name: f"{WHOLE_NUMBERS}, {n} different" for name, n in n_values.items()}
+    reason_by_name = {name: f"{WHOLE_NUMBERS}, {n_distinct} different" for name, n_distinct in n_values.items()}
     features = Features.of(
-        f._replace(family=CATEGORICAL[missing], kind="integer", why=why[f.name]) if f.name in why else f
-        for f in schema.features
+        feature._replace(family=CATEGORICAL[missing], kind="integer", why=reason_by_name[feature.name])
+        if feature.name in reason_by_name
+        else feature
+        for feature in schema.features
     )
     return replace(schema, features=features)
 
@@ -838,12 +863,12 @@ def _constant_columns(
     candidates = [name for name, kind in kinds.items() if kind in ("string", "boolean")]
     if sample.size:
         is_constant = np.fmin.reduce(sample, axis=0) == np.fmax.reduce(sample, axis=0)
-        candidates += [numbers[j] for j in np.flatnonzero(is_constant).tolist()]
+        candidates += [numbers[position] for position in np.flatnonzero(is_constant).tolist()]
     fewest_values = {"string": batch.n_rows, "boolean": batch.n_rows} if missing == "category" else {}
-    return {name for name in candidates if _same_throughout(batch, name, fewest_values.get(kinds[name], 2))}
+    return {name for name in candidates if _is_constant(batch, name, fewest_values.get(kinds[name], 2))}
 
 
-def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
+def _is_constant(batch: Batch, name: str, fewest: int) -> bool:
     """Whether a column has at least ``fewest`` values and they are all the same."""
     if len(set(batch.head(name, SAMPLE))) != 1:
         return False
@@ -851,9 +876,9 @@ def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
     return len(values) >= max(fewest, 2) and len(set(values)) == 1
 
 
-def warn_of_nothing(left_out: Mapping[str, str]) -> None:
+def warn_about_no_columns(left_out: Mapping[str, str]) -> None:
     """Warns that no column is left to learn from. ``left_out`` has the reason for each column that was left out."""
-    why = errors.listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
-    text = "there is no column to learn from, so every prediction will be the class prior"
-    text += f"; left out: {why}. To use a column anyway, name its family in features=" if why else ""
-    errors.warn(errors.BanburyWarning(text))
+    reasons = errors.listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
+    message = "there is no column to learn from, so every prediction will be the class prior"
+    message += f"; left out: {reasons}. To use a column anyway, name its family in features=" if reasons else ""
+    errors.warn(errors.BanburyWarning(message))

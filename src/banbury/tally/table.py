@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.families.family import Kind
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.progress import watch
-from banbury.reading import Batch, Beside, Codes, Scalar, Source, Widened, encode, read
+from banbury.reading import Batch, Codes, ParserWork, Scalar, Source, Widened, encode, read
 from banbury.reading.batches import Matrix, all_whole, as_name
 from banbury.reading.columns import missing as is_missing
 from banbury.sums import MOST_ROWS
@@ -95,7 +95,7 @@ class Table:
             target = source.target
         if wants_folders(source, target):
             source, target = join_same_files(source), LabelTarget((str(source.target),), folders=True)
-        source = source.peekable_source()
+        source = source.peekable()
         target = label_target(source, target, target_delimiter)
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
@@ -114,22 +114,24 @@ class Table:
 
     def batches(
         self,
-        doing: str,
-        anew: Callable[[], None] | None = None,
+        activity: str,
+        restart: Callable[[], None] | None = None,
         quietly: bool = False,
-        beside: Beside[Any] | None = None,
+        parser_work: ParserWork[Any] | None = None,
     ) -> Iterator[Batch]:
-        """Yields the batches that have rows, as the function ``batches`` does. Raises an error at the end if there are
+        """Yields the batches that have rows, as ``read_batches`` does. Raises an error at the end if there are
         more or fewer labels or weights than rows.
 
         Args:
-            doing: What is done with the rows, for the progress line.
-            anew: Called before all batches come again because a column has changed type.
+            activity: What is done with the rows, for the progress line.
+            restart: Called before all batches come again because a column has changed type.
             quietly: Whether to omit the warning about that.
-            beside: Work that the threads which parse the rows do with each batch.
+            parser_work: Work that the threads which parse the rows do with each batch.
         """
         n_rows = 0
-        for batch in batches(self.source, doing, beside or Beside(self.labels.threads), anew, quietly, self.facts):
+        for batch in read_batches(
+            self.source, activity, parser_work or ParserWork(self.labels.threads), restart, quietly, self.facts
+        ):
             n_rows = batch.first_row + batch.n_rows
             if batch.n_rows:
                 yield batch
@@ -138,25 +140,25 @@ class Table:
             raise errors.empty_data(self.name)
 
     def batches_with_labels(
-        self, restart: Callable[[], None], quietly: bool, dealing: Any = None
+        self, restart: Callable[[], None], quietly: bool, content_folds: Any = None
     ) -> Iterator[LabelledBatch]:
         """Yields the batches of one pass with the label of each row. The first batch decides the schema.
 
         Args:
             restart: Called before all batches come again because a column has changed type.
             quietly: Whether to omit the warning about that, and to hold strings as codes, because rows will be read many times.
-            dealing: If given, rows are assigned to folds by their contents, or by the contents of its column ``id``.
+            content_folds: If given, rows are assigned to folds by their contents, or by the contents of its column ``id``.
         """
         schema_of_pass = list[Schema]()
 
-        def anew() -> None:
+        def restart_pass() -> None:
             schema_of_pass.clear()
             restart()
 
-        for batch in self.batches("reading", anew, quietly):
+        for batch in self.batches("reading", restart_pass, quietly):
             if not schema_of_pass:
                 schema_of_pass.append(self.settle_schema(batch))
-            yield LabelledBatch.of(self, batch, schema_of_pass[0], dealing, codes_words=quietly)
+            yield LabelledBatch.of(self, batch, schema_of_pass[0], content_folds, codes_words=quietly)
 
     def settle_schema(self, batch: Batch, more_to_come: bool = False) -> Schema:
         """Returns the given schema, or the schema inferred from the first batch.
@@ -202,9 +204,9 @@ class Table:
             yield from (replace(self, data=file, source=open_source(file, self.schema, self.reading)) for file in files)
             return
         for batch in self.batches("reading"):
-            part = copy(batch)
-            part.first_row = 0
-            yield replace(self, source=MemorySource((part,), self.name), labels=self.labels.of_rows(batch), data=None)
+            batch_copy = copy(batch)
+            batch_copy.first_row = 0
+            yield replace(self, source=Source.of([batch_copy], self.name), labels=self.labels.of_rows(batch), data=None)
 
     def under(self, schema: Schema) -> Table:
         """Returns the same rows as a table that is counted under a schema, and read as its files were."""
@@ -212,10 +214,11 @@ class Table:
         return replace(self, source=source, schema=schema, features="auto")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        rest = self.labels, self.schema, self.features, self.missing
+        other_fields = self.labels, self.schema, self.features, self.missing
         if _is_file(self.data):
-            return _reopen, (self.data, self.reading, *rest)
-        return Table, (MemorySource(tuple(self.source), self.name, self.source.target, self.source.reading), *rest)
+            return _reopen, (self.data, self.reading, *other_fields)
+        source = Source.of(self.source, self.name, target=self.source.target, reading=self.source.reading)
+        return Table, (source, *other_fields)
 
 
 def open_table(
@@ -240,7 +243,7 @@ def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
     """Returns the target. A target of label sets becomes a ``LabelTarget``, which says in which columns the labels are.
 
     Args:
-        source: The rows, whose first batch shows whether a column holds sets or flags.
+        source: The rows, whose first batch shows whether a column holds sets or flags. It must be ``peekable``.
         target: What the user passes as the target.
         delimiter: The text between several labels in one cell, if any.
     """
@@ -249,9 +252,8 @@ def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
         raise errors.bad_setting("target_delimiter", delimiter, expected)
     if delimiter is not None:
         return LabelTarget((target,), delimiter)
-    names = target if isinstance(target, (list, tuple)) and target and all(type(t) is str for t in target) else ()
-    can_look = source.again or source.peekable
-    if not can_look or not (isinstance(target, str) or names) or (not names and source.holds_no_lists):
+    names = target if isinstance(target, (list, tuple)) and target and all(type(name) is str for name in target) else ()
+    if not (isinstance(target, str) or names) or (not names and source.holds_no_lists):
         return target
     for batch in source:
         if isinstance(target, str) and holds_sets(batch, target):
@@ -291,11 +293,11 @@ def open_source(data: Any, schema: Schema | None, reading: Mapping[str, Any]) ->
     return read(data, kinds=schema.kinds, **{"remembered": schema.reading, **reading})
 
 
-def batches(
+def read_batches(
     source: Source,
-    doing: str,
-    beside: Beside[Any] | None = None,
-    anew: Callable[[], None] | None = None,
+    activity: str,
+    parser_work: ParserWork[Any] | None = None,
+    restart: Callable[[], None] | None = None,
     quietly: bool = False,
     facts: ColumnFacts | None = None,
 ) -> Iterator[Batch]:
@@ -305,9 +307,9 @@ def batches(
     A column that was taken for whole numbers and has a fraction in a later row also needs a wider type.
 
     Args:
-        doing: What is done with the rows, for the progress line.
-        beside: Work that the threads which parse the rows do with each batch.
-        anew: Called before reading starts again, to discard what was made of the rows so far; a warning follows unless
+        activity: What is done with the rows, for the progress line.
+        parser_work: Work that the threads which parse the rows do with each batch.
+        restart: Called before reading starts again, to discard what was made of the rows so far; a warning follows unless
             ``quietly``. Without it, the batches that were already yielded are skipped.
         facts: What is known about columns from other rows. Fractions that appear are added to it.
     """
@@ -316,7 +318,7 @@ def batches(
     while True:
         facts.whole_numbers.clear()
         try:
-            for batch in watch(source.each(beside), doing, source.name):
+            for batch in watch(source.start(parser_work), activity, source.name):
                 if batch.first_row >= n_yielded:
                     for name in fractional_among(batch, facts.whole_numbers):
                         raise Widened(name, "float")
@@ -328,44 +330,23 @@ def batches(
             if not source.again:
                 advice = f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
                 advice = advice if wider.kind == "float" else ""
-                text = f"column {wider.column!r} changes type after its first rows. Counting again from the start, "
-                text += f"reading it as {wider.kind}s, needs data that can be read twice. Pass a list instead of an "
-                text += f"iterator{advice}, or a schema made from all of it."
-                raise errors.BadValue(text, column=wider.column) from None
-            if anew is not None:
+                message = f"column {wider.column!r} changes type after its first rows. Counting again from the start, "
+                message += f"reading it as {wider.kind}s, needs data that can be read twice. Pass a list instead of an "
+                message += f"iterator{advice}, or a schema made from all of it."
+                raise errors.BadValue(message, column=wider.column) from None
+            if restart is not None:
                 n_yielded = 0
-                anew()
-            if anew is not None and not quietly:
-                what = f"column {wider.column!r}{errors.where(source.name)} changes type after its first rows"
+                restart()
+            if restart is not None and not quietly:
+                subject = f"column {wider.column!r}{errors.where(source.name)} changes type after its first rows"
                 consequence = f"counting again from the start, reading it as {wider.kind}s"
-                errors.warn(errors.BanburyWarning(f"{what}: {consequence}"))
+                errors.warn(errors.BanburyWarning(f"{subject}: {consequence}"))
 
 
 def fractional_among(batch: Batch, columns: Collection[str]) -> set[str]:
     """Returns those of these columns that hold other numbers than whole ones."""
     floats = [name for name in batch.names if name in columns and batch.kind(name) == "float"] if columns else []
     return set(floats) - all_whole(batch, floats)
-
-
-class MemorySource(Source):
-    """A source of batches in memory, ``kept``. It can be pickled."""
-
-    def __init__(
-        self,
-        kept: Sequence[Batch],
-        name: str | None = None,
-        target: str | None = None,
-        reading: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Takes the batches; the name of what they were read from; the column of the target; and the options of
-        reading.
-        """
-        super().__init__(self._each, name, target=target, reading=reading or {})
-        self.kept = kept
-
-    def _each(self) -> Iterator[Batch]:
-        """Yields the batches."""
-        return iter(self.kept)
 
 
 class Spooled(Source):
@@ -375,14 +356,14 @@ class Spooled(Source):
 
     def __init__(self, source: Source) -> None:
         """Reads and stores all batches of ``source``."""
-        super().__init__(self._each, source.name, target=source.target, reading=source.reading)
+        super().__init__(self._start, source.name, target=source.target, reading=source.reading)
         self._file = SpooledTemporaryFile(max_size=BYTES_IN_MEMORY)  # noqa: SIM115 (see __del__)
         self._starts = list[int]()  # where each batch starts in the file
-        for batch in batches(source, "reading"):
+        for batch in read_batches(source, "reading"):
             self._starts.append(self._file.tell())
             pickle.dump(batch, self._file, protocol=pickle.HIGHEST_PROTOCOL)
 
-    def _each(self) -> Iterator[Batch]:
+    def _start(self, _: ParserWork[Any] | None) -> Iterator[Batch]:
         """Yields the stored batches."""
         for start in self._starts:
             self._file.seek(start)
@@ -442,11 +423,11 @@ class LabelledBatch:
     groups: tuple[NDArray[np.int32], Sequence[Any]] | None
 
     @classmethod
-    def of(cls, table: Table, batch: Batch, schema: Schema, dealing: Any, codes_words: bool) -> LabelledBatch:
+    def of(cls, table: Table, batch: Batch, schema: Schema, content_folds: Any, codes_words: bool) -> LabelledBatch:
         """Splits a batch of a table into features and labels.
 
         Args:
-            dealing: If given, rows are assigned to folds by their contents, or by those of its column ``id``, and get hashes.
+            content_folds: If given, rows get hashes of their contents, or of its column ``id``, and folds by these.
             codes_words: Whether strings become codes, because they will be read many times.
         """
         labels = table.labels
@@ -459,14 +440,14 @@ class LabelledBatch:
             numbers = np.where(sets.has_target, 0, -1).astype(np.int32)
             names = [EVERY]
             weights = labels.weights_of(batch)
-        by_column = labels.group_name is not None and dealing is None
-        groups = dense_numbers(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
+        by_column = labels.group_name is not None and content_folds is None
+        groups = number_values(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
         batch = table.align(batch, schema)
-        hashes = None if dealing is None else row_hashes(batch, schema, dealing.id)
+        hashes = None if content_folds is None else row_hashes(batch, schema, content_folds.id)
         batch = features_only(batch, schema)
         if codes_words:  # they are asked for many times
-            places_without_text = schema.features.where(lambda feature: not feature.reads_text)
-            inputs = schema.features.take(places_without_text).inputs
+            non_text_features = schema.features.where(lambda feature: not feature.reads_text)
+            inputs = schema.features.take(non_text_features).inputs
             string_columns = [name for name in inputs if batch.kind(name) == "string"]
             batch = batch.with_codes(string_columns) if string_columns else batch
         return cls(batch, schema, numbers, names, weights, sets, hashes, groups)
@@ -563,7 +544,9 @@ class Labels:
         """Returns the columns that are not features, each with its role, such as ``the target``."""
         roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]
         targets = (self.name, *(() if self.sets_from is None else self.sets_from.columns))
-        return {name: role for name, role in (*roles, *((t, "the target") for t in targets)) if name is not None}
+        return {
+            name: role for name, role in (*roles, *((column, "the target") for column in targets)) if name is not None
+        }
 
     def reserved_columns(self, names: Collection[str]) -> dict[str, str]:
         """Returns the ``roles``, with that of the column that labels were copied from if it is one of these names."""
@@ -574,9 +557,9 @@ class Labels:
 
     def check_length(self, n_rows: int) -> None:
         """Raises an error if labels or weights are given for more or fewer than ``n_rows`` rows."""
-        for what, one_per_row in (("labels", self.codes), ("labels", self.sets), ("weights", self.weights)):
+        for noun, one_per_row in (("labels", self.codes), ("labels", self.sets), ("weights", self.weights)):
             if one_per_row is not None and len(one_per_row) != n_rows:
-                raise errors.length_mismatch(what, len(one_per_row), n_rows)
+                raise errors.length_mismatch(noun, len(one_per_row), n_rows)
 
     def check_one_class(self) -> None:
         """Raises an error if rows have sets of labels."""
@@ -688,12 +671,12 @@ def number_classes(
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if len(codes.codes) != batch.n_rows:
         raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
-    numbers, names = dense_numbers(codes, labels.threads)
+    numbers, names = number_values(codes, labels.threads)
     return numbers, names, weights
 
 
 def class_number(name: Any, classes: Sequence[Any]) -> int:
-    """Returns the place of a class in ``classes``. The name may be any equal value, also a NumPy scalar."""
+    """Returns the index of a class in ``classes``. The name may be any equal value, also a NumPy scalar."""
     plain = name.item() if isinstance(name, (np.generic, np.ndarray)) and name.ndim == 0 else name
     try:
         return tuple(classes).index(plain)
@@ -705,54 +688,62 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
     """Raises an error if labels look like a continuous measurement: fractional numbers that are nearly all different.
     ``values`` are the different labels of ``n_rows`` rows.
     """
-    if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):
-        text = f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
-        text += "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
-        raise errors.BadValue(text)
+    if len(values) > max(100, n_rows // 2) and all(isinstance(value, float) and value % 1 for value in values):
+        message = (
+            f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
+        )
+        message += "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
+        raise errors.BadValue(message)
 
 
 def warn_about_suspicious_classes(classes: Sequence[Any]) -> None:
     """Warns about classes that are probably a mistake: many fractional numbers, or several labels in one text."""
-    _warn_of_fractions(classes)
-    _warn_of_several_labels([name for name in classes if isinstance(name, str)])
+    _warn_about_fractions(classes)
+    _warn_about_joined_labels([name for name in classes if isinstance(name, str)])
 
 
-def _warn_of_several_labels(names: Sequence[str]) -> None:
+def _warn_about_joined_labels(names: Sequence[str]) -> None:
     """Warns if classes look like several labels with a delimiter between them."""
     for delimiter in LABEL_DELIMITERS:
         with_delimiter = [name for name in names if delimiter in name]
-        also_classes = {part.strip() for name in with_delimiter for part in name.split(delimiter)}.intersection(names)
+        also_classes = {label.strip() for name in with_delimiter for label in name.split(delimiter)}.intersection(names)
         if len(with_delimiter) > 1 and len(also_classes) > 1:
-            text = f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
-            text += f"as do {len(with_delimiter):,} of {len(names):,} classes: "
-            text += f"{errors.listed(map(repr, sorted(also_classes)), 3)} are classes on their own. "
-            text += f"To predict each label separately, pass target_delimiter={delimiter!r}."
-            errors.warn(text)
+            message = f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
+            message += f"as do {len(with_delimiter):,} of {len(names):,} classes: "
+            message += f"{errors.listed(map(repr, sorted(also_classes)), 3)} are classes on their own. "
+            message += f"To predict each label separately, pass target_delimiter={delimiter!r}."
+            errors.warn(message)
             return
 
 
-def _warn_of_fractions(classes: Sequence[Any]) -> None:
+def _warn_about_fractions(classes: Sequence[Any]) -> None:
     """Warns if many classes are fractional numbers, which look like a measurement."""
-    n = sum(isinstance(name, float) and not name.is_integer() for name in classes)
-    if n > MOST_FRACTIONS:
-        text = f"the target has {n:,} different fractional numbers, and each one becomes a class. With more than "
-        text += f"{MOST_FRACTIONS} they look like measurements. Cut the target into a few classes, for instance with "
-        errors.warn(f"{text}pandas.cut(...).astype(str), or convert it to texts if each number is meant to be a class.")
+    n_fractions = sum(isinstance(name, float) and not name.is_integer() for name in classes)
+    if n_fractions > MOST_FRACTIONS:
+        message = f"the target has {n_fractions:,} different fractional numbers, and each one becomes a class. With more than "
+        message += (
+            f"{MOST_FRACTIONS} they look like measurements. Cut the target into a few classes, for instance with "
+        )
+        errors.warn(
+            f"{message}pandas.cut(...).astype(str), or convert it to texts if each number is meant to be a class."
+        )
 
 
-def bad_weight(row: int, value: float) -> errors.BadWeight:
+def bad_weight(row: int, weight: float) -> errors.BadWeight:
     """Returns an error that says what is wrong with the weight of a row."""
-    size = "infinite" if value == float("inf") else "too large"
-    problem = "missing" if value != value else "negative" if value < 0 else size
-    text = f"the weight of row {row:,} is {problem} ({value}). Weights must be non-negative and below 2**63. To remove "
-    return errors.BadWeight(f"{text}rows, subtract their tally.", row=row, value=value)
+    magnitude = "infinite" if weight == float("inf") else "too large"
+    problem = "missing" if weight != weight else "negative" if weight < 0 else magnitude
+    message = (
+        f"the weight of row {row:,} is {problem} ({weight}). Weights must be non-negative and below 2**63. To remove "
+    )
+    return errors.BadWeight(f"{message}rows, subtract their tally.", row=row, value=weight)
 
 
 # What rows hold --------------------------------------------------------------------------------------------------------
 
 
 def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
-    """Returns a hash of each row that depends only on what the columns ``names`` contain, not on the row's place or
+    """Returns a hash of each row that depends only on what the columns ``names`` contain, not on the row's position or
     batch.
 
     Whole numbers and floats of the same value have the same hash, and so do equal texts and missing values of all

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, partial, singledispatch
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ from banbury.arrays import Int
 from banbury.errors import many
 from banbury.families.bags.words import WORDS, add_texts, check_parts_of_words, subtract
 from banbury.families.family import Family, Feature, Features, RowsToCount, permanent_keys
-from banbury.families.keys import code_numbers, dense
+from banbury.families.keys import renumber_range, zero_based_codes
 from banbury.notebooks import MOST_TABLE_ROWS, Displayed, NotebookTable, more_line
-from banbury.reading import Batch, Beside, Codes
+from banbury.reading import Batch, Codes, ParserWork
 from banbury.reading.by_name import Columns
 from banbury.reading.columns import empty_column
 from banbury.sums import (
@@ -44,10 +44,25 @@ from banbury.sums import (
 from banbury.tally.label_sets import EVERY, LabelSets
 from banbury.tally.schema import FamilyOption, Group, Missing, Schema
 from banbury.tally.table import Labels, Table, open_table, refuse_continuous, warn_about_suspicious_classes
-from banbury.threads import Behind, LimitThreads
+from banbury.threads import BackgroundThread, LimitThreads
 
 Label = bool | int | float | str
 ROWS_WORTH_A_THREAD = 1000  # of a batch, whose words are worth a thread of their own
+
+
+class FamilySums(NamedTuple):
+    """Features of one family, and their sums: Counts, Moments, Products or Words."""
+
+    family: Family
+    features: Features
+    sums: Any
+
+
+class SumsLocation(NamedTuple):
+    """Where the sums of a feature are: the number of the group that it is counted in, and its position in the group."""
+
+    group: int
+    position: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,50 +138,52 @@ class Tally(Displayed):
         {'outlook + temperature + humidity': 0.38888888888888884}
         """
         features = self.schema.features
-        blocks = [features[f] for f in features.where(lambda template: template.columns)]
+        blocks = [features[index] for index in features.where(lambda template: template.columns)]
         shares = {feature.name: feature.family.empty_share(feature, self.of(feature.name)) for feature in blocks}
         return {name: share for name, share in shares.items() if share is not None}
 
     def of(self, name: str) -> Any:
         """Returns the sums of one feature, by its name."""
-        group, at = self.place(self.schema[name].name)
-        return self.sums[group].select([at])
+        location = self.locate(self.schema[name].name)
+        return self.sums[location.group].select([location.position])
 
-    def place(self, name: str) -> tuple[int, int]:
-        """Returns the number of the group that a feature is counted in, and its place in that group."""
-        group, place = self._places
-        f = self.schema.index[name]
-        return int(group[f]), int(place[f])
+    def locate(self, name: str) -> SumsLocation:
+        """Returns where the sums of a feature are, by its name."""
+        feature_index = self.schema.index[name]
+        return SumsLocation(*self._locations[feature_index].tolist())
 
     @cached_property
-    def _places(self) -> tuple[Int, Int]:
-        """Two integer arrays over features: the number of each feature's group, and its place in that group."""
-        group_of = np.empty(len(self.schema.features), dtype=np.int64)
-        place_of = np.empty_like(group_of)
-        for g, group in enumerate(self.schema.groups):
-            group_of[group.places] = g
-            place_of[group.places] = np.arange(len(group.places))
-        return group_of, place_of
+    def _locations(self) -> Int:
+        """The ``SumsLocation`` of each feature as integers, features × 2."""
+        locations = np.empty((len(self.schema.features), 2), dtype=np.int64)
+        for group_number, group in enumerate(self.schema.groups):
+            locations[group.indices, 0] = group_number
+            locations[group.indices, 1] = np.arange(len(group.indices))
+        return locations
 
     @cached_property
     def _has_words(self) -> bool:
         """Whether some features have tables of words, which can be large."""
         return any(isinstance(sums, Words) for sums in self.sums)
 
-    def _with_sums(self, changed: Mapping[int, Any]) -> Tally:
-        """Returns the same tally with other sums for some groups; ``changed`` maps a group's number to its sums."""
-        if all(self.sums[g] is sums for g, sums in changed.items()):
+    def _with_sums(self, sums_by_group: Mapping[int, Any]) -> Tally:
+        """Returns the same tally with other sums for some groups; ``sums_by_group`` maps a group's number to its sums."""
+        if all(self.sums[group_number] is sums for group_number, sums in sums_by_group.items()):
             return self
-        return replace(self, sums=tuple(changed.get(g, sums) for g, sums in enumerate(self.sums)))
+        return replace(
+            self, sums=tuple(sums_by_group.get(group_number, sums) for group_number, sums in enumerate(self.sums))
+        )
 
     def _read_texts(self) -> Tally:
         """Returns the same tally with all texts tokenized. ``count_rows`` defers this until the words are needed."""
-        return self._with_sums({g: sums.read_texts() for g, sums in enumerate(self.sums) if isinstance(sums, Words)})
+        return self._with_sums(
+            {group_number: sums.read_texts() for group_number, sums in enumerate(self.sums) if isinstance(sums, Words)}
+        )
 
     def _drop_absent_words(self) -> Tally:
         """Returns the same tally without the words that no text contains any more."""
-        words = ((g, sums) for g, sums in enumerate(self.sums) if isinstance(sums, Words))
-        return self._with_sums({g: sums.drop_absent_words() for g, sums in words})
+        words = ((group_number, sums) for group_number, sums in enumerate(self.sums) if isinstance(sums, Words))
+        return self._with_sums({group_number: sums.drop_absent_words() for group_number, sums in words})
 
     def _groups(self) -> Iterator[tuple[Group, Any]]:
         """Iterates over the groups of features that are counted together, each with its sums."""
@@ -205,15 +222,15 @@ class Tally(Displayed):
             raise errors.not_a_tally(other, "add")
         if shared_parts := self.parts & other.parts:
             raise errors.part_twice(shared_parts)
-        left, right = _together(self, other)
+        left, right = _align_tallies(self, other)
         sums = tuple(left_sums + right_sums for left_sums, right_sums in zip(left.sums, right.sums, strict=True))
         skipped = left.skipped + right.skipped
         rounded = left.rounded or right.rounded
         parts = left.parts | right.parts
-        summed = replace(left, rows=left.rows + right.rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
-        return within_bins(summed._not_too_many())
+        combined = replace(left, rows=left.rows + right.rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
+        return merge_excess_bins(combined._check_n_rows())
 
-    def _not_too_many(self) -> Tally:
+    def _check_n_rows(self) -> Tally:
         """Returns this tally, or raises an error if it has more rows than exact sums can hold."""
         if self.classes and not sum_axis(self.rows, 0).value[0] < MOST_ROWS:
             raise errors.too_many_rows()
@@ -253,11 +270,11 @@ class Tally(Displayed):
         [words] = self.sums
         if not isinstance(words, Words) or not set(self.classes).issuperset(labels):
             return None
-        class_numbers = _places(labels, self.classes).astype(np.int32)
+        class_numbers = _indices_of(labels, self.classes).astype(np.int32)
         rows = self.rows + _core.count_classes(class_numbers, len(self.classes), None, threads)
         if (added := add_texts(self.schema.features[0], words, texts, class_numbers, threads)) is None:
             return None
-        return replace(self, rows=rows, sums=(added,))._not_too_many()
+        return replace(self, rows=rows, sums=(added,))._check_n_rows()
 
     def _without_part(self, part: Tally) -> Tally:
         """Returns this tally without rows that are known to be part of it, so that the result needs no check."""
@@ -265,7 +282,7 @@ class Tally(Displayed):
 
     def _subtract(self, other: Tally) -> Tally:
         """Returns the differences of all sums without checking that they can be sums of rows."""
-        total, part = _together(self, other)
+        total, part = _align_tallies(self, other)
         rows = total.rows - part.rows
         total._check_rows(rows)
         group_sums = zip(total.schema.groups, total.sums, part.sums, strict=True)
@@ -310,7 +327,7 @@ class Tally(Displayed):
         """
         if not isinstance(other, Tally):
             return NotImplemented
-        left, right = _together(self, other)
+        left, right = _align_tallies(self, other)
         same_rows = self.classes == other.classes and self.schema == other.schema and left.rows.same(right.rows)
         return same_rows and all(
             left_sums.same(right_sums) for left_sums, right_sums in zip(left.sums, right.sums, strict=True)
@@ -343,19 +360,26 @@ class Tally(Displayed):
             before: A checked tally that this one was derived from. Only words that differ from it are then checked.
         """
         all_rows = self.classes.index(EVERY)
-        label_numbers = np.array([c for c in range(len(self.classes)) if c != all_rows], dtype=np.int64)
+        label_numbers = np.array(
+            [class_number for class_number in range(len(self.classes)) if class_number != all_rows], dtype=np.int64
+        )
         rows_without_label = self.rows.take(np.full(len(label_numbers), all_rows), 0) - self.rows.take(label_numbers, 0)
-        for (k,) in np.argwhere(rows_without_label.is_negative()):
-            raise _label_exceeds_rows(errors.negative_count(0, self.classes[label_numbers[k]]))
+        for (label_index,) in np.argwhere(rows_without_label.is_negative()):
+            raise _label_exceeds_rows(errors.negative_count(0, self.classes[label_numbers[label_index]]))
         try:
-            for g, (group, sums) in enumerate(self._groups()):
+            for group_number, (group, sums) in enumerate(self._groups()):
                 if isinstance(sums, Words):
-                    changed = None if before is None else sums.table.changed_since(before.sums[g].table)
-                    check_parts_of_words(group.features[0], sums.table, changed, all_rows, self.classes)
+                    changed_words = (
+                        None if before is None else sums.table.changed_since(before.sums[group_number].table)
+                    )
+                    check_parts_of_words(group.features[0], sums.table, changed_words, all_rows, self.classes)
                 else:
                     sums_without_label = sums.take(np.full(len(label_numbers), all_rows)) - sums.take(label_numbers)
                     group.counter.check(
-                        group.features, sums_without_label, rows_without_label, [self.classes[c] for c in label_numbers]
+                        group.features,
+                        sums_without_label,
+                        rows_without_label,
+                        [self.classes[class_number] for class_number in label_numbers],
                     )
         except errors.NegativeCount as problem:
             raise _label_exceeds_rows(problem) from None
@@ -372,8 +396,8 @@ class Tally(Displayed):
             for new, old in new_and_old_features
         ]
         on_old_scale = replace(schema, features=Features.of([*rescaled, *schema.features[len(rescaled) :]]))
-        if (why := on_old_scale._differs(self.schema)) is not None:
-            raise errors.schema_mismatch(why)
+        if (difference := on_old_scale._explain_difference(self.schema)) is not None:
+            raise errors.schema_mismatch(difference)
         try:
             moved = _move_to(self, schema)
         except errors.SchemaMismatch:  # a ValueError too, which says precisely what cannot be moved
@@ -395,9 +419,13 @@ class Tally(Displayed):
             is_kept = is_kept | [name in declared_names for name in self.classes]
         if not is_kept.all():
             class_numbers = np.flatnonzero(is_kept)
-            tally = self._select_classes(class_numbers, tuple(self.classes[c] for c in class_numbers))
+            tally = self._select_classes(
+                class_numbers, tuple(self.classes[class_number] for class_number in class_numbers)
+            )
         groups = enumerate(tally._groups())
-        return tally._with_sums({n: sums.without_empty(permanent_keys(group.features)) for n, (group, sums) in groups})
+        return tally._with_sums(
+            {group_number: sums.without_empty(permanent_keys(group.features)) for group_number, (group, sums) in groups}
+        )
 
     def _select_classes(self, class_numbers: Any, names: tuple[Label, ...]) -> Tally:
         """Returns the classes with these numbers, under these names. Keys that none of them has stay."""
@@ -412,7 +440,7 @@ class Tally(Displayed):
         names: Any = classes if set(classes).issuperset(self.classes) else sort_keys(set(self.classes).union(classes))
         if self.classes == names:
             return self
-        return self._merge_classes(_places(self.classes, names), names)
+        return self._merge_classes(_indices_of(self.classes, names), names)
 
     def _of_classes(self, class_numbers: Sequence[int], names: tuple[Label, ...], trims: bool = True) -> Tally:
         """Returns the classes with these numbers, under these names. Keys that none of them has are dropped unless
@@ -435,15 +463,19 @@ class Tally(Displayed):
 
     def numbers(self) -> dict[str, Integers]:
         """Returns all sums except those of words, by the names that they have in a file."""
-        arrays = ((f"{g}.{name}", part) for g, sums in enumerate(self.sums) for name, part in sums.arrays().items())
+        arrays = (
+            (f"{group_number}.{name}", integers)
+            for group_number, sums in enumerate(self.sums)
+            for name, integers in sums.arrays().items()
+        )
         return {"classes": self.rows, **dict(arrays)}
 
     def _states(self) -> dict[str, NDArray[Any]]:
         """Returns the arrays that describe the sums besides the numbers, such as those of words, by their names in a
         file.
         """
-        states = ((g, sums.state()) for g, sums in enumerate(self.sums))
-        return {f"{g}.{name}": array for g, state in states for name, array in state.items()}
+        states = ((group_number, sums.state()) for group_number, sums in enumerate(self.sums))
+        return {f"{group_number}.{name}": array for group_number, state in states for name, array in state.items()}
 
     def digest(self) -> str:
         """Returns a SHA-256 hash of everything that was counted (64 hexadecimal digits). Two digests are equal exactly
@@ -460,8 +492,8 @@ class Tally(Displayed):
         """
         all_keys = (self.classes, *(keys for sums in self.sums for keys in sums.keys))
         digest = hashlib.sha256(f"[{json.dumps(self.schema._counting_rules())}, [".encode())
-        for k, keys in enumerate(all_keys):
-            digest.update(f"{', ' if k else ''}{_as_json(keys)}".encode())
+        for index, keys in enumerate(all_keys):
+            digest.update(f"{', ' if index else ''}{_as_json(keys)}".encode())
         digest.update(b"]]")
         arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.numbers().items()}
         arrays |= {name: (0, array) for name, array in sorted(self._states().items())}
@@ -471,9 +503,9 @@ class Tally(Displayed):
         return digest.hexdigest()
 
     @cached_property
-    def groups(self) -> list[tuple[Family, Features, Any]]:
+    def groups(self) -> list[FamilySums]:
         """Each family with its features and their sums, so that parameters of the same family are estimated together."""
-        return [part for group, sums in self._groups() for part in _by_family(group, sums)]
+        return [family_sums for group, sums in self._groups() for family_sums in _split_by_family(group, sums)]
 
     def n_parameters(self, naive: bool = True) -> int:
         """The number of free parameters of the model; with ``naive=False``, of the joint distribution without the
@@ -491,7 +523,7 @@ class Tally(Displayed):
         n_prior = max(len(self.classes) - 1, 0)
         if naive:
             counts_by_feature = [
-                pair for family, features, sums in self.groups for pair in family.n_parameters(features, sums)
+                counts for family, features, sums in self.groups for counts in family.n_parameters(features, sums)
             ]
             return (
                 n_classes * sum(per_class for per_class, _ in counts_by_feature)
@@ -515,20 +547,20 @@ class Tally(Displayed):
         features = many(len(self.schema.features), "feature")
         noun, rows_and_shares = self._rows_and_shares()
         lines = [f"Tally of {size}, {many(len(rows_and_shares), noun)}, {features}"]
-        shown = [(errors.shortened(repr(name)), n, share) for name, n, share in rows_and_shares[:20]]
+        shown = [(errors.shortened(repr(name)), n_rows, share) for name, n_rows, share in rows_and_shares[:20]]
         width = max((len(name) for name, _, _ in shown), default=0)
-        lines += [f"  {name:{width}}  {n:>12,.12g}  {share:6.1%}" for name, n, share in shown]
+        lines += [f"  {name:{width}}  {n_rows:>12,.12g}  {share:6.1%}" for name, n_rows, share in shown]
         lines += more_line(len(rows_and_shares) - len(shown), noun)
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
         if self.rounded:
-            why = "sums were scaled by a fraction or moved to another schema, so nothing can be forgotten"
-            lines.append(f"  rounded: {why}")
+            reason = "sums were scaled by a fraction or moved to another schema, so nothing can be forgotten"
+            lines.append(f"  rounded: {reason}")
         if self.parts:
             lines.append(f"  parts: {len(self.parts):,}: {errors.listed(sorted(self.parts), 3)}")
         if self.schema.left_out:
-            reasons = (f"{name} ({why})" for name, why in self.schema.left_out.items())
+            reasons = (f"{name} ({reason})" for name, reason in self.schema.left_out.items())
             lines.append(f"  left out: {errors.listed(reasons)}")
         return "\n".join(lines)
 
@@ -549,21 +581,24 @@ class Tally(Displayed):
         noun, rows_and_shares = self._rows_and_shares()
         classes: dict[str, list[Any]] = {
             noun: [name for name, _, _ in rows_and_shares],
-            "rows": [n for _, n, _ in rows_and_shares],
+            "rows": [n_rows for _, n_rows, _ in rows_and_shares],
             "share": [f"{share:.1%}" for _, _, share in rows_and_shares],
         }
         summaries = self._summaries(MOST_TABLE_ROWS if len(self.schema.features) > MOST_TABLE_ROWS else None)
         features = {
             "column": [feature.name for feature, _ in summaries],
             "family": [feature.family.name for feature, _ in summaries],
-            "counted": [text for _, text in summaries],
+            "counted": [summary for _, summary in summaries],
         }
         return [NotebookTable("", classes), NotebookTable("", features)]
 
     def _summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
         """Describes what was counted for each feature in a few words; ``most`` limits the number of features."""
         tally = self._each_row_once
-        features_with_sums = ((f, tally.of(f.name), tally._missing_text(f.name)) for f in self.schema.features[:most])
+        features_with_sums = (
+            (feature, tally.of(feature.name), tally._missing_text(feature.name))
+            for feature in self.schema.features[:most]
+        )
         return [
             (feature, feature.counter.summary(feature, *sums_and_missing))
             for feature, *sums_and_missing in features_with_sums
@@ -576,7 +611,10 @@ class Tally(Displayed):
         n_features = len(self.schema.features)
         shown = self._summaries(20 if n_features > 21 else None)
         width = max((len(feature.name) for feature, _ in shown), default=0)
-        lines = [f"{f.name:{width}}  {f.family.name:{len('kernel_density')}}  {text}" for f, text in shown]
+        lines = [
+            f"{feature.name:{width}}  {feature.family.name:{len('kernel_density')}}  {summary}"
+            for feature, summary in shown
+        ]
         cut = [line if len(line) <= 108 else line[:107] + "…" for line in lines]
         return cut + [line[2:] for line in more_line(n_features - len(shown), "feature")]
 
@@ -598,8 +636,8 @@ def _with_label_names(problem: errors.NegativeCount) -> errors.NegativeCount:
     every row. ``problem`` is an error about a negative count.
     """
     label = problem.label  # type: ignore[attr-defined]
-    text = str(problem).replace(f"class {label!r}", "all rows" if label == EVERY else f"label {label!r}", 1)
-    return errors.NegativeCount(text.replace(" of all rows", " among all rows", 1), **problem._parts)
+    message = str(problem).replace(f"class {label!r}", "all rows" if label == EVERY else f"label {label!r}", 1)
+    return errors.NegativeCount(message.replace(" of all rows", " among all rows", 1), **problem._parts)
 
 
 def _label_exceeds_rows(problem: errors.NegativeCount) -> errors.NegativeCount:
@@ -608,16 +646,17 @@ def _label_exceeds_rows(problem: errors.NegativeCount) -> errors.NegativeCount:
     """
     label = problem.label  # type: ignore[attr-defined]
     feature = getattr(problem, "feature", None)
-    place = "" if feature is None else f" in feature {feature!r}"
-    text = f"subtracting left more rows with label {label!r} than rows{place}. A row with this label was subtracted "
-    text += "without it, or is not part of this tally; nothing was changed. Subtract rows with the labels they were added with."
-    return errors.NegativeCount(text, label=label, feature=feature)
+    in_feature = "" if feature is None else f" in feature {feature!r}"
+    message = f"subtracting left more rows with label {label!r} than rows{in_feature}. A row with this label was "
+    message += "subtracted without it, or is not part of this tally; nothing was changed. Subtract rows with the "
+    message += "labels they were added with."
+    return errors.NegativeCount(message, label=label, feature=feature)
 
 
-def _places(names: Sequence[Any], names_in_order: Sequence[Any]) -> NDArray[np.int64]:
-    """Returns the place of each name in ``names_in_order``, which contains them all."""
-    place = {name: c for c, name in enumerate(names_in_order)}
-    return np.array([place[name] for name in names], dtype=np.int64)
+def _indices_of(names: Sequence[Any], names_in_order: Sequence[Any]) -> NDArray[np.int64]:
+    """Returns the index of each name in ``names_in_order``, which contains them all."""
+    index_of = {name: index for index, name in enumerate(names_in_order)}
+    return np.array([index_of[name] for name in names], dtype=np.int64)
 
 
 def _are_all(numbers: NDArray[np.int64], n: int) -> bool:
@@ -628,7 +667,7 @@ def _are_all(numbers: NDArray[np.int64], n: int) -> bool:
 def _canonical(key: Any) -> Any:
     """Returns a key for JSON such that equal keys are written alike: 1, 1.0 and True are equal."""
     if isinstance(key, tuple):
-        return [_canonical(part) for part in key]
+        return [_canonical(member) for member in key]
     return int(key) if isinstance(key, (bool, float)) and key == key // 1 else key
 
 
@@ -640,34 +679,37 @@ def _as_json(keys: Any) -> str:
     return json.dumps([_canonical(key) for key in keys] if needs_canonical_form else list(keys))
 
 
-def _by_family(group: Group, sums: Any) -> list[tuple[Family, Features, Any]]:
+def _split_by_family(group: Group, sums: Any) -> list[FamilySums]:
     """Splits a group's features by family, each with its part of the group's sums; every block of columns is by itself."""
     families = list[Family]()
-    family_number = list[int]()
+    family_number_of_template = list[int]()
     for template in group.features.templates:
         equal_families = (
-            n for n, family in enumerate(families) if family.name == template.family.name and family == template.family
+            number
+            for number, family in enumerate(families)
+            if family.name == template.family.name and family == template.family
         )
-        family_number.append(next(equal_families, len(families)))
-        if family_number[-1] == len(families):
+        family_number_of_template.append(next(equal_families, len(families)))
+        if family_number_of_template[-1] == len(families):
             families.append(template.family)
     if len(families) == 1 and not group.features.has_blocks:
-        return [(families[0], group.features, sums)]
-    numbers = np.array(family_number, dtype=np.int64)[group.features.codes]
-    parts = list[tuple[Family, Features, Any]]()
-    for n, family in enumerate(families):
-        places = np.flatnonzero(numbers == n)
-        for part in places[:, None] if group.features.has_blocks else [places]:
-            parts.append((family, group.features.take(part), sums.select(part.tolist())))
-    return parts
+        return [FamilySums(families[0], group.features, sums)]
+    numbers = np.array(family_number_of_template, dtype=np.int64)[group.features.codes]
+    sums_by_family = list[FamilySums]()
+    for number, family in enumerate(families):
+        positions = np.flatnonzero(numbers == number)
+        for members in positions[:, None] if group.features.has_blocks else [positions]:
+            features = group.features.take(members)
+            sums_by_family.append(FamilySums(family, features, sums.select(members.tolist())))
+    return sums_by_family
 
 
-def _together(first: Tally, second: Tally) -> tuple[Tally, Tally]:
+def _align_tallies(first: Tally, second: Tally) -> tuple[Tally, Tally]:
     """Returns both tallies with the classes of either and the wider bins of the two, so that their sums can be added."""
     if first.schema is not second.schema:
-        why = first.schema._differs(second.schema)
-        if why is not None:
-            raise errors.schema_mismatch(why)
+        difference = first.schema._explain_difference(second.schema)
+        if difference is not None:
+            raise errors.schema_mismatch(difference)
         schema = first.schema._with_widest_bins(second.schema)
         first = _move_to(first, schema)
         second = _move_to(second, schema)
@@ -687,17 +729,17 @@ def _move_to(tally: Tally, schema: Schema) -> Tally:
     return replace(tally, schema=schema, sums=sums)
 
 
-def within_bins(tally: Tally) -> Tally:
+def merge_excess_bins(tally: Tally) -> Tally:
     """Merges bins in pairs until no feature has more bins than allowed. The result depends only on the totals."""
-    wider = [(group, group.counter.widen(group.features, sums)) for group, sums in tally._groups()]
-    if all(features is group.features for group, features in wider):
+    merged_groups = [(group, group.counter.widen(group.features, sums)) for group, sums in tally._groups()]
+    if all(features is group.features for group, features in merged_groups):
         return tally
-    return _move_to(tally, tally.schema._with_features(wider))
+    return _move_to(tally, tally.schema._with_features(merged_groups))
 
 
-def plus(total: Tally | None, part: Tally) -> Tally:
-    """Adds a part to a tally that may be None."""
-    return part._read_texts() if total is None else total + part
+def add_tally(total: Tally | None, tally: Tally) -> Tally:
+    """Returns ``total + tally``; a total of None has no rows."""
+    return tally._read_texts() if total is None else total + tally
 
 
 # Counting -------------------------------------------------------------------------------------------------------------
@@ -776,11 +818,13 @@ def count(
 @singledispatch
 def count_table(table: Any) -> Tally:
     """Counts a table batch by batch."""
-    return complete(*sum_table(table), table.labels.name)
+    return check_classes(*sum_table(table), table.labels.name)
 
 
-def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
-    """Returns the tally of a whole table of ``n_rows`` rows; raises an error if none of them has a target."""
+def check_classes(tally: Tally, n_rows: int, target: str | None) -> Tally:
+    """Returns the tally of a whole table of ``n_rows`` rows. Raises an error if no row has a target, and warns about
+    classes that look like a mistake.
+    """
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, target)
     warn_about_suspicious_classes(tally.classes)
@@ -795,15 +839,15 @@ def sum_table(table: Table) -> tuple[Tally, int]:
     # Of this pass over the rows: one pair, or none before the first batch. A pass that starts again empties the list.
     schema_and_total: list[tuple[Schema, Tally | None]] = []
     n_rows = 0
-    parser_work = Beside[tuple[Tally, ...]](table.labels.threads)
+    parser_work = ParserWork[tuple[Tally, ...]](table.labels.threads)
 
     def add(part: Tally) -> None:
         """Adds the tally of a batch; its schema may have wider bins."""
-        total = plus(schema_and_total[0][1], part)
+        total = add_tally(schema_and_total[0][1], part)
         schema_and_total[0] = total.schema, total
 
-    with LimitThreads(table.labels.threads), Behind() as adding_thread:
-        for batch in table.batches("counting", schema_and_total.clear, beside=parser_work):
+    with LimitThreads(table.labels.threads), BackgroundThread() as adding_thread:
+        for batch in table.batches("counting", schema_and_total.clear, parser_work=parser_work):
             adding_thread.wait()  # the schema may become another one
             if not schema_and_total:
                 schema_and_total.append((table.settle_schema(batch), None))
@@ -813,34 +857,34 @@ def sum_table(table: Table) -> tuple[Tally, int]:
             n_rows += batch.n_rows
             is_large = batch.n_rows >= ROWS_WORTH_A_THREAD and table.labels.threads > 1
             aligned = table.align(batch, schema)
-            for part in parser_work.result(batch) or parts(aligned, schema, table.labels):
+            for part in parser_work.result(batch) or tallies_of_batch(aligned, schema, table.labels):
                 adding_thread.wait()
                 if is_large and text_columns and total is not None and aligned.text_bytes(text_columns) is not None:
                     adding_thread.start(partial(add, part))
                 else:
                     add(part)
             if table.labels.by_column and not text_columns:
-                parser_work.work = partial(_parts_beside, table, schema_and_total[0][0])
+                parser_work.work = partial(_count_in_parser_thread, table, schema_and_total[0][0])
         adding_thread.wait()
     [(_, total)] = schema_and_total
     assert total is not None
     return total, n_rows
 
 
-def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ...]:
+def _count_in_parser_thread(table: Table, schema: Schema, batch: Batch) -> tuple[Tally, ...]:
     """Returns the tallies of a later batch. The thread that parsed the batch counts it, with the bins of ``schema``:
     the schema that earlier batches of the table have settled.
     """
-    return tuple(parts(table.align(batch, schema), schema, replace(table.labels, threads=1)))
+    return tuple(tallies_of_batch(table.align(batch, schema), schema, replace(table.labels, threads=1)))
 
 
-def of_no_rows(schema: Schema) -> Tally:
+def empty_tally(schema: Schema) -> Tally:
     """Returns the tally of no rows under a schema."""
     empty_batch = Batch(schema.columns, 0, Columns(lambda name: empty_column(0)), schema.named)
     return count_rows(empty_batch, schema, Codes(np.zeros(0, dtype=np.int32), low=0, values=()), None, 1)._read_texts()
 
 
-def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
+def tallies_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
     """Yields tallies whose sum is the tally of the batch: one of its rows, also if they have sets of labels, or one for
     each class of soft labels.
 
@@ -861,28 +905,28 @@ def rows_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Rows
         return
     assert labels.classes is not None
     encoded_shares = encode_weights(weights)  # rows × classes
-    for c, label in enumerate(labels.classes):
+    for class_number, label in enumerate(labels.classes):
         same_class = Codes(np.zeros(batch.n_rows, dtype=np.int32), low=0, values=[label])
-        yield replace(rows_to_count(batch, same_class, encoded_shares[:, c], labels.threads), skipped=0)
+        yield replace(rows_to_count(batch, same_class, encoded_shares[:, class_number], labels.threads), skipped=0)
 
 
 def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, threads: int) -> RowsToCount:
     """Returns the batch's rows with these labels and weights. Weights (one per row, or None if all are 1) may already
     be encoded in units of 10⁻¹⁸.
     """
-    for what, one_per_row in (("labels", labels.codes), ("weights", weights)):
+    for noun, one_per_row in (("labels", labels.codes), ("weights", weights)):
         if one_per_row is not None and len(one_per_row) != batch.n_rows:
-            raise errors.length_mismatch(what, len(one_per_row), batch.n_rows)
-    labels = dense(labels, threads)
+            raise errors.length_mismatch(noun, len(one_per_row), batch.n_rows)
+    labels = renumber_range(labels, threads)
     refuse_continuous(labels.values, batch.n_rows)
-    classes = code_numbers(labels, threads)
+    classes = zero_based_codes(labels, threads)
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is None:
         return RowsToCount(batch, labels.values, classes, None, threads, skipped=skipped)
     n_positive = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
     classes, weights = kernel_weights(classes, weights)
     assert weights is not None
-    _warn_of_light(n_positive - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
+    _warn_about_tiny_weights(n_positive - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
     return RowsToCount(batch, labels.values, classes, weights, threads, skipped=skipped)
 
 
@@ -900,22 +944,22 @@ def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
     if not all(features is group.features for group, features, _ in group_sums):
         schema = schema._with_features((group, features) for group, features, _ in group_sums)
     tally = Tally(schema, tuple(rows.labels), rows.per_class, tuple(sums for *_, sums in group_sums), rows.skipped)
-    return within_bins(_sort_classes(tally)._trim())
+    return merge_excess_bins(_sort_classes(tally)._trim())
 
 
 def round_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rounds weights as counting does; a weight that is too small becomes 0, with a warning."""
-    counted = decode_weights(encode_weights(weights))
-    _warn_of_light(int(np.count_nonzero(weights)) - int(np.count_nonzero(counted)))
-    return counted
+    rounded_weights = decode_weights(encode_weights(weights))
+    _warn_about_tiny_weights(int(np.count_nonzero(weights)) - int(np.count_nonzero(rounded_weights)))
+    return rounded_weights
 
 
-def _warn_of_light(n_rows: int) -> None:
+def _warn_about_tiny_weights(n_rows: int) -> None:
     """Warns that this many rows have weights so small that they are rounded to zero."""
     if n_rows > 0:
         rows_weigh = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
-        text = "less than 5e-19, which is rounded to zero. Multiply all weights by a constant to keep them"
-        errors.warn(errors.BanburyWarning(f"{rows_weigh} {text}"))
+        advice = "less than 5e-19, which is rounded to zero. Multiply all weights by a constant to keep them"
+        errors.warn(errors.BanburyWarning(f"{rows_weigh} {advice}"))
 
 
 def count_sets(
@@ -957,14 +1001,14 @@ def count_sets(
     )
     offsets_and_codes = sets.offsets, codes[len(rows_with_target) :]
     if weights is not None:  # rows that weigh nothing have no labels either
-        _warn_of_light(int(np.count_nonzero((weights > 0) & sets.has_target & (classes < 0))))
+        _warn_about_tiny_weights(int(np.count_nonzero((weights > 0) & sets.has_target & (classes < 0))))
         n_labels = np.where(classes >= 0, np.diff(sets.offsets), 0)
         offsets_and_codes = np.concatenate([[0], np.cumsum(n_labels)]), offsets_and_codes[1][classes[sets.rows] >= 0]
     each_row_once = RowsToCount(batch, names, classes, row_weights, threads, offsets_and_codes)
-    classes_used = _places(tally.classes, names)
+    classes_used = _indices_of(tally.classes, names)
     words = {
-        g: WORDS.count(group.features, each_row_once)[1].take(classes_used)
-        for g, (group, sums) in enumerate(tally._groups())
+        group_number: WORDS.count(group.features, each_row_once)[1].take(classes_used)
+        for group_number, (group, sums) in enumerate(tally._groups())
         if isinstance(sums, Words)
     }
     return replace(tally._with_sums(words), skipped=int(np.count_nonzero(~sets.has_target)))
@@ -991,8 +1035,8 @@ def sums_of_groups(
     """
     numbers = tuple(range(n_groups))
     labels = Codes(groups.astype(np.int32), low=0, values=numbers)
-    counted = count_rows(batch, replace(schema, features=features), labels, weights, threads)
-    [(_, _, sums)] = counted._with_classes(numbers)._read_texts().groups
+    tally = count_rows(batch, replace(schema, features=features), labels, weights, threads)
+    [(_, _, sums)] = tally._with_classes(numbers)._read_texts().groups
     return sums
 
 
@@ -1001,4 +1045,4 @@ def _sort_classes(tally: Tally) -> Tally:
     classes: Any = sort_keys(tally.classes)
     if classes == tally.classes:
         return tally
-    return tally._select_classes(_places(classes, tally.classes), classes)
+    return tally._select_classes(_indices_of(classes, tally.classes), classes)

@@ -14,7 +14,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import Cells
-from banbury.families.family import UNUSED, Choice, Feature, Features, HeldOutRows
+from banbury.families.family import UNUSED_GENERATOR, Choice, Feature, Features, HeldOutRows
 from banbury.reading import Batch
 from banbury.sums import Keys
 from banbury.tally.table import HASH_FACTOR, mix
@@ -89,7 +89,7 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
     features = Features.of([feature])
     sums = tally.of(feature.name)
     n_classes = len(tally.classes)
-    scores_by_all_rows = held_out.scores(feature.family.estimate(features, sums, CHOICE, UNUSED))
+    scores_by_all_rows = held_out.scores(feature.family.estimate(features, sums, CHOICE, UNUSED_GENERATOR))
     hashes = np.zeros(len(scores_by_all_rows), dtype=np.uint64)
     for column in np.ascontiguousarray(scores_by_all_rows).view(np.uint64).T:
         hashes = mix(hashes * HASH_FACTOR + column)
@@ -102,7 +102,9 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
         fold_sums = group_sums.take(np.arange(fold * n_classes, (fold + 1) * n_classes))
         sums_without_fold = (sums - fold_sums).without_empty([feature.family.permanent_keys()])
         rows = np.flatnonzero(folds == fold)
-        scores[rows] = held_out.take(rows).scores(feature.family.estimate(features, sums_without_fold, CHOICE, UNUSED))
+        scores[rows] = held_out.take(rows).scores(
+            feature.family.estimate(features, sums_without_fold, CHOICE, UNUSED_GENERATOR)
+        )
     return scores
 
 

@@ -72,9 +72,9 @@ class CorrectionLearner(ABC):
 
 def _shuffle_rows(n_rows: int, rng: np.random.Generator) -> NDArray[np.uint32]:
     """Returns the numbers of all rows in random order; of many rows, runs of neighbours stay together."""
-    run = ROWS_PER_RUN if n_rows > ROWS_IN_CACHE else 1
-    first_rows = rng.permutation(-(-n_rows // run)) * run
-    rows = (first_rows[:, None] + np.arange(run)).ravel()
+    n_run = ROWS_PER_RUN if n_rows > ROWS_IN_CACHE else 1
+    first_rows = rng.permutation(-(-n_rows // n_run)) * n_run
+    rows = (first_rows[:, None] + np.arange(n_run)).ravel()
     return rows[rows < n_rows].astype(np.uint32)
 
 
@@ -82,29 +82,31 @@ class CellLearner(CorrectionLearner):
     """Learns corrections of cells from rows with one class each.
 
     ``truth`` is 1 for the class of a row, and ``mu`` is P(class | row) (both rows × classes). Passes change ``mu`` until
-    it agrees with the corrections. If there are more terms than rows, ``alike`` has the number of cells that any two
+    it agrees with the corrections. If there are more terms than rows, ``shared_cells`` has the number of cells that any two
     rows share (rows × rows); passes then work on pairs of rows, and the corrections of cells are computed at the end.
     """
 
-    def __init__(self, terms: _core.Terms, rows: WeighedRows, offsets: Real, alike: Real | None, seed: int) -> None:
+    def __init__(
+        self, terms: _core.Terms, rows: WeighedRows, offsets: Real, shared_cells: Real | None, seed: int
+    ) -> None:
         """Starts with corrections of 0. ``terms`` says which cells of a row are corrected, and ``offsets`` are the
         scores that rows start from (rows × classes).
         """
-        n_cells = 0 if alike is not None else terms.n_cells
+        n_cells = 0 if shared_cells is not None else terms.n_cells
         n_classes = offsets.shape[1]
         super().__init__(offsets, rows.weights, np.zeros((n_cells, n_classes)), seed)
         self.terms = terms
         self.rows = rows
-        self.alike = alike
+        self.shared_cells = shared_cells
         self.truth = np.eye(n_classes)[rows.labels]
         self.mu = self.truth.copy()
 
     def run(self, passes: _core.Passes) -> None:
         """Runs passes over the rows."""
-        if self.alike is None:
+        if self.shared_cells is None:
             self.terms.correct(self.rows.codes, passes, self.mu, self.table)
         else:
-            _core.correct_alike(self.alike, self.rows.labels, passes, self.mu)
+            _core.correct_alike(self.shared_cells, self.rows.labels, passes, self.mu)
 
     @property
     def scaled_residuals(self) -> Real:
@@ -113,7 +115,7 @@ class CellLearner(CorrectionLearner):
 
     def corrections(self) -> Real:
         """Returns the corrections of all cells (cells × classes)."""
-        return self.table if self.alike is None else self.terms.spread(self.rows.codes, self.scaled_residuals)
+        return self.table if self.shared_cells is None else self.terms.spread(self.rows.codes, self.scaled_residuals)
 
 
 @dataclass(frozen=True)
@@ -228,7 +230,7 @@ class LabelLearner(WordLearner):
 # The choice of C ------------------------------------------------------------------------------------------------------
 
 
-Scores = Callable[[float], Any]  # from C to the scores of the held-out rows; called with ascending values of C
+ScoreByStrength = Callable[[float], Any]  # from C to the scores of the held-out rows; called with ascending values of C
 Loss = Callable[[Any, Any, Real], float]  # from scores, true classes or labels, and weights of rows to the loss
 
 
@@ -241,7 +243,7 @@ class Fold(Protocol):
     def truth(self) -> Any: ...
     @property
     def held_out_weights(self) -> Real: ...
-    def correct(self, setting: Any) -> Scores:
+    def correct(self, setting: Any) -> ScoreByStrength:
         """Returns a function of C that scores the held-out rows with corrections of that C, under a setting."""
 
 
@@ -264,35 +266,33 @@ class StrengthSearch:
     loss: Loss
     patience: int = 2
 
-    def follow(self, scores: Scores, truth: Any, weights: Real) -> list[TriedStrength]:
+    def follow(self, score_by_strength: ScoreByStrength, truth: Any, weights: Real) -> list[TriedStrength]:
         """Tries one C after another and returns the scores and the loss of each.
 
-        ``scores`` computes the scores of held-out rows for a C, ``truth`` has their classes or labels, and ``weights``
+        ``score_by_strength`` computes the scores of held-out rows for a C, ``truth`` has their classes or labels, and ``weights``
         their weights.
         """
         tried = list[TriedStrength]()
         least_so_far = np.inf
         n_worse = 0
         for strength in self.strengths:
-            corrected_scores = scores(strength)
-            loss = self.loss(corrected_scores, truth, weights)
-            tried.append(TriedStrength(strength, loss, corrected_scores))
+            scores = score_by_strength(strength)
+            loss = self.loss(scores, truth, weights)
+            tried.append(TriedStrength(strength, loss, scores))
             n_worse = 0 if loss < least_so_far else n_worse + 1
             least_so_far = min(least_so_far, loss)
             if n_worse == self.patience:
                 break
         return tried
 
-    def together(self, folds: Sequence[Fold], paths: Sequence[list[TriedStrength]]) -> list[TriedStrength]:
+    def join_folds(self, folds: Sequence[Fold], paths: Sequence[list[TriedStrength]]) -> list[TriedStrength]:
         """Joins the paths of several folds: each C that all folds tried, with the scores of all folds and their loss."""
         truth = np.concatenate([fold.truth for fold in folds])
         weights = np.concatenate([fold.held_out_weights for fold in folds])
         joined = list[TriedStrength]()
-        for same_strength in zip(*paths, strict=False):
-            scores = [step.scores for step in same_strength]
-            joined.append(
-                TriedStrength(same_strength[0].strength, self.loss(np.concatenate(scores), truth, weights), scores)
-            )
+        for steps in zip(*paths, strict=False):  # one step of each fold, all with the same C
+            scores = [step.scores for step in steps]
+            joined.append(TriedStrength(steps[0].strength, self.loss(np.concatenate(scores), truth, weights), scores))
         return joined
 
 
@@ -307,13 +307,13 @@ def choose(
     search: StrengthSearch,
     n_kept: int,
     threads: int,
-    settle: bool = False,
+    keeps_first_strength: bool = False,
 ) -> tuple[S, list[TriedStrength]]:
     """Chooses the setting with the lowest held-out loss, each with its best C; also returns every C that all folds
     tried with it.
 
-    All settings are tried on the first fold, and the ``n_kept`` best on all folds. With ``settle``, the first fold also
-    decides C. ``search`` says which values of C are tried.
+    All settings are tried on the first fold, and the ``n_kept`` best on all folds. With ``keeps_first_strength``, the first fold
+    also decides C. ``search`` says which values of C are tried.
     """
     first_fold, *other_folds = folds
     n_runs_left = n_kept * len(other_folds)
@@ -322,7 +322,7 @@ def choose(
         first_paths = _follow_each(pool, search, [(setting, first_fold) for setting in settings], steps)
         by_loss = np.argsort([least_loss(path).loss for path in first_paths], kind="stable")
         best_settings = sorted(by_loss[:n_kept].tolist())
-        if settle:
+        if keeps_first_strength:
             first_paths = [[least_loss(path)] for path in first_paths]
             search = StrengthSearch([first_paths[best_settings[0]][0].strength], search.loss)
         steps.begin("", 1.0)
@@ -330,7 +330,7 @@ def choose(
             _follow_each(pool, search, [(settings[k], fold) for k in best_settings for fold in other_folds], steps)
         )
     tried = [
-        (settings[k], search.together(folds, [first_paths[k], *islice(other_paths, len(other_folds))]))
+        (settings[k], search.join_folds(folds, [first_paths[k], *islice(other_paths, len(other_folds))]))
         for k in best_settings
     ]
     return min(tried, key=lambda pair: least_loss(pair[1]).loss)

@@ -70,11 +70,11 @@ class PairedColumns:
 
     @cached_property
     def starts(self) -> Int:
-        """The place of each column's first cell among the cells of all columns; last, the number of cells."""
+        """The number of each column's first cell among the cells of all columns; last, the number of cells."""
         return np.concatenate([[0], np.cumsum(self.sizes)])
 
     @cached_property
-    def terms(self) -> _core.Terms:
+    def scoring_terms(self) -> _core.Terms:
         """The terms that rows are scored by: one for each column, each trend and each pair."""
         sizes = enumerate((self.sizes + 1).tolist())
         terms = [of_column(j, np.arange(size, dtype=np.uint32)[:, None], [size]) for j, size in sizes]
@@ -82,24 +82,24 @@ class PairedColumns:
         return _core.Terms([*terms, *(self._of_pair(pair, [True]) for pair in self.pairs)])
 
     @cached_property
-    def trend_stretches(self) -> tuple[Trends, NDArray[np.bool_], NDArray[np.bool_]]:
+    def trend_intervals(self) -> tuple[Trends, NDArray[np.bool_], NDArray[np.bool_]]:
         """The trends of columns, and two masks.
 
-        The cells of a column of numbers are stretches of its axis, and its trend is a normal curve per class over their
-        positions. The first mask marks the stretches of columns with a trend among the cells of all columns. The second
+        The cells of a column of numbers are intervals of its axis, and its trend is a normal curve per class over their
+        positions. The first mask marks the intervals of columns with a trend among the cells of all columns. The second
         marks them among the cells of these columns only, where each column has one more cell, for unknown values.
         """
         columns = list(self.trends)
         positions = [self.columns[j].positions for j in columns]
         lengths = np.array([len(positions_of_column) for positions_of_column in positions], dtype=np.int64)
-        n_stretches = np.zeros(len(self.columns), dtype=np.int64)
-        n_stretches[columns] = lengths
-        in_all_cells = _mark_first(n_stretches, self.sizes)
+        n_intervals = np.zeros(len(self.columns), dtype=np.int64)
+        n_intervals[columns] = lengths
+        in_all_cells = _mark_first(n_intervals, self.sizes)
         in_trend_cells = _mark_first(lengths, self.sizes[columns] + 1)
         return Trends(np.concatenate([[], *positions]), lengths), in_all_cells, in_trend_cells
 
     @cached_property
-    def corrections(self) -> _core.Terms:
+    def correction_terms(self) -> _core.Terms:
         """The terms that corrections are learned for: every level of each column and each pair."""
         columns = [_of_levels(j, cells.tree) for j, cells in enumerate(self.columns)]
         return _core.Terms([*columns, *(self._of_pair(pair, self._levels(pair)) for pair in self.pairs)])
@@ -141,14 +141,14 @@ def _mark_first(n: Int, sizes: Int) -> NDArray[np.bool_]:
     """Marks the first ``n[i]`` elements of block i; blocks of these ``sizes`` follow one another. Returns one boolean
     per element.
     """
-    place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return place < np.repeat(n, sizes)
+    position_in_block = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return position_in_block < np.repeat(n, sizes)
 
 
 # Evidence -------------------------------------------------------------------------------------------------------------
 
 
-class EvidenceTables:
+class CountedEvidence:
     """The evidence of the cells of columns, trends and pairs, from counted rows; with all rows, or with one row left
     out. Trends are normal curves over the positions of a column's numbers.
     """
@@ -173,14 +173,14 @@ class EvidenceTables:
         self.pairs = layout.pairs
         self.counts = rows.count_cells(layout.sizes, n_classes, threads) if counts is None else counts
 
-    def of_rows(self, rows: WeighedRows) -> EvidenceTables:
+    def of_rows(self, rows: WeighedRows) -> CountedEvidence:
         """Returns the evidence of the same columns and pairs, counted from other rows."""
-        return EvidenceTables(self.layout, rows, self.n_classes, self.threads)
+        return CountedEvidence(self.layout, rows, self.n_classes, self.threads)
 
-    def with_pairs(self, pairs: Sequence[WeighedPair]) -> EvidenceTables:
+    def with_pairs(self, pairs: Sequence[WeighedPair]) -> CountedEvidence:
         """Returns the evidence of the same columns with these pairs."""
         layout = replace(self.layout, pairs=tuple(pairs))
-        return EvidenceTables(layout, self.rows, self.n_classes, self.threads, self.counts)
+        return CountedEvidence(layout, self.rows, self.n_classes, self.threads, self.counts)
 
     @cached_property
     def prior(self) -> Real:
@@ -191,14 +191,14 @@ class EvidenceTables:
     # Columns
 
     @cached_property
-    def plain(self) -> Real:
+    def by_all_rows(self) -> Real:
         """log P(class | cell) / P(class) for the cells of all columns, one of each for unknown values: cells × classes."""
-        return self._log_ratios(False)
+        return self._log_ratios(leave_out=False)
 
     @cached_property
-    def left_out(self) -> Real:
-        """``plain`` without one row of each class in turn: cells × class of the row × classes."""
-        return self._log_ratios(True)
+    def by_other_rows(self) -> Real:
+        """``by_all_rows`` without one row of each class in turn: cells × class of the row × classes."""
+        return self._log_ratios(leave_out=True)
 
     def _log_ratios(self, leave_out: bool) -> Real:
         """Returns log P(class | cell) / P(class) of all cells. With ``leave_out``, without one row of each class in
@@ -219,7 +219,7 @@ class EvidenceTables:
         """Returns the evidence of all cells of columns, trends and pairs as one flat array. With ``leave_out``, without
         one row of each class in turn.
         """
-        columns = self.left_out if leave_out else self.plain
+        columns = self.by_other_rows if leave_out else self.by_all_rows
         pairs = [left_out if leave_out else plain for plain, left_out in self.pair_tables]
         return np.concatenate([evidence.ravel() for evidence in (columns, self.trends(leave_out), *pairs)])
 
@@ -227,7 +227,7 @@ class EvidenceTables:
         """Returns the evidence of the trends of columns for their cells (cells × classes); 0 for values that are not
         numbers. With ``leave_out``, without one row of each class in turn (cells × class of the row × classes).
         """
-        trends, in_all_cells, in_trend_cells = self.layout.trend_stretches
+        trends, in_all_cells, in_trend_cells = self.layout.trend_intervals
         evidence = np.zeros((len(in_trend_cells), *(self.n_classes,) * (2 if leave_out else 1)))
         if len(in_trend_cells):
             evidence[in_trend_cells] = trends.evidence(self.counts[in_all_cells], leave_out)
@@ -257,7 +257,7 @@ class EvidenceTables:
         cells = self.columns[column]
         has_cell, codes, labels = self._rows_in_first_cells(column, cells.n_cells)
         counts = self._counts_of(column)
-        shares = cells.tree.of_rows(counts, self.prior, codes, labels, np.ones(len(codes)))
+        shares = cells.tree.shares_without_rows(counts, self.prior, codes, labels, np.ones(len(codes)))
         row_evidence = np.zeros((len(has_cell), self.n_classes))
         row_evidence[has_cell] = np.log(np.maximum(shares, SMALLEST) / self.prior)
         return row_evidence
@@ -265,7 +265,7 @@ class EvidenceTables:
     def _trend_of_rows(self, column: int) -> Real:
         """Returns the evidence of a column's trend for every row by all other rows (rows × classes).
 
-        The trend is a normal curve per class over the positions of the column's stretches. Values without a position
+        The trend is a normal curve per class over the positions of the column's intervals. Values without a position
         have no evidence.
         """
         positions = self.columns[column].positions
@@ -291,14 +291,14 @@ class EvidenceTables:
         self, pairs: Sequence[tuple[int, int]]
     ) -> tuple[Any, list[tuple[Any, ...]], list[tuple[int, int]]]:
         """Returns the arguments of the pair kernels: the rows, the tables of each column that is in a pair, and the
-        pairs, by place among these columns.
+        pairs, as positions among these columns.
 
         The tables of a column are its fine node of each cell and its coarse node of each fine node, then P(class |
         node) of both levels, with all rows and with one row of each class left out.
         """
         used_columns = sorted({j for pair in pairs for j in pair})
         node_tables = []
-        place = {j: k for k, j in enumerate(used_columns)}
+        position_of_column = {j: k for k, j in enumerate(used_columns)}
         for j in used_columns:
             cells = self.columns[j]
             nodes = self.columns[j].nodes
@@ -314,7 +314,11 @@ class EvidenceTables:
         uses_all_columns = len(used_columns) == self.rows.codes.shape[1]
         codes = self.rows.codes if uses_all_columns else self.rows.codes.take(used_columns, axis=1)
         rows_of_pairs = codes, self.rows.labels, self.rows.weights, self.prior
-        return rows_of_pairs, node_tables, [(place[first], place[second]) for first, second in pairs]
+        return (
+            rows_of_pairs,
+            node_tables,
+            [(position_of_column[first], position_of_column[second]) for first, second in pairs],
+        )
 
     def _with_unknown(self, shares: Real) -> Real:
         """Appends to shares (cells × … × classes) those of a cell for unknown values, which are the prior."""

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from banbury.arrays import Real
 from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import Cells
 from banbury.progress import Steps
-from banbury.threads import each_done, n_threads
+from banbury.threads import n_threads, run_in_threads
 from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.corrections import CellLearner, StrengthSearch, least_loss
-from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
+from banbury.weighing.evidence import CountedEvidence, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.minimum import minimise
 from banbury.weighing.rows import FEW_CLASSES, WeighedRows
 from banbury.weighing.texts import ClassifiedTexts, LearnedTexts, learn_words
@@ -38,7 +38,7 @@ FLAT_SLOPE = 1e-4  # of the loss, divided by the root of the number of rows: fit
 CURVATURE_CELLS = 1 << 17  # rows × weights that the curvature is estimated from; fewer with many classes
 LEAST_GAIN = 1.0  # nats that a temperature must gain
 LEAST_TEMPERATURE = 0.1
-ROWS_PER_PIECE = 1 << 16  # whose loss a thread computes at a time
+ROWS_PER_PIECE = 1 << 16  # rows whose loss a thread computes at a time
 
 
 @dataclass(frozen=True)
@@ -75,35 +75,39 @@ class Weights:
 
 @dataclass(frozen=True)
 class FittedEvidence:
-    """Evidence with the weight of each column, trend, pair and term of ``rows.extra``, and the intercept of each class."""
+    """Evidence with the weight of each column, trend, pair and column of ``rows.column_scores``, and the intercept of each
+    class.
+    """
 
-    tables: EvidenceTables
+    evidence: CountedEvidence
     weights: Real
     intercepts: Real
 
     def recount(self, rows: WeighedRows) -> FittedEvidence:
         """Returns the same weights for evidence that is counted from other rows."""
-        return replace(self, tables=self.tables.of_rows(rows))
+        return replace(self, evidence=self.evidence.of_rows(rows))
 
     def scores(self, rows: WeighedRows, leave_out: bool) -> Real:
         """Returns the weighed scores of rows (rows × classes): intercepts, plus the weighed evidence of columns, trends,
         pairs, texts and columns that their family scores. With ``leave_out``, the rows are those that were counted, and
         each is left out of its own evidence.
         """
-        tables = self.tables
-        cell_weights, extra_weights = np.split(self.weights, [len(self.weights) - rows.extra.shape[1]])
-        extra_scores = np.einsum("rgc,g->rc", rows.extra, extra_weights)
-        if not tables.columns:
-            return np.asarray(self.intercepts + extra_scores)
-        if leave_out and tables.leaves_out_row_by_row:
-            evidence_by_weight = zip(cell_weights, tables.each_row_left_out(), strict=True)
-            return np.asarray(sum((w * evidence for w, evidence in evidence_by_weight), self.intercepts + extra_scores))
+        evidence = self.evidence
+        cell_weights, column_weights = np.split(self.weights, [len(self.weights) - rows.column_scores.shape[1]])
+        scores_of_columns = np.einsum("rgc,g->rc", rows.column_scores, column_weights)
+        if not evidence.columns:
+            return np.asarray(self.intercepts + scores_of_columns)
+        if leave_out and evidence.leaves_out_row_by_row:
+            scores = self.intercepts + scores_of_columns
+            for weight, term_evidence in zip(cell_weights, evidence.each_row_left_out(), strict=True):
+                scores = scores + weight * term_evidence
+            return np.asarray(scores)
         labels = rows.labels if leave_out else None
-        terms = tables.layout.terms
+        terms = evidence.layout.scoring_terms
         scores = terms.scores(
-            rows.codes, tables.table(leave_out), cell_weights, self.intercepts, labels, tables.threads
+            rows.codes, evidence.table(leave_out), cell_weights, self.intercepts, labels, evidence.threads
         )
-        return scores + extra_scores if rows.extra.shape[1] else scores
+        return scores + scores_of_columns if rows.column_scores.shape[1] else scores
 
 
 def learn_weights(
@@ -131,7 +135,7 @@ def learn_weights(
         steps.begin("", TIME_SHARE_OF_TEXTS if columns.cells else 1.0)
         texts, rows = _learn_texts(columns.texts, rows, n_classes, correct, seed, threads)
     trends = tuple(j for j, cells in enumerate(columns.cells) if cells.has_trend)
-    evidence = EvidenceTables(PairedColumns(columns.cells, trends, ()), rows, n_classes, threads)
+    evidence = CountedEvidence(PairedColumns(columns.cells, trends, ()), rows, n_classes, threads)
     fitted = _fit_weights(evidence, None)
     if pairs and len(columns.cells) > 1:
         pairs_to_add = _choose_pairs(fitted)
@@ -140,32 +144,30 @@ def learn_weights(
             start_weights = np.insert(fitted.weights, first_pair, np.zeros(len(pairs_to_add)))
             start = np.concatenate([start_weights, fitted.intercepts - np.log(evidence.prior), SHARED_PRIOR])
             fitted = _fit_weights(evidence.with_pairs(pairs_to_add), start)
-    terms = fitted.tables.layout.corrections
-    strength = 0.0
-    temperature = 1.0
+    terms = fitted.evidence.layout.correction_terms
+    chosen = ChosenStrength()
     corrections = np.zeros((terms.n_cells, n_classes))
-    losses: tuple[tuple[float, float], ...] = ()
     if correct and columns.cells:
         compares_rows = len(rows.labels) <= min(len(terms), MOST_ROWS_COMPARED)
-        alike = terms.alike(rows.codes, threads) if compares_rows else None
-        strength, temperature, losses = _choose_strength(fitted, alike, seed)
-        if strength:
-            learner = CellLearner(terms, rows, fitted.scores(rows, leave_out=True), alike, seed)
-            learner.improve(strength, LAST_PASSES)
+        shared_cells = terms.alike(rows.codes, threads) if compares_rows else None
+        chosen = _choose_strength(fitted, shared_cells, seed)
+        if chosen.strength:
+            learner = CellLearner(terms, rows, fitted.scores(rows, leave_out=True), shared_cells, seed)
+            learner.improve(chosen.strength, LAST_PASSES)
             corrections = learner.corrections()
     return Weights(
-        columns.cells,
-        trends,
-        fitted.tables.pairs,
-        fitted.weights,
-        fitted.intercepts,
-        tuple(terms.folded(corrections)),
-        tuple(plain for plain, _ in fitted.tables.pair_tables),
-        strength,
-        temperature,
-        losses,
-        texts,
-        columns.scored.names,
+        columns=columns.cells,
+        trends=trends,
+        pairs=fitted.evidence.pairs,
+        weights=fitted.weights,
+        intercepts=fitted.intercepts,
+        corrections=tuple(terms.folded(corrections)),
+        pair_tables=tuple(by_all_rows for by_all_rows, _ in fitted.evidence.pair_tables),
+        strength=chosen.strength,
+        temperature=chosen.temperature,
+        losses=chosen.losses,
+        texts=texts,
+        scored=columns.scored.names,
     )
 
 
@@ -188,34 +190,34 @@ def _learn_texts(
     fold_weights = rows.folds(rows.n_folds)  # of each row in each fold (rows × folds)
     fold_weights = fold_weights[:, fold_weights.any(axis=0)]  # of few rows or groups, some folds have none
     learned_texts = []
-    scores_of_columns = []  # arrays of rows × classes
+    text_score_arrays = []  # of rows × classes
     for t, (lexicon, bags) in enumerate(zip(lexicons, rows.bags, strict=True)):
         outside = rows.outside_sample
         counts_outside = None if outside is None else (outside.documents[t], outside.rows)
         texts = ClassifiedTexts(lexicon, bags, rows.labels, rows.weights, n_classes, counts_outside)
         learned, text_scores = learn_words(texts, fold_weights, correct, seed, threads)
         learned_texts.append(learned)
-        scores_of_columns.append(text_scores)
-    extra = np.concatenate([np.stack(scores_of_columns, axis=1), rows.extra], axis=1)
-    return tuple(learned_texts), replace(rows, extra=extra)
+        text_score_arrays.append(text_scores)
+    column_scores = np.concatenate([np.stack(text_score_arrays, axis=1), rows.column_scores], axis=1)
+    return tuple(learned_texts), replace(rows, column_scores=column_scores)
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
 
 
-def _fit_weights(evidence: EvidenceTables, start: Real | None) -> FittedEvidence:
+def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidence:
     """Fits the weights, none of them negative, and the intercepts that make the classes of rows most likely, with each
     row left out of its own evidence. A ridge penalty pulls weights towards shared ones.
 
     Args:
-        evidence: The evidence of columns, trends and pairs; ``evidence.rows.extra`` has that of texts and of columns
-            that their family scores.
+        evidence: The evidence of columns, trends and pairs; ``evidence.rows.column_scores`` has that of texts and of
+            columns that their family scores.
         start: Where the search starts: weights, intercepts beyond the log prior, and the two shared weights; None for
             START times the weights of plain naive Bayes.
     """
     rows = evidence.rows
     n_classes = evidence.n_classes
-    n_by_kind = len(evidence.columns), len(evidence.layout.trends), len(evidence.pairs), rows.extra.shape[1]
+    n_by_kind = len(evidence.columns), len(evidence.layout.trends), len(evidence.pairs), rows.column_scores.shape[1]
     n_weights = sum(n_by_kind)
     parts = [n_weights, n_weights + n_classes]  # where intercepts and shared weights begin among all variables
     ridge = np.repeat([RIDGE, PAIR_RIDGE, PAIR_RIDGE, RIDGE], n_by_kind)
@@ -286,23 +288,24 @@ def _curvature(evidence_of_rows: Any, row_weights: Real, weights: Real, intercep
     return hessian
 
 
-def _evidence_of_rows(evidence: EvidenceTables) -> Any:
-    """Returns the evidence of each column, trend and pair, and the extra evidence, for each row with itself left out:
-    rows × (classes − 1) × terms. It is relative to the last class.
+def _evidence_of_rows(evidence: CountedEvidence) -> Any:
+    """Returns the evidence of each column, trend and pair, and the scores of other columns, for each row with itself
+    left out: rows × (classes − 1) × terms. It is relative to the last class.
     """
     rows = evidence.rows
     n_classes = evidence.n_classes
-    n_extra = evidence.rows.extra.shape[1]
-    terms = evidence.layout.terms
+    column_scores = rows.column_scores
+    n_scored = column_scores.shape[1]
+    terms = evidence.layout.scoring_terms
     if evidence.columns and not evidence.leaves_out_row_by_row:
         table = evidence.table(leave_out=True)
-        evidence_of_terms = terms.evidence(rows.codes, table, n_classes, rows.labels, n_extra, evidence.threads)
+        evidence_of_terms = terms.evidence(rows.codes, table, n_classes, rows.labels, n_scored, evidence.threads)
     else:
-        evidence_of_terms = np.zeros((len(rows.labels), n_classes - 1, len(terms) + n_extra), dtype=np.float32)
+        evidence_of_terms = np.zeros((len(rows.labels), n_classes - 1, len(terms) + n_scored), dtype=np.float32)
         for t, term_evidence in enumerate(evidence.each_row_left_out()):
             evidence_of_terms[:, :, t] = term_evidence[:, :-1] - term_evidence[:, -1:]
-    if n_extra:
-        evidence_of_terms[:, :, -n_extra:] = (rows.extra[:, :, :-1] - rows.extra[:, :, -1:]).transpose(0, 2, 1)
+    if n_scored:
+        evidence_of_terms[:, :, -n_scored:] = (column_scores[:, :, :-1] - column_scores[:, :, -1:]).transpose(0, 2, 1)
     return evidence_of_terms
 
 
@@ -313,7 +316,7 @@ def _choose_pairs(fitted: FittedEvidence) -> list[WeighedPair]:
     """Chooses the pairs that add information to their two columns, by a score test of their weights. ``fitted`` is the
     model without pairs.
     """
-    evidence = fitted.tables
+    evidence = fitted.evidence
     columns = evidence.columns
     pairable = [j for j, cells in enumerate(columns) if cells.n_fine > 2]
     n_paired = n_columns_to_pair(len(pairable))
@@ -349,12 +352,17 @@ def _softmax(scores: Real) -> Real:
 class _TableFold:
     """One fold: a learner of corrections from the training rows, and the held-out rows with their scores.
 
-    ``shared_cells`` has the number of cells that each held-out row shares with each training row (held-out rows ×
-    training rows), if corrections are learned from pairs of rows.
+    ``shared_with_training`` has the number of cells that each held-out row shares with each training row (held-out rows
+    × training rows), if corrections are learned from pairs of rows.
     """
 
     def __init__(
-        self, fitted: FittedEvidence, training_weights: Real, held_out_weights: Real, alike: Real | None, seed: int
+        self,
+        fitted: FittedEvidence,
+        training_weights: Real,
+        held_out_weights: Real,
+        shared_cells: Real | None,
+        seed: int,
     ) -> None:
         """Counts the evidence of the training rows.
 
@@ -362,22 +370,22 @@ class _TableFold:
             fitted: The evidence of all rows, and the weights that were learned from them.
             training_weights: The weight of each row in the training part of the fold.
             held_out_weights: The weight of each row in the held-out part.
-            alike: The number of cells that any two rows share (rows × rows), or None.
+            shared_cells: The number of cells that any two rows share (rows × rows), or None.
             seed: Decides the order in which rows are visited.
         """
-        all_rows = fitted.tables.rows
+        all_rows = fitted.evidence.rows
         rows = all_rows.reweight(training_weights)
         self.held_out = all_rows.reweight(held_out_weights)
         fitted = fitted.recount(rows)
-        self.shared_cells: Real | None = None
-        if alike is not None:
+        self.shared_with_training: Real | None = None
+        if shared_cells is not None:
             training_rows = np.flatnonzero(training_weights > 0)
             held_out_rows = np.flatnonzero(held_out_weights > 0)
-            self.shared_cells = alike[np.ix_(held_out_rows, training_rows)]
-            alike = alike[np.ix_(training_rows, training_rows)]
+            self.shared_with_training = shared_cells[np.ix_(held_out_rows, training_rows)]
+            shared_cells = shared_cells[np.ix_(training_rows, training_rows)]
         self.uncorrected_scores = fitted.scores(self.held_out, leave_out=False)
         offsets = fitted.scores(rows, leave_out=True)
-        self.learner = CellLearner(fitted.tables.layout.corrections, rows, offsets, alike, seed)
+        self.learner = CellLearner(fitted.evidence.layout.correction_terms, rows, offsets, shared_cells, seed)
 
     def scores(self, strength: float, threads: int) -> Real:
         """Returns the scores of the held-out rows (rows × classes) with corrections of this C."""
@@ -385,8 +393,8 @@ class _TableFold:
             return self.uncorrected_scores
         learner = self.learner
         learner.improve(strength, PASSES)
-        if self.shared_cells is not None:
-            corrections = np.einsum("ij,jc->ic", self.shared_cells, learner.scaled_residuals)
+        if self.shared_with_training is not None:
+            corrections = np.einsum("ij,jc->ic", self.shared_with_training, learner.scaled_residuals)
             return np.asarray(self.uncorrected_scores + corrections)
         unit_weights = np.ones(len(learner.terms))
         no_intercepts = np.zeros(self.uncorrected_scores.shape[1])
@@ -395,44 +403,54 @@ class _TableFold:
         return self.uncorrected_scores + corrections
 
 
-def _choose_strength(
-    fitted: FittedEvidence, alike: Real | None, seed: int
-) -> tuple[float, float, tuple[tuple[float, float], ...]]:
-    """Chooses C by out-of-fold log loss. Returns it, the temperature of those scores, and each C that was tried with
-    its loss.
+class ChosenStrength(NamedTuple):
+    """The C with the least out-of-fold log loss, the temperature of the scores with it, and the mean loss of each C that
+    was tried. By default, there are no corrections.
+    """
+
+    strength: float = 0.0
+    temperature: float = 1.0
+    losses: tuple[tuple[float, float], ...] = ()
+
+
+def _choose_strength(fitted: FittedEvidence, shared_cells: Real | None, seed: int) -> ChosenStrength:
+    """Chooses C by out-of-fold log loss.
 
     Args:
         fitted: The evidence of all rows, and the weights that were learned from them.
-        alike: The number of cells that any two rows share (rows × rows), or None.
+        shared_cells: The number of cells that any two rows share (rows × rows), or None.
         seed: Decides the order in which rows are visited.
     """
-    rows = fitted.tables.rows
+    rows = fitted.evidence.rows
     fold_weights = [
         held_out_weights
         for held_out_weights in rows.folds(rows.n_folds).T
         if held_out_weights.any() and (rows.weights - held_out_weights).any()
     ]
     if len(fold_weights) < 2:
-        return 0.0, 1.0, ()
-    threads = fitted.tables.threads
+        return ChosenStrength()
+    threads = fitted.evidence.threads
     with ThreadPoolExecutor(max(1, min(threads, len(fold_weights)))) as pool:
 
-        def fold_of(held_out_weights: Real) -> _TableFold:
-            return _TableFold(fitted, rows.weights - held_out_weights, held_out_weights, alike, seed)
+        def make_fold(held_out_weights: Real) -> _TableFold:
+            """Divides the rows by the weight of each that is held out, and counts the training rows."""
+            return _TableFold(fitted, rows.weights - held_out_weights, held_out_weights, shared_cells, seed)
 
-        folds = list(pool.map(fold_of, fold_weights))
+        folds = list(pool.map(make_fold, fold_weights))
         weights = np.concatenate([fold.held_out.weights for fold in folds])
         labels = np.concatenate([fold.held_out.labels for fold in folds])
         threads_per_fold = max(1, threads // len(folds))  # for scoring; passes use one thread
 
-        def scores(strength: float) -> Real:
+        def score_by_strength(strength: float) -> Real:
+            """Scores the held-out rows of all folds with corrections of this C."""
             return np.concatenate(list(pool.map(lambda fold: fold.scores(strength, threads_per_fold), folds)))
 
-        steps = StrengthSearch((0.0, *STRENGTHS), _log_loss).follow(scores, labels, weights)
-    least = least_loss(steps)
+        steps = StrengthSearch((0.0, *STRENGTHS), _log_loss).follow(score_by_strength, labels, weights)
+    best_step = least_loss(steps)
     total_weight = float(weights.sum())
     losses = tuple((step.strength, step.loss / total_weight) for step in steps)
-    return least.strength, _temperature(least.scores, labels, weights, least.loss, threads), losses
+    temperature = _temperature(best_step.scores, labels, weights, best_step.loss, threads)
+    return ChosenStrength(best_step.strength, temperature, losses)
 
 
 def _log_loss(scores: Real, labels: Any, weights: Real) -> float:
@@ -442,15 +460,16 @@ def _log_loss(scores: Real, labels: Any, weights: Real) -> float:
     n_rows = len(labels)
     row_losses = np.empty(n_rows)
 
-    def fill(piece: int) -> None:
+    def fill_piece(piece: int) -> None:
+        """Computes the losses of one piece of the rows."""
         rows = slice(piece * ROWS_PER_PIECE, (piece + 1) * ROWS_PER_PIECE)
         piece_scores = scores[rows]
         highest_scores = reduce(np.maximum, piece_scores.T)
         log_totals = highest_scores + np.log(np.exp(piece_scores - highest_scores[:, None]).sum(axis=1))
         row_losses[rows] = log_totals - piece_scores[np.arange(len(piece_scores)), labels[rows]]
 
-    pieces = -(-n_rows // ROWS_PER_PIECE)
-    each_done(fill, pieces, min(pieces, n_threads(None)) or 1)
+    n_pieces = -(-n_rows // ROWS_PER_PIECE)
+    run_in_threads(fill_piece, n_pieces, min(n_pieces, n_threads(None)) or 1)
     return float(weights @ row_losses)
 
 
@@ -460,5 +479,5 @@ def _temperature(scores: Real, labels: Any, weights: Real, loss: float, threads:
     Weights were learned with these rows in view, so their scores look better than they are. ``loss`` is the loss of the
     scores as they are.
     """
-    least_tempered_loss, temperature = _core.tempered(scores.astype(np.float32), labels, weights, 0.0, 1.0, threads)
-    return max(temperature, LEAST_TEMPERATURE) if loss - least_tempered_loss > LEAST_GAIN else 1.0
+    lowest_loss, temperature = _core.tempered(scores.astype(np.float32), labels, weights, 0.0, 1.0, threads)
+    return max(temperature, LEAST_TEMPERATURE) if loss - lowest_loss > LEAST_GAIN else 1.0

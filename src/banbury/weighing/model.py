@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Lexicon
-from banbury.families.cells import MANY_NODES, Cells, cells_by_column
+from banbury.families.cells import MANY_NODES, Cells, find_cells
 from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import ColumnReader, Features, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
@@ -27,7 +27,7 @@ from banbury.tally.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
 from banbury.weighing.columns import WeighedColumns, count_cells
 from banbury.weighing.corrections import COMMON_WORD_VALUE
-from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
+from banbury.weighing.evidence import CountedEvidence, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.learning import MOST_PAIRS, Weights, learn_weights, n_columns_to_pair
 from banbury.weighing.rows import CountsOutsideSample, WeighedRows
 from banbury.weighing.texts import LearnedTexts
@@ -106,8 +106,8 @@ class Weighing:
         names = [cells.feature.name for cells in self.columns]
         return [f"{names[pair.first]} with {names[pair.second]}" for pair in self.weights.pairs]
 
-    def _class_places(self, tally: Tally) -> list[int]:
-        """Returns the place of each of the tally's classes among those that the weights were learned with."""
+    def _class_numbers(self, tally: Tally) -> list[int]:
+        """Returns the number of each of the tally's classes among the classes that the weights were learned with."""
         if not set(tally.classes).issubset(self.classes):
             text = "the tally has classes that the weights do not cover. Relearn the weights with refit(rows)."
             raise errors.BadSetting(text)
@@ -121,7 +121,7 @@ class Weighing:
         """Returns the intercepts as a log prior; another prior than the class frequencies shifts them."""
         rows = tally.rows.value
         shift = log_prior - np.log(np.where(rows > 0, rows, 1.0) / rows.sum())
-        scores = self.weights.temperature * self._intercepts[self._class_places(tally)] + shift
+        scores = self.weights.temperature * self._intercepts[self._class_numbers(tally)] + shift
         highest = scores.max()
         return np.asarray(scores - highest - np.log(np.exp(scores - highest).sum()))
 
@@ -137,22 +137,22 @@ class Weighing:
     def parameters(self, model: Model) -> tuple[Parameters, ...]:
         """Returns the parameters that score cells, words and other columns, from what the model's tally counts now."""
         tally = model.tally
-        class_places = self._class_places(tally)
-        groups: list[Parameters] = [] if not self.columns else [self._score_cells(tally, class_places)]
+        class_numbers = self._class_numbers(tally)
+        groups: list[Parameters] = [] if not self.columns else [self._score_cells(tally, class_numbers)]
         weights = (self.weights.temperature * self.weights.by_kind[3]).tolist()
         texts = self.weights.texts
         for weight, learned in zip(weights, texts, strict=False):
             feature = tally.schema[learned.column]
-            groups.append(text_parameters(feature, tally.of(learned.column), learned, class_places, weight))
+            groups.append(text_parameters(feature, tally.of(learned.column), learned, class_numbers, weight))
         for weight, name in zip(weights[len(texts) :], self.weights.scored, strict=True):
-            places = ((group, f) for group in model.parameters for f in range(len(group.features)))
-            own_parameters = next(group.select([f]) for group, f in places if group.features.names[f] == name)
+            features = ((group, f) for group in model.parameters for f in range(len(group.features)))
+            own_parameters = next(group.select([f]) for group, f in features if group.features.names[f] == name)
             groups.append(ScaledParameters(own_parameters.features, own_parameters, weight, len(tally.classes)))
         return tuple(groups)
 
-    def _score_cells(self, tally: Tally, class_places: list[int]) -> WeighedParameters:
-        """Returns the weighed scores of the cells of columns and pairs. ``class_places`` has the place of each of the
-        tally's classes in the learned arrays.
+    def _score_cells(self, tally: Tally, class_numbers: list[int]) -> WeighedParameters:
+        """Returns the weighed scores of the cells of columns and pairs. ``class_numbers`` has the number of each
+        of the tally's classes in the learned arrays.
         """
         weights = self.weights
         temperature = weights.temperature
@@ -160,16 +160,16 @@ class Weighing:
         evidence = self._evidence(tally)
         sizes = evidence.layout.sizes + 1
         plain = [
-            *np.split(evidence.plain, np.cumsum(sizes)[:-1]),
-            *(table[:, class_places] for table in weights.pair_tables),
+            *np.split(evidence.by_all_rows, np.cumsum(sizes)[:-1]),
+            *(table[:, class_numbers] for table in weights.pair_tables),
         ]
         tables = [
-            temperature * (weight * table + corrections[:, class_places])
+            temperature * (weight * table + corrections[:, class_numbers])
             for weight, table, corrections in zip(
                 [*column_weights, *pair_weights], plain, weights.corrections, strict=True
             )
         ]
-        trends = np.split(evidence.trends(False), np.cumsum(sizes[list(weights.trends)])[:-1])
+        trends = np.split(evidence.trends(leave_out=False), np.cumsum(sizes[list(weights.trends)])[:-1])
         for column, weight, trend_evidence in zip(weights.trends, trend_weights, trends, strict=False):
             tables[column] = tables[column] + temperature * weight * trend_evidence
         columns = [tally.schema[cells.feature.name] for cells in self.columns]
@@ -178,11 +178,11 @@ class Weighing:
             for pair, name in zip(weights.pairs, self._pair_names(), strict=True)
         ]
         counts = tuple(np.split(evidence.counts, evidence.layout.starts[1:-1]))
-        terms = replace(evidence.layout, trends=()).terms
+        terms = replace(evidence.layout, trends=()).scoring_terms
         return WeighedParameters(Features.of([*columns, *pairs]), self.columns, terms, tuple(tables), counts)
 
-    def _evidence(self, tally: Tally) -> EvidenceTables:
-        """Returns the evidence of the columns' cells, from what the tally counts now."""
+    def _evidence(self, tally: Tally) -> CountedEvidence:
+        """Returns the evidence of the cells of all columns, from what the tally counts now."""
         counts = np.concatenate(count_cells(tally, self.columns))
         n_classes = len(tally.classes)
         codes = np.zeros((0, len(self.columns)), np.uint32)
@@ -190,7 +190,7 @@ class Weighing:
         # One row for each class, with the weight of all its rows, because only the prior is computed from them.
         rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((n_classes, 0, n_classes)))
         layout = PairedColumns(self.columns, self.weights.trends, self.weights.pairs)
-        return EvidenceTables(layout, rows, n_classes, n_threads(None), counts)
+        return CountedEvidence(layout, rows, n_classes, n_threads(None), counts)
 
     def _without_forgotten(self, tally: Tally) -> Weighing:
         """Returns the weighing without classes, values and words that no row of the tally has any more.
@@ -206,7 +206,10 @@ class Weighing:
         keeps_cells = all(new is old for new, old in zip(columns, self.columns, strict=True))
         if len(class_numbers) == len(self.classes) and keeps_cells and all(used.all() for used in uses_words):
             return self
-        cells_left = [np.append(places, old.n_cells) for (places, _), old in zip(restricted, self.columns, strict=True)]
+        cells_left = [
+            np.append(cell_numbers, old.n_cells)
+            for (cell_numbers, _), old in zip(restricted, self.columns, strict=True)
+        ]
         pair_cells_left = [self._pair_cells(pair, cells_left) for pair in weights.pairs]
 
         def restrict(tables: Sequence[Any], rows_left: Sequence[Any]) -> tuple[Any, ...]:
@@ -232,10 +235,10 @@ class Weighing:
 
     def _pair_cells(self, pair: WeighedPair, cells_left: Sequence[Int]) -> Int:
         """Returns the cells of a pair whose two values are both left; ``cells_left`` has the cells left of each column. All
-        stretches of numbers stay.
+        intervals of numbers stay.
         """
         first, second = (
-            np.arange(self.columns[j].n_fine) if self.columns[j].stretches else cells_left[j]
+            np.arange(self.columns[j].n_fine) if self.columns[j].are_intervals else cells_left[j]
             for j in (pair.first, pair.second)
         )
         return np.add.outer(first * self.columns[pair.second].n_fine, second).ravel()
@@ -271,7 +274,7 @@ class WeighedParameters(Parameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns what the kernel needs to score these rows."""
-        columns = cells_by_column(self.cells, rows, n_threads(None))
+        columns = find_cells(self.cells, rows, n_threads(None))
         return [_core.CellsPart(columns, self.kernel_terms, self._table)]
 
     @cached_property
@@ -301,7 +304,7 @@ class WeighedParameters(Parameters):
         is_new = np.zeros((rows.n_rows, len(self.features)), dtype=np.bool_)
         for f, (column, second_column) in enumerate(self.kernel_terms.columns):
             cells = self.cells[column]
-            if second_column < 0 and not cells.stretches and rows.first([self.features.names[f]])[0] is not None:
+            if second_column < 0 and not cells.are_intervals and rows.first([self.features.names[f]])[0] is not None:
                 is_new[:, f] = cells.find(rows, 1) < 0
         return is_new
 
@@ -311,14 +314,14 @@ class WeighedParameters(Parameters):
 
     def cuts(self, column: str | None) -> list[float] | None:
         """The cuts of a column of numbers, or of one of the two columns of a pair."""
-        return self._cells_of(column or self.features.names[0]).listed_cuts
+        return self._cells_of(column or self.features.names[0]).cuts_if_numbers
 
     def _cells_of(self, column: str) -> Cells:
         """Returns the cells of a column by its name."""
         return next(cells for cells in self.cells if cells.feature.name == column)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
-        """Yields for each column its values, or stretches of numbers that are not too narrow, so that the most
+        """Yields for each column its values, or intervals of numbers that are not too narrow, so that the most
         informative can be chosen. ``compared`` is not needed here.
         """
         for f, (feature, (column, second_column)) in enumerate(
@@ -341,7 +344,7 @@ class WeighedParameters(Parameters):
             ends = zip(first_cells.tolist(), last_cells.tolist(), strict=True)
             names = [(feature.name, cells.name(a, b)) for a, b in ends]
             yield TellingValues(
-                weighted_share, share_in_class, names.__getitem__, kind="stretch" if cells.stretches else "value"
+                weighted_share, share_in_class, names.__getitem__, kind="interval" if cells.are_intervals else "value"
             )
 
 
@@ -432,7 +435,7 @@ def learn(
         problem = f"rows of {tally.classes[class_numbers[0]]!r} alone" if class_numbers else no_rows
         raise errors.bad_setting("the rows", problem, "the rows that were counted, with at least two classes")
     rows = rows if sample is None else replace(rows, outside_sample=CountsOutsideSample.of(tally, columns, rows))
-    rows, columns_left = rows.without_twins(columns.cells)
+    rows, columns_left = rows.drop_duplicate_columns(columns.cells)
     columns = replace(columns, cells=tuple(columns.cells[j] for j in columns_left))
     with OneBlasThread(), Steps() as steps:
         steps.begin("weighing", 1.0)

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Bags
-from banbury.families.cells import Cells, codes_of
+from banbury.families.cells import Cells, encode_cells
 from banbury.reading import Batch
 from banbury.rows.sampling import group_names
 from banbury.tally.schema import Schema
 from banbury.tally.table import HASH_FACTOR, Table, hash_texts, mix, number_classes
 from banbury.tally.tally import Tally
-from banbury.threads import taken
+from banbury.threads import look_up
 from banbury.weighing.columns import WeighedColumns, count_cells
 
 MANY_ROWS = 10_000  # from so many rows on, three folds suffice
@@ -42,9 +42,9 @@ class CountsOutsideSample:
         all_cells = count_cells(tally, columns.cells)
         sizes = np.array([len(cell_counts) for cell_counts in all_cells])
         sample_cells = np.split(sample.count_cells(sizes, n_classes, 1), np.cumsum(sizes)[:-1])
-        one_label_each = np.arange(len(sample.labels) + 1), sample.labels
+        sets_of_one = np.arange(len(sample.labels) + 1), sample.labels
         all_documents = [lexicon.documents() for lexicon in columns.texts]
-        sample_documents = [bags.count(one_label_each, sample.weights, n_classes) for bags in sample.bags]
+        sample_documents = [bags.count(sets_of_one, sample.weights, n_classes) for bags in sample.bags]
 
         def subtract(all_counts: Sequence[Real], sample_counts: Sequence[Real]) -> tuple[Real, ...]:
             """Subtracts the counts of the sample, column by column."""
@@ -60,7 +60,7 @@ class WeighedRows:
 
     ``codes`` is the cell of each row in each column (rows × columns), ``labels`` the class number of each row, and
     ``groups`` a hash of its group, if rows of a group must stay in one fold. ``bags`` are the words of each text column,
-    and ``extra`` the scores of the columns without cells (rows × columns × classes). ``outside_sample`` has the counts of
+    and ``column_scores`` the scores of the columns without cells (rows × columns × classes). ``outside_sample`` has the counts of
     the rows outside a sample, if these rows are one.
     """
 
@@ -69,7 +69,7 @@ class WeighedRows:
     weights: Real
     groups: NDArray[np.uint64] | None
     bags: tuple[Bags, ...]
-    extra: Real
+    column_scores: Real
     outside_sample: CountsOutsideSample | None = None
 
     @classmethod
@@ -84,49 +84,51 @@ class WeighedRows:
         parts: list[WeighedRows] = []
         for batch in table.batches("weighing"):
             batch = table.align(batch, schema)
-            codes = codes_of(weighed.cells, batch, threads)
+            codes = encode_cells(weighed.cells, batch, threads)
             groups = _groups(table, batch)
             bags = tuple(words.bags(batch, tally.of(words.feature.name), threads) for words in weighed.texts)
             for labels, weights in _labels(table, batch, schema, classes):
                 usable = np.flatnonzero((labels >= 0) & (weights > 0))
-                rows = cls(codes, labels, weights, groups, bags, extra=np.zeros((len(labels), 0, n_classes)))
+                rows = cls(codes, labels, weights, groups, bags, column_scores=np.zeros((len(labels), 0, n_classes)))
                 rows_batch = batch
                 if len(usable) < len(labels):
                     rows = rows.take(usable)
                     rows_batch = batch.take(usable)
-                extra = weighed.leave_each_out(tally, rows_batch, rows.labels, rows.weights, threads)
-                parts.append(replace(rows, extra=extra))
-        return cls._together(parts)._merge_equal()
+                column_scores = weighed.leave_each_out(tally, rows_batch, rows.labels, rows.weights, threads)
+                parts.append(replace(rows, column_scores=column_scores))
+        return cls._concatenate(parts)._merge_equal()
 
     @classmethod
-    def _together(cls, parts: Sequence[WeighedRows]) -> WeighedRows:
+    def _concatenate(cls, parts: Sequence[WeighedRows]) -> WeighedRows:
         """Joins the rows of several batches, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        names = ("codes", "labels", "weights", "extra")
-        codes, labels, weights, extra = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+        names = ("codes", "labels", "weights", "column_scores")
+        codes, labels, weights, column_scores = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in names
+        )
         groups = None if parts[0].groups is None else np.concatenate([part.groups for part in parts])
         bags = tuple(
             Bags.together(bags_of_column) for bags_of_column in zip(*(part.bags for part in parts), strict=True)
         )
-        return cls(codes, labels, weights, groups, bags, extra)
+        return cls(codes, labels, weights, groups, bags, column_scores)
 
     def _merge_equal(self) -> WeighedRows:
         """Merges equal rows, and sorts rows by a hash of their contents. Rows are taken for equal if their 64-bit
         hashes are.
         """
         hashes = mix(self.labels.astype(np.uint64) + np.uint64(1))
-        extra_bits = np.ascontiguousarray(self.extra).view(np.uint64)  # rows × columns × classes
-        n_columns, n_classes = extra_bits.shape[1:]
-        extra_columns = (extra_bits[:, column, c] for column in range(n_columns) for c in range(n_classes))
-        for column in (*self.codes.T, *extra_columns, *(bags.hashes for bags in self.bags)):
+        score_bits = np.ascontiguousarray(self.column_scores).view(np.uint64)  # rows × columns × classes
+        n_columns, n_classes = score_bits.shape[1:]
+        score_columns = (score_bits[:, column, c] for column in range(n_columns) for c in range(n_classes))
+        for column in (*self.codes.T, *score_columns, *(bags.hashes for bags in self.bags)):
             hashes = mix(hashes * HASH_FACTOR + column.astype(np.uint64))
         if self.groups is not None:
             hashes = mix(hashes * HASH_FACTOR + self.groups)
         first, _, weights = merge_equal(hashes, self.weights)
         return replace(self.take(first), weights=weights)
 
-    def without_twins(self, columns: Sequence[Cells]) -> tuple[WeighedRows, list[int]]:
+    def drop_duplicate_columns(self, columns: Sequence[Cells]) -> tuple[WeighedRows, list[int]]:
         """Drops columns with the same cells and trend as an earlier column. Returns the rows, and the numbers of the
         columns that stay.
         """
@@ -148,10 +150,10 @@ class WeighedRows:
         """Returns the rows with these numbers, in this order."""
         groups = None if self.groups is None else self.groups[row_numbers]
         bags = tuple(bags.take(row_numbers) for bags in self.bags)
-        codes = taken(self.codes, row_numbers.astype(np.int32))
+        codes = look_up(self.codes, row_numbers.astype(np.int32))
         labels = self.labels[row_numbers]
         weights = self.weights[row_numbers]
-        return WeighedRows(codes, labels, weights, groups, bags, self.extra[row_numbers], self.outside_sample)
+        return WeighedRows(codes, labels, weights, groups, bags, self.column_scores[row_numbers], self.outside_sample)
 
     def reweight(self, weights: Real) -> WeighedRows:
         """Returns the rows with other weights; rows of weight 0 and all texts are dropped."""
@@ -219,8 +221,8 @@ def _ranks(cells_of_rows: NDArray[np.uint32]) -> bytes:
 
 def _length_before(x: Real, k: int, n: int) -> Real:
     """Returns how much of the line from 0 to x belongs to fold k if its unit lengths are assigned to n folds in turn."""
-    full_rounds = np.floor(x / n)
-    return np.asarray(full_rounds + np.clip(x - full_rounds * n - k, 0.0, 1.0))
+    full_cycles = np.floor(x / n)
+    return np.asarray(full_cycles + np.clip(x - full_cycles * n - k, 0.0, 1.0))
 
 
 def _labels(
@@ -245,7 +247,7 @@ def _groups(table: Table, batch: Batch) -> NDArray[np.uint64] | None:
 
 
 def merge_equal(hashes: NDArray[np.uint64], weights: Real) -> tuple[Int, Int, Real]:
-    """Merges rows with equal hashes and sorts them by hash. Returns the first row of each hash, the new place of every
+    """Merges rows with equal hashes and sorts them by hash. Returns the first row of each hash, the new number of every
     row, and the summed weights. ``hashes`` and ``weights`` have one entry per row.
     """
     by_hash = np.argsort(hashes)
@@ -260,6 +262,6 @@ def merge_equal(hashes: NDArray[np.uint64], weights: Real) -> tuple[Int, Int, Re
         by_hash[equal] = rows[np.lexsort((rows, weights[rows], hashes[rows]))]
     else:
         by_hash = np.lexsort((weights, hashes))
-    new_place = np.empty(len(by_hash), dtype=np.int64)
-    new_place[by_hash] = np.cumsum(is_new) - 1
-    return by_hash[is_new], new_place, np.add.reduceat(weights[by_hash], np.flatnonzero(is_new))
+    new_number = np.empty(len(by_hash), dtype=np.int64)
+    new_number[by_hash] = np.cumsum(is_new) - 1
+    return by_hash[is_new], new_number, np.add.reduceat(weights[by_hash], np.flatnonzero(is_new))

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.families.bags.lexicon import Bags, Lexicon, stretches
+from banbury.families.bags.lexicon import Bags, Lexicon, slices_of_length
 from banbury.families.cells import HALF_ROW
 from banbury.weighing.corrections import (
     COMMON_WORD_VALUE,
     Reals32,
-    Scores,
+    ScoreByStrength,
     StrengthSearch,
     WordLearner,
     WordValues,
@@ -33,7 +33,7 @@ from banbury.weighing.rows import FEW_CLASSES
 TextCounts = tuple[Real, Real]  # the texts of each class that have each word (words × classes), and of each class
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of C
-FEWEST_TEXTS_RACED = 10_000  # from so many texts on, the first fold drops settings; from fewer with many classes
+FEWEST_TEXTS_TO_DROP = 10_000  # from so many texts on, the first fold drops settings; from fewer with many classes
 SETTINGS_KEPT = 2  # settings that the first fold does not drop
 PASSES = 2
 LAST_PASSES = 5
@@ -56,7 +56,7 @@ class Setting(NamedTuple):
     leave_out: bool = True
 
 
-SETTINGS = (
+SETTINGS = (  # use_counts, idf_power, variance_by_evidence and evidence_weight of each
     Setting(True, 1.0, 0.5, 0.5),
     Setting(False, 0.5, 0.7, 0.3),
     Setting(False, 1.0, 0.5, 0.5),
@@ -81,35 +81,27 @@ class LearnedTexts:
     losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of held-out texts, under this setting
 
 
+@dataclass(frozen=True, eq=False)
 class WordEvidence:
-    """The evidence of words, from the number of texts of each class that have a word (words × classes), and the number
-    of texts of each class.
+    """The evidence of words about classes or labels, from the texts that have them.
+
+    ``factor`` multiplies the evidence: ½ for two classes, whose evidence is the same number with opposite signs and must not
+    count twice.
     """
 
-    def __init__(self, documents: Real, texts: Real) -> None:
-        """Takes the number of texts of each class that have each word (words × classes), and the number of texts of
-        each class.
-        """
-        self.documents = documents
-        self.texts = texts
-        self.n_classes = documents.shape[1]
+    documents: Real  # how many texts of each class or label have each word (words × classes)
+    texts: Real  # how many texts each class or label has (classes,)
+    texts_with_word: (
+        Real  # how many texts have each word (words,); with several labels per text, not the sum over labels
+    )
+    n_texts: float
+    factor: float = 1.0
 
-    @cached_property
-    def _n_texts_with_word(self) -> Real:
-        """The number of texts that have each word."""
-        return np.asarray(self.documents.sum(axis=1))
-
-    @property
-    def _n_texts(self) -> float:
-        """The number of texts."""
-        return float(self.texts.sum())
-
-    @property
-    def _evidence_factor(self) -> float:
-        """½ for two classes, whose evidence is the same number with opposite signs and must not count twice; otherwise
-        1.
-        """
-        return 0.5 if self.n_classes == 2 else 1.0
+    @classmethod
+    def of_classes(cls, documents: Real, texts: Real) -> WordEvidence:
+        """Returns the evidence of words about classes, one per text."""
+        factor = 0.5 if documents.shape[1] == 2 else 1.0
+        return cls(documents, texts, np.asarray(documents.sum(axis=1)), float(texts.sum()), factor)
 
     @cached_property
     def log_prior(self) -> Real:
@@ -123,37 +115,35 @@ class WordEvidence:
         distinct word.
         """
         class_totals = self.documents.sum(axis=0)
-        n_words = float((self._n_texts_with_word > 0).sum())
-        return class_totals + n_words, class_totals.sum() - class_totals + n_words
+        n_words = float((self.texts_with_word > 0).sum())
+        return class_totals + n_words, self.texts_with_word.sum() - class_totals + n_words
 
     @cached_property
     def log_ratios(self) -> Reals32:
         """log P(word | class) / P(word | other classes), with one added to each count; 0 for words that no text has."""
-        own_total, other_total = self._word_totals
-        documents_of_others = self._n_texts_with_word[:, None] - self.documents
-        log_ratios = np.log((self.documents + 1.0) / (documents_of_others + 1.0)) + np.log(
-            np.maximum(other_total, 1.0) / np.maximum(own_total, 1.0)
+        class_totals, other_totals = self._word_totals
+        other_documents = self.texts_with_word[:, None] - self.documents
+        log_ratios = np.log((self.documents + 1.0) / (other_documents + 1.0)) + np.log(
+            np.maximum(other_totals, 1.0) / np.maximum(class_totals, 1.0)
         )
-        return np.where(self._n_texts_with_word[:, None] > 0, self._evidence_factor * log_ratios, 0.0).astype(
-            np.float32
-        )
+        return np.where(self.texts_with_word[:, None] > 0, self.factor * log_ratios, 0.0).astype(np.float32)
 
     @cached_property
     def _log_ratios_without_text(self) -> tuple[Reals32, Reals32]:
         """The evidence of each word if a text that has it is left out, before totals: for the other classes, and for
         the text's own class.
         """
-        documents_of_others = self._n_texts_with_word[:, None] - self.documents
-        other_classes = np.log((self.documents + 1.0) / np.maximum(documents_of_others, 1.0))
-        own_class = np.log(np.maximum(self.documents, 1.0) / (documents_of_others + 1.0))
+        other_documents = self.texts_with_word[:, None] - self.documents
+        other_classes = np.log((self.documents + 1.0) / np.maximum(other_documents, 1.0))
+        own_class = np.log(np.maximum(self.documents, 1.0) / (other_documents + 1.0))
         return other_classes.astype(np.float32), own_class.astype(np.float32)
 
     def scale(self, power: float, keep_words_of_one_text: bool = True) -> Reals32:
         """Returns the inverse document frequency of each word to a ``power``. It is 0 for words of no text, and for
         words of one text unless ``keep_words_of_one_text``.
         """
-        idf = np.log((1.0 + self._n_texts) / (1.0 + self._n_texts_with_word)) + 1.0
-        return np.where(self._n_texts_with_word > (0.0 if keep_words_of_one_text else 1.0), idf**power, 0.0).astype(
+        idf = np.log((1.0 + self.n_texts) / (1.0 + self.texts_with_word)) + 1.0
+        return np.where(self.texts_with_word > (0.0 if keep_words_of_one_text else 1.0), idf**power, 0.0).astype(
             np.float32
         )
 
@@ -180,9 +170,9 @@ class WordEvidence:
         scores = bags.left_out(word_values, labels, *self._log_ratios_without_text, threads)
         n_words = np.diff(bags.offsets).astype(np.float64)
         value_sums = bags.sums(word_values)
-        n_words_only_here = bags.sums((self._n_texts_with_word <= 1.0)[bags.words])
+        n_words_only_here = bags.sums((self.texts_with_word <= 1.0)[bags.words])
         offsets, classes = labels
-        for texts in stretches(len(bags)):
+        for texts in slices_of_length(len(bags)):
             totals_of_class, totals_of_others = (
                 totals - n_words_only_here[texts, None] for totals in self._word_totals
             )
@@ -198,7 +188,7 @@ class WordEvidence:
             scores[texts] += value_sums[texts, None] * np.log(
                 np.maximum(totals_of_others, 1.0) / np.maximum(totals_of_class, 1.0)
             )
-        scores *= self._evidence_factor
+        scores *= self.factor
         return scores
 
 
@@ -206,7 +196,7 @@ class WordEvidence:
 class ClassifiedTexts:
     """The texts of a column, each with a class number and a weight.
 
-    ``bags`` are the words of each text, by place in ``lexicon``. ``counts_outside`` are the counts of the texts outside
+    ``bags`` are the words of each text, by position in ``lexicon``. ``counts_outside`` are the counts of the texts outside
     a sample, if these texts are one.
     """
 
@@ -225,12 +215,12 @@ class ClassifiedTexts:
     @cached_property
     def evidence(self) -> WordEvidence:
         """The evidence of words, counted from these texts and from those outside the sample."""
-        documents = self.bags.count(one_each(self.labels), self.weights, self.n_classes)
+        documents = self.bags.count(one_label_each(self.labels), self.weights, self.n_classes)
         texts = np.asarray(np.bincount(self.labels, self.weights, self.n_classes), dtype=np.float64)
         if self.counts_outside is None:
-            return WordEvidence(documents, texts)
+            return WordEvidence.of_classes(documents, texts)
         documents_outside, texts_outside = self.counts_outside
-        return WordEvidence(documents + documents_outside, texts + texts_outside)
+        return WordEvidence.of_classes(documents + documents_outside, texts + texts_outside)
 
     def learner(self, setting: Setting, seed: int, threads: int) -> WordLearner:
         """Returns a learner of the corrections of words under a setting. ``seed`` decides the order in which texts are
@@ -239,7 +229,7 @@ class ClassifiedTexts:
         evidence = self.evidence
         values = evidence.values(self.bags, setting, threads)
         if setting.leave_out:
-            text_evidence = evidence.leave_each_out(self.bags, setting, one_each(self.labels), threads)
+            text_evidence = evidence.leave_each_out(self.bags, setting, one_label_each(self.labels), threads)
         else:
             text_evidence = self.bags.scores(values, evidence.log_ratios, threads)
         offsets = evidence.log_prior + setting.evidence_weight * text_evidence
@@ -265,10 +255,10 @@ def learn_words(
     folds = [_TextFold(texts, held_out_weights, seed) for held_out_weights in fold_weights.T]
     search = StrengthSearch((0.0, *STRENGTHS) if correct else (0.0,), _log_loss_after_rescaling)
     n_texts = len(texts.labels)
-    is_raced = (
-        n_texts * max(texts.n_classes, FEW_CLASSES) >= FEWEST_TEXTS_RACED * FEW_CLASSES and len(folds) > SETTINGS_KEPT
+    drops_settings = (
+        n_texts * max(texts.n_classes, FEW_CLASSES) >= FEWEST_TEXTS_TO_DROP * FEW_CLASSES and len(folds) > SETTINGS_KEPT
     )
-    setting, tried = choose(folds, SETTINGS, search, SETTINGS_KEPT if is_raced else len(SETTINGS), threads)
+    setting, tried = choose(folds, SETTINGS, search, SETTINGS_KEPT if drops_settings else len(SETTINGS), threads)
     best_step = least_loss(tried)
     out_of_fold_scores = np.zeros((n_texts, texts.n_classes))
     for fold, scores in zip(folds, best_step.scores, strict=True):
@@ -293,7 +283,7 @@ def _log_loss_after_rescaling(scores: Reals32, labels: NDArray[np.int32], weight
     return _core.tempered(scores, labels, weights, RIDGE, MOST_FACTOR, 1)[0]
 
 
-def one_each(labels: NDArray[np.int32]) -> _core.LabelSets:
+def one_label_each(labels: NDArray[np.int32]) -> _core.LabelSets:
     """Returns one label per text as sets of labels."""
     return np.arange(len(labels) + 1), labels
 
@@ -319,21 +309,22 @@ class _TextFold:
         """The texts to learn from."""
         return self.texts.reweight(self.training_weights)
 
-    def correct(self, setting: Setting) -> Scores:
+    def correct(self, setting: Setting) -> ScoreByStrength:
         """Returns a function that scores the held-out texts with corrections of a given C, under a setting."""
         evidence = self.training.evidence
         learner = self.training.learner(setting, self.seed, threads=1)
         bags = self.texts.bags.take(self.row_numbers)
         values = evidence.values(bags, setting, threads=1)
-        plain_scores = evidence.log_prior + setting.evidence_weight * bags.scores(values, evidence.log_ratios, 1)
+        uncorrected_scores = evidence.log_prior + setting.evidence_weight * bags.scores(values, evidence.log_ratios, 1)
 
-        def scores(strength: float) -> Reals32:
+        def score_by_strength(strength: float) -> Reals32:
             """Learns with this C, and returns scores (held-out texts × classes)."""
             if not strength:
-                return plain_scores.astype(np.float32)
+                return uncorrected_scores.astype(np.float32)
             learner.improve(strength, PASSES)
-            table = learner.corrections()
-            correction = bags.scores(values, table[:-1], 1) + COMMON_WORD_VALUE * table[-1].astype(np.float64)
-            return np.asarray(plain_scores + correction, dtype=np.float32)
+            corrections = learner.corrections()
+            added_scores = bags.scores(values, corrections[:-1], 1)
+            added_scores += COMMON_WORD_VALUE * corrections[-1].astype(np.float64)
+            return np.asarray(uncorrected_scores + added_scores, dtype=np.float32)
 
-        return scores
+        return score_by_strength

@@ -1,7 +1,7 @@
-"""The trend of a column of numbers: a normal curve for each class, with one variance, over the positions of its stretches.
+"""The trend of a column of numbers: a normal curve for each class, with one variance, over the positions of its intervals.
 
-A tree can follow any shape, but it needs rows in each stretch. A trend needs only a mean per class, so a few rows suffice to show
-that larger numbers favour a class.
+A tree can follow any shape, but it needs rows in each interval. A trend needs only a mean per class, so a few rows suffice to
+show that larger numbers favour a class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEAST_VARIANCE = 0.01  # of positions, which are from −4 to 4
 class Trends:
     """The trends of columns of numbers, one after the other.
 
-    ``positions`` has the position of each stretch on a standard scale, and ``lengths`` the number of stretches of each
+    ``positions`` has the position of each interval on a standard scale, and ``lengths`` the number of intervals of each
     column.
     """
 
@@ -29,60 +29,60 @@ class Trends:
     lengths: Int
 
     def evidence(self, counts: Real, left_out: bool) -> Real:
-        """Returns the evidence of each stretch (stretches × classes), from its rows in each class; with ``left_out``,
-        without one row of each class in turn (stretches × class of the row × classes).
+        """Returns the evidence of each interval (intervals × classes), from its rows in each class; with ``left_out``,
+        without one row of each class in turn (intervals × class of the row × classes).
 
         It is log P(position | class) without what all classes share: (z μ − μ² / 2) / σ². Half a row at 0 is added to each
         mean, and a row of variance 1 to all, so that a few rows have little evidence.
         """
         if left_out:
-            n_stretches, n_classes = counts.shape
+            n_intervals, n_classes = counts.shape
             left_out_rows = self.leave_out(
-                counts, np.repeat(np.arange(n_stretches), n_classes), np.tile(np.arange(n_classes), n_stretches)
+                counts, np.repeat(np.arange(n_intervals), n_classes), np.tile(np.arange(n_classes), n_intervals)
             )
-            return left_out_rows.reshape(n_stretches, n_classes, n_classes)
+            return left_out_rows.reshape(n_intervals, n_classes, n_classes)
         curves = self._curves(counts)
         variance = _variance(curves.residual_squares, curves.n_rows.sum(axis=0))
-        return (self._numerators(curves) / variance[self._column_of_stretch]).T
+        return (self._numerators(curves) / variance[self._column_of_interval]).T
 
-    def leave_out(self, counts: Real, stretches: Int, own_class: Any) -> Real:
-        """Returns the evidence of some stretches (stretches × classes), each without one row of a class: ``stretches``
-        are their numbers, and ``own_class`` has the class of the row. ``counts`` has the rows of each stretch in each
+    def leave_out(self, counts: Real, intervals: Int, own_class: Any) -> Real:
+        """Returns the evidence of some intervals (intervals × classes), each without one row of a class: ``intervals``
+        are their numbers, and ``own_class`` has the class of the row. ``counts`` has the rows of each interval in each
         class.
         """
         curves = self._curves(counts)
-        z = self.positions[stretches]
-        column = self._column_of_stretch[stretches]
-        n_removed = np.minimum(counts[stretches, own_class], 1.0)
+        z = self.positions[intervals]
+        column = self._column_of_interval[intervals]
+        n_removed = np.minimum(counts[intervals, own_class], 1.0)
         n_left = curves.n_rows[own_class, column] - n_removed
         mean, explained_squares = _fit_means(n_left, curves.position_sums[own_class, column] - n_removed * z)
         squares = curves.residual_squares[column] + curves.explained_squares[own_class, column]
         residual_squares = squares - n_removed * z**2 - explained_squares
         variance = _variance(residual_squares, curves.n_rows.sum(axis=0)[column] - n_removed)
-        evidence = self._numerators(curves).T[stretches] / variance[:, None]
-        evidence[np.arange(len(stretches)), own_class] = (z * mean - mean**2 / 2.0) / variance
+        evidence = self._numerators(curves).T[intervals] / variance[:, None]
+        evidence[np.arange(len(intervals)), own_class] = (z * mean - mean**2 / 2.0) / variance
         return evidence
 
     @property
-    def _column_of_stretch(self) -> Int:
-        """The column of each stretch."""
+    def _column_of_interval(self) -> Int:
+        """The column of each interval."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def _curves(self, counts: Real) -> _Curves:
-        """Fits the normal curves of all classes and columns to rows per stretch and class."""
-        first_stretches = np.cumsum(self.lengths) - self.lengths
+        """Fits the normal curves of all classes and columns to rows per interval and class."""
+        first_intervals = np.cumsum(self.lengths) - self.lengths
         z = self.positions
         counts = np.ascontiguousarray(counts.T)
-        n_rows = np.add.reduceat(counts, first_stretches, axis=1)
-        position_sums = np.add.reduceat(counts * z, first_stretches, axis=1)
+        n_rows = np.add.reduceat(counts, first_intervals, axis=1)
+        position_sums = np.add.reduceat(counts * z, first_intervals, axis=1)
         mean, explained_squares = _fit_means(n_rows, position_sums)
-        squares = np.add.reduceat(counts.sum(axis=0) * z**2, first_stretches)
+        squares = np.add.reduceat(counts.sum(axis=0) * z**2, first_intervals)
         residual_squares = squares - explained_squares.sum(axis=0)
         return _Curves(n_rows, position_sums, mean, explained_squares, residual_squares)
 
     def _numerators(self, curves: _Curves) -> Real:
-        """Returns z μ − μ² / 2 of each class and stretch (classes × stretches)."""
-        column = self._column_of_stretch
+        """Returns z μ − μ² / 2 of each class and interval (classes × intervals)."""
+        column = self._column_of_interval
         return self.positions * curves.mean[:, column] - (curves.mean**2 / 2.0)[:, column]
 
 

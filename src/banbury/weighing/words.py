@@ -41,11 +41,11 @@ def text_parameters(
         feature: The text column.
         sums: What the tally has counted of it.
         learned: How words count, and the corrections.
-        classes: The place of each of the tally's classes among the learned ones.
+        classes: The number of each of the tally's classes among the classes that were learned.
         weight: The weight of the column.
     """
     lexicon = Lexicon.of(feature, sums)
-    evidence = WordEvidence(lexicon.documents(), lexicon.used.texts)
+    evidence = WordEvidence.of_classes(lexicon.documents(), lexicon.used.texts)
     setting = learned.setting
     table = np.float32(setting.evidence_weight) * evidence.log_ratios
     table[lexicon.places(learned.words)] += learned.corrections[:-1][:, classes]

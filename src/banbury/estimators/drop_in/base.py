@@ -20,7 +20,7 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.estimators.guard import Guarded, in_one_step
 from banbury.families.family import Family, Features
-from banbury.families.keys import dense_numbers
+from banbury.families.keys import number_values
 from banbury.learner import Learner, ModelSettings
 from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, estimate
@@ -30,7 +30,7 @@ from banbury.reading.tables import has_twins
 from banbury.sums import is_nonzero
 from banbury.tally.schema import Schema, block
 from banbury.tally.tally import Tally, count_rows
-from banbury.threads import taken
+from banbury.threads import look_up
 
 LabelArray = NDArray[Any]
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Settings(ModelSettings):
     counted: Any = None  # the family or families with which rows were counted, if they differ
 
     def families(self, n_features: int) -> tuple[Family, ...]:
-        """The family of each column."""
+        """Returns the family of each column."""
         return self.family if isinstance(self.family, tuple) else (self.family,) * n_features
 
     def after(self, before: Settings) -> Settings:
@@ -79,15 +79,15 @@ class Settings(ModelSettings):
         return replace(tally, schema=replace(schema, features=features))
 
     def model(self, tally: Tally) -> Model:
-        """The model of a tally under these settings."""
+        """Returns the model of a tally under these settings."""
         return self._with_prior(super().model(self.tally(tally)))
 
     def follow(self, model: Model, tally: Tally) -> Model:
-        """The model of a tally under these settings, made by updating ``model``, that of an earlier tally."""
+        """Returns the model of a tally under these settings, made by updating ``model``, that of an earlier tally."""
         return self._with_prior(super().follow(model, self.tally(tally)))
 
     def _with_prior(self, model: Model) -> Model:
-        """The model with the class prior of these settings."""
+        """Returns the model with the class prior of these settings."""
         return model if self.log_prior is None else replace(model, log_prior=self.log_prior)
 
     def derives_like(self, other: Settings) -> bool:
@@ -102,7 +102,7 @@ def model_attribute(compute: Callable[[Any, Model], T]) -> T:
     name = compute.__name__
 
     def get(self: DropIn) -> Any:
-        """The attribute, computed once per state of the learner."""
+        """Returns the attribute, computed once per state of the learner."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._lock:
@@ -129,19 +129,19 @@ class DropIn(Guarded):
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """The names of the parameters, cached: scikit-learn reads them off the signature each time, which takes a tenth
-        of a small fit.
+        """Returns the names of the parameters, cached: scikit-learn reads them off the signature each time, which takes
+        a tenth of a small fit.
         """
         return super()._get_param_names()  # type: ignore[misc, no-any-return]
 
     # What subclasses define
 
     def _settings(self, n_classes: int) -> Settings:
-        """The settings from the parameters, for ``n_classes`` classes. Raises an error for invalid ones."""
+        """Returns the settings from the parameters, for ``n_classes`` classes. Raises an error for invalid ones."""
         raise NotImplementedError
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """The schema of a batch: a block of all columns."""
+        """Returns the schema of a batch: a block of all columns."""
         assert isinstance(settings.family, Family)
         return Schema(Features.of([block(batch.names, settings.family)]), None, batch.names, batch.named)
 
@@ -220,7 +220,7 @@ class DropIn(Guarded):
         """Whether the user gave a share for each class."""
         return any(getattr(self, name, None) is not None for name in ("class_prior", "priors"))
 
-    def validation(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
+    def _rows_and_settings(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this class does."""
         copy = clone(self)
         copy._validate_params()
@@ -244,8 +244,8 @@ class DropIn(Guarded):
         weights: Any,
         settings: Settings | None = None,
     ) -> Learner:
-        """The learner after learning or forgetting rows with ``change`` (a function of their tally and the settings).
-        Numbers that cannot be counted raise scikit-learn's errors; ``X`` has the rows as the user gave them.
+        """Returns the learner after learning or forgetting rows with ``change`` (a function of their tally and the
+        settings). Numbers that cannot be counted raise scikit-learn's errors; ``X`` has the rows as the user gave them.
         ``weights``: one per row, or None; ``settings``: None if they stay the same.
         """
         try:
@@ -260,7 +260,7 @@ class DropIn(Guarded):
         """Raises an error if the tally shows that a missing number was skipped in the rows X. Does nothing here."""
 
     def _float_dtype_of(self, batch: Batch) -> Any:
-        """The type of fitted attributes for rows of this type: float64 here."""
+        """Returns the type of fitted attributes for rows of this type: float64 here."""
         return np.float64
 
     # Checking what comes in
@@ -268,9 +268,9 @@ class DropIn(Guarded):
     def _read(
         self, X: Any, y: Any, sample_weight: Any, reset: bool, all_classes: LabelArray | None = None
     ) -> tuple[Batch, Codes, LabelArray, Real | None]:
-        """The rows as a batch, their labels as codes, the sorted classes that occur among them, and their weights.
-        ``reset``: whether these are the first rows; ``all_classes``: the classes named on the first call, or None if
-        any class may occur.
+        """Returns the rows as a batch, their labels as codes, the sorted classes that occur among them, and their
+        weights. ``reset``: whether these are the first rows; ``all_classes``: the classes named on the first call, or
+        None if any class may occur.
         """
         batch = self._rows(X, y, reset)
         codes, classes = self._labels(y, batch.n_rows)
@@ -293,9 +293,9 @@ class DropIn(Guarded):
         return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        """The rows as a batch, checked as scikit-learn does, except for what the kernels check. ``y``: their labels
-        (None raises an error), or UNLABELLED for rows to predict; ``reset``: whether these are the first rows, which
-        settle the columns.
+        """Returns the rows as a batch, checked as scikit-learn does, except for what the kernels check. ``y``: their
+        labels (None raises an error), or UNLABELLED for rows to predict; ``reset``: whether these are the first rows,
+        which settle the columns.
         """
         if y is None:
             validate_data(self, X, y, reset=reset)  # it says that y is needed
@@ -315,7 +315,7 @@ class DropIn(Guarded):
         return self._batch(validate_data(self, X, reset=reset, **checks))
 
     def _batch(self, checked: Any) -> Batch:
-        """``checked``, rows that scikit-learn has checked, as a batch, with the feature names if there are any."""
+        """Returns ``checked``, rows that scikit-learn has checked, as a batch, with the feature names if there are any."""
         has_names = "feature_names_in_" in self.__dict__
         names = tuple(self.feature_names_in_.tolist()) if has_names else positions(checked.shape[1])
         if isinstance(checked, np.ndarray):
@@ -324,8 +324,8 @@ class DropIn(Guarded):
         return batch
 
     def _labels(self, y: Any, n_rows: int) -> tuple[Codes, LabelArray]:
-        """The labels as codes, and the sorted classes that occur in the ``n_rows`` rows. Raises scikit-learn's errors
-        for invalid labels.
+        """Returns the labels as codes, and the sorted classes that occur in the ``n_rows`` rows. Raises scikit-learn's
+        errors for invalid labels.
         """
         labels = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
         if len(labels) != n_rows:
@@ -340,7 +340,7 @@ class DropIn(Guarded):
         )  # of the label of each row: each row has its own, unless they are numbered
         if labels.dtype.kind in "iuU" and labels.dtype != np.uint64 and len(labels) > FEW_LABELS:
             threads = n_threads(None)
-            name_numbers, names = dense_numbers(encode(labels, threads), threads)
+            name_numbers, names = number_values(encode(labels, threads), threads)
             is_used = is_nonzero(_core.count_classes(name_numbers, len(names), None, threads))
             labels = np.array(names, dtype=labels.dtype)[is_used]
             positions_in_labels = (np.cumsum(is_used) - 1)[name_numbers]
@@ -350,8 +350,8 @@ class DropIn(Guarded):
         return Codes(class_numbers.reshape(-1).astype(np.int32)[positions_in_labels], 0, classes.tolist()), classes
 
     def _check_classes(self, classes: Any, earlier: LabelArray | None) -> LabelArray:
-        """The classes that ``partial_fit`` names, or the ``earlier`` ones (None on the first call). Raises ValueError
-        if they differ.
+        """Returns the classes that ``partial_fit`` names, or the ``earlier`` ones (None on the first call). Raises
+        ValueError if they differ.
         """
         if earlier is None:
             if classes is None:
@@ -363,7 +363,7 @@ class DropIn(Guarded):
         return earlier
 
     def _weights(self, sample_weight: Any, batch: Batch) -> Real | None:
-        """The sample weights, one per row; None if there are none. Raises ValueError for negative ones."""
+        """Returns the sample weights, one per row; None if there are none. Raises ValueError for negative ones."""
         if sample_weight is None:
             return None
         weights = _check_sample_weight(sample_weight, np.broadcast_to(0.0, (batch.n_rows, 1)), dtype=np.float64)
@@ -374,7 +374,7 @@ class DropIn(Guarded):
         return np.asarray(weights)
 
     def __sklearn_tags__(self) -> Any:
-        """The tags of scikit-learn, which say whether sparse matrices and missing numbers are accepted."""
+        """Returns the tags of scikit-learn, which say whether sparse matrices and missing numbers are accepted."""
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = self._sparse
         tags.input_tags.allow_nan = self.missing == "skip"
@@ -386,7 +386,7 @@ class DropIn(Guarded):
         """Returns the most probable class of each row."""
         with self._lock:
             best = self._score_rows(X, "class")
-            return taken(self.classes_, best)
+            return look_up(self.classes_, best)
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Returns P(class | row) in the order of ``classes_``."""
@@ -401,7 +401,7 @@ class DropIn(Guarded):
         return self._score_rows(X, "log_joint")
 
     def _score_rows(self, X: Any, want: str) -> NDArray[Any]:
-        """The scores of the rows X: the class numbers for ``want="class"``, and rows × classes for "posterior",
+        """Returns the scores of the rows X: the class numbers for ``want="class"``, and rows × classes for "posterior",
         "log_posterior" or "log_joint".
         """
         with self._lock:
@@ -410,8 +410,8 @@ class DropIn(Guarded):
             return self._score(learner.current, batch, X, want)
 
     def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
-        """The scores of a batch by the kernel, which is what ``want`` names. Invalid numbers in X, the same rows as the
-        user gave them, raise scikit-learn's errors; rows that are impossible in every class give a warning.
+        """Returns the scores of a batch by the kernel, which is what ``want`` names. Invalid numbers in X, the same
+        rows as the user gave them, raise scikit-learn's errors; rows that are impossible in every class give a warning.
         """
         try:
             kernel_parts = [kernel_part for group in model.parameters for kernel_part in group.parts(batch)]
@@ -453,7 +453,7 @@ class DropIn(Guarded):
         return self._like_input(model.tally.rows.value)  # type: ignore[no-any-return]
 
     def _like_input(self, array: Real) -> Any:
-        """An array in the float type of the rows, and on their device."""
+        """Returns the array in the float type of the rows, and on their device."""
         return array.astype(self._float_dtype, copy=False)
 
 

@@ -59,8 +59,8 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
         self.missing = missing
 
     def _family(self, alpha: Any) -> Family | tuple[Family, ...]:
-        """The family of all columns, or one per column if ``min_categories`` differs between them. ``alpha``: the
-        pseudo-count.
+        """Returns the family of all columns, or one per column if ``min_categories`` differs between them. ``alpha``:
+        the pseudo-count.
         """
         min_categories = np.array(0 if self.min_categories is None else self.min_categories)
         if self.min_categories is not None and not np.issubdtype(min_categories.dtype, np.signedinteger):
@@ -75,7 +75,7 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
         return Categorical(alpha=alpha, codes=max(int(min_categories), 0))
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """The schema of a batch: one feature per column, whose categories are integers."""
+        """Returns the schema of a batch: one feature per column, whose categories are integers."""
         families = settings.families(len(batch.names))
         schema = of_one_family(batch, families[0])
         are_integers = all(template.kind == "integer" for template in schema.features.templates)
@@ -96,8 +96,8 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
         return "int" if self.missing == "error" else "numeric"
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        """The rows as a batch of category codes, checked. ``y``: their labels, or UNLABELLED; ``reset``: whether these
-        are the first rows.
+        """Returns the rows as a batch of category codes, checked. ``y``: their labels, or UNLABELLED; ``reset``:
+        whether these are the first rows.
         """
         if y is None or self.missing == "skip" or self._is_plain(X):
             batch = super()._rows(X, y, reset)
@@ -163,7 +163,7 @@ def _all_codes(array: NDArray[Any]) -> bool:
 
 
 def _tables(model: Model) -> list[tuple[Keys, Real]]:
-    """For each column its categories, and the number of rows of each category and class (categories × classes)."""
+    """Returns for each column its categories, and the number of rows of each category and class (categories × classes)."""
     tables: dict[str, tuple[Keys, Real]] = {}
     for family, features, counts in model.tally.groups:
         assert isinstance(family, Categorical) and isinstance(counts, Counts)
@@ -179,7 +179,7 @@ def _tables(model: Model) -> list[tuple[Keys, Real]]:
 
 
 def _to_codes(batch: Matrix) -> Batch:
-    """The batch with its floats as integer codes; −1, which is no category, stands for a missing value."""
+    """Returns the batch with its floats as integer codes; −1, which is no category, stands for a missing value."""
     array = batch.numbers(batch.names)[0]
     if array.dtype.kind != "f":
         return batch

@@ -35,7 +35,9 @@ class Discrete(DropIn):
     alpha: Any
 
     def _settings(self, n_classes: int) -> Settings:
-        """The settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class prior."""
+        """Returns the settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class
+        prior.
+        """
         log_prior: Real | None = None
         if self.class_prior is not None:
             if len(self.class_prior) != n_classes:
@@ -53,13 +55,13 @@ class Discrete(DropIn):
         return Settings(Choice("mle" if alpha == 0 else "mean"), family=self._family(alpha), log_prior=log_prior)
 
     def _family(self, alpha: Any) -> Family | tuple[Family, ...]:
-        """The family of all columns, or a tuple with one per column. ``alpha``: the pseudo-count, or a tuple with one
-        per column.
+        """Returns the family of all columns, or a tuple with one per column. ``alpha``: the pseudo-count, or a tuple
+        with one per column.
         """
         raise NotImplementedError
 
     def _alpha(self) -> float | tuple[float, ...]:
-        """The pseudo-count, or one per column, as scikit-learn checks it."""
+        """Returns the pseudo-count, or one per column, as scikit-learn checks it."""
         alpha: Any = self._check_alpha()  # type: ignore[attr-defined]
         return float(alpha) if np.ndim(alpha) == 0 else tuple(np.asarray(alpha, dtype=np.float64).tolist())
 
@@ -95,7 +97,7 @@ class Counting(Discrete):
 
 
 def _column_sums(model: Model) -> Real:
-    """The sum of each column in each class (classes × columns), from a model of counts."""
+    """Returns the sum of each column in each class (classes × columns), from a model of counts."""
     (group,) = model.parameters
     assert isinstance(group, BagParameters)
     pairs = pairs_of(group.table, group.vocabulary.ids)
@@ -134,7 +136,7 @@ class MultinomialNB(Counting, sklearn_nb.MultinomialNB):  # type: ignore[misc]
     _sums_repeated_entries = True
 
     def _family(self, alpha: Any) -> Family:
-        """The family of all columns. ``alpha``: the pseudo-count, or a tuple with one per column."""
+        """Returns the family of all columns. ``alpha``: the pseudo-count, or a tuple with one per column."""
         return Occurrences("multinomial", alpha=alpha, missing=self.missing)  # type: ignore[arg-type]
 
 
@@ -171,12 +173,12 @@ class ComplementNB(Counting, sklearn_nb.ComplementNB):  # type: ignore[misc]
     _sums_repeated_entries = True
 
     def _family(self, alpha: Any) -> Family:
-        """The family of all columns. ``alpha``: the pseudo-count, or a tuple with one per column."""
+        """Returns the family of all columns. ``alpha``: the pseudo-count, or a tuple with one per column."""
         return Occurrences("complement", alpha=alpha, norm=bool(self.norm), missing=self.missing)  # type: ignore[arg-type]
 
     def _settings(self, n_classes: int) -> Settings:
-        """The settings from the parameters, for ``n_classes`` classes, with equal scores instead of a class prior if
-        the parameters leave it out.
+        """Returns the settings from the parameters, for ``n_classes`` classes, with equal scores instead of a class
+        prior if the parameters leave it out.
         """
         settings = super()._settings(n_classes)
         if self.class_prior is None and (self.norm or not self.fit_prior):
@@ -227,7 +229,7 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         self.missing = missing
 
     def _family(self, alpha: Any) -> Family:
-        """The family of all columns. ``alpha``: the pseudo-count, or a tuple with one per column."""
+        """Returns the family of all columns. ``alpha``: the pseudo-count, or a tuple with one per column."""
         threshold = None if self.binarize is None else float(self.binarize)
         if self.missing != "skip":
             return Occurrences("bernoulli", threshold, alpha, missing="error")
@@ -236,14 +238,14 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         return Bernoulli(alpha=alpha, threshold=threshold)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """The schema of a batch: a feature per column if missing values are skipped, otherwise a block."""
+        """Returns the schema of a batch: a feature per column if missing values are skipped, otherwise a block."""
         if isinstance(settings.family, Bernoulli):
             return of_one_family(batch, settings.family)
         return super()._schema(batch, settings)
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        """The rows as a batch, checked. ``y``: their labels, or UNLABELLED; ``reset``: whether these are the first
-        rows.
+        """Returns the rows as a batch, checked. ``y``: their labels, or UNLABELLED; ``reset``: whether these are the
+        first rows.
 
         The first rows keep their numbers: the family compares them with ``binarize`` while counting. Later rows are
         changed if ``binarize`` has been, since the family still compares with the first threshold.
@@ -268,8 +270,8 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         return batch
 
     def _under_threshold(self, batch: Batch) -> Batch:
-        """The rows with numbers such that the threshold with which earlier rows were counted gives the same flags as
-        the current ``binarize``.
+        """Returns the rows with numbers such that the threshold with which earlier rows were counted gives the same
+        flags as the current ``binarize``.
         """
         settings = self._learner.settings
         counted_threshold = getattr(settings.counted or settings.family, "threshold", None)

@@ -76,7 +76,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         return labels if labels.dtype.kind in "OUST" else namespace.asarray(labels, device=device)
 
     def _like_input(self, array: Real) -> Any:
-        """An array in the float type, library and device of the first rows."""
+        """Returns the array in the float type, library and device of the first rows."""
         array_of_type = super()._like_input(array)
         if self._array_home is None:
             return array_of_type
@@ -84,7 +84,9 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         return namespace.asarray(array_of_type, device=device)
 
     def _settings(self, n_classes: int) -> Settings:
-        """The settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class prior."""
+        """Returns the settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class
+        prior.
+        """
         log_prior: Real | None = None
         if self.priors is not None:
             shares = np.asarray(self.priors, dtype=np.float64)
@@ -98,12 +100,12 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         return Settings(family=Gaussian(smoothing=float(self.var_smoothing)), log_prior=log_prior)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """The schema of a batch: one feature per column."""
+        """Returns the schema of a batch: one feature per column."""
         assert isinstance(settings.family, Gaussian)
         return of_one_family(batch, settings.family)
 
     def _float_dtype_of(self, batch: Batch) -> Any:
-        """float32 for float32 rows, otherwise float64."""
+        """Returns float32 for float32 rows, otherwise float64."""
         return np.float32 if isinstance(batch, Matrix) and batch.dtype == np.float32 else np.float64
 
     def _check_sums(self, tally: Tally, X: Any) -> None:
@@ -114,7 +116,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
                 self._check_with_sklearn(X)
 
     def _score_rows(self, X: Any, want: str) -> NDArray[Any]:
-        """The scores of the rows X, in their array library. ``want``: "class", "posterior", "log_posterior" or
+        """Returns the scores of the rows X, in their array library. ``want``: "class", "posterior", "log_posterior" or
         "log_joint".
         """
         home = _home_of(X)
@@ -124,8 +126,8 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         return namespace.asarray(super()._score_rows(_to_numpy(X)[0], want), device=device)  # type: ignore[no-any-return]
 
     def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
-        """The scores of a batch, in the float type of the rows. ``X``: the same rows as the user gave them; ``want``:
-        as in ``_score_rows``.
+        """Returns the scores of a batch, in the float type of the rows. ``X``: the same rows as the user gave them;
+        ``want``: as in ``_score_rows``.
         """
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):
@@ -167,7 +169,9 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
 
 
 def _home_of(X: Any) -> tuple[Any, Any] | None:
-    """The namespace and device of an array of another library; None for NumPy, or if scikit-learn does not dispatch."""
+    """Returns the namespace and device of an array of another library; None for NumPy, or if scikit-learn does not
+    dispatch.
+    """
     if type(X) is np.ndarray or not get_config()["array_api_dispatch"]:
         return None
     namespace, is_array, device = get_namespace_and_device(X)
@@ -175,7 +179,7 @@ def _home_of(X: Any) -> tuple[Any, Any] | None:
 
 
 def _to_numpy(*arrays: Any) -> tuple[Any, ...]:
-    """The arrays converted to NumPy."""
+    """Returns the arrays converted to NumPy."""
     return tuple(
         array if array is None or isinstance(array, (np.ndarray, list)) else move_to(array, xp=np, device="cpu")
         for array in arrays

@@ -19,7 +19,7 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.bags.vocabulary import CELLS, Ids, Vocabulary, WordClassPairs, whole_counts
 from banbury.families.dirichlet import log
-from banbury.families.family import SMALLEST_ALPHA, How, at_least
+from banbury.families.family import SMALLEST_ALPHA, How, raise_alpha
 from banbury.sums import ROUNDING
 from banbury.threads import n_threads
 
@@ -103,7 +103,7 @@ def pseudo_count(model: str, how: How, alpha: float | Real) -> Any:
     texts have.
     """
     if how not in ("mle", "map"):
-        return at_least(alpha)
+        return raise_alpha(alpha)
     mode = np.asarray(alpha) - 1.0 if how == "map" else np.zeros(np.shape(alpha))
     mode = mode if model == "bernoulli" else np.maximum(mode, SMALLEST_ALPHA)
     return mode if mode.ndim else float(mode)
@@ -379,7 +379,7 @@ def draw_scores(
             [cells, counts_elsewhere] if len(signs) == 2 else [counts_elsewhere if model == "complement" else cells],
             axis=-1,
         )
-        pseudo_counts = np.reshape(at_least(of_words(alpha, pairs)), (-1, 1, 1))
+        pseudo_counts = np.reshape(raise_alpha(of_words(alpha, pairs)), (-1, 1, 1))
         gamma_draws = np.maximum(rng.standard_gamma(gamma_shapes + pseudo_counts), TINY)
         totals += gamma_draws.sum(axis=0)
         logs = np.log(gamma_draws)

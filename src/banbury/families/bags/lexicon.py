@@ -38,7 +38,7 @@ class Bags(_core.Bags):
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         words, times = (np.empty(offsets[-1], dtype=array.dtype) for array in (self.words, self.times))
         shift = self.offsets[:-1][texts] - offsets[:-1]
-        for some_texts in stretches(len(texts)):
+        for some_texts in slices_of_length(len(texts)):
             start = offsets[some_texts.start]
             end = offsets[some_texts.stop]
             places = np.repeat(shift[some_texts], sizes[some_texts]) + np.arange(start, end)
@@ -61,7 +61,7 @@ class Bags(_core.Bags):
         """Sums ``numbers``, one for each word of each text, over the words of each text."""
         sums = np.zeros(len(self))
         sizes = np.diff(self.offsets)
-        for some in stretches(len(self)):
+        for some in slices_of_length(len(self)):
             texts = np.repeat(np.arange(some.stop - some.start), sizes[some])
             some_numbers = numbers[self.offsets[some.start] : self.offsets[some.stop]]
             sums[some] = np.bincount(texts, some_numbers, some.stop - some.start)
@@ -70,12 +70,12 @@ class Bags(_core.Bags):
     def squares(self, values: Real) -> Real:
         """Sums, for each word of the lexicon, the squares of ``values``, which say how much it counts in each text."""
         sums = np.zeros(self.n_words)
-        for some in stretches(len(self.words), WORDS_TOGETHER):
+        for some in slices_of_length(len(self.words), WORDS_TOGETHER):
             sums += np.bincount(self.words[some], np.square(values[some]), self.n_words)
         return sums
 
 
-def stretches(n: int, most: int = TEXTS_TOGETHER) -> list[slice]:
+def slices_of_length(n: int, most: int = TEXTS_TOGETHER) -> list[slice]:
     """Cuts n texts or words into slices of at most ``most``, so that temporary arrays stay small."""
     return [slice(start, min(start + most, n)) for start in range(0, n, most)]
 

@@ -19,7 +19,16 @@ from banbury.families.bags.event_models import CERTAIN, BernoulliGrowth, WordSco
 from banbury.families.bags.vocabulary import CELLS, Ids, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.families.dirichlet import per_feature
 from banbury.families.evidence import Comparison, TellingValues, Term
-from banbury.families.family import Choice, ColumnReader, Features, How, LinearWords, Parameters, by_class, line_by_line
+from banbury.families.family import (
+    Choice,
+    ColumnReader,
+    Features,
+    How,
+    LinearWords,
+    Parameters,
+    line_by_line,
+    rows_by_class,
+)
 from banbury.sums import Words
 from banbury.threads import n_threads
 
@@ -404,7 +413,7 @@ class BagParameters(Parameters):
         """Yields words that may tell classes apart, some at a time."""
         return (
             TellingValues(
-                share, had, partial(self._column_and_value, ids), kind="stretch" if self.family.block else "word"
+                share, had, partial(self._column_and_value, ids), kind="interval" if self.family.block else "word"
             )
             for ids, share, had in self.values()
         )
@@ -463,7 +472,7 @@ class BagParameters(Parameters):
     def _urns(self, classes: Int, words: Vocabulary) -> Iterator[ClassUrn]:
         """Yields what the rows of each class are drawn from, class by class."""
         lengths = self._mean_lengths(words)
-        rows_of_classes = by_class(classes, words.n_classes)
+        rows_of_classes = rows_by_class(classes, words.n_classes)
         drawn_classes = [c for c, rows in enumerate(rows_of_classes) if len(rows)] if words.n_words else []
         polya = self.scores.polya
         step = max(1, MOST_DRAWN_CELLS // max(words.n_words, 1))

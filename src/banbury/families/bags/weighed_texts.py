@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.event_models import WordScores, set_cells
-from banbury.families.bags.lexicon import Lexicon, stretches
+from banbury.families.bags.lexicon import Lexicon, slices_of_length
 from banbury.families.bags.parameters import BagParameters, RowWord
 from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import Choice, ColumnReader, Features, LinearWords
@@ -71,7 +71,7 @@ class WeighedTextParameters(BagParameters):
         _, rows, scale = self.scores.weights.rows(ids)
         n_documents = self.documents.sum(axis=1)
         usual_length = max(float(n_documents @ scale**2 / texts_or_tiny.sum()), 1e-300) ** 0.5
-        for some_words in stretches(len(ids), WORDS_TOGETHER):
+        for some_words in slices_of_length(len(ids), WORDS_TOGETHER):
             log_ratio = np.minimum((scale[some_words] / usual_length)[:, None] * rows[some_words], 700.0)
             share = (n_documents[some_words] / texts_or_tiny.sum())[:, None] * np.exp(log_ratio)
             had = self.documents[some_words] / texts_or_tiny

@@ -41,7 +41,7 @@ def export(
     if dialect is not None:
         settings["dialect"] = dialect
     if settings and new_file.suffix.lower() != ".sql":
-        raise errors.bad_setting(next(iter(settings)), next(iter(settings.values())), "omitted unless SQL is written")
+        raise errors.bad_setting(*next(iter(settings.items())), "omitted unless SQL is written")
     content = writer(written_model(model), min_rows, **settings)
     try:
         new_file.write_bytes(content)

@@ -7,6 +7,7 @@ tokens, (n, tokens), filled up with empty ones; and blocks of occurrences as dou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,7 @@ import numpy as np
 from banbury import errors
 from banbury.model.evidence_table import EvidenceTable, Record
 
-OPSET = 17
-ML_OPSET = 3
+OPSETS = (("", 17), ("ai.onnx.ml", 3))  # domains of operators with their versions
 MOST_UNITS = 2.0**400  # numbers farther from a curve's origin are scored as if they were this far
 SMALLEST_NORMAL = 2.2250738585072014e-308  # the smallest normal double
 IMPOSSIBLE = -1e300  # stands for minus infinity, since 0 times infinity is not a number
@@ -52,9 +52,9 @@ NUMBER_PROGRAM = """
 INTERVAL_PROGRAM = f"""{NUMBER_PROGRAM}
     is_beyond = GreaterOrEqual(number, starts)
     beyond = Cast<to = 7>(is_beyond)
-    stretch = ReduceSum<keepdims = 0>(beyond, axis)
+    interval = ReduceSum<keepdims = 0>(beyond, axis)
     is_row_missing = Reshape(is_missing, all_rows)
-    entry = Where(is_row_missing, missing_entry, stretch)
+    entry = Where(is_row_missing, missing_entry, interval)
 """
 CURVE_PROGRAM = f"""{NUMBER_PROGRAM}
     offset = Sub(number, curve_origin)
@@ -77,12 +77,13 @@ CURVE_PROGRAM = f"""{NUMBER_PROGRAM}
     nats = Where(is_missing, zero, less_highest)
 """
 PAIR_PROGRAM = """
-    row_of_cells = Mul(cell, n_other_cells)
-    place = Add(row_of_cells, other_cell)
-    nats = Gather(table, place)
+    column = Reshape(cell, column_shape)
+    other_column = Reshape(other_cell, column_shape)
+    cells = Concat<axis = 1>(column, other_column)
+    nats = GatherND(table, cells)
 """
 TEXT_PROGRAM = """
-    times = TfIdfVectorizer(x)
+    times = TfIdfVectorizer<min_gram_length=1, max_gram_length=1, max_skip_count=0, mode="TF", ngram_counts=[0]>(x)
     n = Cast<to = 11>(times)
 """
 BLOCK_PROGRAM = """
@@ -167,10 +168,10 @@ BEST_PROGRAM = """
 
 def write(model: Any, min_rows: int) -> bytes:
     """Returns the ONNX file of a model. ``min_rows``: values that fewer rows have are left out."""
-    onnx = import_onnx()
     tables = model.evidence_table(min_rows=min_rows)
-    describe_tensor = onnx.helper.make_tensor_value_info
-    types = onnx.TensorProto
+    graph = Graph("banbury")
+    describe_tensor = graph.onnx.helper.make_tensor_value_info
+    types = graph.onnx.TensorProto
     inputs = []
     for column in tables.by_column():
         name = column["name"]
@@ -179,37 +180,31 @@ def write(model: Any, min_rows: int) -> bytes:
         width = {"text": "tokens", "counts": len(column["entries"]) - 1}.get(column["kind"], 1)
         kind = types.STRING if column["kind"] in ("text", "string") else types.DOUBLE
         inputs.append(describe_tensor(name, kind, ["n", width]))
-    graph = Graph("banbury")
-    label, shares = add_posteriors(graph, tables, {tensor.name: tensor.name for tensor in inputs}, model.names)
+    label, shares = add_posteriors(graph, tables, {tensor.name: tensor.name for tensor in inputs}, model._names)
     graph.add_output("label", label, "Identity")
     graph.add_output("probabilities", shares, "Cast", to=types.FLOAT)
-    shape = ["n", len(model.names)]
-    outputs = [describe_tensor("label", types.INT64 if are_whole(model.names) else types.STRING, ["n"])]
-    if tables.answers == "labels":
-        outputs = [describe_tensor("label", types.BOOL, shape)]
-    outputs.append(describe_tensor("probabilities", types.FLOAT, shape))
-    proto = onnx.helper.make_graph(graph.nodes, "banbury", inputs, outputs, graph.initializers)
-    opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
-    file = onnx.helper.make_model(proto, opset_imports=opsets, ir_version=8, producer_name="banbury")
-    onnx.checker.check_model(file)
+    shape = ["n", len(model._names)]
+    label_type = types.INT64 if are_whole(model._names) else types.STRING
+    label_output = (types.BOOL, shape) if tables.answers == "labels" else (label_type, ["n"])
+    outputs = [describe_tensor("label", *label_output), describe_tensor("probabilities", types.FLOAT, shape)]
+    proto = graph.onnx.helper.make_graph(graph.nodes, "banbury", inputs, outputs, graph.initializers)
+    opsets = [graph.onnx.helper.make_opsetid(domain, opset) for domain, opset in OPSETS]
+    file = graph.onnx.helper.make_model(proto, opset_imports=opsets, ir_version=8, producer_name="banbury")
+    graph.onnx.checker.check_model(file)
     return bytes(file.SerializeToString())
 
 
-def import_onnx() -> Any:
-    """Returns the library onnx."""
+def import_library(name: str) -> Any:
+    """Returns a library that export to ONNX needs. Raises an error that says how to install it."""
     try:
-        import onnx
-        import onnx.checker
-        import onnx.parser
+        return import_module(name)
     except ImportError:
-        raise errors.MissingLibrary(
-            "ONNX export needs the library onnx. Install it with: pip install 'banbury[onnx]'", library="onnx"
-        ) from None
-    return onnx
+        advice = "Install it with: pip install 'banbury[onnx]'"
+        raise errors.MissingLibrary(f"ONNX export needs the library {name}. {advice}", library=name) from None
 
 
 def are_whole(names: Sequence[Any]) -> bool:
-    """Whether classes are whole numbers, which are returned as numbers; other classes are returned as strings."""
+    """Returns whether classes are whole numbers, which are returned as numbers; other classes are returned as strings."""
     return all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names)
 
 
@@ -218,7 +213,7 @@ class Graph:
 
     def __init__(self, prefix: str) -> None:
         """Begins an empty graph. Raises an error if onnx is not installed."""
-        self.onnx = import_onnx()
+        self.onnx = import_library("onnx")
         self.prefix = prefix
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
@@ -240,11 +235,9 @@ class Graph:
                     array = np.asarray({**CONSTANTS, **inputs}[name])
                     if array.dtype.kind == "f":
                         array = np.where(np.isneginf(array), IMPOSSIBLE, array)
-                    array = array.astype(object) if array.dtype.kind == "U" else array
                     self.initializers.append(self.onnx.numpy_helper.from_array(array, names[name]))
             node.input[:] = [names[name] for name in node.input]
-            node.name = names[node.output[0]] = f"{prefix}/{node.output[0]}"
-            node.output[0] = node.name
+            names[node.output[0]] = node.output[0] = f"{prefix}/{node.output[0]}"
             self.nodes.append(node)
         return names
 
@@ -261,9 +254,7 @@ def add_posteriors(
     """
     prior = tables.prior["nats"].to_numpy()[None, :]
     nats_tensors = []
-    cells_of_column: dict[
-        int, tuple[str, int]
-    ] = {}  # of a column in pairs: its tensor of cells, and how many there are
+    cells_of_column: dict[int, tuple[str, int]] = {}  # the tensor of a column's cells, and the number of cells
     for column in tables.by_column():
         tensor = inputs[column["name"]]
         if column["kind"] in ("text", "counts"):
@@ -271,36 +262,25 @@ def add_posteriors(
         elif column["curves"]:
             curves: dict[str, Any] = {f"curve_{name}": numbers for name, numbers in column["curves"].items()}
             curves["class_of_curve"] = np.eye(prior.size)[curves["curve_class"]]
-            is_highest_common = float(tables.answers == "classes")
-            nats_tensors.append(
-                graph.add(CURVE_PROGRAM, x=tensor, one_unless_labels=is_highest_common, **curves)["nats"]
-            )
+            curves["one_unless_labels"] = float(tables.answers == "classes")
+            nats_tensors.append(graph.add(CURVE_PROGRAM, x=tensor, **curves)["nats"])
         else:
-            entry = _add_entry(graph, column, tensor)
             entries = [*column["entries"].values(), column["unseen"]]
-            nats_tensors.append(
-                graph.add("nats = Gather(table, entry)", entry=entry, table=[row["nats"] for row in entries])["nats"]
-            )
-            cell_numbers = [row["cell"] for row in entries]
-            n_cells = max((cell for cell in cell_numbers if cell is not None), default=-1) + 2
-            if n_cells > 1:  # the last cell is that of entries that have none
-                table = [n_cells - 1 if cell is None else cell for cell in cell_numbers]
-                cells_of_column[column["column"]] = (
-                    graph.add("nats = Gather(table, entry)", entry=entry, table=table)["nats"],
-                    n_cells,
-                )
-    pairs: dict[tuple[int, int], Any] = {}  # of the two columns: nats by both cells
+            cells = [-1 if entry["cell"] is None else entry["cell"] for entry in entries]  # −1: the last cell
+            program = "nats = Gather(table, entry)\n cell = Gather(cells, entry)"
+            table = [entry["nats"] for entry in entries]
+            tensors = graph.add(program, entry=_add_entry(graph, column, tensor), table=table, cells=cells)
+            nats_tensors.append(tensors["nats"])
+            cells_of_column[column["column"]] = tensors["cell"], max(cells) + 2
+    pairs: dict[tuple[int, int], Any] = {}  # nats (cells, cells, classes) by the two columns
     for pair in tables.entries("pairs"):
         columns = pair["first"], pair["second"]
-        table = pairs.setdefault(columns, np.zeros((*(cells_of_column[column][1] for column in columns), prior.size)))
+        shape = *(cells_of_column[column][1] for column in columns), prior.size
+        table = pairs.setdefault(columns, np.zeros(shape))
         table[pair["first_cell"], pair["second_cell"]] = pair["nats"]
     for (first, second), table in pairs.items():
-        cell_tensors = {
-            "cell": cells_of_column[first][0],
-            "other_cell": cells_of_column[second][0],
-            "n_other_cells": table.shape[1],
-        }
-        nats_tensors.append(graph.add(PAIR_PROGRAM, table=table.reshape(-1, prior.size), **cell_tensors)["nats"])
+        cell, other_cell = (cells_of_column[column][0] for column in (first, second))
+        nats_tensors.append(graph.add(PAIR_PROGRAM, table=table, cell=cell, other_cell=other_cell)["nats"])
     score: Any = prior
     for nats in nats_tensors:
         score = graph.add("sum = Add(total, nats)", total=score, nats=nats)["sum"]
@@ -333,9 +313,8 @@ def _add_bag(graph: Graph, column: Record, x: str) -> str:
     if column["kind"] == "text":
         words.append("")  # fills up the tokens of short texts
         entries.append({"scale": 0.0, "nats": 0.0 * entry_of_every_text["nats"]})
-        grams = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF", "ngram_counts": [0]}
         vocabulary = {"pool_strings": words, "ngram_indexes": [*range(len(words))]}
-        n = graph.add(TEXT_PROGRAM, {**grams, **vocabulary}, x=x)["n"]
+        n = graph.add(TEXT_PROGRAM, vocabulary, x=x)["n"]
     else:
         block = graph.add(BLOCK_PROGRAM, x=x, threshold=column["threshold"])
         n = block["presence" if column["count"] == "presence" else "n"]
@@ -370,13 +349,18 @@ def _add_answers(graph: Graph, tables: EvidenceTable, score: str, names: Sequenc
             CALIBRATION_PROGRAM, heated=ranking, impossible_itself=100.0 * IMPOSSIBLE * identity, **rules
         )
         if stairs := [*tables.stairs()]:
-            stair_columns = map(np.array, zip(*stairs, strict=True))
-            table: dict[str, Any] = dict(
-                zip(("class_of_stair", "low", "high", "share", "slope"), stair_columns, strict=True)
+            class_of_stair, low, _, share, slope = map(np.array, zip(*stairs, strict=True))
+            tensors = graph.add(
+                ISOTONIC_PROGRAM,
+                odds=tensors["odds"],
+                class_of_stair=class_of_stair,
+                low=low,
+                share=share,
+                slope=slope,
+                is_stair_of_class=identity[class_of_stair],
+                place_before=np.searchsorted(class_of_stair, np.arange(prior.size)) - 1.0,
+                equal_share=1.0 / prior.size,
             )
-            table["is_stair_of_class"] = identity[table["class_of_stair"]]
-            table["place_before"] = np.searchsorted(table["class_of_stair"], np.arange(prior.size)) - 1.0
-            tensors = graph.add(ISOTONIC_PROGRAM, odds=tensors["odds"], equal_share=1.0 / prior.size, **table)
         ranking = tensors["shares"]
-    answers = [*names] if are_whole(names) else [*map(str, names)]
+    answers = np.array([*names]) if are_whole(names) else np.array([*map(str, names)], dtype=object)
     return graph.add(BEST_PROGRAM, shares=ranking, names=answers)["label"], tensors["shares"]

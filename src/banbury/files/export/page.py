@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from banbury.files.export.sql import SPACES_PATTERN, TOKEN_PATTERNS, check_tokens
+from banbury.files.export.sql import SPACES_PATTERN, word_pattern
 from banbury.model.evidence_table import EvidenceTable, Record
 
 HERE = Path(__file__).parent
@@ -52,56 +52,55 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 def write(model: Any, min_rows: int) -> bytes:
     """Returns the page of a model. ``min_rows``: values that fewer rows have are left out."""
     tables = model.evidence_table(min_rows=min_rows)
-    modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
-    script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
-    has_numbers_only = not any(isinstance(name, str) for name in model.names)  # which are named with their target
+    modules = "".join((BROWSER / name).read_text("utf-8") for name in ("service.js", "evidence.js", "ask.js"))
+    # One script: imports are dropped, because the names of all modules differ and each stands before those that use it.
+    modules = re.sub(r"^import .*?;\n|^export ", "", modules, flags=re.MULTILINE | re.DOTALL)
+    script = f"{modules}{(HERE / 'score.js').read_text('utf-8')}begin().catch(showProblem);\n"
+    has_numbers_only = not any(isinstance(name, str) for name in model._names)  # which are named with their target
     target = model.schema.target if has_numbers_only and tables.answers == "classes" else None
     style = (BROWSER / "page.css").read_text("utf-8")
-    hashes = {"script_hash": _hash(script), "style_hash": _hash(style)}
-    return PAGE.format(script=script, style=style, **hashes, data=_pack(tables, target)).encode("utf-8")
-
-
-def _as_block(script: str) -> str:
-    """A JavaScript module as a block that defines the names it exports. Its imports are dropped: the blocks of those
-    modules stand before it.
-    """
-    names = re.findall(r"^export (?:async )?(?:function|const) (\w+)", script, flags=re.M)
-    body = re.sub(r"^export ", "", re.sub(r"^import .*?;\n", "", script, flags=re.M | re.S), flags=re.M)
-    return f"const {{ {', '.join(names)} }} = (() => {{\n{body}\nreturn {{ {', '.join(names)} }};\n}})();"
+    return PAGE.format(
+        script=script,
+        style=style,
+        script_hash=_hash(script),
+        style_hash=_hash(style),
+        data=_pack(tables, target),
+    ).encode("utf-8")
 
 
 def _hash(text: str) -> str:
-    """The SHA-256 hash of a script or style in base 64, as a Content-Security-Policy names it."""
+    """Returns the SHA-256 hash of a script or style in base 64, as a Content-Security-Policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
 
 
 def columns_of(tables: EvidenceTable) -> list[Record]:
-    """The columns as the page's script takes them: curves as rows, entries as pairs of key and entry, and for texts the
-    regular expression of their words.
+    """Returns the columns as the page's script takes them: curves as rows, entries as pairs of key and entry, and for
+    texts the regular expression of their words.
     """
     columns = tables.by_column()
     curves = tables.curves.to_pylist()
     for column in columns:
-        check_tokens(column)
-        if column["reading"]:
-            pattern = TOKEN_PATTERNS.get(column["reading"]["tokens"], "").replace("W", r"[\p{L}\p{N}_]")
-            column["pattern"] = pattern if column["reading"]["unit"] == "words" else f"({SPACES_PATTERN})|[^]"
+        if reading := column["reading"]:
+            is_of_words = reading["unit"] == "words"
+            column["pattern"] = word_pattern(reading, r"[\p{L}\p{N}_]") if is_of_words else f"({SPACES_PATTERN})|[^]"
         column["entries"] = [*column["entries"].items()]
         column["curves"] = [row for row in curves if row["column"] == column["column"]]
     return columns
 
 
 def _pack(tables: EvidenceTable, target: str | None) -> str:
-    """The tables as compressed JSON in base 64. JSON has no infinity; the page reads 1e999 as one. ``target``: the name
-    that the page shows for numeric classes, or None.
+    """Returns the tables as compressed JSON in base 64. JSON has no infinity; the page reads 1e999 as one. ``target``:
+    the name that the page shows for numeric classes, or None.
     """
     prior = tables.prior.to_pydict()
     columns = columns_of(tables)
-    pairs = []
-    for pair in tables.entries("pairs"):
-        feature = f"{columns[pair['first']]['name']} with {columns[pair['second']]['name']}"
-        cells = f"{pair['first']} {pair['first_cell']} {pair['second']} {pair['second_cell']}"
-        pairs.append((cells, {"feature": feature, "nats": pair["nats"]}))
+    pairs = {
+        f"{pair['first']} {pair['first_cell']} {pair['second']} {pair['second_cell']}": {
+            "feature": f"{columns[pair['first']]['name']} with {columns[pair['second']]['name']}",
+            "nats": pair["nats"],
+        }
+        for pair in tables.entries("pairs")
+    }
     rules = tables.calibration.to_pylist()
     model = {
         "labels": tables.answers == "labels",

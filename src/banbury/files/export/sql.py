@@ -9,127 +9,113 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from banbury import errors
-from banbury.model.evidence_table import EvidenceTable, Record
+from banbury.model.evidence_table import EvidenceTable, Record, Rows
 
 MOST_JOINS = 40  # tables of one query: SQLite takes 64
-MOST_REASONS = 3
 MOST_CLASSES = 900  # a table has a column for each: a row of PostgreSQL takes 8 kB
 ROWS_PER_STATEMENT = 400  # rows of one INSERT, or tables of a UNION, of which SQLite takes 500
 MOST_UNITS = 2.0**400  # numbers farther from a curve's origin are scored as if they were this far
 LARGEST_NUMBER = 1.7e308  # near the largest double
 FEWEST_UNITS = 1e-300  # for a quotient below this PostgreSQL reports an underflow
-LARGEST_EXPONENT = 700.0  # exp of much more exceeds a double, which PostgreSQL reports as an error
 SPACES_PATTERN = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]{2,}"
 TABLES = {
     "prior": "class INTEGER, name {text}, nats {real}, temperature {real}, floor {real}, slope {real}, shift {real}, "
     "threshold {real}",
-    "entries": "col INTEGER, item {text}, low {real}, last {real}, cell INTEGER, {nats}",
+    "entries": "col INTEGER, item {text}, low {real}, last {real}, cell INTEGER, scale {real}, {nats}",
     "curves": "col INTEGER, class INTEGER, origin {real}, unit {real}, width {real}, centre {real}, c1 {real}, cx {real}, "
     "cx2 {real}, clog {real}, low {real}, high {real}, small {real}",
     "pairs": "first INTEGER, first_cell INTEGER, second INTEGER, second_cell INTEGER, {nats}",
-    "words": "col INTEGER, word {text}, scale {real}, {nats}",
     "stairs": "class INTEGER, low {real}, high {real}, share {real}, slope {real}",
 }
 VIEWS = ("posterior", "answer", "reasons")
-VIEW_COLUMNS = (
-    "class",
-    "posterior",
-    "place",
-    "is_answer",
-    "evidence",
-    "value",
-    "decibans",
-)  # columns of views, beside the key
+VIEW_COLUMNS = "class posterior place is_answer evidence value decibans".split()  # columns of views, beside the key
 # SQL templates. Columns are numbered: x{j} is what column j looks up, e{j} the entries that it is joined to, c{j} its cell in
-# pairs, n{c} the nats of class c and s{c} their sum. The keys are kinds of columns: the kinds of ``EvidenceTable``, and
-# "curves" for a column of numbers whose classes have curves.
+# pairs, n{c} the nats of class c and s{c} their sum. The keys are kinds of columns: "string" and
+# "number" as in ``EvidenceTable``, "curves" for numbers whose classes have curves, "words" for texts and blocks of counts.
 LOOKUP_OF_KIND = {
     "string": "COALESCE('=' || CAST({quoted} AS {text}), '-')",
     "number": "COALESCE({as_number}, {inf})",
     "curves": "{as_number}",
-    "text": "CAST({quoted} AS {text})",
-    "counts": "'1'",
+    "words": "CAST({quoted} AS {text})",
 }
-JOIN_TEXT_VALUES = "{entries} AS e{j} ON e{j}.col = {j} AND e{j}.item = f.x{j}"
-JOIN_INTERVALS = """(SELECT d.x, b.* FROM (SELECT DISTINCT x{j} AS x FROM input) AS d
-  JOIN {entries} AS b ON b.col = {j} AND b.low <= d.x AND d.x <= b.last) AS e{j} ON e{j}.x = f.x{j}"""
-JOIN_CURVES = """(SELECT x, NULL AS cell, {pivot} FROM (SELECT x, class, n - {top} AS n FROM (SELECT x, class, SUM(c1 + cx * z
+JOIN_OF_KIND = {
+    "string": "{entries} AS e{j} ON e{j}.col = {j} AND e{j}.item = f.x{j}",
+    "number": """(SELECT d.x, b.* FROM (SELECT DISTINCT x{j} AS x FROM sums_0) AS d
+  JOIN {entries} AS b ON b.col = {j} AND b.low <= d.x AND d.x <= b.last) AS e{j} ON e{j}.x = f.x{j}""",
+    "curves": """(SELECT x, NULL AS cell, {pivot} FROM (SELECT x, class, n - {top} AS n FROM (SELECT x, class, SUM(c1 + cx * z
     + cx2 * (ABS(z) + 1e-150) * (ABS(z) + 1e-150) + clog * (LN({greatest}(u, 2.2250738585072014e-308)) - z)) AS n
   FROM (SELECT w.*, u - centre AS z
   FROM (SELECT v.*, CASE WHEN ABS(units) < small THEN 0e0 ELSE units / unit / width END AS u
   FROM (SELECT d.x, q.*, {least}({greatest}(d.x, low), high) - origin AS units
-  FROM (SELECT DISTINCT x{j} AS x FROM input) AS d JOIN {curves} AS q ON q.col = {j}) AS v) AS w) AS y
-  GROUP BY x, class) AS t) AS r GROUP BY x) AS e{j} ON e{j}.x = f.x{j}"""
-JOIN_WORD_SUMS = "t{j}_sum AS e{j} ON e{j}.row_id = f.row_id"
-JOIN_OF_KIND = {
-    "string": JOIN_TEXT_VALUES,
-    "number": JOIN_INTERVALS,
-    "curves": JOIN_CURVES,
-    "text": JOIN_WORD_SUMS,
-    "counts": JOIN_WORD_SUMS,
+  FROM (SELECT DISTINCT x{j} AS x FROM sums_0) AS d JOIN {curves} AS q ON q.col = {j}) AS v) AS w) AS y
+  GROUP BY x, class) AS t) AS r GROUP BY x) AS e{j} ON e{j}.x = f.x{j}""",
+    "words": "t{j}_sum AS e{j} ON e{j}.row_id = f.row_id",
 }
 VALUE_TO_SHOW = {
     "string": "SUBSTR(f.x{j}, 2)",
     "number": "NULLIF(f.x{j}, {inf})",
     "curves": "f.x{j}",
-    "text": "NULLIF(f.word, '')",
-    "counts": "NULLIF(f.word, '')",
+    "words": "NULLIF(f.word, '')",
 }  # a row's value, as the view of reasons shows it
-JOIN_PAIR = """{pairs} AS {e} ON {e}.first = {first} AND {e}.second = {second}
-  AND {e}.first_cell = f.c{first} AND {e}.second_cell = f.c{second}"""
+JOIN_PAIR = """{pairs} AS p{first}_{second} ON p{first}_{second}.first = {first} AND p{first}_{second}.second = {second}
+  AND p{first}_{second}.first_cell = f.c{first} AND p{first}_{second}.second_cell = f.c{second}"""
 
+# exp of more than 700 (7e2) exceeds a double, which PostgreSQL reports as an error. One nat is 10 / ln 10 decibans.
 # Named queries from scores to posteriors and places: of labels, of classes, and of classes whose log-odds are calibrated.
 LABEL_QUERIES = """posteriors AS {m}(SELECT s.row_id, s.class,
-  1e0 / (1e0 + EXP(-{least}({greatest}(p.slope * s.score + p.shift, -{exp_limit}), {exp_limit}))) AS posterior
+  1e0 / (1e0 + EXP(-{least}({greatest}(p.slope * s.score + p.shift, -7e2), 7e2))) AS posterior
   FROM scores AS s {join})"""
-CENTRED_QUERIES = """tops AS {m}(SELECT row_id, class, score, MAX(score) {by_row} AS top FROM scores),
+CENTRED_QUERIES = """tops AS {m}(SELECT row_id, class, score, MAX(score) OVER (PARTITION BY row_id) AS top FROM scores),
 centred AS {m}(SELECT s.row_id, s.class, CASE WHEN s.top = -{inf} THEN p.nats ELSE s.score - s.top END AS score
   FROM tops AS s {join}),
 heated AS {m}(SELECT s.row_id, s.class, CASE WHEN s.score = -{inf} THEN s.score
   ELSE {greatest}(s.score, p.floor) / p.temperature END AS score FROM centred AS s {join})"""
-SHARE_QUERY = "shares AS {m}(SELECT row_id, class, score, EXP({greatest}(score, -{exp_limit})) AS share FROM heated)"
-CALIBRATED_QUERIES = """seconds AS {m}(SELECT s.row_id, s.class, s.score, MAX(o.score) AS top FROM heated AS s {rivals}),
+SHARE_QUERY = "shares AS {m}(SELECT row_id, class, score, EXP({greatest}(score, -7e2)) AS share FROM heated)"
+CALIBRATED_QUERIES = """seconds AS {m}(SELECT s.row_id, s.class, s.score, MAX(o.score) AS top FROM heated AS s {other_classes}),
 odds AS {m}(SELECT s.row_id, s.class, CASE WHEN s.top = -{inf} THEN 1e300 ELSE {least}({greatest}(s.score - s.top -
-  LN(SUM(EXP({greatest}(o.score - s.top, -{exp_limit})))), -1e300), 1e300) END AS odds FROM seconds AS s {rivals}, s.top),
+  LN(SUM(EXP({greatest}(o.score - s.top, -7e2)))), -1e300), 1e300) END AS odds FROM seconds AS s {other_classes}, s.top),
 lines AS {m}(SELECT s.row_id, s.class, s.odds, CASE WHEN ABS(s.odds) < 1e300 THEN p.slope * s.odds + p.shift ELSE s.odds END AS y
   FROM odds AS s {join}),
-logs AS {m}(SELECT row_id, class, odds, {least}(0e0, y) - LN(1e0 + EXP(-{least}(ABS(y), {exp_limit}))) AS log FROM lines),
+logs AS {m}(SELECT row_id, class, odds, {least}(0e0, y) - LN(1e0 + EXP(-{least}(ABS(y), 7e2))) AS log FROM lines),
 shares AS {m}(SELECT s.row_id, s.class, 0e0 AS score, CASE WHEN t.class IS NULL
-  THEN EXP({greatest}(s.log - MAX(s.log) OVER (PARTITION BY s.row_id), -{exp_limit}))
+  THEN EXP({greatest}(s.log - MAX(s.log) OVER (PARTITION BY s.row_id), -7e2))
   ELSE t.share + t.slope * (s.odds - t.low) END AS share
   FROM logs AS s LEFT JOIN {stairs} AS t ON t.class = s.class AND t.low <= s.odds AND s.odds < t.high)"""
-SUM_QUERY = """posteriors AS {m}(SELECT row_id, class, score, CASE WHEN SUM(share) {by_row} > 0 THEN share / SUM(share) {by_row}
+SUM_QUERY = """posteriors AS {m}(SELECT row_id, class, score, CASE WHEN SUM(share) OVER (PARTITION BY row_id) > 0
+  THEN share / SUM(share) OVER (PARTITION BY row_id)
   ELSE {equal} END AS posterior FROM shares)"""
 RANK_QUERIES = """placed AS {m}(SELECT row_id, class, posterior,
   ROW_NUMBER() OVER (PARTITION BY row_id ORDER BY {order} DESC, class) AS place
   FROM posteriors),
-ranked AS {m}(SELECT s.*, p.name, CASE WHEN {answer} THEN 1 ELSE 0 END AS is_answer FROM placed AS s {join})"""
-JOIN_OTHER_CLASSES = (
-    "JOIN heated AS o ON o.row_id = s.row_id AND o.class <> s.class GROUP BY s.row_id, s.class, s.score"
-)
+ranked AS {m}(SELECT s.*, p.name, CASE WHEN {is_answer} THEN 1 ELSE 0 END AS is_answer FROM placed AS s {join})"""
 # The evidence of each column, pair and word for an answer: for the best class against the second, or for a label.
 LABEL_SIDES = "SELECT row_id, class, name, 1e0 AS side FROM ranked WHERE is_answer = 1"
 CLASS_SIDES = """SELECT r.row_id, r.class, b.name, CASE WHEN r.place = 1 THEN 1e0 ELSE -1e0 END AS side
   FROM ranked AS r JOIN ranked AS b ON b.row_id = r.row_id AND b.place = 1 WHERE r.place <= 2"""
-REASON_QUERIES = """pieces AS {m}({pieces}),
+POSTERIOR_VIEW = """CREATE VIEW {posterior} AS WITH {queries}
+SELECT row_id AS {key}, name AS class, posterior, place, is_answer FROM ranked"""
+ANSWER_VIEW = "CREATE VIEW {answer} AS SELECT {key}, class, posterior FROM {posterior} WHERE is_answer = 1"
+REASONS_VIEW = """CREATE VIEW {reasons} AS WITH {queries},
+pieces AS {m}({pieces}),
 sides AS {m}({sides}),
-weights AS {m}(SELECT q.row_id, s.name, q.evidence, q.item, SUM(s.side * q.nats) * {decibans} AS decibans FROM pieces AS q
-  JOIN sides AS s ON s.row_id = q.row_id AND s.class = q.class GROUP BY q.row_id, s.name, q.evidence, q.item),
+weights AS {m}(SELECT q.row_id, s.name, q.evidence, q.item, SUM(s.side * q.nats) * 4.342944819032518e0 AS decibans
+  FROM pieces AS q JOIN sides AS s ON s.row_id = q.row_id AND s.class = q.class GROUP BY q.row_id, s.name, q.evidence, q.item),
 chosen AS {m}(SELECT row_id, name, evidence, item, decibans,
-  ROW_NUMBER() OVER (PARTITION BY row_id, name ORDER BY ABS(decibans) DESC, evidence, item) AS place FROM weights)"""
+  ROW_NUMBER() OVER (PARTITION BY row_id, name ORDER BY ABS(decibans) DESC, evidence, item) AS place FROM weights)
+SELECT row_id AS {key}, name AS class, place, evidence, item AS value, decibans FROM chosen WHERE place <= 3"""
 # The words of a column in the rows, from its bag: the nats of each word, and their sums. The empty word is in every text.
 WORD_QUERIES = """t{j}_entries AS {m}(SELECT b.row_id, l.*, {amount} * COALESCE(l.scale, {unseen}) AS a
-  FROM (SELECT row_id, word, n FROM t{j}_bag UNION ALL SELECT row_id, '' AS word, 1 AS n FROM input WHERE x{j} IS NOT NULL) AS b
-  {join_words} {words} AS l ON l.col = {j} AND l.word = b.word),
+  FROM (SELECT row_id, word, n FROM t{j}_bag UNION ALL SELECT row_id, '' AS word, 1 AS n FROM sums_0 WHERE x{j} IS NOT NULL) AS b
+  {join_words} {entries} AS l ON l.col = {j} AND l.item = b.word),
 t{j}_size AS {m}(SELECT row_id, {size} AS size FROM t{j}_entries WHERE a > 0 GROUP BY row_id),
-t{j}_nats AS {m}(SELECT k.row_id, k.word, {nats_of_word} FROM t{j}_entries AS k JOIN t{j}_size AS z ON z.row_id = k.row_id
-  WHERE k.word IS NOT NULL),
+t{j}_nats AS {m}(SELECT k.row_id, k.item AS word, {nats_of_word} FROM t{j}_entries AS k JOIN t{j}_size AS z
+  ON z.row_id = k.row_id WHERE k.item IS NOT NULL),
 t{j}_sum AS {m}(SELECT row_id, NULL AS cell, {sums} FROM t{j}_nats GROUP BY row_id)"""
 AMOUNT_OF_WORD = {"count": "b.n", "log": "LN(1e0 + b.n)", "root": "SQRT(b.n)", "presence": "1e0"}
 TOKEN_PATTERNS = {"word": "W{2,}", "word1": "W+", "mail": "W+(?:[-.@'+&]W+)+|W{2,}"}
@@ -144,13 +130,14 @@ COMMON: dict[str, Any] = {
     "greatest": "GREATEST",
     "pick": "([{items}])[p.class + 1]",
     "m": "",  # before a named query that is used several times
-    "escape": "'",  # before a quote in a string
+    "escapes": str.maketrans({"'": "''"}),  # of characters in a string
+    "other_classes": "JOIN heated AS o ON o.row_id = s.row_id AND o.class <> s.class GROUP BY s.row_id, s.class, s.score",
     "mark": '"',  # around a name
     "identity": lambda name: name.encode().lower(),  # names that have the same one are one name
     "word": r"[\p{L}\p{N}_]",  # a character of words; None: there are no regular expressions
     "blanks": "regexp_replace({x}, {spaces}, ' ', 'g')",
     "tokens": "SELECT row_id, unnest(l) AS word, generate_subscripts(l, 1) AS place "
-    "FROM (SELECT row_id, regexp_extract_all({x}, {pattern}) AS l FROM input) AS t",  # the words of a text with their places
+    "FROM (SELECT row_id, regexp_extract_all({x}, {pattern}) AS l FROM sums_0) AS t",  # the words of a text with their places
 }
 DIALECTS: dict[str, dict[str, Any]] = {
     "duckdb": COMMON,
@@ -166,7 +153,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
         "identity": lambda name: name.encode()[:63],
         "word": "[[:alnum:]_]",
         "tokens": "SELECT row_id, t.m[1] AS word, t.place AS place "
-        "FROM input, regexp_matches({x}, {pattern}, 'g') WITH ORDINALITY AS t(m, place)",
+        "FROM sums_0, regexp_matches({x}, {pattern}, 'g') WITH ORDINALITY AS t(m, place)",
     },
     "sqlite": {
         **COMMON,
@@ -186,18 +173,23 @@ DIALECTS: dict[str, dict[str, Any]] = {
         "text": "STRING",
         "zero": "char(0)",
         "pick": "array({items})[p.class]",
-        "escape": "\\",
+        "escapes": str.maketrans({"'": "\\'", "\\": "\\\\"}),
         "mark": "`",
         "identity": str.lower,
         "blanks": "regexp_replace({x}, {spaces}, ' ')",
-        "tokens": "SELECT row_id, word, place FROM (SELECT row_id, {x} AS t FROM input) "
+        "tokens": "SELECT row_id, word, place FROM (SELECT row_id, {x} AS t FROM sums_0) "
         "LATERAL VIEW posexplode(regexp_extract_all(t, {pattern}, 0)) w AS place, word",
     },
 }
 
 
-PHRASES_OF_LABELS = {"answer": "s.posterior >= p.threshold", "sides": LABEL_SIDES, "top": "0e0"}
-PHRASES_OF_CLASSES = {"answer": "s.place = 1", "sides": CLASS_SIDES, "top": "MAX(n) OVER (PARTITION BY x)"}
+PHRASES_OF_LABELS = {
+    "is_answer": "s.posterior >= p.threshold",
+    "order": "posterior",
+    "sides": LABEL_SIDES,
+    "top": "0e0",
+}
+PHRASES_OF_CLASSES = {"is_answer": "s.place = 1", "sides": CLASS_SIDES, "top": "MAX(n) OVER (PARTITION BY x)"}
 
 
 class EvidenceTerm(NamedTuple):
@@ -211,17 +203,14 @@ class EvidenceTerm(NamedTuple):
     words_table: str | None = None  # of a text: the query with the nats of each word, which is a reason of its own
 
 
-def check_tokens(column: Record) -> None:
-    """Raises an error if the words of a text are split by a regular expression of the user's. ``column``: an entry of
-    ``EvidenceTable.by_column``.
+def word_pattern(reading: Record, character: str) -> str:
+    """Returns the regular expression of the words of a text. ``reading``: how it is read; ``character``: the regular
+    expression of a character of words. Raises an error if the user gave a regular expression.
     """
-    reading = column["reading"]
-    if column["kind"] == "text" and reading["unit"] == "words" and reading["tokens"] not in TOKEN_PATTERNS:
-        raise errors.bad_setting(
-            "tokens",
-            reading["tokens"],
-            f"one of {', '.join(TOKEN_PATTERNS)}: a regular expression of Python may mean something else elsewhere",
-        )
+    tokens = reading["tokens"]
+    advice = f"one of {', '.join(TOKEN_PATTERNS)}: a regular expression of Python may mean something else elsewhere"
+    errors.require(tokens in TOKEN_PATTERNS, "tokens", tokens, advice)
+    return TOKEN_PATTERNS[tokens].replace("W", character)
 
 
 def write(
@@ -277,122 +266,114 @@ class _Script:
         errors.require(all(map(self.can_hold, classes)), "classes", classes, f"texts that {self.dialect} can hold")
         self.columns = tables.by_column()
         for column in self.columns:
-            column["sql_kind"] = "curves" if column["curves"] else column["kind"]
+            kind = {"text": "words", "counts": "words"}.get(column["kind"], column["kind"])
+            column["sql_kind"] = "curves" if column["curves"] else kind
             if column["kind"] == "text" and self.syntax["word"] is None:
                 raise errors.BadSetting(
                     f"column {column['name']!r} holds texts, but {self.dialect} has no regular expressions to split them. "
                     "Use another dialect, or export a page or ONNX.",
                     column=column["name"],
                 )
-            check_tokens(column)
-        self.check_names("columns", [name for column in self.columns for name in self.names_of(column)])
-        self.check_names("key", ["row" if self.key is None else self.key, *VIEW_COLUMNS])
-        self.check_names("table and name", [self.table, *(f"{self.name}_{suffix}" for suffix in (*TABLES, *VIEWS))])
-        is_bent = tables.answers == "labels" or tables.bends
+        names_by_setting = {
+            "columns": [name for column in self.columns for name in self.names_of(column)],
+            "key": ["row" if self.key is None else self.key, *VIEW_COLUMNS],
+            "table and name": [self.table, *(f"{self.name}_{suffix}" for suffix in (*TABLES, *VIEWS))],
+        }
+        for setting, names in names_by_setting.items():
+            are_names = all(isinstance(name, str) and name and "\0" not in name for name in names)
+            errors.require(
+                are_names and len(set(map(self.syntax["identity"], names))) == len(names),
+                setting,
+                names,
+                f"names that {self.dialect} can hold and distinguish (most databases ignore case, PostgreSQL all after 63 bytes)",
+            )
         self.phrase_by_name = {  # fills the templates
             **self.syntax,
-            **{suffix: self.model_table(suffix) for suffix in TABLES},
-            "exp_limit": LARGEST_EXPONENT,
-            "by_row": "OVER (PARTITION BY row_id)",
+            **{suffix: self.model_table(suffix) for suffix in (*TABLES, *VIEWS)},
+            "key": self.quote(self.key or "row"),
+            "each_class": f"CROSS JOIN {self.model_table('prior')} AS p",
             "join": f"JOIN {self.model_table('prior')} AS p ON p.class = s.class",
-            "rivals": JOIN_OTHER_CLASSES,
             "pivot": self.by_class("MAX(n) FILTER (WHERE class = {c}) AS n{c}"),
             "equal": self.literal(1.0 / self.n_classes),
-            "order": "posterior" if is_bent else "score",
-            "decibans": self.literal(10.0 / math.log(10.0)),
+            "order": "posterior" if tables.bends else "score",
             **(PHRASES_OF_LABELS if tables.answers == "labels" else PHRASES_OF_CLASSES),
         }
-
-    def check_names(self, setting: str, names: Sequence[str]) -> None:
-        """Raises an error unless the database can hold all these names of tables or columns and distinguishes them.
-        ``setting``: what the error says is wrong.
-        """
-        are_names = all(isinstance(name, str) and name and "\0" not in name for name in names)
-        are_names = are_names and len(set(map(self.syntax["identity"], names))) == len(names)
-        errors.require(
-            are_names,
-            setting,
-            names,
-            f"names that {self.dialect} can hold and distinguish "
-            "(most databases ignore case, PostgreSQL all after 63 bytes)",
-        )
 
     # Names, literals and templates as SQL
 
     def quote(self, name: str) -> str:
-        """A name of a table or column, quoted as the dialect does."""
+        """Returns a name of a table or column, quoted as the dialect does."""
         mark = self.syntax["mark"]
-        return str(mark + name.replace(mark, mark * 2) + mark)
+        return f"{mark}{name.replace(mark, mark * 2)}{mark}"
 
     def model_table(self, suffix: str) -> str:
-        """The quoted name of one of the model's tables or views, such as "banbury_prior" for "prior"."""
+        """Returns the quoted name of one of the model's tables or views, such as "banbury_prior" for "prior"."""
         return self.quote(f"{self.name}_{suffix}")
 
     def literal(self, value: Any) -> str:
-        """A text, a number or None as an SQL literal."""
+        """Returns a text, a number or None as an SQL literal."""
         if value is None:
             return "NULL"
         if isinstance(value, float):
             if math.isinf(value):
                 return f"{'-' if value < 0 else ''}{self.syntax['inf']}"
-            digits = repr(float(value))
+            digits = str(value)
             return digits if "e" in digits else f"{digits}e0"
         if isinstance(value, str):
-            escape = self.syntax["escape"]
-            escaped = value.replace("\\", "\\\\") if escape == "\\" else value
-            pieces = escaped.replace("'", f"{escape}'").split("\0")
+            pieces = value.translate(self.syntax["escapes"]).split("\0")
             return f" || {self.syntax['zero']} || ".join(f"'{piece}'" for piece in pieces)
         return str(value)
 
     def can_hold(self, text: str) -> bool:
-        """Whether the database can store this text: without chr(0), not one with the character NUL."""
+        """Returns whether the database can store this text: without chr(0), not one with the character NUL."""
         return self.syntax["zero"] is not None or "\0" not in text
 
     def fill(self, template: str, **phrases: Any) -> str:
-        """An SQL template with its names in braces replaced: by ``phrases``, or by those of the whole script."""
+        """Returns an SQL template with its names in braces replaced: by ``phrases``, or by those of the whole script."""
         return template.format(**self.phrase_by_name, **phrases)
 
     def pick(self, expressions: Sequence[str]) -> str:
-        """An expression that takes the one of ``expressions`` that belongs to the class of the row p. ``expressions``:
-        one for each class.
+        """Returns an expression that takes the one of ``expressions`` that belongs to the class of the row p.
+        ``expressions``: one for each class.
         """
         cases = " ".join(f"WHEN {c} THEN {expression}" for c, expression in enumerate(expressions))
         return str(self.syntax["pick"].format(items=", ".join(expressions), cases=cases))
 
     def by_class(self, template: str) -> str:
-        """An SQL list with an expression for each class: ``template`` with {c} replaced by the class number."""
+        """Returns an SQL list with an expression for each class: ``template`` with {c} replaced by the class number."""
         return ", ".join(template.replace("{c}", str(c)) for c in range(self.n_classes))
 
     # Tables
 
     def make_tables(self) -> Iterator[str]:
-        """The statements that create and fill the model's tables."""
+        """Yields the statements that create and fill the model's tables."""
         for name, rows in self.rows_of_tables().items():
             fields = TABLES[name].format(**self.syntax, nats=self.by_class(f"n{{c}} {self.syntax['real']}"))
             yield f"CREATE TABLE {self.model_table(name)} ({fields})"
             for chunk in _chunks([f"({', '.join(map(self.literal, row))})" for row in rows], ROWS_PER_STATEMENT):
                 yield f"INSERT INTO {self.model_table(name)} VALUES\n" + ",\n".join(chunk)
 
-    def rows_of_tables(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The rows of every table. In entries, texts are an ``item``, and numbers go from ``low`` to ``last``; a missing text
-        is the item "-", and a missing number infinity.
+    def rows_of_tables(self) -> dict[str, Rows]:
+        """Returns the rows of every table. In entries, words are an ``item``, texts an item after "=", and numbers go
+        from ``low`` to ``last``; a missing text is the item "-", and a missing number infinity.
         """
-        rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+        rows: dict[str, Rows] = {name: [] for name in TABLES}
         for prior, rule in zip(self.tables.prior.to_pylist(), self.tables.calibration.to_pylist(), strict=True):
             rows["prior"].append((*prior.values(), *[*rule.values()][1:6]))
         for column in self.columns:
-            number = column["column"]
-            entries = [(key, entry) for key, entry in column["entries"].items() if self.can_hold(str(key))]
-            starts = [math.inf if key is None else key for key, _ in entries]
-            for k, (key, entry) in enumerate(entries):
-                if column["reading"] or column["kind"] == "counts":
-                    rows["words"].append((number, key or "", entry["scale"], *entry["nats"]))
-                    continue
-                item_and_ends: tuple[Any, ...] = ("-" if key is None else f"={key}", None, None)
-                if column["kind"] == "number":
-                    last = math.inf if key is None else float(np.nextafter(starts[k + 1], -np.inf))
-                    item_and_ends = (None, starts[k], last)
-                rows["entries"].append((number, *item_and_ends, entry["cell"], *entry["nats"]))
+            keys = [key for key in column["entries"] if self.can_hold(str(key))]
+            ends: Any = repeat((None, None))
+            if column["kind"] == "number":
+                lasts = np.nextafter([*keys[1:-1], math.inf], -math.inf).tolist()
+                ends = zip([*keys[:-1], math.inf], [*lasts, math.inf], strict=False)
+            for key, (low, last) in zip(keys, ends, strict=False):
+                entry = column["entries"][key]
+                item = "-" if key is None else f"={key}"
+                if column["sql_kind"] == "words":
+                    item = key or ""
+                rows["entries"].append(
+                    (column["column"], item, low, last, entry["cell"], entry["scale"], *entry["nats"])
+                )
         for curve in self.tables.curves.to_pylist():
             origin = curve["origin"]
             farthest = min(MOST_UNITS * curve["unit"], LARGEST_NUMBER)
@@ -405,33 +386,39 @@ class _Script:
     # The evidence of a row
 
     def inputs(self) -> str:
-        """The query of the rows: what each column looks up as x0, x1, …, and the prior of each class as s0, s1, …, the
-        sums to which evidence is added.
+        """Returns the query of the rows: what each column looks up as x0, x1, …, and the prior of each class as s0, s1,
+        …, the sums to which evidence is added.
         """
         prior = map(self.literal, self.tables.prior["nats"].to_pylist())
         select_list = [f"{nats} AS s{c}" for c, nats in enumerate(prior)]
-        select_list += [f"{'ROW_NUMBER() OVER ()' if self.key is None else self.quote(self.key)} AS row_id"]
+        select_list.append(f"{'ROW_NUMBER() OVER ()' if self.key is None else self.quote(self.key)} AS row_id")
         for column in self.columns:
             number = column["column"]
+            quoted = self.quote(column["name"])
             if column["kind"] == "counts":
                 names = self.names_of(column)
                 select_list += [f"{self.as_number(name)} AS x{number}_{k}" for k, name in enumerate(names)]
-            phrases = {"as_number": self.as_number(column["name"]), "quoted": self.quote(column["name"])}
-            select_list.append(f"{self.fill(LOOKUP_OF_KIND[column['sql_kind']], **phrases)} AS x{number}")
+                quoted = "1"  # a block is never missing
+            lookup = LOOKUP_OF_KIND[column["sql_kind"]]
+            select_list.append(
+                f"{self.fill(lookup, as_number=self.as_number(column['name']), quoted=quoted)} AS x{number}"
+            )
         return f"SELECT {', '.join(select_list)} FROM {self.quote(self.table)}"
 
     def names_of(self, column: Record) -> list[str]:
-        """The columns of the user's table that one column of the model reads: a block of counts reads several."""
+        """Returns the columns of the user's table that one column of the model reads: a block of counts reads several."""
         words = [word for word in column["entries"] if word is not None]
         return words if column["kind"] == "counts" else [column["name"]]
 
     def as_number(self, name: str) -> str:
-        """The expression of a column of the user's table as a number, or NULL where it is missing or infinite."""
+        """Returns the expression of a column of the user's table as a number, or NULL where it is missing or infinite."""
         double = self.syntax["double"].format(x=self.quote(name))
         return f"CASE WHEN ABS({double}) <= 1.7976931348623157e308 THEN {double} END"
 
     def column_term(self, column: Record) -> EvidenceTerm:
-        """The SQL of a column's evidence: of all its words, of the entry of its value or number, or of its curves."""
+        """Returns the SQL of a column's evidence: of all its words, of the entry of its value or number, or of its
+        curves.
+        """
         number = column["column"]
         unseen = column["unseen"]
         kind = column["sql_kind"]
@@ -440,7 +427,7 @@ class _Script:
             for c, class_nats in enumerate(unseen["nats"].tolist())
         ]
         value = self.fill(VALUE_TO_SHOW[kind], j=number)
-        words_table = f"t{number}_nats AS f" if JOIN_OF_KIND[kind] == JOIN_WORD_SUMS else None
+        words_table = f"t{number}_nats AS f" if kind == "words" else None
         return EvidenceTerm(
             self.fill(JOIN_OF_KIND[kind], j=number),
             nats,
@@ -451,28 +438,27 @@ class _Script:
         )
 
     def pair_terms(self) -> Iterator[EvidenceTerm]:
-        """The SQL of the evidence of each pair of columns."""
+        """Yields the SQL of the evidence of each pair of columns."""
         for first, second in dict.fromkeys((pair["first"], pair["second"]) for pair in self.tables.entries("pairs")):
-            alias = f"p{first}_{second}"
-            nats = [f"COALESCE({alias}.n{c}, 0e0)" for c in range(self.n_classes)]
+            nats = [f"COALESCE(p{first}_{second}.n{c}, 0e0)" for c in range(self.n_classes)]
             yield EvidenceTerm(
-                self.fill(JOIN_PAIR, e=alias, first=first, second=second),
+                self.fill(JOIN_PAIR, first=first, second=second),
                 nats,
                 f"{self.columns[first]['name']} with {self.columns[second]['name']}",
                 "NULL",
             )
 
     def bag(self, column: Record) -> Iterator[str]:
-        """The named queries that split a column's texts, or a block of counts, into words, and weigh the words in the
-        rows.
+        """Yields the named queries that split a column's texts, or a block of counts, into words, and weigh the words
+        in the rows.
         """
         number = column["column"]
         if column["kind"] == "text":
             yield from self.grams(column)
         else:
-            numbers = ["SELECT row_id, '' AS word, 0e0 AS x FROM input WHERE 1 = 0"]
+            numbers = ["SELECT row_id, '' AS word, 0e0 AS x FROM sums_0 WHERE 1 = 0"]
             for k, word in enumerate(self.names_of(column)):
-                numbers.append(f"SELECT row_id, {self.literal(word)} AS word, x{number}_{k} AS x FROM input")
+                numbers.append(f"SELECT row_id, {self.literal(word)} AS word, x{number}_{k} AS x FROM sums_0")
             blocks = [
                 f"SELECT * FROM ({' UNION ALL '.join(chunk)}) AS u" for chunk in _chunks(numbers, ROWS_PER_STATEMENT)
             ]
@@ -491,18 +477,19 @@ class _Script:
         )
 
     def grams(self, column: Record) -> Iterator[str]:
-        """The named queries of the n-grams of a text's words or characters, and of how often each row has each."""
+        """Yields the named queries of the n-grams of a text's words or characters, and of how often each row has each."""
         number = column["column"]
         hint = self.syntax["m"]  # whether the database shall compute a named query once
         reading = column["reading"]
         shortest, longest = reading["ngrams"]
         text = f"LOWER(x{number})" if reading["lowercase"] else f"x{number}"
         separator = " || ' ' || "
-        pattern = TOKEN_PATTERNS.get(reading["tokens"], "").replace("W", self.syntax["word"])
         if reading["unit"] == "characters":
             text = self.syntax["blanks"].format(x=text, spaces=self.literal(SPACES_PATTERN))
             separator = " || "
             pattern = "(?s)."
+        else:
+            pattern = word_pattern(reading, self.syntax["word"])
         yield f"t{number}_tokens AS {hint}({self.syntax['tokens'].format(x=text, pattern=self.literal(pattern))})"
         stop_filter = f"WHERE word NOT IN ({', '.join(map(self.literal, reading['stop_words'] or ['']))})"
         next_words = "".join(
@@ -517,74 +504,59 @@ class _Script:
         counts = f"SELECT row_id, word, COUNT(*) AS n FROM ({grams}) AS g {only_filter} GROUP BY row_id, word"
         yield f"t{number}_bag AS {hint}({counts})"
 
-    def steps(self) -> Iterator[tuple[str, str, Sequence[EvidenceTerm]]]:
-        """The named queries that add evidence to the sums of the classes, at most ``MOST_JOINS`` terms in each. Yields
-        the name of the query before, the new name, and the terms.
-        """
-        previous_name = "input"
+    def steps(self) -> list[Sequence[EvidenceTerm]]:
+        """Returns the terms of the evidence in groups that one query can join, columns before pairs."""
         column_chunks = _chunks([*map(self.column_term, self.columns)], MOST_JOINS)
-        pair_chunks = _chunks([*self.pair_terms()], MOST_JOINS)
-        for number, chunk in enumerate(chain(column_chunks, pair_chunks), 1):
-            name = f"sums_{number}"  # short, since PostgreSQL cuts names at 63 bytes
-            yield previous_name, name, chunk
-            previous_name = name
+        return [*column_chunks, *_chunks([*self.pair_terms()], MOST_JOINS)]
 
     def scoring(self) -> Iterator[str]:
-        """The named queries up to the scores: a row for each row of the user's table and each class."""
+        """Yields the named queries up to the scores: a row for each row of the user's table and each class. Query
+        sums_0 has the input and the prior, and each query from sums_1 on adds the evidence of a step to the sums of the
+        query before.
+        """
         hint = self.syntax["m"]  # whether the database shall compute a named query once
-        yield f"input AS {hint}({self.inputs()})"
+        yield f"sums_0 AS {hint}({self.inputs()})"
         for column in self.columns:
-            if JOIN_OF_KIND[column["sql_kind"]] == JOIN_WORD_SUMS:
+            if column["sql_kind"] == "words":
                 yield from self.bag(column)
-        name = "input"
         carried_columns = ["f.row_id", *(f"f.x{column['column']}" for column in self.columns)]
-        for previous_name, name, terms in self.steps():
+        steps = self.steps()
+        for step, terms in enumerate(steps):
             cells = [term.cell for term in terms if term.cell]
             sums = [f"f.s{c} + {' + '.join(term.nats[c] for term in terms)} AS s{c}" for c in range(self.n_classes)]
-            joins = "\nLEFT JOIN ".join([f"{previous_name} AS f", *(term.join for term in terms)])
-            yield f"{name} AS {hint}(SELECT {', '.join([*carried_columns, *cells, *sums])}\nFROM {joins})"
+            joins = "\nLEFT JOIN ".join([f"sums_{step} AS f", *(term.join for term in terms)])
+            yield f"sums_{step + 1} AS {hint}(SELECT {', '.join([*carried_columns, *cells, *sums])}\nFROM {joins})"
             carried_columns += [f"f.{cell.rpartition(' ')[2]}" for cell in cells]
-        sums = [f"f.s{c}" for c in range(self.n_classes)]
-        yield f"scores AS {hint}(SELECT f.row_id, p.class, {self.pick(sums)} AS score FROM {name} AS f {self.each_class()})"
-
-    def each_class(self) -> str:
-        """The join that repeats a row for each class."""
-        return f"CROSS JOIN {self.model_table('prior')} AS p"
+        score = self.pick([f"f.s{c}" for c in range(self.n_classes)])
+        source = f"sums_{len(steps)} AS f {self.phrase_by_name['each_class']}"
+        yield f"scores AS {hint}(SELECT f.row_id, p.class, {score} AS score FROM {source})"
 
     def pieces(self) -> Iterator[str]:
-        """The queries of the nats of each column, pair and word of a row, for each class."""
-        for previous_name, _, terms in self.steps():
+        """Yields the queries of the nats of each column, pair and word of a row, for each class."""
+        for step, terms in enumerate(self.steps()):
             for term in terms:
                 nats = [f"f.n{c}" for c in range(self.n_classes)] if term.words_table else term.nats
-                source = term.words_table or f"{previous_name} AS f LEFT JOIN {term.join}"
-                name_value = (
-                    f"{self.literal(term.name)} AS evidence, CAST({term.value} AS {self.syntax['text']}) AS item"
-                )
-                yield f"SELECT f.row_id, p.class, {name_value}, {self.pick(nats)} AS nats\nFROM {source} {self.each_class()}"
+                source = term.words_table or f"sums_{step} AS f LEFT JOIN {term.join}"
+                name = f"{self.literal(term.name)} AS evidence"
+                value = f"CAST({term.value} AS {self.syntax['text']}) AS item"
+                source = f"{source} {self.phrase_by_name['each_class']}"
+                yield f"SELECT f.row_id, p.class, {name}, {value}, {self.pick(nats)} AS nats\nFROM {source}"
         yield "SELECT row_id, class, NULL AS evidence, NULL AS item, score AS nats FROM scores WHERE 1 = 0"
 
     # Views
 
     def make_views(self, reasons: bool) -> Iterator[str]:
-        """The statements that create the views. ``reasons``: whether to create the view of reasons too."""
-        key = self.quote(self.key or "row")
+        """Yields the statements that create the views. ``reasons``: whether to create the view of reasons too."""
         templates = [CENTRED_QUERIES, CALIBRATED_QUERIES if self.tables.bends else SHARE_QUERY, SUM_QUERY]
         templates = [LABEL_QUERIES] if self.tables.answers == "labels" else templates
         queries = ",\n".join([*self.scoring(), *map(self.fill, templates), self.fill(RANK_QUERIES)])
-        key_class = f"SELECT row_id AS {key}, name AS class"
-        yield f"{self.view('posterior')} WITH {queries}\n{key_class}, posterior, place, is_answer FROM ranked"
-        yield f"{self.view('answer')} SELECT {key}, class, posterior FROM {self.model_table('posterior')} WHERE is_answer = 1"
+        yield self.fill(POSTERIOR_VIEW, queries=queries)
+        yield self.fill(ANSWER_VIEW)
         if reasons:
-            reason_queries = self.fill(REASON_QUERIES, pieces="\nUNION ALL\n".join(self.pieces()))
-            select = f"{key_class}, place, evidence, item AS value, decibans FROM chosen WHERE place <= {MOST_REASONS}"
-            yield f"{self.view('reasons')} WITH {queries},\n{reason_queries}\n{select}"
-
-    def view(self, name: str) -> str:
-        """The beginning of the statement that creates a view."""
-        return f"CREATE VIEW {self.model_table(name)} AS"
+            yield self.fill(REASONS_VIEW, queries=queries, pieces="\nUNION ALL\n".join(self.pieces()))
 
 
 def _chunks(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Consecutive slices of a sequence, with at most ``size`` entries each."""
+    """Yields consecutive slices of a sequence, with at most ``size`` entries each."""
     for start in range(0, len(entries), size):
         yield entries[start : start + size]

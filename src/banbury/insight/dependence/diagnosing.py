@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.families.family import Features, RowsToCount
 from banbury.families.histogram import columns_to_compare
 from banbury.families.information import LEVEL, entropy, shares
-from banbury.families.keys import within_reach
+from banbury.families.keys import clip_to_numbered_bins
 from banbury.insight.dependence.information import check_n
 from banbury.insight.dependence.pairs import (
     CodedRows,
@@ -29,7 +29,7 @@ from banbury.reading.columns import Numbers
 from banbury.sums import decode_weights
 from banbury.tally.schema import FamilyOption, Missing, Schema
 from banbury.tally.table import Labels, Table
-from banbury.tally.tally import Label, Tally, plus, rows_of_batch, tally_of
+from banbury.tally.tally import Label, Tally, add_tally, rows_of_batch, tally_of
 
 LEAST_WEIGHT = 1e-290  # the reciprocal of a smaller weight may overflow
 
@@ -204,7 +204,7 @@ def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
         _check_least(batch, schema, labels.threads)
         coded_batch = []
         for batch_tally, rows in _count_batch(batch, fine_schema, labels):
-            tally_so_far = plus(tally_so_far, batch_tally)
+            tally_so_far = add_tally(tally_so_far, batch_tally)
             weights = None if rows.weights is None else decode_weights(rows.weights)
             coded_batch.append((rows.labels, CodedRows(rows.classes, weights)))
         coded_batches.append(coded_batch)
@@ -242,7 +242,7 @@ def _count_batch(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tal
             column = schema[error.column] if getattr(error, "what", None) == "too fine" else None  # type: ignore[attr-defined]
             if column is None or column.family.settings():
                 raise
-            numbers = within_reach(column.numbers(batch)[0].reshape(-1), column)
+            numbers = clip_to_numbered_bins(column.numbers(batch)[0].reshape(-1), column)
             batch = batch.with_columns({column.name: Numbers(numbers)})
 
 

@@ -8,7 +8,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.families.bags.bag_of_words import bag_of_words
 from banbury.families.bags.words import most_telling
-from banbury.families.family import UNUSED, Choice, Family, Feature, Features, NumericParameters
+from banbury.families.family import UNUSED_GENERATOR, Choice, Family, Feature, Features, NumericParameters
 from banbury.families.information import bits_of, entropy, shares
 from banbury.insight.dependence.densities import bits_of_draws, bits_of_normals, bits_of_numbers
 from banbury.insight.dependence.results import Information
@@ -94,7 +94,7 @@ def _bits(family: Family, features: Features, sums: Any, class_rows: Real) -> li
     if family.keyed:
         tables = zip(features, map(sums.feature, range(len(features))), strict=True)
         return [bits_of(family.join_cells(feature, keys, cells.value)) for feature, (keys, cells) in tables]
-    parameters: Any = family.estimate(features, sums, Choice(), UNUSED)
+    parameters: Any = family.estimate(features, sums, Choice(), UNUSED_GENERATOR)
     if isinstance(sums, Products):
         has_rows = sums.n.value > 0
         return [

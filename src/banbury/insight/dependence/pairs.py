@@ -24,7 +24,7 @@ from banbury.families.information import (
     PairInformation,
     measure_column,
 )
-from banbury.families.keys import places_of
+from banbury.families.keys import key_positions
 from banbury.insight.dependence.results import Pair
 from banbury.insight.dependence.testing import MOST_VALUES, group_values_in_classes
 from banbury.progress import watch
@@ -32,7 +32,7 @@ from banbury.reading import Batch, Codes, Source
 from banbury.sums import Keys, Words
 from banbury.tally.schema import Schema
 from banbury.tally.table import Labels, align_names
-from banbury.tally.tally import Tally, count_rows, plus
+from banbury.tally.tally import Tally, add_tally, count_rows
 
 MOST_COLUMNS = 200  # columns whose pairs are counted: the most informative ones
 MOST_CELLS = 1 << 25  # cells of all tables of pairs: a quarter of a gigabyte
@@ -111,7 +111,7 @@ class Grouped:
         """Returns the group of each row's value, −1 if the row has no value or no class. ``classes`` has the class
         number of each row.
         """
-        key_numbers = places_of(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
+        key_numbers = key_positions(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
         has_group = (key_numbers >= 0) & (classes >= 0)
         codes = np.full(len(classes), -1, dtype=np.int32)
         codes[has_group] = self.group_of_key[key_numbers[has_group], classes[has_group]]
@@ -258,7 +258,7 @@ def count_pairs(
                     chunk_tally = count_rows(
                         chunk.with_columns(groups), schema, codes, chunk_rows.weights, labels.threads
                     )
-                    pair_tally = plus(pair_tally, chunk_tally)
+                    pair_tally = add_tally(pair_tally, chunk_tally)
                 if words:
                     _add_words(together, words, text_columns, chunk, chunk_rows, labels.threads)
         n_read += batch.n_rows

@@ -179,7 +179,7 @@ def _keep_best(
     probability_rest = values.share @ other_classes[:, class_numbers]  # values × requested classes
     had_rest = probability_rest if values.had is values.share else values.had @ other_classes[:, class_numbers]
     difference = values.had[:, class_numbers] - had_rest
-    ratio_type = Stretch if values.kind == "stretch" else LikelihoodRatio
+    ratio_type = Stretch if values.kind == "interval" else LikelihoodRatio
     ratios, scores = telling(values.share[:, class_numbers], probability_rest, difference)
     for k, c in enumerate(class_numbers):
         score = scores[:, k] if values.allowed is None else np.where(values.allowed[:, c], scores[:, k], 0.0)

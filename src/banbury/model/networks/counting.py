@@ -15,7 +15,7 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int
 from banbury.errors import many
-from banbury.families.column_tree import DrawnTree
+from banbury.families.column_tree import DependencyTree
 from banbury.families.family import Features
 from banbury.families.joint import table_of
 from banbury.families.nodes import Variable, encode_variables
@@ -97,23 +97,23 @@ class NetworkCounts:
         return cls.of(variables, parents, replace(tally, skipped=0))
 
     @classmethod
-    def of_tree(cls, tree: DrawnTree, target: Variable, rows: Integers) -> NetworkCounts:
+    def of_tree(cls, tree: DependencyTree, target: Variable, rows: Integers) -> NetworkCounts:
         """Returns the counts of the network of a tree. The target is node 0 and a parent of every other node.
 
         Args:
             tree: The tree of the other columns; ``tree.known`` are those with a value in some row.
             rows: The number of rows with each value of the target.
         """
-        node_of_column = {k: node for node, k in enumerate(tree.known, 1)}
+        node_of_column = {k: node for node, k in enumerate(tree.columns_with_values, 1)}
         parents: list[tuple[int, ...]] = [()]
         node_tables = [rows]
         tables_with_parents = [rows]
-        for k in tree.known:
+        for k in tree.columns_with_values:
             parent = tree.parents[k]
             parents.append((0,) if parent is None else (0, node_of_column[parent]))
-            node_tables.append(sum_axis(tree.pairs.alone(k), 1).arranged([tree.variables[k].size]))
+            node_tables.append(sum_axis(tree.pairs.count_values(k), 1).arranged([tree.variables[k].size]))
             tables_with_parents.append(tree.cells(k))
-        variables = (target, *(tree.variables[k] for k in tree.known))
+        variables = (target, *(tree.variables[k] for k in tree.columns_with_values))
         keys_and_cells = []
         for axes, table in zip(axes_of(variables, tuple(parents)), node_tables + tables_with_parents, strict=True):
             keys: Any = tuple(product(*axes))
@@ -162,7 +162,7 @@ class NetworkCounts:
         """Raises an error if the other counts are those of another structure, or of nodes with other bins or families."""
         reason = _describe_difference(self._parent_names(), other._parent_names())
         for node, other_node in zip(self.variables, other.variables, strict=False):
-            reason = reason or node.differs(other_node)
+            reason = reason or node.incompatibility(other_node)
         if reason:
             raise errors.unlike_networks(reason)
 

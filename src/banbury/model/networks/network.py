@@ -15,30 +15,30 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import many
-from banbury.families.column_tree import DrawnTree, check_bins, find_trees, tree_of_columns
+from banbury.families.column_tree import DependencyTree, check_bins, find_trees, tree_of_columns
 from banbury.families.dirichlet import conditional
 from banbury.families.family import Choice, Feature, How, check_positive, in_words
 from banbury.families.histogram import NODE_BINS
 from banbury.families.information import entropy, shares
-from banbury.families.nodes import MISSING, Bins, Places, Variable, as_node, can_be_node, kind_of_values, no_block
+from banbury.families.nodes import MISSING, Bins, ValueNumbers, Variable, as_node, can_be_node, kind_of_values, no_block
 from banbury.model.naive_bayes import (
     UNUSED_GENERATOR,
     Model,
-    check_drawn,
+    check_sample_size,
     choice_of,
     model_under,
-    tell_other_columns,
+    warn_about_other_columns,
 )
 from banbury.model.networks.counting import NetworkCounts, count_batches
 from banbury.model.networks.scoring import Scorer, log_query, marginals
 from banbury.model.networks.structure import complete_parents, in_topological_order
 from banbury.model.networks.tables import table_of_node, values_of_node
 from banbury.notebooks import Displayed, NotebookTable
-from banbury.reading import Batch, Beside, Source, n_threads, read
+from banbury.reading import Batch, ParserWork, Source, n_threads, read
 from banbury.reading.columns import missing
 from banbury.sums import MOST_ROWS, Key, Keys, readable_counts
 from banbury.tally.schema import ColumnFacts, FamilyOption, Missing, expand_stars, infer, with_few_values
-from banbury.tally.table import Labels, batches
+from banbury.tally.table import Labels, read_batches
 from banbury.tally.tally import count
 
 SHOWN = 40  # nodes that are printed, and columns that were left out
@@ -558,7 +558,7 @@ class BeliefNetwork(Displayed):
             evidence = {name: observation for name, observation in row.items() if name in self.nodes}
             if row and not evidence:
                 raise errors.unknown_column(next((n for n in self.nodes if n != self.target), self.nodes[0]), list(row))
-            tell_other_columns([], [name for name in row if name not in {*self.columns, *evidence}], set())
+            warn_about_other_columns([], [name for name in row if name not in {*self.columns, *evidence}], set())
         if evidence is not None and not isinstance(evidence, Mapping):
             raise errors.bad_setting("given", evidence, "a mapping from nodes to known values, or a row")
         observations = {}
@@ -644,11 +644,11 @@ class BeliefNetwork(Displayed):
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         log_joints = [
             self._scorer.log_joint(self._value_numbers(self._align(batch), query, warned), query)
-            for batch in batches(source, "scoring", Beside(self.threads))
+            for batch in read_batches(source, "scoring", ParserWork(self.threads))
         ]
         return np.concatenate([no_rows, *log_joints])
 
-    def _value_numbers(self, batch: Batch, query: tuple[int, ...], warned: set[str]) -> list[Places]:
+    def _value_numbers(self, batch: Batch, query: tuple[int, ...], warned: set[str]) -> list[ValueNumbers]:
         """Returns for each node the number of each row's value; values of query nodes count as missing. ``warned``
         collects the warnings that were given about columns.
         """
@@ -656,10 +656,10 @@ class BeliefNetwork(Displayed):
         present = {*batch.names}
         not_required = {self.target, *(self.nodes[v] for v in query)}
         absent = [name for name in self.nodes if name not in present and name not in not_required]
-        tell_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), warned)
+        warn_about_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), warned)
         all_missing = np.full(batch.n_rows, MISSING, dtype=np.int32)
         return [
-            variable.places(batch, threads) if v not in query and variable.name in present else all_missing
+            variable.value_numbers(batch, threads) if v not in query and variable.name in present else all_missing
             for v, variable in enumerate(self.variables)
         ]
 
@@ -693,7 +693,7 @@ class BeliefNetwork(Displayed):
         >>> network.sample(4, seed=1)["coin"].tolist()
         ['tails', 'tails', 'heads', 'tails']
         """
-        check_drawn(n, seed)
+        check_sample_size(n, seed)
         rng = np.random.default_rng(seed)
         scorer = self._scorer
         value_numbers: dict[str, NDArray[np.int64]] = {}
@@ -749,7 +749,7 @@ def has_tree(model: Model) -> bool:
     return _tree_of(model) is not None
 
 
-def _tree_of(model: Model) -> DrawnTree | None:
+def _tree_of(model: Model) -> DependencyTree | None:
     """Returns the tree of a model if it has exactly one."""
     trees = find_trees(model.parameters)
     return trees[0] if len(trees) == 1 else None

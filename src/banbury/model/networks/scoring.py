@@ -11,7 +11,7 @@ import numpy as np
 
 from banbury.arrays import Int, Real
 from banbury.families.dirichlet import log
-from banbury.families.nodes import MISSING, UNSEEN, NodeForest, Places
+from banbury.families.nodes import MISSING, UNSEEN, NodeForest, ValueNumbers
 from banbury.model.networks.elimination import ROW, Factor, eliminate, products_of_others
 from banbury.model.networks.structure import ancestors
 
@@ -41,7 +41,7 @@ class Scorer:
         """The logarithm of each table."""
         return [log(table) for table in self.tables]
 
-    def log_joint(self, places: Sequence[Places], query: tuple[int, ...]) -> Real:
+    def log_joint(self, places: Sequence[ValueNumbers], query: tuple[int, ...]) -> Real:
         """Returns log P(query variables, observed values) (rows × values of each query variable).
 
         Args:
@@ -86,7 +86,7 @@ class Scorer:
                 return forest
         return None
 
-    def _log_joint_in_forest(self, forest: NodeForest, places: Sequence[Places], query: tuple[int, ...]) -> Real:
+    def _log_joint_in_forest(self, forest: NodeForest, places: Sequence[ValueNumbers], query: tuple[int, ...]) -> Real:
         """Returns log P(query variable, observed values) (rows × its values), or log P(observed values) of each row if
         there is no query variable.
         """
@@ -100,7 +100,7 @@ class Scorer:
             rows = np.flatnonzero(places[forest.query] == place)
             places_of_rows = [column[rows] for column in places]
             if place >= 0:
-                log_joint[rows] = forest.at(place).log_joint(places_of_rows)[:, 0]
+                log_joint[rows] = forest.for_queried_value(place).log_joint(places_of_rows)[:, 0]
             else:
                 log_evidence = float(log_unseen) if log_unseen is not None and place == UNSEEN else 0.0
                 log_joint[rows] = np.logaddexp.reduce(forest.log_joint(places_of_rows), axis=1) + log_evidence
@@ -108,7 +108,7 @@ class Scorer:
 
     # By variable elimination
 
-    def _group_rows(self, places: Sequence[Places], query: tuple[int, ...]) -> Iterator[tuple[Int, set[int]]]:
+    def _group_rows(self, places: Sequence[ValueNumbers], query: tuple[int, ...]) -> Iterator[tuple[Int, set[int]]]:
         """Yields groups of row numbers, and the hidden variables of each group: the query, and those that some row of
         the group lacks. Rows of a group lack the same values, except that rare patterns are one group.
         """
@@ -134,7 +134,7 @@ class Scorer:
         for number in np.unique(pattern_of_row).tolist():
             yield np.flatnonzero(pattern_of_row == number), {*query, *np.array(incomplete)[patterns[number]].tolist()}
 
-    def _eliminate_hidden(self, places: Sequence[Places], query: tuple[int, ...], hidden: set[int]) -> Real:
+    def _eliminate_hidden(self, places: Sequence[ValueNumbers], query: tuple[int, ...], hidden: set[int]) -> Real:
         """Returns log P(query variables, observed values) of rows that have a value of every variable that is not
         hidden. If a row has the value of a hidden variable, the value is evidence about it.
         """
@@ -169,7 +169,7 @@ class Scorer:
         return np.asarray(log_constant.reshape(-1, *(1,) * len(query)) + log_joint)
 
     def _condition_on_rows(
-        self, v: int, places: Sequence[Places], hidden: set[int], n_rows: int
+        self, v: int, places: Sequence[ValueNumbers], hidden: set[int], n_rows: int
     ) -> Iterator[tuple[tuple[int, ...], Real]]:
         """Yields the log table of a variable at the rows' observed values, with its hidden variables. If rows have a
         value of the variable that was never counted, also yields what such a value says about the parents.
@@ -182,7 +182,7 @@ class Scorer:
             yield scope, np.where(is_unseen.reshape(-1, *(1,) * len(scope)), log_table, 0.0)
 
     def _select_observed(
-        self, scope: tuple[int, ...], log_table: Real, places: Sequence[Places], hidden: set[int], n_rows: int
+        self, scope: tuple[int, ...], log_table: Real, places: Sequence[ValueNumbers], hidden: set[int], n_rows: int
     ) -> tuple[tuple[int, ...], Real]:
         """Returns the hidden variables of a log table over the variables ``scope``, and the table at the rows' values
         of the others: rows × values of each hidden variable, or without rows if all variables are hidden.

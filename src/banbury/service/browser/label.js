@@ -1,82 +1,82 @@
 // Label: the next row, a key for each class, and undo to any depth.
-import { shaded } from "./evidence.js";
-import { about, ask, drawn, fill, get, keep, named, node, percent, post, say, shown, table } from "./service.js";
+import { shadeTexts } from "./evidence.js";
+import { about, requestJson, svgNode, fill, get, download, displayClass, node, formatPercent, post, showProblem, displayText, table } from "./service.js";
 
-const AHEAD = 24; // rows that are fetched before they are needed
-const FEWEST_POINTS = 5; // of the accuracy, before they are drawn as a curve
+const AHEAD = 24; // how many rows to fetch in advance
+const FEWEST_POINTS = 5; // a learning curve with fewer is not drawn
 const POSTPONED = "banbury.postponed";
 let queue = [];
-let done = new Set(); // ids that were answered here, and may still be in a list that is on its way
+let answeredIds = new Set(); // ids answered here; a list that was requested earlier may still contain them
 let current = null;
-const created = new Set(); // classes that were typed here
-let picked = []; // of several labels, those that are chosen so far
-let doubts = [];
+const created = new Set(); // classes that the user has typed
+let pickedLabels = []; // the labels picked so far for a row with several
+let suspects = [];
 let started = false;
-let sending = Promise.resolve(); // changes are sent one after the other, in the order of keys
-const changed = []; // ids of the rows that were changed here, which are undone first
+let sending = Promise.resolve(); // changes are sent one after the other, in the order of the answers
+const changed = []; // ids of the rows changed here; undo begins with the last
 
 export async function openLabel() {
   if (!started) {
     started = true;
-    addEventListener("keydown", key);
+    addEventListener("keydown", handleKey);
     for (const id of ["shading", "in-order"]) {
       const box = document.getElementById(id);
       box.checked = localStorage.getItem(`banbury.${id}`) === "yes";
       box.addEventListener("change", () => {
         localStorage.setItem(`banbury.${id}`, box.checked ? "yes" : "no");
         if (id === "in-order") queue = [];
-        show().catch(say);
+        showTask().catch(showProblem);
       });
     }
-    fill("export", ["csv", "ndjson"].map((kind) => [node("button", { onclick: () => keep(`/export?format=${kind}`, `labels.${kind}`).catch(say) }, `Labels as ${kind.toUpperCase()}`), " "]),
-      node("button", { onclick: () => keep("/export?format=model", "labels.banbury").catch(say) }, "The model"));
+    fill("export", ["csv", "ndjson"].map((kind) => [node("button", { onclick: () => download(`/export?format=${kind}`, `labels.${kind}`).catch(showProblem) }, `Labels as ${kind.toUpperCase()}`), " "]),
+      node("button", { onclick: () => download("/export?format=model", "labels.banbury").catch(showProblem) }, "The model"));
   }
   drawKeys();
-  await show();
-  await aside();
+  await showTask();
+  await refreshSidebar();
 }
 
-const checked = (id) => document.getElementById(id).checked;
-const postponed = () => JSON.parse(localStorage.getItem(POSTPONED) || "[]");
+const isChecked = (id) => document.getElementById(id).checked;
+const postponedIds = () => JSON.parse(localStorage.getItem(POSTPONED) || "[]");
 
 let fetching = null;
-function ahead() {
-  fetching = fetching || fetched().finally(() => { fetching = null; });
+function fetchAhead() {
+  fetching = fetching || fetchRows().finally(() => { fetching = null; });
   return fetching;
 }
 
-async function fetched() {
-  const rows = (await get(`/next?n=${AHEAD + postponed().length + 1}&order=${checked("in-order") ? "id" : "telling"}`)).rows;
-  const later = new Set(postponed());
-  const there = new Set([...queue.map((row) => row.id), current && current.id]);
-  queue.push(...rows.filter((row) => !later.has(row.id) && !done.has(row.id) && !there.has(row.id)));
+async function fetchRows() {
+  const rows = (await get(`/next?n=${AHEAD + postponedIds().length + 1}&order=${isChecked("in-order") ? "id" : "telling"}`)).rows;
+  const postponed = new Set(postponedIds());
+  const queued = new Set([...queue.map((row) => row.id), current && current.id]);
+  queue.push(...rows.filter((row) => !postponed.has(row.id) && !answeredIds.has(row.id) && !queued.has(row.id)));
 }
 
-async function show() {
+async function showTask() {
   if (!current) {
     if (!queue.length) {
-      await sending; // what was answered is no longer next
-      await ahead();
-      done = new Set();
+      await sending; // then the service no longer offers the answered rows
+      await fetchAhead();
+      answeredIds = new Set();
     }
     current = queue.shift() || null;
-    picked = [];
+    pickedLabels = [];
   }
   drawTask(null);
-  if (queue.length < AHEAD / 2 && current) ahead().catch(say);
-  if (current && checked("shading")) {
-    const mine = current;
-    const { row } = mine;
-    const [told, why] = await Promise.all([post("/predict", { row }), post("/explain", { row })]).catch(() => [null, null]);
-    if (mine === current && why) drawTask(why, told.predictions[0]);
+  if (queue.length < AHEAD / 2 && current) fetchAhead().catch(showProblem);
+  if (current && isChecked("shading")) {
+    const shownRow = current;
+    const { row } = shownRow;
+    const [prediction, why] = await Promise.all([post("/predict", { row }), post("/explain", { row })]).catch(() => [null, null]);
+    if (shownRow === current && why) drawTask(why, prediction.predictions[0]);
   }
 }
 
 function drawTask(why, prediction) {
   const help = document.getElementById("keys-help");
   if (!current) {
-    const later = postponed().length;
-    fill("task", node("p", {}, later ? `No more rows to label, except ${later} you postponed.` : "There are no more rows to label."));
+    const nPostponed = postponedIds().length;
+    fill("task", node("p", {}, nPostponed ? `No more rows to label, except ${nPostponed} you postponed.` : "There are no more rows to label."));
     help.textContent = "Press u to undo the last answer.";
     return;
   }
@@ -86,18 +86,18 @@ function drawTask(why, prediction) {
   const alone = about.fields.length === 1 && columns.length;
   const cells = alone
     ? [node("div", { class: "shaded", dir: "auto" }, String(row[columns[0]] ?? "").slice(0, 20000))]
-    : columns.length ? [node("dl", {}, columns.flatMap((name) => [node("dt", {}, name), node("dd", { dir: "auto" }, shown(Object.hasOwn(row, name) ? row[name] : null, 2000))]))] : [];
-  const guess = prediction ? node("p", { class: "soft" }, `The model predicts ${about.labels ? named(prediction.labels) : `${named(prediction.class)} ${percent(prediction.probability)}`}.`) : null;
-  fill("task", node("p", { class: "soft" }, `${current.id}${current.random ? " · chosen at random" : ""}`), cells, why ? shaded(why, null) : [], guess);
+    : columns.length ? [node("dl", {}, columns.flatMap((name) => [node("dt", {}, name), node("dd", { dir: "auto" }, displayText(Object.hasOwn(row, name) ? row[name] : null, 2000))]))] : [];
+  const guess = prediction ? node("p", { class: "soft" }, `The model predicts ${about.labels ? displayClass(prediction.labels) : `${displayClass(prediction.class)} ${formatPercent(prediction.probability)}`}.`) : null;
+  fill("task", node("p", { class: "soft" }, `${current.id}${current.random ? " · chosen at random" : ""}`), cells, why ? shadeTexts(why, null) : [], guess);
   document.getElementById("task").setAttribute("tabindex", "-1");
   help.textContent = `Keys: 1 to ${Math.min(9, about.names.length)} for a class${about.labels ? " and Enter to confirm" : ""}, space for unsure, u for undo, n for a note, c to correct the first label that looks wrong.`;
 }
 
 function drawKeys() {
   const buttons = about.names.slice(0, 60).map((name, k) => node("button", {
-    type: "button", "aria-pressed": about.labels ? String(picked.includes(name)) : null, onclick: () => choose(name),
-  }, k < 9 ? [node("kbd", {}, String(k + 1)), " "] : null, named(name)));
-  if (about.labels) buttons.push(node("button", { class: "first", type: "button", onclick: () => give(picked) }, node("kbd", {}, "Enter"), " These"));
+    type: "button", "aria-pressed": about.labels ? String(pickedLabels.includes(name)) : null, onclick: () => choose(name),
+  }, k < 9 ? [node("kbd", {}, String(k + 1)), " "] : null, displayClass(name)));
+  if (about.labels) buttons.push(node("button", { class: "first", type: "button", onclick: () => submitLabel(pickedLabels) }, node("kbd", {}, "Enter"), " These"));
   const other = node("input", { "aria-label": "Another class", placeholder: "another class", size: 12, autocomplete: "off" });
   other.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !other.value.trim()) return;
@@ -110,163 +110,162 @@ function drawKeys() {
     choose(about.names.find((each) => String(each) === name));
     drawKeys();
   });
-  fill("keys", buttons, node("button", { type: "button", onclick: later }, node("kbd", {}, "space"), " Unsure"),
+  fill("keys", buttons, node("button", { type: "button", onclick: postpone }, node("kbd", {}, "space"), " Unsure"),
     node("button", { type: "button", onclick: undo }, node("kbd", {}, "u"), " Undo"), other);
 }
 
-function key(event) {
-  const at = event.target;
+function handleKey(event) {
+  const { target } = event;
   if (document.getElementById("label").hidden || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (at.matches("input:not([type=checkbox]), textarea, select")) {
-    if (event.key === "Escape" || (event.key === "Enter" && at.id === "note")) document.getElementById("task").focus();
+  if (target.matches("input:not([type=checkbox]), textarea, select")) {
+    if (event.key === "Escape" || (event.key === "Enter" && target.id === "note")) document.getElementById("task").focus();
     return;
   }
-  if ((event.key === " " || event.key === "Enter") && at.matches("button, a, summary, input")) return;
+  if ((event.key === " " || event.key === "Enter") && target.matches("button, a, summary, input")) return;
   const number = "123456789".indexOf(event.key);
   if (event.key.length === 1 && number >= 0 && number < about.names.length) choose(about.names[number]);
-  else if (event.key === "Enter" && about.labels) give(picked);
-  else if (event.key === " ") later();
+  else if (event.key === "Enter" && about.labels) submitLabel(pickedLabels);
+  else if (event.key === " ") postpone();
   else if (event.key === "u") undo();
-  else if (event.key === "c" && doubts.length) correct(doubts[0]);
+  else if (event.key === "c" && suspects.length) correct(suspects[0]);
   else if (event.key === "n") document.getElementById("note").focus();
   else return;
   event.preventDefault();
 }
 
 function choose(name) {
-  if (!about.labels) return give(name);
-  picked = picked.includes(name) ? picked.filter((each) => each !== name) : [...picked, name];
+  if (!about.labels) return submitLabel(name);
+  pickedLabels = pickedLabels.includes(name) ? pickedLabels.filter((each) => each !== name) : [...pickedLabels, name];
   return drawKeys();
 }
 
-function noted() {
+function takeNote() {
   const note = document.getElementById("note");
   const text = note.value.trim();
   note.value = "";
   return text ? { note: text } : {};
 }
 
-function give(label) {
+function submitLabel(label) {
   if (!current) return;
   const { id } = current;
-  done.add(id);
-  localStorage.setItem(POSTPONED, JSON.stringify(postponed().filter((each) => each !== id)));
+  answeredIds.add(id);
+  localStorage.setItem(POSTPONED, JSON.stringify(postponedIds().filter((each) => each !== id)));
   const isNew = [label].flat().some((name) => created.has(name));
-  send(current, { label, ...noted(), ...(isNew ? { new_class: true } : {}) });
+  send(current, { label, ...takeNote(), ...(isNew ? { new_class: true } : {}) });
   current = null;
-  picked = [];
+  pickedLabels = [];
   document.getElementById("task").focus({ preventScroll: true });
   drawKeys();
-  show().catch(say);
+  showTask().catch(showProblem);
 }
 
-function later() {
+function postpone() {
   if (!current) return;
   const { id } = current;
-  localStorage.setItem(POSTPONED, JSON.stringify([...postponed().filter((each) => each !== id), id]));
-  const note = noted();
+  localStorage.setItem(POSTPONED, JSON.stringify([...postponedIds().filter((each) => each !== id), id]));
+  const note = takeNote();
   if (note.note) send(current, { label: null, ...note });
   current = null;
   document.getElementById("task").focus({ preventScroll: true });
   drawPostponed();
-  show().catch(say);
+  showTask().catch(showProblem);
 }
 
 function undo() {
-  sending = sending.then(() => post("/undo", changed.length ? { id: changed.pop() } : {})).then(async (told) => {
-    say(null);
-    const row = await get(`/rows/${encodeURIComponent(told.id)}`).catch(() => null);
+  sending = sending.then(() => post("/undo", changed.length ? { id: changed.pop() } : {})).then(async (undone) => {
+    showProblem(null);
+    const row = await get(`/rows/${encodeURIComponent(undone.id)}`).catch(() => null);
     if (row && row.label === null) {
       if (current) queue.unshift(current);
-      done.delete(row.id);
+      answeredIds.delete(row.id);
       current = row;
-      picked = [];
+      pickedLabels = [];
     }
     drawKeys();
-    await show();
-    await aside();
-  }).catch(say);
+    await showTask();
+    await refreshSidebar();
+  }).catch(showProblem);
 }
 
-// What is not kept comes next again; what has another label than it had when it was shown was labelled elsewhere, and that is said.
-function send(row, given) {
+// Saves a change. A row that could not be saved comes next again; a message says if someone else has labelled the row meanwhile.
+function send(row, change) {
   const { id } = row;
-  sending = sending.then(() => ask("PUT", `/rows/${encodeURIComponent(id)}`, { row: row.row, ...given })).then((told) => {
-    if (told.action !== "unchanged") changed.push(id);
-    const elsewhere = (row.label ?? null) === null && ["moved", "unlabelled"].includes(told.action);
-    say(elsewhere ? `${id} has been labelled by someone else; now it is ${told.label === null ? "without a label" : named(told.label)}. Undo reverts that.` : null);
-    soon();
+  sending = sending.then(() => requestJson("PUT", `/rows/${encodeURIComponent(id)}`, { row: row.row, ...change })).then(({ action, label }) => {
+    if (action !== "unchanged") changed.push(id);
+    const wasLabelled = (row.label ?? null) === null && ["moved", "unlabelled"].includes(action);
+    showProblem(wasLabelled ? `${id} has been labelled by someone else; now it is ${label === null ? "without a label" : displayClass(label)}. Undo reverts that.` : null);
+    refreshSoon();
   }).catch(async (problem) => {
-    done.delete(id);
+    answeredIds.delete(id);
     if (![current, ...queue].some((each) => each && each.id === id)) queue.unshift(row);
-    if (!current) await show();
-    say(`${id} was not saved and will come up again: ${problem.message}`);
-  }).catch(say);
+    if (!current) await showTask();
+    showProblem(`${id} was not saved and will come up again: ${problem.message}`);
+  }).catch(showProblem);
 }
 
 let waiting = 0;
-function soon() {
+function refreshSoon() {
   clearTimeout(waiting);
-  waiting = setTimeout(() => aside().catch(say), 400);
+  waiting = setTimeout(() => refreshSidebar().catch(showProblem), 400);
 }
 
-// What stands beside: how good the model is by now, labels that look wrong, history.
-async function aside() {
+// Shows the accuracy so far, labels that look wrong, and the history.
+async function refreshSidebar() {
   drawPostponed();
   const history = (await get("/history?n=60")).changes.filter((each) => each.action !== "kept" || each.note).slice(0, 15);
   fill("history", history.length ? table(["time", "row", "what", "label", "note"],
-    history.map((each) => [new Date(each.time).toLocaleString("sv"), each.id, each.action, change(each), each.note || ""]), ["", "value", "", "value", "value"]) : node("p", { class: "soft" }, "No answers yet."));
-  const told = await get("/accuracy");
-  const { labelled, unlabelled } = told;
-  const good = told.accuracy === null ? "" : ` ${percent(told.accuracy)} ± ${(100 * told.error).toFixed(1)} of the labelled rows are predicted correctly by a model that has not seen them.`;
-  fill("progress", `${labelled.toLocaleString("en")} labelled, ${unlabelled.toLocaleString("en")} to go.${good}`);
-  fill("grown", told.grown.length >= FEWEST_POINTS ? growth(told.grown) : null);
-  doubts = labelled > 3 && !about.labels ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
-  fill("suspicious", doubts.length ? table(["row", "label", "suggested", "probability", ""], doubts.map((each, k) => [
-    `${each.id}: ${shown(content(each.row), 80)}`, named(each.given), named(each.suggested), percent(each.probability),
+    history.map((each) => [new Date(each.time).toLocaleString("sv"), each.id, each.action, describeChange(each), each.note || ""]), ["", "value", "", "value", "value"]) : node("p", { class: "soft" }, "No answers yet."));
+  const { labelled, unlabelled, accuracy, error, grown } = await get("/accuracy");
+  const quality = accuracy === null ? "" : ` ${formatPercent(accuracy)} ± ${(100 * error).toFixed(1)} of the labelled rows are predicted correctly by a model that has not seen them.`;
+  fill("progress", `${labelled.toLocaleString("en")} labelled, ${unlabelled.toLocaleString("en")} to go.${quality}`);
+  fill("grown", grown.length >= FEWEST_POINTS ? drawLearningCurve(grown) : null);
+  suspects = labelled > 3 && !about.labels ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
+  fill("suspicious", suspects.length ? table(["row", "label", "suggested", "probability", ""], suspects.map((each, k) => [
+    `${each.id}: ${displayText(content(each.row), 80)}`, displayClass(each.given), displayClass(each.suggested), formatPercent(each.probability),
     node("span", {}, node("button", { class: "small", onclick: () => correct(each) }, k ? "" : node("kbd", {}, "c"), " correct"), " ",
-      node("button", { class: "small", onclick: () => again(each.id) }, "look"))]), ["value", "value", "value", "number", ""])
+      node("button", { class: "small", onclick: () => reopen(each.id) }, "look"))]), ["value", "value", "value", "number", ""])
     : node("p", { class: "soft" }, about.labels ? "Not available when rows can have several labels." : "No label looks wrong."));
 }
 
 const content = (row) => (typeof row === "string" ? row : Object.values(row ?? {}).filter((v) => typeof v === "string").sort((a, b) => b.length - a.length)[0] ?? JSON.stringify(row));
-const change = (each) => {
+const describeChange = (each) => {
   if (each.label === undefined) return "";
-  const now = each.label === null ? "none" : named(each.label);
-  return each.before === undefined || each.before === null ? now : `${named(each.before)} → ${now}`;
+  const now = each.label === null ? "none" : displayClass(each.label);
+  return each.before === undefined || each.before === null ? now : `${displayClass(each.before)} → ${now}`;
 };
 
-function correct(doubt) {
-  doubts = doubts.filter((each) => each !== doubt);
-  send({ ...doubt, label: doubt.given }, { label: doubt.suggested, note: "corrected" });
+function correct(suspect) {
+  suspects = suspects.filter((each) => each !== suspect);
+  send({ ...suspect, label: suspect.given }, { label: suspect.suggested, note: "corrected" });
 }
 
-async function again(id) {
-  const row = await get(`/rows/${encodeURIComponent(id)}`).catch(say);
+async function reopen(id) {
+  const row = await get(`/rows/${encodeURIComponent(id)}`).catch(showProblem);
   if (!row) return;
-  localStorage.setItem(POSTPONED, JSON.stringify(postponed().filter((each) => each !== id)));
+  localStorage.setItem(POSTPONED, JSON.stringify(postponedIds().filter((each) => each !== id)));
   if (current) queue.unshift(current);
   current = row;
-  picked = about.labels && row.label ? [...row.label] : [];
+  pickedLabels = about.labels && row.label ? [...row.label] : [];
   drawKeys();
-  await show().catch(say);
+  await showTask().catch(showProblem);
   document.getElementById("task").focus();
 }
 
 function drawPostponed() {
-  const ids = postponed();
-  fill("postponed", ids.length ? node("p", {}, ids.flatMap((id) => [node("button", { class: "small", onclick: () => again(id) }, id), " "])) : node("p", { class: "soft" }, "None."));
+  const ids = postponedIds();
+  fill("postponed", ids.length ? node("p", {}, ids.flatMap((id) => [node("button", { class: "small", onclick: () => reopen(id) }, id), " "])) : node("p", { class: "soft" }, "None."));
 }
 
-function growth(points) {
-  const most = points[points.length - 1].rows;
-  const x = (n) => 30 + (560 * n) / Math.max(most, 1);
+function drawLearningCurve(points) {
+  const nRows = points[points.length - 1].rows;
+  const x = (n) => 30 + (560 * n) / Math.max(nRows, 1);
   const y = (p) => 75 - 70 * Math.max(0, Math.min(1, p));
   const upper = points.map((p) => `${x(p.rows)},${y(p.accuracy + p.error)}`);
   const lower = points.map((p) => `${x(p.rows)},${y(p.accuracy - p.error)}`).reverse();
-  return node("figure", { class: "chart" }, drawn("svg", { viewBox: "0 0 600 92", role: "img", "aria-label": `Accuracy by rows labelled, now ${percent(points[points.length - 1].accuracy)}` },
-    drawn("polygon", { class: "band", points: [...upper, ...lower].join(" ") }),
-    drawn("polyline", { class: "line", points: points.map((p) => `${x(p.rows)},${y(p.accuracy)}`).join(" ") }),
-    drawn("line", { class: "tick", x1: 30, x2: 590, y1: 75, y2: 75 }),
-    drawn("text", { x: 0, y: 12 }, "100"), drawn("text", { x: 6, y: 75 }, "0"), drawn("text", { x: 500, y: 90 }, `${most.toLocaleString("en")} rows`)));
+  return node("figure", { class: "chart" }, svgNode("svg", { viewBox: "0 0 600 92", role: "img", "aria-label": `Accuracy by rows labelled, now ${formatPercent(points[points.length - 1].accuracy)}` },
+    svgNode("polygon", { class: "band", points: [...upper, ...lower].join(" ") }),
+    svgNode("polyline", { class: "line", points: points.map((p) => `${x(p.rows)},${y(p.accuracy)}`).join(" ") }),
+    svgNode("line", { class: "tick", x1: 30, x2: 590, y1: 75, y2: 75 }),
+    svgNode("text", { x: 0, y: 12 }, "100"), svgNode("text", { x: 6, y: 75 }, "0"), svgNode("text", { x: 500, y: 90 }, `${nRows.toLocaleString("en")} rows`)));
 }

@@ -1,12 +1,12 @@
-// The page of the service: ask, label, look. Everything is built as nodes: no text is ever read as HTML.
+// The page of the service: ask, label, look. Everything is built as nodes; no text is parsed as HTML.
 import { drawAsk, openAsk } from "./ask.js";
 import { openLabel } from "./label.js";
 import { openLook } from "./look.js";
-import { about, apart, get, say } from "./service.js";
+import { about, isolateText, get, showProblem } from "./service.js";
 
 const views = { ask: openAsk, label: openLabel, look: openLook };
 
-async function open(moved) {
+async function open(setsFocus) {
   const name = views[location.hash.slice(1)] ? location.hash.slice(1) : "ask";
   for (const view of Object.keys(views)) {
     document.getElementById(view).hidden = view !== name;
@@ -15,13 +15,13 @@ async function open(moved) {
     else link.removeAttribute("aria-current");
   }
   document.title = `${name[0].toUpperCase()}${name.slice(1)} · Banbury`;
-  if (moved) document.getElementById("content").focus();
-  await views[name]().catch(say);
+  if (setsFocus) document.getElementById("content").focus();
+  await views[name]().catch(showProblem);
 }
 
 async function begin() {
   Object.assign(about, await get("/model"), await get("/fields"));
-  const names = about.names.slice(0, 4).map(apart).join(", ") + (about.names.length > 4 ? ", …" : "");
+  const names = about.names.slice(0, 4).map(isolateText).join(", ") + (about.names.length > 4 ? ", …" : "");
   document.getElementById("served").textContent = [about.target, names].filter(Boolean).join(": ");
   document.getElementById("to-label").hidden = !about.learns;
   drawAsk();
@@ -29,4 +29,4 @@ async function begin() {
 }
 
 addEventListener("hashchange", () => open(true));
-begin().catch(say);
+begin().catch(showProblem);
