@@ -68,7 +68,7 @@ fn five_times_a_tenth_is_a_half() {
     assert!(five.state() == half.state());
     let five = counted(&values.repeat(5), &[0; 5], Weights::Ones, true);
     assert!(five.state() == half.times(10.0).unwrap().0.state());
-    let found = five.pairs(4, |i| i as u32, 1);
+    let found = five.pairs(&[0, 1, 2, 3], 1);
     assert_eq!(found.occurrences, [1.5, 0.5, 35.0]);
 }
 

@@ -24,7 +24,7 @@ pyo3::create_exception!(
 );
 
 /// Refuses ids that are not below `n`.
-fn ids(ids: &[u32], n: usize) -> PyResult<&[u32]> {
+fn check_ids(ids: &[u32], n: usize) -> PyResult<&[u32]> {
     match ids.iter().find(|&&id| id as usize >= n) {
         None => Ok(ids),
         Some(id) => Err(malformed(format!("there are {n} ids, and {id} is none"))),
@@ -89,7 +89,7 @@ impl Groups {
 
     fn pairs_without(&self, py: Python, total: &Words, group: i64, ids: Ids) -> PyResult<Pairs> {
         let (total, group) = (total.get(py), size(group, "group")?);
-        let ids = self::ids(&ids, total.n_ids())?.iter().copied();
+        let ids = check_ids(&ids, total.n_ids())?.iter().copied();
         let found = py.detach(|| self.0.pairs_without(&total, group, ids))?;
         Ok(as_arrays(found))
     }
@@ -250,7 +250,7 @@ impl Words {
 
     fn only(&self, py: Python, ids: Ids) -> PyResult<Words> {
         let words = self.get(py);
-        let ids = self::ids(&ids, words.n_ids())?;
+        let ids = check_ids(&ids, words.n_ids())?;
         Ok(Words::of(py.detach(|| words.only(ids))))
     }
 
@@ -263,16 +263,20 @@ impl Words {
         threads: Threads,
     ) -> PyResult<Pairs> {
         let words = self.get(py);
-        let chosen = ids.as_deref().map(|ids| self::ids(ids, words.n_ids())).transpose()?;
+        let all_ids: Vec<u32>;
+        let ids = match &ids {
+            Some(ids) => check_ids(ids, words.n_ids())?,
+            None => {
+                all_ids = (0..words.n_ids() as u32).collect();
+                &all_ids
+            }
+        };
         let index = index.as_deref();
-        let every = 0..words.n_ids() as u32;
-        let found = py.detach(|| match (chosen, index) {
-            (Some(ids), None) => Ok(words.pairs(ids.len(), |i| ids[i], *threads)),
-            (None, None) => Ok(words.pairs(words.n_ids(), |i| i as u32, *threads)),
-            (Some(ids), Some(index)) => words.pairs_in(ids.iter().copied(), index),
-            (None, Some(index)) => words.pairs_in(every, index),
+        let pairs = py.detach(|| match index {
+            None => Ok(words.pairs(ids, *threads)),
+            Some(index) => words.pairs_in(ids, index),
         })?;
-        Ok(as_arrays(found))
+        Ok(as_arrays(pairs))
     }
 
     fn having(&self, py: Python, index: Longs) -> PyResult<NumPy<u32>> {
@@ -298,7 +302,7 @@ impl Words {
         let names: Vec<_> = match ids {
             None => (0..words.n_ids() as u32).map(name).collect::<PyResult<_>>()?,
             Some(ids) => {
-                let ids = self::ids(&ids, words.n_ids())?.iter();
+                let ids = check_ids(&ids, words.n_ids())?.iter();
                 ids.map(|&id| name(id)).collect::<PyResult<_>>()?
             }
         };

@@ -1,17 +1,24 @@
-//! What texts or rows of one class add up to, word by word, before it is added to the store.
+//! The sums of rows of one class, word by word, before they are added to the store.
 
 use super::store::{CellCounts, Count, Unit, times};
 use crate::integers::{PARTS, WHOLE, light_weight_to_parts, weight_to_parts};
 
-/// What a word has in one class so far: occurrences and documents. One that counts nothing adds nothing.
+/// The occurrences and documents of a word in one class so far. A row that has the word 0 times adds nothing.
 pub trait Accumulator: Copy + Default + Send {
     /// Weights are rows, or parts of a row.
     const WEIGHTS: Unit;
-    /// The unit of the counts that it becomes.
+    /// The unit of the counts that cells become.
     const UNIT: Unit;
 
     /// Adds a row of this weight that has the word `x` times.
     fn add(&mut self, x: f64, weight: u128);
+    /// The cell of one row.
+    #[inline(always)]
+    fn of(x: f64, weight: u128) -> Self {
+        let mut cell = Self::default();
+        cell.add(x, weight);
+        cell
+    }
     fn merge(&mut self, other: &Self);
     fn is_used(&self) -> bool;
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts;
@@ -51,6 +58,7 @@ impl Accumulator for NarrowCell {
         self.0 += (bits << 32) + if x != 0.0 { weight } else { 0 };
     }
 
+    #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.0 += other.0;
     }
@@ -85,6 +93,7 @@ impl Accumulator for WeightedCell {
         }
     }
 
+    #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.occurrences += other.occurrences;
         self.documents += other.documents;
@@ -135,6 +144,7 @@ impl Accumulator for LightCell {
         }
     }
 
+    #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.merge_parts(other.low, other.high);
         self.documents += other.documents;
@@ -176,6 +186,7 @@ impl Accumulator for PartsCell {
         }
     }
 
+    #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.occurrences.merge(&other.occurrences);
         self.documents += other.documents;

@@ -3,7 +3,7 @@
 //! Threads read chunks of texts and look their tokens up in the vocabulary; new words get numbers. Then the texts of each class are
 //! added up, and the sums are added to the store. Sums are exact, so neither the number of threads nor the cuts change them.
 
-use super::class_sums::{ClassSums, Order, RowsToSum};
+use super::class_sums::{ClassSums, RowOrder, RowsToSum};
 use super::index::{UNKNOWN, Vocabulary};
 use super::number::{self, Unknown};
 use super::store::Unit;
@@ -364,9 +364,9 @@ impl<'a> Reader<'a> {
         let rows = RowsToSum {
             words: &TextRows { n_ids, first, texts, damping: Damping::of(batch.tokeniser) },
             rows: &batch.rows,
-            order: Order::ByClass { rows: &order, starts: &starts },
-            whole: !batch.tokeniser.is_damped(),
-            narrow: occurrences <= u64::from(u32::MAX),
+            order: RowOrder::ByClass { rows: &order, starts: &starts },
+            counts_are_whole: !batch.tokeniser.is_damped(),
+            fits_32_bits: occurrences <= u64::from(u32::MAX),
             job_size: (tokens / (JOBS * self.threads)).clamp(least, most),
         };
         rows.add_up(self.threads)

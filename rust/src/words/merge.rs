@@ -1,7 +1,7 @@
 //! Adds the sums of classes to the store.
 
 use super::class_sums::ClassSums;
-use super::store::{Part, Unit, merge};
+use super::store::{Section, Unit, merge};
 use super::{Words, rounded_up};
 use crate::threads;
 use std::ops::Range;
@@ -12,7 +12,7 @@ const MANY: usize = 32;
 /// Words whose cells are loaded together. Learning 300 posts one by one takes the same time within 6 % with 8, 128 and 1,024.
 const TOGETHER: usize = 128;
 /// Cells that a thread adds to at a time.
-const PART: usize = 1 << 17;
+const SECTION: usize = 1 << 17;
 
 impl Words {
     /// Adds the sums of classes, and converts them to the unit of the store.
@@ -25,8 +25,8 @@ impl Words {
         let sums = &*sums;
         self.cells.grow(self.vocabulary.len());
         if self.make_room(sums, threads) {
-            let mut parts = self.cells.parts(PART);
-            threads::each(threads, &mut parts, |_, part| part.add_all(sums));
+            let mut sections = self.cells.sections(SECTION);
+            threads::each(threads, &mut sections, |_, section| section.add_all(sums));
             self.cells.settle();
         } else {
             sums.iter().for_each(|sums| self.add_one_by_one(sums));
@@ -38,10 +38,10 @@ impl Words {
     }
 
     fn add_one_by_one(&mut self, sums: &ClassSums) {
-        let mut places = 0..sums.ids.len();
+        let mut positions = 0..sums.ids.len();
         for ids in sums.ids.chunks(TOGETHER) {
             self.cells.load(ids);
-            for (&id, i) in ids.iter().zip(&mut places) {
+            for (&id, i) in ids.iter().zip(&mut positions) {
                 self.cells.add(id as usize, sums.class, &sums.counts, i);
             }
         }
@@ -54,8 +54,8 @@ impl Words {
             return false;
         }
         let mut more = vec![0; self.cells.words()];
-        let parts = 1 + (self.cells.len + cells) / PART;
-        let size = more.len().div_ceil(parts).max(1);
+        let n_ranges = 1 + (self.cells.len + cells) / SECTION;
+        let size = more.len().div_ceil(n_ranges).max(1);
         threads::pieces(threads, &mut more, size, |i, more| {
             let first = (i * size) as u32;
             self.count_new(sums, first..first + more.len() as u32, more);
@@ -69,7 +69,7 @@ impl Words {
     /// Counts the cells that each word of a range does not have yet.
     fn count_new(&self, sums: &[ClassSums], words: Range<u32>, more: &mut [u32]) {
         for sums in sums {
-            for &id in &sums.ids[sums.places(&words)] {
+            for &id in &sums.ids[sums.positions(&words)] {
                 let is_new = !self.cells.has(id as usize, sums.class);
                 more[(id - words.start) as usize] += u32::from(is_new);
             }
@@ -77,12 +77,12 @@ impl Words {
     }
 }
 
-impl Part<'_> {
-    /// Adds the cells of this part's words.
+impl Section<'_> {
+    /// Adds the cells of this section's words.
     fn add_all(&mut self, sums: &[ClassSums]) {
         let words = self.words();
         for sums in sums {
-            for i in sums.places(&words) {
+            for i in sums.positions(&words) {
                 self.add(sums.ids[i], sums.class, &sums.counts, i);
             }
         }

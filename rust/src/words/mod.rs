@@ -37,7 +37,7 @@ use crate::error::{Error, demand};
 use crate::integers::Integers;
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
-use index::{Names, Vocabulary};
+use index::Vocabulary;
 use store::Cells;
 
 /// The sums of one column of text.
@@ -196,14 +196,16 @@ impl Words {
         self.cells.of(id as usize)
     }
 
-    /// The cells of `n` words, of which `id` gives the numbers.
-    pub fn pairs(&self, n: usize, id: impl Fn(usize) -> u32 + Sync, threads: usize) -> Pairs {
-        let size = |i: usize| self.cells.n_cells(id(i) as usize);
-        let threads = threads::worth(threads, (0..n).map(size).sum());
-        let pieces = threads::ranges(threads, n, n.div_ceil(threads), |range| {
-            let mut pairs = Pairs::with_room(range.len(), range.clone().map(size).sum());
-            for i in range {
-                self.cells(id(i)).for_each(|cell| pairs.push(&cell, self.unit()));
+    /// The cells of these words.
+    pub fn pairs(&self, ids: &[u32], threads: usize) -> Pairs {
+        let n_cells =
+            |ids: &[u32]| ids.iter().map(|&id| self.cells.n_cells(id as usize)).sum::<usize>();
+        let threads = threads::worth(threads, n_cells(ids));
+        let pieces = threads::ranges(threads, ids.len(), ids.len().div_ceil(threads), |range| {
+            let ids = &ids[range];
+            let mut pairs = Pairs::with_room(ids.len(), n_cells(ids));
+            for &id in ids {
+                self.cells(id).for_each(|cell| pairs.push(&cell, self.unit()));
                 pairs.end_word();
             }
             pairs
@@ -220,12 +222,14 @@ impl Words {
         pairs
     }
 
-    /// The cells of these words where class c is class `index[c]`, classes that become one added up; class -1 is left out.
-    pub fn pairs_in(&self, ids: impl Iterator<Item = u32>, index: &[i64]) -> Result<Pairs, Error> {
+    /// The cells of these words with class c renumbered to `index[c]`. Cells of classes that become one are added up, and those of
+    /// class -1 left out.
+    pub fn pairs_in(&self, ids: &[u32], index: &[i64]) -> Result<Pairs, Error> {
         self.check_index(index)?;
         let new_classes = new_classes(index);
-        let (mut pairs, mut cells) = (Pairs::with_room(0, 0), vec![]);
-        for id in ids {
+        let mut pairs = Pairs::with_room(0, 0);
+        let mut cells = vec![];
+        for &id in ids {
             self.cells_in(id, &new_classes, &mut cells);
             cells.iter().for_each(|cell| pairs.push(cell, self.unit()));
             pairs.end_word();
@@ -330,26 +334,21 @@ impl Words {
 
     /// The numbers of the words that some text has, in the order of their names' bytes.
     pub fn in_order(&self) -> Vec<u32> {
-        self.ordered(self.vocabulary.names())
-    }
-
-    /// [`Words::in_order`], with the names of all words if they are not columns.
-    fn ordered(&self, names: Option<&Names>) -> Vec<u32> {
         let live = (0..self.n_ids()).filter(|&id| self.cells.is_live(id));
-        match names {
+        match self.vocabulary.names() {
             Some(names) => {
                 // The first eight bytes decide nearly always; ties compare the whole names.
                 let head = |id: usize| {
                     let name = names.get(id);
                     let mut bytes = [0; 8];
-                    let shown = name.len().min(8);
-                    bytes[..shown].copy_from_slice(&name[..shown]);
+                    let length = name.len().min(8);
+                    bytes[..length].copy_from_slice(&name[..length]);
                     (u64::from_be_bytes(bytes), id as u32)
                 };
                 let mut ids: Vec<(u64, u32)> = live.map(head).collect();
                 ids.sort_unstable_by(|a, b| {
-                    let rest = || names.get(a.1 as usize).cmp(names.get(b.1 as usize));
-                    a.0.cmp(&b.0).then_with(rest)
+                    let whole_names = || names.get(a.1 as usize).cmp(names.get(b.1 as usize));
+                    a.0.cmp(&b.0).then_with(whole_names)
                 });
                 ids.into_iter().map(|(_, id)| id).collect()
             }

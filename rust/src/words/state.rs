@@ -69,7 +69,7 @@ impl Words {
         };
         let (mut names, mut starts, mut classes) = (Names::default(), vec![0], vec![]);
         let mut counts = CellCounts::new(unit);
-        for id in self.ordered(all) {
+        for id in self.in_order() {
             match all {
                 Some(all) => names.push(all.get(id as usize)),
                 None => self.vocabulary.with_name(id as usize, |name| names.push(name)),
@@ -389,7 +389,7 @@ mod tests {
         let again = back.times(4.0).unwrap().0;
         assert_eq!((again.unit(), whole.unit()), (Unit::Part, Unit::One));
         assert!(again.same(&whole) && whole.same(&again) && again.state() == whole.state());
-        let values = |words: &Words| format!("{:?}", words.pairs(2, |i| i as u32, 1));
+        let values = |words: &Words| format!("{:?}", words.pairs(&[0, 1], 1));
         assert_eq!(values(&again), values(&whole));
         assert_eq!(again.texts(), whole.texts());
         for at in 0..limbs.len() {

@@ -128,11 +128,11 @@ impl Span {
     }
 }
 
-/// The class of a cell and its two counts; if counts are parts, the two halves of the lowest limb of occurrences.
+/// The class of a cell, and its counts if they are ones.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pair {
+struct ClassCounts {
     class: u32,
-    numbers: [u32; 2],
+    ones: [u32; 2],
 }
 
 /// A word's counts in one class.
@@ -172,18 +172,18 @@ pub fn merge(counts: &mut Counts, more: &Counts) {
     counts[1].merge(&more[1]);
 }
 
-/// The cells of all words. A cell takes 12 bytes, or 52 if counts are parts.
+/// The cells of all words. A cell takes 12 bytes, or 60 if counts are parts.
 ///
-/// The cells of a word lie in one run of places, its room. A word that needs more room moves to the end. Once too many places are
+/// The cells of a word lie in one run of slots, its room. A word that needs more room moves to the end. Once too many slots are
 /// lost that way, all words move together again.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     spans: Vec<Span>,
-    pairs: Vec<Pair>,
-    /// If counts are parts, the other limbs: two of occurrences, three of documents.
-    limbs: Vec<[u64; 5]>,
+    cells: Vec<ClassCounts>,
+    /// The counts of the cells if they are parts; else empty.
+    parts: Vec<Counts>,
     pub unit: Unit,
-    /// Places that are in no word's room.
+    /// Slots that are in no word's room.
     lost: usize,
     /// Words that have cells.
     pub live: usize,
@@ -191,19 +191,19 @@ pub struct Cells {
     pub len: usize,
 }
 
-/// A run of places that begins with place `start`.
-struct Places<'a> {
+/// A run of slots that begins with slot `start`.
+struct Slots<'a> {
     start: usize,
-    pairs: &'a mut [Pair],
-    limbs: &'a mut [[u64; 5]],
+    cells: &'a mut [ClassCounts],
+    parts: &'a mut [Counts],
 }
 
-impl<'a> Places<'a> {
+impl<'a> Slots<'a> {
     #[inline(always)]
     fn set(&mut self, at: usize, counts: &Counts) {
-        match self.limbs.get_mut(at) {
-            None => self.pairs[at].numbers = counts.map(|n| n.0[0] as u32),
-            Some(limbs) => (self.pairs[at].numbers, *limbs) = split(counts),
+        match self.parts.get_mut(at) {
+            None => self.cells[at].ones = counts.map(|n| n.0[0] as u32),
+            Some(parts) => *parts = *counts,
         }
     }
 
@@ -211,118 +211,89 @@ impl<'a> Places<'a> {
     #[inline(always)]
     fn add(&mut self, span: &mut Span, class: u32, counts: &CellCounts, i: usize) {
         let end = span.range().end - self.start;
-        if span.len == 0 || self.pairs[end - 1].class < class {
-            self.pairs[end].class = class;
+        if span.len == 0 || self.cells[end - 1].class < class {
+            self.cells[end].class = class;
             span.len += 1;
-            return match counts {
-                CellCounts::Narrow(counts) => self.pairs[end].numbers = counts[i],
-                CellCounts::Parts(counts) => self.set(end, &counts[i]),
-            };
+            match counts {
+                CellCounts::Narrow(counts) => self.cells[end].ones = counts[i],
+                CellCounts::Parts(counts) => self.parts[end] = counts[i],
+            }
+            return;
         }
-        let at = self.cell(span, class);
+        let at = self.find_or_insert(span, class);
         match counts {
             CellCounts::Narrow(counts) => {
-                for (number, more) in self.pairs[at].numbers.iter_mut().zip(counts[i]) {
-                    *number += more;
+                for (ones, more) in self.cells[at].ones.iter_mut().zip(counts[i]) {
+                    *ones += more;
                 }
             }
-            CellCounts::Parts(counts) => {
-                let mut sum = parts_of(self.pairs[at].numbers, &self.limbs[at]);
-                merge(&mut sum, &counts[i]);
-                self.set(at, &sum);
-            }
+            CellCounts::Parts(counts) => merge(&mut self.parts[at], &counts[i]),
         }
     }
 
-    /// The place of a word's cell in a class; makes an empty cell if it has none.
+    /// The slot of a word's cell in a class; inserts an empty cell if there is none.
     #[inline(always)]
-    fn cell(&mut self, span: &mut Span, class: u32) -> usize {
+    fn find_or_insert(&mut self, span: &mut Span, class: u32) -> usize {
         let range = span.range();
         let (start, end) = (range.start - self.start, range.end - self.start);
-        let at = match self.pairs[start..end].last() {
-            Some(last) if last.class >= class => {
-                start + self.pairs[start..end].partition_point(|pair| pair.class < class)
-            }
-            _ => end,
-        };
-        if at == end || self.pairs[at].class != class {
-            self.open(at, end);
-            self.pairs[at].class = class;
+        let at = start + self.cells[start..end].partition_point(|cell| cell.class < class);
+        if at == end || self.cells[at].class != class {
+            self.shift(at..end, at + 1);
+            self.cells[at].class = class;
+            self.set(at, &Counts::default());
             span.len += 1;
         }
         at
     }
 
-    /// Moves the cells from `at` to `end` one place on, and empties place `at`.
-    #[inline(always)]
-    fn open(&mut self, at: usize, end: usize) {
-        if at < end {
-            self.shift(at..end, at + 1);
-        }
-        self.set(at, &Counts::default());
-    }
-
-    /// Copies cells to place `to` and those after it.
+    /// Copies cells to slot `to` and those after it.
     #[inline(always)]
     fn shift(&mut self, from: Range<usize>, to: usize) {
-        self.pairs.copy_within(from.clone(), to);
-        if !self.limbs.is_empty() {
-            self.limbs.copy_within(from, to);
+        self.cells.copy_within(from.clone(), to);
+        if !self.parts.is_empty() {
+            self.parts.copy_within(from, to);
         }
     }
 
-    /// Cuts the run after `places` places.
-    fn split(self, places: usize) -> (Places<'a>, Places<'a>) {
-        let pairs = self.pairs.split_at_mut(places);
-        let limbs = self.limbs.split_at_mut(places.min(self.limbs.len()));
-        let first = Places { start: self.start, pairs: pairs.0, limbs: limbs.0 };
-        let start = self.start + places;
-        (first, Places { start, pairs: pairs.1, limbs: limbs.1 })
+    /// Cuts the run after `n` slots.
+    fn split(self, n: usize) -> (Slots<'a>, Slots<'a>) {
+        let cells = self.cells.split_at_mut(n);
+        let parts = self.parts.split_at_mut(n.min(self.parts.len()));
+        let first = Slots { start: self.start, cells: cells.0, parts: parts.0 };
+        (first, Slots { start: self.start + n, cells: cells.1, parts: parts.1 })
     }
 }
 
-/// The parts of a cell as [`Pair::numbers`] and [`Cells::limbs`] hold them.
-#[inline(always)]
-fn split([Int([a, b, c]), Int([d, e, f])]: &Counts) -> ([u32; 2], [u64; 5]) {
-    ([*a as u32, (*a >> 32) as u32], [*b, *c, *d, *e, *f])
-}
-
-#[inline(always)]
-fn parts_of([low, high]: [u32; 2], &[b, c, d, e, f]: &[u64; 5]) -> Counts {
-    let a = u64::from(high) << 32 | u64::from(low);
-    [Int([a, b, c]), Int([d, e, f])]
-}
-
-/// The cells of a range of words, which one thread changes while others change those of other words.
-pub struct Part<'a> {
+/// The cells of a range of words, which one thread changes while other threads change those of other words.
+pub struct Section<'a> {
     first: usize,
     spans: &'a mut [Span],
-    places: Places<'a>,
+    slots: Slots<'a>,
 }
 
-impl Part<'_> {
-    /// The words of this part.
+impl Section<'_> {
+    /// The words of this section.
     pub fn words(&self) -> Range<u32> {
         self.first as u32..(self.first + self.spans.len()) as u32
     }
 
-    /// Adds to a word's cell, as [`Places::add`].
+    /// Adds to a word's cell, as [`Slots::add`].
     #[inline(always)]
     pub fn add(&mut self, id: u32, class: u32, counts: &CellCounts, i: usize) {
         let span = &mut self.spans[id as usize - self.first];
-        self.places.add(span, class, counts, i);
+        self.slots.add(span, class, counts, i);
     }
 }
 
 impl Cells {
-    /// Places for so many cells are not worth moving others for.
+    /// Words are not moved together for so few lost slots, and the arrays grow by at least as many.
     const FEW: usize = 64;
 
     pub fn with_room(words: usize, cells: usize, unit: Unit) -> Self {
         Cells {
             spans: Vec::with_capacity(words),
-            pairs: Vec::with_capacity(cells),
-            limbs: Vec::with_capacity(if unit == Unit::Part { cells } else { 0 }),
+            cells: Vec::with_capacity(cells),
+            parts: Vec::with_capacity(if unit == Unit::Part { cells } else { 0 }),
             unit,
             ..Cells::default()
         }
@@ -335,7 +306,7 @@ impl Cells {
 
     /// Makes sure that there are `words` words; new ones have no cells.
     pub fn grow(&mut self, words: usize) {
-        let none = Span { start: self.pairs.len(), len: 0, room: 0 };
+        let none = Span { start: self.cells.len(), len: 0, room: 0 };
         self.spans.resize(words.max(self.spans.len()), none);
     }
 
@@ -355,22 +326,14 @@ impl Cells {
         if self.unit == Unit::Part {
             return;
         }
-        let mut all = Vec::with_capacity(self.pairs.len());
-        for at in 0..self.pairs.len() {
-            let (numbers, limbs) = split(&Unit::One.all_to(Unit::Part, self.counts(at)));
-            self.pairs[at].numbers = numbers;
-            all.push(limbs);
-        }
-        (self.limbs, self.unit) = (all, Unit::Part);
+        let parts = (0..self.cells.len()).map(|at| Unit::One.all_to(Unit::Part, self.counts(at)));
+        (self.parts, self.unit) = (parts.collect(), Unit::Part);
     }
 
     #[inline(always)]
     fn counts(&self, at: usize) -> Counts {
-        let numbers = self.pairs[at].numbers;
-        match self.limbs.get(at) {
-            Some(limbs) => parts_of(numbers, limbs),
-            None => numbers.map(|n| Int([u64::from(n), 0, 0])),
-        }
+        let ones = || self.cells[at].ones.map(|n| Int([u64::from(n), 0, 0]));
+        self.parts.get(at).copied().unwrap_or_else(ones)
     }
 
     pub fn n_cells(&self, id: usize) -> usize {
@@ -383,19 +346,19 @@ impl Cells {
 
     /// A word's cells, in the order of their classes.
     pub fn of(&self, id: usize) -> impl ExactSizeIterator<Item = Cell> + '_ {
-        let cell = |at: usize| Cell { class: self.pairs[at].class, counts: self.counts(at) };
+        let cell = |at: usize| Cell { class: self.cells[at].class, counts: self.counts(at) };
         self.spans[id].range().map(cell)
     }
 
     /// A word's classes and counts, if counts are ones.
     #[inline(always)]
     pub fn narrow(&self, id: usize) -> impl Iterator<Item = (u32, [u32; 2])> + '_ {
-        self.pairs[self.spans[id].range()].iter().map(|pair| (pair.class, pair.numbers))
+        self.cells[self.spans[id].range()].iter().map(|cell| (cell.class, cell.ones))
     }
 
     /// The classes in which a word has cells.
     pub fn classes(&self, id: usize) -> impl Iterator<Item = u32> + '_ {
-        self.pairs[self.spans[id].range()].iter().map(|pair| pair.class)
+        self.cells[self.spans[id].range()].iter().map(|cell| cell.class)
     }
 
     /// A word's cell in a class.
@@ -411,14 +374,14 @@ impl Cells {
     /// Where a word's cell in a class is.
     fn find(&self, id: usize, class: u32) -> Option<usize> {
         let range = self.spans.get(id)?.range();
-        let pairs = &self.pairs[range.clone()];
-        let at = pairs.binary_search_by_key(&class, |pair| pair.class).ok()?;
+        let cells = &self.cells[range.clone()];
+        let at = cells.binary_search_by_key(&class, |cell| cell.class).ok()?;
         Some(range.start + at)
     }
 
-    fn places(&mut self) -> (&mut [Span], Places<'_>) {
-        let places = Places { start: 0, pairs: &mut self.pairs, limbs: &mut self.limbs };
-        (&mut self.spans, places)
+    fn slots(&mut self) -> (&mut [Span], Slots<'_>) {
+        let slots = Slots { start: 0, cells: &mut self.cells, parts: &mut self.parts };
+        (&mut self.spans, slots)
     }
 
     /// Adds count `i` of `counts` to a word's cell in a class. Units must be the same.
@@ -426,9 +389,9 @@ impl Cells {
         if self.spans[id].len == self.spans[id].room && !self.has(id, class) {
             self.make_room(id);
         }
-        let (spans, mut places) = self.places();
+        let (spans, mut slots) = self.slots();
         let before = spans[id].len;
-        places.add(&mut spans[id], class, counts, i);
+        slots.add(&mut spans[id], class, counts, i);
         let after = spans[id].len;
         self.live += usize::from(before == 0);
         self.len += (after - before) as usize;
@@ -438,8 +401,8 @@ impl Cells {
     pub fn load(&self, ids: &[u32]) {
         let middle = |&id: &u32| {
             let span = self.spans[id as usize];
-            let pair = self.pairs.get(span.start + span.len as usize / 2);
-            pair.map_or(0, |pair| pair.class)
+            let cell = self.cells.get(span.start + span.len as usize / 2);
+            cell.map_or(0, |cell| cell.class)
         };
         std::hint::black_box(ids.iter().map(middle).fold(0, std::ops::BitXor::bitxor));
     }
@@ -448,14 +411,14 @@ impl Cells {
     pub fn set(&mut self, id: usize, cell: &Cell) {
         match self.find(id, cell.class) {
             Some(at) if cell.is_empty() => self.remove(id, at),
-            Some(at) => self.places().1.set(at, &cell.counts),
+            Some(at) => self.slots().1.set(at, &cell.counts),
             None => {}
         }
     }
 
     fn remove(&mut self, id: usize, at: usize) {
         let end = self.spans[id].range().end;
-        self.places().1.shift(at + 1..end, at);
+        self.slots().1.shift(at + 1..end, at);
         self.spans[id].len -= 1;
         self.len -= 1;
         self.live -= usize::from(self.spans[id].len == 0);
@@ -464,46 +427,46 @@ impl Cells {
     /// Moves a word to the end, with half as much room again. With an eighth, a half or as much again, learning 300 posts one by one takes
     /// the same time within 6 %.
     fn make_room(&mut self, id: usize) {
-        if self.lost > self.pairs.len() / 4 + Cells::FEW {
+        if self.lost > self.cells.len() / 4 + Cells::FEW {
             self.lay_out(|_| 0);
         }
         let span = self.spans[id];
         let room = span.len + span.len / 2 + 1;
-        let start = self.pairs.len();
+        let start = self.cells.len();
         self.lengthen(room as usize);
-        self.places().1.shift(span.range(), start);
+        self.slots().1.shift(span.range(), start);
         self.lost += span.room as usize;
         self.spans[id] = Span { start, room, ..span };
     }
 
-    /// Appends places.
-    fn lengthen(&mut self, places: usize) {
-        let len = self.pairs.len() + places;
-        if len > self.pairs.capacity() {
-            let more = places + self.pairs.len() / 8 + Cells::FEW;
-            self.pairs.reserve_exact(more);
-            self.limbs.reserve_exact(if self.unit == Unit::Part { more } else { 0 });
+    /// Appends slots.
+    fn lengthen(&mut self, slots: usize) {
+        let len = self.cells.len() + slots;
+        if len > self.cells.capacity() {
+            let more = slots + self.cells.len() / 8 + Cells::FEW;
+            self.cells.reserve_exact(more);
+            self.parts.reserve_exact(if self.unit == Unit::Part { more } else { 0 });
         }
         self.resize(len);
     }
 
     fn resize(&mut self, len: usize) {
-        self.pairs.resize(len, Pair::default());
+        self.cells.resize(len, ClassCounts::default());
         if self.unit == Unit::Part {
-            self.limbs.resize(len, [0; 5]);
+            self.parts.resize(len, Counts::default());
         }
     }
 
     /// Moves all words together, in the order of their numbers, with room for `more` cells of each.
     pub fn lay_out(&mut self, more: impl Fn(usize) -> u32) {
         let room = |(id, span): (usize, &Span)| (span.len + more(id)) as usize;
-        let places = self.spans.iter().enumerate().map(room).sum();
-        let mut moved = Cells::with_room(self.spans.len(), places, self.unit);
+        let slots = self.spans.iter().enumerate().map(room).sum();
+        let mut moved = Cells::with_room(self.spans.len(), slots, self.unit);
         for (id, span) in self.spans.iter().enumerate() {
-            let (start, room) = (moved.pairs.len(), span.len + more(id));
-            moved.pairs.extend_from_slice(&self.pairs[span.range()]);
+            let (start, room) = (moved.cells.len(), span.len + more(id));
+            moved.cells.extend_from_slice(&self.cells[span.range()]);
             if self.unit == Unit::Part {
-                moved.limbs.extend_from_slice(&self.limbs[span.range()]);
+                moved.parts.extend_from_slice(&self.parts[span.range()]);
             }
             moved.resize(start + room as usize);
             moved.spans.push(Span { start, len: span.len, room });
@@ -512,25 +475,26 @@ impl Cells {
         *self = moved;
     }
 
-    /// Cuts the words, which must lie in the order of their numbers, into parts of about `places` places. Call [`Cells::settle`] once cells
+    /// Cuts the words, which must lie in the order of their numbers, into sections of about `n` slots. Call [`Cells::settle`] once cells
     /// have been added.
-    pub fn parts(&mut self, places: usize) -> Vec<Part<'_>> {
-        let (mut spans, mut rest) = self.places();
-        let (mut parts, mut first) = (vec![], 0);
+    pub fn sections(&mut self, n: usize) -> Vec<Section<'_>> {
+        let (mut spans, mut rest) = self.slots();
+        let (mut sections, mut first) = (vec![], 0);
         while !spans.is_empty() {
-            let limit = rest.start + places.max(1);
+            let limit = rest.start + n.max(1);
             let words = spans.partition_point(|span| span.start < limit).max(1);
-            let (mine, others) = spans.split_at_mut(words);
-            let end = others.first().map_or(rest.start + rest.pairs.len(), |span| span.start);
+            let (of_section, of_rest) = spans.split_at_mut(words);
+            let end = of_rest.first().map_or(rest.start + rest.cells.len(), |span| span.start);
             let width = end - rest.start;
-            let (here, beyond) = rest.split(width);
-            parts.push(Part { first, spans: mine, places: here });
-            (spans, rest, first) = (others, beyond, first + words);
+            let slots;
+            (slots, rest) = rest.split(width);
+            sections.push(Section { first, spans: of_section, slots });
+            (spans, first) = (of_rest, first + words);
         }
-        parts
+        sections
     }
 
-    /// Counts words and cells again after [`Part::add`].
+    /// Counts words and cells again after [`Section::add`].
     pub fn settle(&mut self) {
         let (mut live, mut len, mut room) = (0, 0, 0);
         for span in &self.spans {
@@ -539,7 +503,7 @@ impl Cells {
             room += span.room as usize;
         }
         (self.live, self.len) = (live, len);
-        self.lost = self.pairs.len() - room;
+        self.lost = self.cells.len() - room;
     }
 
     /// Appends a word with these cells, whose classes ascend.
@@ -559,7 +523,7 @@ impl Cells {
             live: spans.iter().filter(|span| span.len > 0).count(),
             len: cells.len(),
             spans,
-            pairs: cells.map(|(class, numbers)| Pair { class, numbers }).collect(),
+            cells: cells.map(|(class, ones)| ClassCounts { class, ones }).collect(),
             ..Cells::default()
         }
     }
@@ -567,19 +531,17 @@ impl Cells {
     /// Appends a cell of the next word, which [`Cells::end_word`] completes.
     #[inline(always)]
     pub fn push_cell(&mut self, cell: &Cell) {
-        let mut numbers = cell.counts.map(|n| n.0[0] as u32);
         if self.unit == Unit::Part {
-            let limbs;
-            (numbers, limbs) = split(&cell.counts);
-            self.limbs.push(limbs);
+            self.parts.push(cell.counts);
         }
-        self.pairs.push(Pair { class: cell.class, numbers });
+        let ones = cell.counts.map(|n| n.0[0] as u32);
+        self.cells.push(ClassCounts { class: cell.class, ones });
     }
 
     /// Makes the last `len` cells those of a new word.
     #[inline(always)]
     pub fn end_word(&mut self, len: usize) {
-        self.spans.push(Span { start: self.pairs.len() - len, len: len as u32, room: len as u32 });
+        self.spans.push(Span { start: self.cells.len() - len, len: len as u32, room: len as u32 });
         self.live += usize::from(len > 0);
         self.len += len;
     }
@@ -645,13 +607,13 @@ mod tests {
             };
             check(&cells);
             let places: usize = cells.spans.iter().map(|span| span.room as usize).sum();
-            assert_eq!(cells.lost + places, cells.pairs.len());
+            assert_eq!(cells.lost + places, cells.cells.len());
             assert!(!cells.is_in_order());
             cells.lay_out(|id| id as u32 % 3);
             check(&cells);
             cells.grow(60);
             assert!(cells.is_in_order());
-            assert!(cells.parts(10).len() > 20);
+            assert!(cells.sections(10).len() > 20);
             cells.settle();
             check(&cells);
             cells.make_parts();

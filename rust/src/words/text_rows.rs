@@ -1,9 +1,10 @@
 //! Texts as rows of words: how often each has which word, and what that counts.
 
 use super::class_sums::{Scratch, WordRows};
+use crate::hash_table::Key;
 use crate::text::Tokeniser;
 
-/// What a word counts in a text: its occurrences n, or log(1 + n), divided by the text's length or not.
+/// How much a word counts in a text: its occurrences n, or log(1 + n), divided by the text's length or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Damping {
     log: bool,
@@ -15,7 +16,7 @@ impl Damping {
         Damping { log: tokeniser.settings().log, length: tokeniser.settings().length }
     }
 
-    /// What a word counts that occurs `times` times, before the length is divided out.
+    /// How much a word counts that occurs `times` times, before it is divided by the length.
     #[inline(always)]
     pub fn damp(self, times: u32) -> f64 {
         let times = f64::from(times);
@@ -44,6 +45,8 @@ pub struct TextRows<'a> {
 }
 
 impl WordRows for TextRows<'_> {
+    const GROUPS_BY_COUNT: bool = true;
+
     fn n_ids(&self) -> usize {
         self.n_ids
     }
@@ -58,17 +61,26 @@ impl WordRows for TextRows<'_> {
 
     #[inline(always)]
     fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
-        let Scratch { ids, times, .. } = scratch;
+        let Scratch { numbering, ids, times, times_and_ids, .. } = scratch;
+        let tokens = self.texts[row - self.first];
+        numbering.clear(tokens.len());
         ids.clear();
-        ids.extend_from_slice(self.texts[row - self.first]);
-        ids.sort_unstable();
         times.clear();
-        if self.damping.length {
-            times.extend(ids.chunk_by(|a, b| a == b).map(|same| same.len() as u32));
+        for &id in tokens {
+            let number = numbering.number(u64::from(id).hash(), |other| ids[other] == id);
+            if number == ids.len() {
+                ids.push(id);
+                times.push(0);
+            }
+            times[number] += 1;
         }
+        times_and_ids.clear();
+        times_and_ids.extend(times.iter().copied().zip(ids.iter().copied()));
+        times_and_ids.sort_unstable();
         let length = self.damping.length(times);
-        for same in ids.chunk_by(|a, b| a == b) {
-            f(same[0], self.damping.damp(same.len() as u32) / length);
+        for equally_often in times_and_ids.chunk_by(|a, b| a.0 == b.0) {
+            let x = self.damping.damp(equally_often[0].0) / length;
+            equally_often.iter().for_each(|&(_, id)| f(id, x));
         }
     }
 }

@@ -20,18 +20,14 @@ impl Words {
         rows: Rows,
         threads: usize,
     ) -> Result<Vec<ClassSums>, Error> {
-        let mut sums = self.add_up(matrix, rows, threads)?;
-        let all = |count: fn(&ClassSums) -> Count| {
-            let unit = sums.first().map_or(Unit::One, ClassSums::unit);
-            rounded_up(unit, sums.iter().map(count))
-        };
+        let mut sums = self.sums_of_matrix(matrix, rows, threads)?;
+        let unit = sums.first().map_or(Unit::One, ClassSums::unit);
+        let sum = |count: fn(&ClassSums) -> Count| rounded_up(unit, sums.iter().map(count));
         demand(
-            self.total() + all(|sums| sums.totals[0]) < TOO_LARGE
-                && self.n_texts() + all(|sums| sums.texts) < TOO_LARGE,
+            self.total() + sum(|sums| sums.totals[0]) < TOO_LARGE
+                && self.n_texts() + sum(|sums| sums.texts) < TOO_LARGE,
             TOO_MANY,
         )?;
-        self.number_columns(matrix.n_columns)?;
-        self.renumber(&mut sums);
         let threads = threads::worth(threads, matrix.cells());
         self.add_sums(&mut sums, threads);
         Ok(sums)
@@ -44,19 +40,26 @@ impl Words {
         rows: Rows,
         threads: usize,
     ) -> Result<Vec<ClassSums>, Error> {
-        let mut sums = self.add_up(matrix, rows, threads)?;
-        self.number_columns(matrix.n_columns)?;
-        self.renumber(&mut sums);
+        let mut sums = self.sums_of_matrix(matrix, rows, threads)?;
         self.take_sums(&mut sums, false)?;
         Ok(sums)
     }
 
-    fn add_up(&self, matrix: &Matrix, rows: Rows, threads: usize) -> Result<Vec<ClassSums>, Error> {
+    /// Adds up the rows of a matrix by class, and numbers its columns as words.
+    fn sums_of_matrix(
+        &mut self,
+        matrix: &Matrix,
+        rows: Rows,
+        threads: usize,
+    ) -> Result<Vec<ClassSums>, Error> {
         demand(matrix.len() == rows.len(), "there must be as many classes as rows")?;
         demand(rows.n_classes == self.n_classes(), "classes must be those of the words")?;
         demand(matrix.n_columns <= self.n_columns(), TOO_MANY_COLUMNS)?;
         let threads = threads::worth(threads, matrix.cells());
-        MatrixRows { matrix, rows, threads }.add_up()
+        let mut sums = MatrixRows { matrix, rows, threads }.add_up()?;
+        self.number_columns(matrix.n_columns)?;
+        self.renumber(&mut sums);
+        Ok(sums)
     }
 
     /// Numbers those of the first columns that have no number yet.
@@ -84,8 +87,8 @@ impl Words {
     /// Replaces columns by the numbers of their words, and sorts by these.
     fn renumber(&self, sums: &mut [ClassSums]) {
         let ids = self.columns();
-        let in_order = |sums: &ClassSums| sums.ids.iter().all(|&id| ids[id as usize] == id + 1);
-        for sums in sums.iter_mut().filter(|sums| !in_order(sums)) {
+        let is_unchanged = |sums: &ClassSums| sums.ids.iter().all(|&id| ids[id as usize] == id + 1);
+        for sums in sums.iter_mut().filter(|sums| !is_unchanged(sums)) {
             let mut order: Vec<(u32, usize)> = sums
                 .ids
                 .iter()
@@ -93,10 +96,10 @@ impl Words {
                 .map(|(at, &column)| (ids[column as usize].wrapping_sub(1), at))
                 .collect();
             order.sort_unstable();
-            let places = order.iter().map(|&(_, at)| at);
+            let positions = order.iter().map(|&(_, at)| at);
             match &mut sums.counts {
-                CellCounts::Narrow(counts) => *counts = places.map(|at| counts[at]).collect(),
-                CellCounts::Parts(counts) => *counts = places.map(|at| counts[at]).collect(),
+                CellCounts::Narrow(counts) => *counts = positions.map(|at| counts[at]).collect(),
+                CellCounts::Parts(counts) => *counts = positions.map(|at| counts[at]).collect(),
             }
             sums.ids = order.iter().map(|&(id, _)| id).collect();
         }

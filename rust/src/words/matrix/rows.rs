@@ -7,7 +7,7 @@ use crate::error::{Error, fit};
 use crate::integers::PARTS;
 use crate::simd::wide;
 use crate::threads;
-use crate::words::class_sums::{ClassSums, Order, RowsToSum, Scratch, WordRows};
+use crate::words::class_sums::{ClassSums, RowOrder, RowsToSum, Scratch, WordRows};
 use crate::words::{TOO_LARGE, TOO_MANY};
 use std::ops::Range;
 
@@ -31,6 +31,8 @@ pub struct MatrixRows<'a, 'm> {
 }
 
 impl WordRows for Matrix<'_> {
+    const GROUPS_BY_COUNT: bool = false;
+
     fn n_ids(&self) -> usize {
         self.n_columns
     }
@@ -40,17 +42,21 @@ impl WordRows for Matrix<'_> {
     }
 
     #[inline(always)]
-    fn numbers<'b>(&'b self, row: usize, scratch: &'b mut Scratch) -> Option<&'b [f64]> {
+    fn counts_of_all_words<'b>(
+        &'b self,
+        row: usize,
+        scratch: &'b mut Scratch,
+    ) -> Option<&'b [f64]> {
         match self.layout {
             Layout::Sparse { .. } => None,
-            Layout::Dense(_) if scratch.in_order => Some(self.next_row(row, scratch)),
-            Layout::Dense(_) => Some(self.row(row, &mut scratch.numbers).values),
+            Layout::Dense(_) if scratch.reads_all_rows => Some(self.next_row(row, scratch)),
+            Layout::Dense(_) => Some(self.row(row, &mut scratch.counts).values),
         }
     }
 
     #[inline(always)]
     fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
-        let cells = self.row(row, &mut scratch.numbers);
+        let cells = self.row(row, &mut scratch.counts);
         match cells.columns {
             Some(_) => cells.sparse().for_each(|(column, x)| f(column, x)),
             None => cells.dense().for_each(|(column, x)| f(column, x)),
@@ -64,14 +70,14 @@ impl Matrix<'_> {
     fn next_row<'b>(&'b self, row: usize, scratch: &'b mut Scratch) -> &'b [f64] {
         let k = self.n_columns;
         if self.is_sparse() || self.reals.is_some() {
-            return self.row(row, &mut scratch.numbers).values;
+            return self.row(row, &mut scratch.counts).values;
         }
         if !scratch.tile.contains(&row) {
             scratch.tile = row..self.len().min(row + self.rows_per_tile());
-            self.tile(scratch.tile.clone(), &mut scratch.numbers);
+            self.tile(scratch.tile.clone(), &mut scratch.counts);
         }
         let at = (row - scratch.tile.start) * k;
-        &scratch.numbers[at..at + k]
+        &scratch.counts[at..at + k]
     }
 
     /// How many rows of a dense matrix are read together: in all at most [`TILE`] numbers, but eight rows of a matrix in columns, since
@@ -114,11 +120,11 @@ impl MatrixRows<'_, '_> {
             words: self.matrix,
             rows: &self.rows,
             order: match &order {
-                None => Order::AsTheyCome,
-                Some((rows, starts)) => Order::ByClass { rows, starts },
+                None => RowOrder::Sequential,
+                Some((rows, starts)) => RowOrder::ByClass { rows, starts },
             },
-            whole: summary.whole,
-            narrow: most * heaviest < 4e9,
+            counts_are_whole: summary.whole,
+            fits_32_bits: most * heaviest < 4e9,
             job_size: JOB,
         };
         Ok(rows.add_up(self.threads))
@@ -170,13 +176,13 @@ impl MatrixRows<'_, '_> {
                     let cells = offsets[rows.start] as usize..offsets[rows.end] as usize;
                     for first in cells.clone().step_by(PIECE) {
                         let piece = first..cells.end.min(first + PIECE);
-                        lanes.add(matrix.values(piece, &mut scratch.numbers));
+                        lanes.add(matrix.values(piece, &mut scratch.counts));
                     }
                 }
                 Layout::Dense(_) if rows.clone().all(counted) => {
                     for first in rows.clone().step_by(matrix.rows_per_tile()) {
                         let tile = first..rows.end.min(first + matrix.rows_per_tile());
-                        lanes.add(matrix.tile(tile, &mut scratch.numbers));
+                        lanes.add(matrix.tile(tile, &mut scratch.counts));
                     }
                 }
                 _ => {
