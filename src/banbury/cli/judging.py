@@ -23,7 +23,7 @@ from banbury.quality.validation import (
     Validation,
     compare,
     default_folds,
-    learn_judged,
+    learn_from_all_rows,
     validate,
 )
 from banbury.rows.labelled import LabelledRows, MemoryRows, load_rows, stream_rows
@@ -50,7 +50,7 @@ class KeptRecipe:
 
     def learn(self) -> Any:
         """Returns the model learned from all rows."""
-        return self.model or learn_judged(self.rows, self.recipe, self.validation)
+        return self.model or learn_from_all_rows(self.rows, self.recipe, self.validation)
 
 
 def read_rows(args: Namespace, data: Any, takes_sets: bool) -> LabelledRows:

@@ -199,7 +199,7 @@ def _value_name(key: Any) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
-def counted_range(feature_parts: FeatureParts) -> tuple[float, float] | None:
+def range_of_counts(feature_parts: FeatureParts) -> tuple[float, float] | None:
     """Returns the lowest and highest number of a column that is counted value by value; None for other columns."""
     return (
         value_range(feature_parts.feature, feature_parts.sums.feature(feature_parts.position)[0])
@@ -217,7 +217,7 @@ def axis_range(
     ``margin_share``: the margin on either side, as a share of the range. Counted numbers have none.
     """
     if values is None and feature in model.schema.index:  # no column of a block
-        counted = counted_range(feature_parts_of(model, feature))
+        counted = range_of_counts(feature_parts_of(model, feature))
         if counted is not None and counted[0] < counted[1]:
             return counted
     if values is None:

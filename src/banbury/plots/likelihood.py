@@ -19,10 +19,10 @@ from banbury.plots.features import (
     axis_values,
     check_model,
     complete_rows,
-    counted_range,
     feature_parts_of,
     log_likelihood,
     number_of,
+    range_of_counts,
     values_by_name,
 )
 
@@ -123,7 +123,7 @@ class LikelihoodDisplay(Display):
         values = axis_values(model, feature, drawn_column, row_values)
         log_likelihoods = model.log_likelihood(complete_rows(model, {drawn_column: values}), feature.name)
         likelihood = np.exp(log_likelihoods + log_weight)[:, class_numbers]
-        if histogram is not None and counted_range(feature_parts) is not None:
+        if histogram is not None and range_of_counts(feature_parts) is not None:
             # Of a column counted value by value, held-out rows decide how far the curves of classes may differ.
             note = explain_agreement(histogram, values, likelihood)
         if len(feature.inputs) > 1:

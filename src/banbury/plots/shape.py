@@ -121,7 +121,7 @@ def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Sha
     last class unless given) against ``against`` (all others together unless given).
     """
     contrast = ClassContrast.of(model, label, against)
-    shapes = _weighed_shapes(contrast) if model.weighing is not None else _plain_shapes(contrast)
+    shapes = _shapes_with_weights(contrast) if model.weighing is not None else _shapes_without_weights(contrast)
     return tuple(sorted(shapes, key=lambda shape: (-shape.importance, shape.feature)))
 
 
@@ -254,7 +254,7 @@ class ClassContrast:
 # Of each kind of model ------------------------------------------------------------------------------------------------
 
 
-def _weighed_shapes(contrast: ClassContrast) -> Iterator[Shape]:
+def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
     """Yields the columns and pairs of a weighed model, with the numbers that the model itself adds."""
     model = contrast.model
     plain_model = model.weighed(None)
@@ -289,7 +289,7 @@ def _weighed_shapes(contrast: ClassContrast) -> Iterator[Shape]:
             )
 
 
-def _plain_shapes(contrast: ClassContrast) -> Iterator[Shape]:
+def _shapes_without_weights(contrast: ClassContrast) -> Iterator[Shape]:
     """Yields the columns of a plain model."""
     model = contrast.model
     columns = cells_of(model.tally, n_threads(model.threads))

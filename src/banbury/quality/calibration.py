@@ -263,7 +263,7 @@ def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse_temperatur
             np.log(np.exp(inverse_temperature * scores[:, block]).sum(axis=0))
             - inverse_temperature * true_scores[block]
         )
-        loss_sum += _weighted_sum(weights[block], losses)
+        loss_sum += _sum_of_products(weights[block], losses)
     return loss_sum / float(weights.sum())
 
 
@@ -308,8 +308,8 @@ def _derivatives(scores: Real, true_scores: Real, shares: Real, inverse: float) 
         expected_score = terms.sum(axis=0) / sum_of_exponentials
         terms *= block_scores
         expected_square = terms.sum(axis=0) / sum_of_exponentials
-        slope += _weighted_sum(shares[block], expected_score - true_scores[block])
-        curvature += _weighted_sum(shares[block], expected_square - expected_score**2)
+        slope += _sum_of_products(shares[block], expected_score - true_scores[block])
+        curvature += _sum_of_products(shares[block], expected_square - expected_score**2)
     return slope, curvature
 
 
@@ -398,17 +398,17 @@ def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> t
     def loss(line: Real) -> float:
         """Returns the mean log loss of a line (slope, intercept)."""
         logits = line[0] * odds + line[1]
-        return _weighted_sum(weight_shares, np.logaddexp(0.0, logits) - targets * logits)
+        return _sum_of_products(weight_shares, np.logaddexp(0.0, logits) - targets * logits)
 
     def newton(line: Real) -> tuple[Real, Real]:
         """Returns the gradient of the loss, and the step of Newton's method to be subtracted from the line."""
         probabilities = expit(line[0] * odds + line[1])
         residuals = weight_shares * (probabilities - targets)
         curvatures = weight_shares * probabilities * (1.0 - probabilities)
-        gradient = np.array([_weighted_sum(residuals, odds), residuals.sum()])
-        mixed_derivative = _weighted_sum(curvatures, odds)
+        gradient = np.array([_sum_of_products(residuals, odds), residuals.sum()])
+        mixed_derivative = _sum_of_products(curvatures, odds)
         hessian = np.array(
-            [[_weighted_sum(curvatures, odds**2), mixed_derivative], [mixed_derivative, curvatures.sum()]]
+            [[_sum_of_products(curvatures, odds**2), mixed_derivative], [mixed_derivative, curvatures.sum()]]
         )
         return gradient, np.linalg.solve(hessian + np.diag(np.maximum(1e-14 * hessian.diagonal(), 1e-200)), gradient)
 
@@ -564,7 +564,7 @@ def _softmax(scores: Real, log: bool) -> Real:
     return np.asarray(scores - np.log(sum_of_exponentials) if log else exponentials / sum_of_exponentials)
 
 
-def _weighted_sum(weights: Real, numbers: Real) -> float:
+def _sum_of_products(weights: Real, numbers: Real) -> float:
     """Returns the sum of weights times numbers. BLAS would add in another order each time, and its threads wait for
     each other on a busy machine.
     """

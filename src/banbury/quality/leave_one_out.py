@@ -111,7 +111,7 @@ def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, 
             )
             n_impossible += n_more_impossible
         return log_joints, n_impossible
-    held_out = _held_out_rows(model, batch, labels, weights, threads)
+    held_out = _pack_held_out_rows(model, batch, labels, weights, threads)
     log_prior, outweighs_class = _log_prior_without(model, held_out)
     log_joints = log_prior.copy()
     for family, features, sums in model.tally.groups:
@@ -120,7 +120,9 @@ def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, 
     imprecise = np.flatnonzero(outweighs_class | _lose_precision(log_joints, len(model.schema.features)))
     if len(imprecise):
         imprecise_weights = None if weights is None else weights[imprecise]
-        imprecise_rows = _held_out_rows(model, batch.take(imprecise), labels[imprecise], imprecise_weights, threads)
+        imprecise_rows = _pack_held_out_rows(
+            model, batch.take(imprecise), labels[imprecise], imprecise_weights, threads
+        )
         log_joints[imprecise], n_impossible = _refit_without_each(model, imprecise_rows, log_prior[imprecise])
     if not np.isneginf(log_joints.min(initial=0.0)):
         return log_joints, n_impossible
@@ -128,7 +130,7 @@ def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, 
     return np.where(is_impossible[:, None], log_prior, log_joints), n_impossible + int(is_impossible.sum())
 
 
-def _held_out_rows(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
+def _pack_held_out_rows(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
     """Packs a batch with what families need to leave out each of its rows."""
     sums_of_each_row = partial(sums_of_rows, model.schema, batch, weights, threads)
     return HeldOutRows(batch, labels, weights, len(model.classes), threads, sums_of_each_row)

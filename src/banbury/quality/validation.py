@@ -334,10 +334,10 @@ class RecipeComparison:
     def learn(self) -> Any:
         """Learns a model of all rows with the best recipe."""
         rows, recipe = self.tried[self.best]
-        return learn_judged(rows, recipe, self.validations[self.best])
+        return learn_from_all_rows(rows, recipe, self.validations[self.best])
 
 
-def learn_judged(rows: Any, recipe: Recipe, validation: Validation | None) -> Any:
+def learn_from_all_rows(rows: Any, recipe: Recipe, validation: Validation | None) -> Any:
     """Learns a model of all rows with a validated recipe. The model remembers the number of folds."""
     model = recipe.learn(recipe.under(rows))
     return model if validation is None else replace(model, choice=replace(model.choice, n_folds=validation.n_folds))

@@ -96,7 +96,7 @@ def bar_cell(share: float, text: str, kind: str = "meter") -> str:
     return f'<td class="bars"><span class="{kind}"><i style="width:{width:.1f}%"></i></span>{text}</td>'
 
 
-def folded_element(summary: str, content: str) -> str:
+def fold_element(summary: str, content: str) -> str:
     """Returns a folded element. ``summary``: what is visible; ``content``: the rest; both as HTML."""
     return f"<details><summary>{summary}</summary>{content}</details>"
 
@@ -115,7 +115,7 @@ def long_table(
     omitted = more_note(n - len(rows), what)
     if len(rows) <= shown + 3:
         return html_table(head, rows, numeric_columns) + omitted
-    folded = folded_element(many(len(rows) - shown, "more " + what), html_table(head, rows[shown:], numeric_columns))
+    folded = fold_element(many(len(rows) - shown, "more " + what), html_table(head, rows[shown:], numeric_columns))
     return html_table(head, rows[:shown], numeric_columns) + folded + omitted
 
 

@@ -28,7 +28,7 @@ from banbury.reports.elements import (
     explanation_element,
     fact_list,
     figure,
-    folded_element,
+    fold_element,
     format_weight,
     html_page,
     html_table,
@@ -473,7 +473,7 @@ def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
     return (
         shown_html
         + (
-            folded_element(many(len(figures) - SHAPES_UNFOLDED, "more picture"), folded_html)
+            fold_element(many(len(figures) - SHAPES_UNFOLDED, "more picture"), folded_html)
             if len(figures) > SHAPES_UNFOLDED
             else ""
         )
@@ -493,7 +493,7 @@ def _informative_section(findings: Findings) -> str:
     cards_html, folded = (
         f'<div class="cards">{"".join(group)}</div>' for group in (cards[:n_unfolded], cards[n_unfolded:])
     )
-    cards_html += folded_element(many(len(cards) - n_unfolded, "more class"), folded) if len(cards) > n_unfolded else ""
+    cards_html += fold_element(many(len(cards) - n_unfolded, "more class"), folded) if len(cards) > n_unfolded else ""
     cards_html += more_note(len(findings.model.classes) - len(cards), "class")
     remark = paragraph(safe(findings.informative.note), "soft") if findings.informative.note else ""
     return f"{columns}<h3>Class by class</h3>{paragraph(note, 'soft')}{cards_html}{remark}"
