@@ -235,9 +235,7 @@ def shortened(text: Any, most: int = MOST_NAME_CHARACTERS) -> str:
 
 def did_you_mean(name: Any, known_names: Iterable[Any]) -> str:
     """Returns `` Did you mean 'length'?``, or an empty string if no known name is similar to ``name``."""
-    name_by_lower_case = {
-        str(known_name).casefold(): str(known_name) for known_name in known_names
-    }  # whatever the case
+    name_by_lower_case = {known_name.casefold(): known_name for known_name in map(str, known_names)}
     matches = difflib.get_close_matches(str(name).casefold(), list(name_by_lower_case), n=1, cutoff=0.6)
     return f" Did you mean {name_by_lower_case[matches[0]]!r}?" if matches else ""
 
@@ -256,10 +254,9 @@ def unknown_column(name: Any, known_names: Sequence[Any], source: str | None = N
     """Returns the error of a column that the data do not have. ``known_names``: the columns that they have; ``source``:
     the file that has them, if it is one.
     """
-    numbered = list(known_names) == [
-        str(number + 1) for number in range(len(known_names))
-    ]  # as they are without a header
-    hint = A_HEADER * bool(source) if numbered else header_hint(source)
+    # Columns of a file without a header are numbered.
+    are_numbers = all(known_name == str(number) for number, known_name in enumerate(known_names, 1))
+    hint = A_HEADER * bool(source) if are_numbers else header_hint(source)
     columns = f"  Columns: {listed(map(shortened, known_names))}{hint}"
     if name in ("subject", "body") and tuple(known_names) in (("text",), ("class", "text")):
         columns += "\n  To read mail headers as columns, pass headers='columns'."

@@ -187,12 +187,15 @@ def columns(facts: JsonObject) -> str:
         for feature in facts["features"]:
             missing = f"{feature['missing']:,.6g}" if feature["missing"] else ""
             lines.append((feature["name"], feature["family"], feature["why"], *[missing] * any_missing))
-    omitted = (
-        [("…", f"{len(lines) - MOST_COLUMNS_LISTED:,} more", *[""] * (len(header) - 2))]
-        if len(lines) > MOST_COLUMNS_LISTED
-        else []
-    )
-    return output.table(header, [*lines[:MOST_COLUMNS_LISTED], *omitted], right=[number_column])
+    return output.table(header, _first_lines(lines), right=[number_column])
+
+
+def _first_lines(lines: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Returns the first MOST_COLUMNS_LISTED lines of a table, and a line that says how many more there are."""
+    n_omitted = len(lines) - MOST_COLUMNS_LISTED
+    if n_omitted <= 0:
+        return lines
+    return [*lines[:MOST_COLUMNS_LISTED], ("…", f"{n_omitted:,} more", *[""] * (len(lines[0]) - 2))]
 
 
 def weights(facts: JsonObject) -> list[str]:
@@ -202,16 +205,9 @@ def weights(facts: JsonObject) -> list[str]:
     if "weighing" not in facts:
         return []
     sorted_weights = sorted(facts["weighing"]["weights"].items(), key=lambda pair: -pair[1])
-    lines = [(name, f"{weight:.2f}") for name, weight in sorted_weights[:MOST_COLUMNS_LISTED]]
-    omitted = (
-        [("…", f"{len(sorted_weights) - MOST_COLUMNS_LISTED:,} more")]
-        if len(sorted_weights) > MOST_COLUMNS_LISTED
-        else []
-    )
-    stale = (
-        ["rows have been learned or forgotten since these weights were learned"] if facts["weighing"]["stale"] else []
-    )
-    return ["", output.table(["evidence", "weight"], [*lines, *omitted], right=[1]), *stale]
+    lines = _first_lines([(name, f"{weight:.2f}") for name, weight in sorted_weights])
+    text = "rows have been learned or forgotten since these weights were learned"
+    return ["", output.table(["evidence", "weight"], lines, right=[1]), *[text] * facts["weighing"]["stale"]]
 
 
 def columns_left_out(facts: JsonObject) -> list[str]:

@@ -74,15 +74,14 @@ def fit(args: Namespace) -> None:
 
 def _class_notes(model: Model) -> tuple[str, ...]:
     """Returns a note for the user if the classes look like measurements."""
-    any_fraction = any(
-        isinstance(label, float) and label % 1 for label in model.classes
-    )  # a warning has said so already
-    if any_fraction or not judging.look_like_measurements(model._target_kind, model.classes):
+    # Fractions among the classes have already caused a warning.
+    has_fractions = any(isinstance(label, float) and label % 1 for label in model.classes)
+    if has_fractions or not judging.look_like_measurements(model._target_kind, model.classes):
         return ()
     return (f"{model.target!r} looks numeric: cut it into a few classes, such as low and high, and predict those",)
 
 
-# What is said of it --------------------------------------------------------------------------------------------------
+# Printing -----------------------------------------------------------------------------------------------------------
 
 
 def _text(args: Namespace, fitted: Fitted) -> str:

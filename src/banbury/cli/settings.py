@@ -15,12 +15,7 @@ from banbury.reading.options import SETTINGS
 from banbury.tally.schema import Schema
 
 LIST_SETTINGS = ("stop_words", "values")
-SETTINGS_WITH_COMMAS = (
-    "ngrams",
-    "stop_words",
-    "vocabulary",
-    "only",
-)  # settings of texts whose single value may contain commas
+SETTINGS_WITH_COMMAS = ("ngrams", "stop_words", "vocabulary", "only")  # a single value may contain commas
 Keywords = dict[str, Any]  # for functions of the library
 TAB_WORDS = ("tab", "\\t")
 JOINT_FAMILY = (

@@ -110,9 +110,7 @@ def _create_temporary(target: Path) -> tuple[Path, BinaryIO]:
     """
     while True:
         path = target.with_name(f"{target.name}{secrets.token_hex(4)}.part")
-        mode = (
-            0o600 if target.exists() else 0o666
-        )  # minus the umask; a file that replaces another gets its mode at the end
+        mode = 0o600 if target.exists() else 0o666  # minus the umask; at the end a replaced file's mode is kept
         file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | O_BINARY, mode), "wb")  # noqa: SIM115
         if _lock(file.fileno(), wait=True) is False or path.exists():
             return path, file

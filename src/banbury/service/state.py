@@ -141,9 +141,8 @@ class ServedState:
         self._lock_file = lock
         about = {} if log is None else log.about
         learner.weighed_at = about.get("weighed_at")
-        self.snapshot_at = (
-            0 if folder is None else max(_snapshots(folder), default=0)
-        )  # the change that the last snapshot contains
+        # The number of the last change in the last snapshot.
+        self.snapshot_at = 0 if folder is None else max(_snapshots(folder), default=0)
         self.commits = 0
         self._queue: queue.SimpleQueue[Pending | Callable[[], None] | None] = queue.SimpleQueue()
         self._steps: list[Step] = []  # of the change in progress

@@ -57,12 +57,12 @@ JOIN_OF_KIND = {
   GROUP BY x, class) AS t) AS r GROUP BY x) AS e{j} ON e{j}.x = f.x{j}""",
     "words": "t{j}_sum AS e{j} ON e{j}.row_id = f.row_id",
 }
-VALUE_TO_SHOW = {
+VALUE_TO_SHOW = {  # a row's value, as the view of reasons shows it
     "string": "SUBSTR(f.x{j}, 2)",
     "number": "NULLIF(f.x{j}, {inf})",
     "curves": "f.x{j}",
     "words": "NULLIF(f.word, '')",
-}  # a row's value, as the view of reasons shows it
+}
 JOIN_PAIR = """{pairs} AS p{first}_{second} ON p{first}_{second}.first = {first} AND p{first}_{second}.second = {second}
   AND p{first}_{second}.first_cell = f.c{first} AND p{first}_{second}.second_cell = f.c{second}"""
 
