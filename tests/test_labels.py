@@ -960,3 +960,11 @@ def test_two_rows_that_differ_are_in_two_folds() -> None:
     for number in range(12):
         texts = [f"xx yy zz and {number}{letter}" for letter in ("one", "two")]
         assert bb.MultiLabelClassifier(weigh=True).fit(texts, [["a"], []]).weighing_ is not None
+
+
+def test_batches_that_come_only_once_are_evaluated_like_the_rows_together() -> None:
+    texts = ["cheap crude oil", "corn and wheat", "oil and corn", "wheat"]
+    rows = {"text": texts, "topics": [["oil"], ["grain"], ["oil", "grain"], ["grain"]]}
+    model = bb.LabelModel.of(bb.count(rows, "topics"))
+    halves = ({name: column[part] for name, column in rows.items()} for part in (slice(2), slice(2, None)))
+    assert str(bb.evaluate(model, halves, "topics")) == str(bb.evaluate(model, rows, "topics"))
