@@ -127,7 +127,7 @@ def test_weights_weigh():
         {"a": list("xyxy"), "c": list("pqqp")}, target="c", weights=[1, 5, 0.5, 1], features="categorical"
     )
     [batch] = read("t.arff")
-    assert batch.names == ("a", "c", "instance weight") and batch.aside == {"instance weight"}
+    assert batch.names == ("a", "c", "instance weight") and batch.non_features == {"instance weight"}
     mine = bb.count("t.arff", target="c", weights=[1, 1, 1, 1])
     assert mine.n_rows == 4 and [f.name for f in mine.schema.features] == ["a"]
     model = bb.estimate(bb.count("t.arff", target="c"))

@@ -25,8 +25,8 @@ from banbury.reading import Source, header_columns, read
 from banbury.reading.archives import split_archive_path
 from banbury.reading.batches import Batch, number_rows
 from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, head_of
-from banbury.reading.columns import decode_bytes, missing
-from banbury.reading.files import PARQUET, has_table_ending, is_document, kind_of_table, near
+from banbury.reading.columns import decode_bytes, is_missing
+from banbury.reading.files import PARQUET, find_similar_file, has_table_ending, is_document, kind_of_table
 from banbury.reading.options import TABLE_SETTINGS
 from banbury.reading.tables import from_texts
 from banbury.tally.table import read_batches
@@ -171,7 +171,7 @@ def _likely_targets(first_batch: Batch) -> list[str]:
     for name in first_batch.names:
         if first_batch.kind(name) not in ("string", "boolean", "integer") or len(name) > errors.MOST_NAME_CHARACTERS:
             continue
-        n_values = len({cell for cell in first_batch.column(name).cells() if not missing(cell)})
+        n_values = len({cell for cell in first_batch.column(name).cells() if not is_missing(cell)})
         if 2 <= n_values <= min(MOST_CLASSES, max(first_batch.n_rows // 2, 2)):
             names.append(name)
     return names
@@ -183,7 +183,7 @@ def _check(path: str) -> None:
     if path.endswith(".banbury") and os.path.isfile(path):
         raise errors.bad_file(path, "it contains a tally, model or network, but rows are needed here.")
     if not os.path.exists(path) and not glob.has_magic(path) and split_archive_path(path) is None:
-        raise errors.missing_file(path, near(path), otherwise="")
+        raise errors.missing_file(path, find_similar_file(path), otherwise="")
 
 
 def size(args: Namespace) -> float:

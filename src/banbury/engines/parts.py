@@ -11,7 +11,7 @@ from banbury import errors
 from banbury.engines.counting import filesystem_of
 from banbury.reading import read
 from banbury.reading.batches import Batch
-from banbury.reading.files import near
+from banbury.reading.files import find_similar_file
 
 
 def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] | None]:
@@ -65,7 +65,11 @@ def matching_files(path: str) -> list[str]:
         if files == [path] and not os.path.isfile(path):
             allowed = "a file, a pattern such as 'parts/*.parquet', or a list of these, when engine= is given"
             is_folder = os.path.isdir(path)
-            raise errors.bad_setting("data", path, allowed) if is_folder else errors.missing_file(path, near(path))
+            raise (
+                errors.bad_setting("data", path, allowed)
+                if is_folder
+                else errors.missing_file(path, find_similar_file(path))
+            )
     if not files:
         raise errors.missing_file(path, [], "no file matches this pattern")
     return files

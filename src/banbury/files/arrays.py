@@ -22,7 +22,7 @@ import numpy as np
 from banbury import _core, errors
 from banbury.files.checking import Arrays, JsonObject, check
 from banbury.reading import n_threads
-from banbury.reading.files import near
+from banbury.reading.files import find_similar_file
 from banbury.reading.lines import refuse_duplicate_names
 
 try:
@@ -275,7 +275,7 @@ def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
         finally:
             os.close(handle)
     except FileNotFoundError:
-        raise errors.missing_file(path, near(os.fsdecode(path)), otherwise="") from None
+        raise errors.missing_file(path, find_similar_file(os.fsdecode(path)), otherwise="") from None
     except OSError as error:
         raise errors.bad_file(path, error.strerror or str(error)) from None
     except errors.BanburyError:

@@ -24,14 +24,14 @@ from banbury.reading.batches import (
     other_columns,
     row_of_cells,
 )
-from banbury.reading.columns import Codes, Kind, Scalar, Texts, kind_of, missing
+from banbury.reading.columns import Codes, Kind, Scalar, Texts, is_missing, kind_of
 from banbury.reading.documents import from_messages
 from banbury.reading.files import are_paths, from_path, from_paths
 from banbury.reading.options import (
+    FOLDER_SETTINGS,
     MISSING_VALUES,
-    OF_FOLDERS,
-    OF_TEXT_TABLES,
     SUBJECT,
+    TEXT_TABLE_SETTINGS,
     Format,
     Headers,
     Options,
@@ -147,8 +147,8 @@ def _with_headers(source: Source, headers: Headers) -> Source:
 def _read(data: Any, options: Options) -> Source:
     """A source for data of any kind, by its type."""
     if isinstance(data, Mapping) or library(data) in ("numpy", "pandas", "polars", "pyarrow", "scipy"):
-        options.refuse(OF_TEXT_TABLES, f"text files, but this is a {type(data).__name__}")
-        options.refuse(OF_FOLDERS, f"files of texts, but this is a {type(data).__name__}")
+        options.refuse(TEXT_TABLE_SETTINGS, f"text files, but this is a {type(data).__name__}")
+        options.refuse(FOLDER_SETTINGS, f"files of texts, but this is a {type(data).__name__}")
     if type(data) is np.ndarray:
         return _read_array(data, options)
     if isinstance(data, (str, os.PathLike)):
@@ -244,7 +244,7 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
     first_entry = data[0]
     if isinstance(first_entry, (str, os.PathLike)) and are_paths(data, options):
         return _read_paths(data, options)
-    if isinstance(first_entry, (str, bytes)) or (missing(first_entry) and kind_of(data) == "string"):
+    if isinstance(first_entry, (str, bytes)) or (is_missing(first_entry) and kind_of(data) == "string"):
         return _read_texts(data if type(data) is list else list(data), options)
     if isinstance(first_entry, Mapping) and (
         _is_record(first_entry, options.kinds or {})

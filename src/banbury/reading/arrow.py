@@ -65,7 +65,7 @@ def from_arrow(
         return Strings(array, strip, missing_values)
     if kind == "float":
         return Numbers(floats(array))
-    return _from_nullable(array, kind) if array.null_count else Numbers(plain(array))
+    return _from_nullable(array, kind) if array.null_count else Numbers(numbers_of_buffer(array))
 
 
 def _from_nullable(array: Any, kind: Kind) -> Column:
@@ -128,7 +128,7 @@ _KINDS: dict[Kind, str] = {
 
 def _lists(array: Any) -> Column | None:
     """The column of an Arrow array of lists of numbers; None if most lists have no common length."""
-    lengths = plain(arrow("compute").list_value_length(array).drop_null())
+    lengths = numbers_of_buffer(arrow("compute").list_value_length(array).drop_null())
     width = usual_width(lengths.tolist()) if len(array) else getattr(array.type, "list_size", 0)
     if not width:
         return None
@@ -136,7 +136,7 @@ def _lists(array: Any) -> Column | None:
         return Lists(array.to_pylist(), width)
     flat_numbers = array.flatten()  # without the numbers of null lists
     numbers = (
-        plain(flat_numbers)
+        numbers_of_buffer(flat_numbers)
         if kind_of_type(flat_numbers.type) == "integer" and not flat_numbers.null_count
         else floats(flat_numbers)
     )
@@ -152,11 +152,11 @@ def floats(array: Any) -> Array:
     """The numbers of an Arrow array as floats, NaN where null; float32 and float64 without nulls are not copied."""
     if arrow("types").is_decimal(array.type):  # through texts, which are rounded once: 38.9 is the float of that name
         array = array.cast(arrow().string()).cast(arrow().float64())
-    numbers = plain(array)
+    numbers = numbers_of_buffer(array)
     return fill_nulls(array, np.nan, numbers.dtype if numbers.dtype.kind == "f" else np.float64)
 
 
-def plain(array: Any) -> Array:
+def numbers_of_buffer(array: Any) -> Array:
     """The buffer of a numeric or boolean array as a NumPy array; nulls hold arbitrary numbers. ``to_numpy`` would
     import pandas.
     """
@@ -170,7 +170,7 @@ def plain(array: Any) -> Array:
 
 def fill_nulls(array: Any, gap: float, dtype: Any) -> Array:
     """The numbers of an Arrow array as ``dtype``, with ``gap`` where it is null; the buffer itself if it has no nulls."""
-    numbers = plain(array)
+    numbers = numbers_of_buffer(array)
     if not array.null_count:
         return numbers
     numbers = numbers.astype(dtype)

@@ -117,7 +117,7 @@ class Column:
         message asks for.
         """
         for row, value in enumerate(self.cells()):
-            if not missing(value) and kind_of([value]) not in kinds:
+            if not is_missing(value) and kind_of([value]) not in kinds:
                 raise Unfit(value, row, needed)
 
     def numbers(self) -> Array:
@@ -134,11 +134,11 @@ class Column:
 
     def texts(self) -> Texts:
         """The cells as texts, None where missing; numbers are written out."""
-        return [None if missing(value) else to_string(value) for value in self.cells()]
+        return [None if is_missing(value) else to_string(value) for value in self.cells()]
 
     def present(self) -> list[Scalar]:
         """The values that are not missing."""
-        return [value for value in self.cells() if not missing(value)]
+        return [value for value in self.cells() if not is_missing(value)]
 
     def head(self, n: int) -> list[Scalar]:
         """The first n values that are not missing. Searches slices of rows, each four times as long as the one
@@ -250,7 +250,7 @@ class Objects(Column):
         """The cells as floats, NaN where missing. A column of other kinds raises Unfit for its first value."""
         if self._kind not in NUMERIC:
             return super().numbers()
-        return np.array([None if missing(value) else value for value in self._cells], dtype=np.float64)
+        return np.array([None if is_missing(value) else value for value in self._cells], dtype=np.float64)
 
     def lists(self, width: int) -> Array:
         return Lists(stack_lists(self._cells, width)).lists(width)
@@ -267,7 +267,7 @@ class Objects(Column):
             )
         code_by_value: dict[Scalar, int] = {}
         code_iterator = (
-            -1 if missing(value) else code_by_value.setdefault(to_scalar(value, row), len(code_by_value))
+            -1 if is_missing(value) else code_by_value.setdefault(to_scalar(value, row), len(code_by_value))
             for row, value in enumerate(self._cells)
         )
         codes = np.fromiter(code_iterator, np.int32, len(self._cells))
@@ -281,13 +281,13 @@ class Objects(Column):
         ):
             return self._cells
         return [
-            value if type(value) is str else None if missing(value) else to_string(to_scalar(value, row))
+            value if type(value) is str else None if is_missing(value) else to_string(to_scalar(value, row))
             for row, value in enumerate(self._cells)
         ]
 
     def head(self, n: int) -> list[Scalar]:
         """The first n values that are not missing, as texts if the column mixes kinds."""
-        present_cells = ((row, value) for row, value in enumerate(self._cells) if not missing(value))
+        present_cells = ((row, value) for row, value in enumerate(self._cells) if not is_missing(value))
         if self._kind == "other":
             return [str(value) for _, value in islice(present_cells, n)]
         values = [to_scalar(value, row) for row, value in islice(present_cells, n)]
@@ -404,7 +404,9 @@ class Lists(Column):
     def cells(self) -> Iterable[Any]:
         """Each row as a NumberList, or None if the list is missing."""
         lists = self.storage if isinstance(self.storage, list) else self.storage.tolist()
-        return (None if missing(numbers) or any(x != x for x in numbers) else NumberList(numbers) for numbers in lists)
+        return (
+            None if is_missing(numbers) or any(x != x for x in numbers) else NumberList(numbers) for numbers in lists
+        )
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
         """No codes, since lists are not categories: raises Unfit unless all are missing."""
@@ -427,12 +429,12 @@ def stack_lists(values: Sequence[Any], width: int) -> Array:
     for other content.
     """
     for row, value in enumerate(values):
-        if not missing(value) and not _is_list(value):
+        if not is_missing(value) and not _is_list(value):
             raise Unfit(value, row, f"a list of {width:,} numbers")
-        if not missing(value) and len(value) != width:
+        if not is_missing(value) and len(value) != width:
             raise Uneven(row, len(value), width)
     try:
-        matrix = np.array([(None,) * width if missing(value) else value for value in values])
+        matrix = np.array([(None,) * width if is_missing(value) else value for value in values])
         if matrix.dtype.kind == "O" and all(map(_holds_numbers, values)):
             matrix = matrix.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -450,7 +452,7 @@ def _is_list(value: Any) -> bool:
 
 def _holds_numbers(value: Any) -> bool:
     """Whether a cell is missing or a list of numbers."""
-    return missing(value) or (_is_list(value) and kind_of(value) in NUMERIC)
+    return is_missing(value) or (_is_list(value) and kind_of(value) in NUMERIC)
 
 
 def from_array(array: Array) -> Column:
@@ -660,7 +662,7 @@ def _value_indices(codes: Codes) -> Int:
     return indices
 
 
-def missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a cell is missing: None, NaN, NaT or pandas' NA."""
     if type(value) is str:
         return False
@@ -723,7 +725,7 @@ def kind_of(values: Sequence[Any], value_types: set[type] | None = None) -> Kind
         return "integer"
     value_types = set(map(type, values)) if value_types is None else value_types
     if not all(issubclass(value_type, NEVER_MISSING) for value_type in value_types):
-        value_types = {type(value) for value in values if not missing(value)}
+        value_types = {type(value) for value in values if not is_missing(value)}
     kinds = {_kind_of_type(value_type) for value_type in value_types}
     if len(kinds) <= 1:
         return kinds.pop() if kinds else "empty"

@@ -72,8 +72,8 @@ class _DelimitedFile(BlockFile):
         self.missing_values = frozenset(text for text in options.missing_values if not LONE_SURROGATE.search(text))
         self.kinds = options.kinds or {}  # what the model needs in each column: "number", "string", "text" or "list"
         self.types: dict[str, Any] = {}  # the Arrow type of each column
-        self.warned_latin_1 = False
-        self.warned_no_header = False
+        self.has_warned_of_latin_1 = False
+        self.has_warned_of_no_header = False
         self.kernel_letters = ""  # one for each column if the Rust parser can read most blocks
         self.known_words: list[list[str]] = []  # for each column the distinct words of the first block, sorted
         self.has_header = options.columns is None if options.header is None else options.header
@@ -204,7 +204,7 @@ class _DelimitedFile(BlockFile):
 
     def _records(self, data: bytes) -> Any:
         """A csv.reader of the records in these bytes."""
-        return records(self._text(data), self.delimiter, self.quote)
+        return csv_reader(self._text(data), self.delimiter, self.quote)
 
     def infer(self, block: Block) -> Any:
         """Parses the first block, infers the column types from it, and warns if the file seems to have no header."""
@@ -214,8 +214,8 @@ class _DelimitedFile(BlockFile):
         if code_columns := self._leading_zero_columns(block):
             self.types |= dict.fromkeys(code_columns, arrow().string())
             batch = self._batch(block)
-        if self.row_evidence and not self.warned_no_header:
-            self.warned_no_header = True
+        if self.row_evidence and not self.has_warned_of_no_header:
+            self.has_warned_of_no_header = True
             column_names = f"columns are numbered from 1 to {len(self.names):,}"
             errors.warn(
                 f"{self.path} seems to have no header: its first line looks like a row ({self.row_evidence}), so "
@@ -356,8 +356,8 @@ class _DelimitedFile(BlockFile):
     def _warn_about_latin_1(self, block: Block) -> None:
         """Warns once per file if a block is not valid UTF-8."""
         # The second look is for another thread that has warned meanwhile.
-        if not self.warned_latin_1 and not is_utf8(block.data) and not self.warned_latin_1:
-            self.warned_latin_1 = True
+        if not self.has_warned_of_latin_1 and not is_utf8(block.data) and not self.has_warned_of_latin_1:
+            self.has_warned_of_latin_1 = True
             text = "is not UTF-8, so it was read as Latin-1. If characters look wrong, save it as UTF-8."
             errors.warn(f"{self.path} {text}")
 
@@ -546,7 +546,7 @@ def is_utf8(data: memoryview) -> bool:
     return True
 
 
-def records(text: str, delimiter: str, quote: str) -> Any:
+def csv_reader(text: str, delimiter: str, quote: str) -> Any:
     """A csv.reader of the text, which knows its line number. It is used for headers, delimiter detection and errors;
     blocks are parsed by Arrow. ``quote``: empty if there is none.
     """
@@ -570,7 +570,7 @@ def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:
     """
     field_counts: list[int] = []
     with contextlib.suppress(csv.Error):
-        lengths = (len(fields) for fields in records(text, delimiter, "" if delimiter == "\t" else quote) if fields)
+        lengths = (len(fields) for fields in csv_reader(text, delimiter, "" if delimiter == "\t" else quote) if fields)
         field_counts.extend(islice(lengths, SNIFFED_RECORDS + 1))
     if not field_counts or field_counts[0] < 2:
         return 0.0, 1

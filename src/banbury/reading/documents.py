@@ -18,7 +18,7 @@ from typing import Any, Literal
 from banbury import errors
 from banbury.reading.batches import Batch, ParserWork, Source, number_rows
 from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, ending, fetch, open_file, read_ahead
-from banbury.reading.columns import Column, Objects, decode_bytes, missing
+from banbury.reading.columns import Column, Objects, decode_bytes, is_missing
 from banbury.reading.decoding import decode_file, html_encoding, html_text
 from banbury.reading.mail import (
     LONGEST_MESSAGE,
@@ -29,7 +29,14 @@ from banbury.reading.mail import (
     message_text,
     messages,
 )
-from banbury.reading.options import DOCUMENT_SETTINGS, FILE_SETTINGS, OF_TEXT_TABLES, SUBJECT, Options, header_columns
+from banbury.reading.options import (
+    DOCUMENT_SETTINGS,
+    FILE_SETTINGS,
+    SUBJECT,
+    TEXT_TABLE_SETTINGS,
+    Options,
+    header_columns,
+)
 from banbury.reading.tables import TEXT, encode, from_texts, names_for, single
 from banbury.threads import n_threads
 
@@ -90,7 +97,7 @@ def from_messages(values: list[Any], options: Options) -> Source:
     header_names = header_columns(options.headers)
     rows: list[Cells] = []
     for row, value in enumerate(values):
-        if missing(value):
+        if is_missing(value):
             rows.append([None] * (len(header_names) + 1))
         elif isinstance(value, str) and form == "html":
             rows.append([*[None] * len(header_names), html_text(value)])
@@ -200,9 +207,9 @@ def from_files(
     """A source of the documents in some files, in order; with a class column if files have labels. ``unreadable``:
     paths with the reason.
     """
-    options.refuse(OF_TEXT_TABLES, "CSV and similar files, but these are texts")
+    options.refuse(TEXT_TABLE_SETTINGS, "CSV and similar files, but these are texts")
     documents = _Documents(files, name, options, unreadable)
-    target = documents.names[0] if documents.labelled else None
+    target = documents.names[0] if documents.has_classes else None
     reading = options.settings(DOCUMENT_SETTINGS)
     return Source(documents.batches, name, target=target, holds_no_lists=True, reading=reading)
 
@@ -215,16 +222,16 @@ class _Documents:
     name: str | None  # of the folder, pattern or file that the user gave
     options: Options
     unreadable: Sequence[tuple[str, str]]  # paths that could not be searched, with the reason
-    warned: bool = False
+    has_warned: bool = False
 
     def __post_init__(self) -> None:
         """Names the columns."""
         options = self.options
-        self.labelled = any(file.label is not None for file in self.files)
+        self.has_classes = any(file.label is not None for file in self.files)
         self.header_names = header_columns(options.headers)
         text_columns = (*self.header_names, BODY) if self.header_names else (TEXT,)
-        self.names = names_for((CLASS, *text_columns) if self.labelled else text_columns, options.columns)
-        self.lines = options.format == "lines"
+        self.names = names_for((CLASS, *text_columns) if self.has_classes else text_columns, options.columns)
+        self.reads_lines = options.format == "lines"
 
     def batches(self, _: ParserWork[Any] | None) -> Iterator[Batch]:
         """The documents in batches, read one batch ahead. Warns at the end of the first pass about what could not be
@@ -258,12 +265,12 @@ class _Documents:
 
     def _batch(self, rows: list[tuple[str | None, str, Cells]], share: float | None) -> Batch:
         """A batch of documents, each a tuple of class, name and cells. ``share``: how much of all files has been read."""
-        columns = _columns(self.names[self.labelled :], [cells for _, _, cells in rows])
-        if self.labelled:
+        columns = _columns(self.names[self.has_classes :], [cells for _, _, cells in rows])
+        if self.has_classes:
             columns[self.names[0]] = encode([label for label, _, _ in rows])
         # Lines without a class are plain texts, so neither the column nor the rows have names.
-        batch = Batch(self.names, len(rows), columns, self.labelled or not self.lines, self.name)
-        batch.row_names = None if self.lines else [name for _, name, _ in rows]
+        batch = Batch(self.names, len(rows), columns, self.has_classes or not self.reads_lines, self.name)
+        batch.row_names = None if self.reads_lines else [name for _, name, _ in rows]
         batch.share = share
         return batch
 
@@ -276,7 +283,7 @@ class _Documents:
         suffix = ending(file.path)
         try:
             data, is_complete = beginning(path)
-            if self.lines and not data.startswith(_BINARY_BEGINNINGS):
+            if self.reads_lines and not data.startswith(_BINARY_BEGINNINGS):
                 yield from self._lines(path, printable)
                 return
             form: Any = (
@@ -337,9 +344,9 @@ class _Documents:
             raise errors.bad_file(
                 self.name or path, f"none of the {len(losses.files):,} files can be read.\n  {losses.reasons()}"
             )
-        if self.warned:
+        if self.has_warned:
             return
-        self.warned = True
+        self.has_warned = True
         if self.header_names and n_rows:
             losses.check_headers(self.options, self.name)
         where = errors.where(self.name)

@@ -21,7 +21,14 @@ from banbury.reading.blocks import COMPRESSED, ending, head_of, reason, refuse_z
 from banbury.reading.delimited import from_csv
 from banbury.reading.documents import HTML, MAIL, beginning, form_of, from_files, from_folder, label_files
 from banbury.reading.lines import from_lines
-from banbury.reading.options import FILE_SETTINGS, OF_FOLDERS, OF_TEXT_TABLES, TABLE_SETTINGS, Options, header_columns
+from banbury.reading.options import (
+    FILE_SETTINGS,
+    FOLDER_SETTINGS,
+    TABLE_SETTINGS,
+    TEXT_TABLE_SETTINGS,
+    Options,
+    header_columns,
+)
 from banbury.reading.tables import from_arrow_batches
 
 DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
@@ -91,7 +98,7 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
         return from_table(member_path, options)
     if not os.path.exists(path):
         if not glob.has_magic(path):
-            raise errors.missing_file(path, near(path))
+            raise errors.missing_file(path, find_similar_file(path))
         paths = sorted(glob.glob(path, recursive=True))
         if not paths:
             raise errors.missing_file(path, [], "no file matches this pattern")
@@ -110,12 +117,12 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
 
 def from_table(path: str, options: Options) -> Source:
     """A source for a table in a file or an archive. Raises BadFile with advice if its content does not fit its name."""
-    options.refuse(OF_FOLDERS, f"files of texts, but {path} is a table")
+    options.refuse(FOLDER_SETTINGS, f"files of texts, but {path} is a table")
     kind = kind_of_table(path)
     if kind == "CSV":
         options = options.recall(TABLE_SETTINGS)
     else:
-        options.refuse(OF_TEXT_TABLES, f"CSV and similar files, but {path} is {kind}")
+        options.refuse(TEXT_TABLE_SETTINGS, f"CSV and similar files, but {path} is {kind}")
     if kind == "Parquet" and os.path.exists(path):
         return from_parquet(path, options)
     head = head_of(path)
@@ -190,7 +197,7 @@ def from_paths(paths: list[str], name: str | None, options: Options) -> Source |
     return from_files(label_files(paths, options), name, options)
 
 
-def near(path: str) -> list[str]:
+def find_similar_file(path: str) -> list[str]:
     """The most similar file name in the same folder, as a list of at most one path. The names must resemble apart from
     their endings.
     """

@@ -149,18 +149,18 @@ class _Reader:
 
     def __init__(self, headers: Headers) -> None:
         """``headers``: the headers to read with the text, "keep" for all, or a list of names; any other word for none."""
-        self.keep = headers == "keep"
-        self.names = frozenset() if isinstance(headers, str) else frozenset(name.lower() for name in headers)
+        self.keeps_all_headers = headers == "keep"
+        self.header_names = frozenset() if isinstance(headers, str) else frozenset(name.lower() for name in headers)
         self.broken = False
         self.n_parts = 0
 
     def message(self, data: bytes, depth: int) -> _Content:
         """The content of a message: the chosen headers, then its text. ``depth``: how deep it is nested."""
         fields, content = self.open_message(data, depth)
-        if self.keep:
+        if self.keeps_all_headers:
             header_texts = [f"{name}: {self.value(value)}" for name, value in fields]
         else:
-            header_texts = [self.value(value) for name, value in fields if name.lower() in self.names]
+            header_texts = [self.value(value) for name, value in fields if name.lower() in self.header_names]
         return _Content(content.kind, header_texts + content.texts, content.names)
 
     def open_message(self, data: bytes, depth: int) -> tuple[list[tuple[str, bytes]], _Content]:

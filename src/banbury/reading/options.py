@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from banbury import errors
+from banbury.arrays import plain
 
 MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?")
-NAMES = ("columns", "header")  # each names the columns, so if one is given neither is taken from memory
+NAMING_SETTINGS = ("columns", "header")  # each names the columns, so if one is given neither is taken from memory
 SUBJECT = ("subject",)
-COLUMNS = ("subject", "from", "to", "organization")  # the headers that become columns if the user names none
+HEADER_COLUMNS = ("subject", "from", "to", "organization")  # the headers that become columns if the user names none
 
 # Keywords of other libraries, and ours for the same.
 OTHER_NAMES = dict(
@@ -35,9 +34,9 @@ def header_columns(headers: Headers) -> tuple[str, ...]:
     (('subject', 'from', 'to', 'organization'), ('subject', 'x-mailer'), ())
     """
     if isinstance(headers, str):
-        return COLUMNS if headers == "columns" else ()
+        return HEADER_COLUMNS if headers == "columns" else ()
     names = dict.fromkeys(name if name == "columns" else name.lower() for name in headers)
-    return tuple(name for name in names if name != "columns") or COLUMNS if "columns" in names else ()
+    return tuple(name for name in names if name != "columns") or HEADER_COLUMNS if "columns" in names else ()
 
 
 # What a setting is for: any table of text, how the text of one is laid out, documents in files or below folders.
@@ -80,7 +79,7 @@ class Options:
         converted: dict[str, Any] = {"missing_values": (missing_values,)} if isinstance(missing_values, str) else {}
         if "class_from" in settings:
             converted["class_from"] = class_patterns(settings["class_from"])
-        overridden = {*settings, *(NAMES if not settings.keys().isdisjoint(NAMES) else ())}
+        overridden = {*settings, *(NAMING_SETTINGS if not settings.keys().isdisjoint(NAMING_SETTINGS) else ())}
         still_remembered = {name: value for name, value in remembered.items() if name not in overridden}
         numbered = bool(settings.get("header") and remembered.get("header") is False)
         return cls(
@@ -160,10 +159,10 @@ def _settings_for(use: str) -> tuple[str, ...]:
 
 # Options that a model remembers: for text tables, and for documents in files and folders.
 TABLE_SETTINGS = _settings_for("tables")
-OF_TEXT_TABLES = _settings_for("text tables")
+TEXT_TABLE_SETTINGS = _settings_for("text tables")
 DOCUMENT_SETTINGS = _settings_for("documents")
 FILE_SETTINGS = _settings_for("files")
-OF_FOLDERS = _settings_for("folders")
+FOLDER_SETTINGS = _settings_for("folders")
 SETTINGS = (*TABLE_SETTINGS, *DOCUMENT_SETTINGS)
 
 
@@ -201,7 +200,7 @@ def _plain(setting: Any) -> Any:
         return dict(setting)
     if isinstance(setting, Iterable) and not isinstance(setting, str):
         return list(map(str, setting))
-    return setting.item() if isinstance(setting, np.generic) else setting
+    return plain(setting)
 
 
 def is_mark(text: Any) -> bool:

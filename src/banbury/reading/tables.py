@@ -298,7 +298,7 @@ def _open_stream(data: Any) -> Any:
     try:
         return data if isinstance(data, reader_class) else reader_class.from_stream(data)
     except arrow().ArrowException as error:
-        if _is_column(data):
+        if _is_single_column(data):
             raise errors.BadValue(
                 f"{name} is a single column, but a table is needed. Pass {{'name': column}}."
             ) from None
@@ -311,7 +311,7 @@ def _open_stream(data: Any) -> Any:
         raise errors.BanburyError(f"{name} does not provide a stream of batches ({reason}).") from error
 
 
-def _is_column(data: Any) -> bool:
+def _is_single_column(data: Any) -> bool:
     """Whether the stream is of one column rather than of a table."""
     try:
         return not arrow().types.is_struct(arrow().chunked_array(data).type)

@@ -525,8 +525,10 @@ def _read_labels(
     to folds by content, if they are.
     """
     batches = list[LabelledBatch]()
-    for batch in table.batches_with_labels(batches.clear, keeps, content_folds):
-        batches.append(batch if keeps else replace(batch, batch=batch.batch.slice(0, 0)))
+    for batch in table.batches("reading", batches.clear, quietly=keeps):
+        schema = batches[0].schema if batches else table.settle_schema(batch)
+        labelled_batch = LabelledBatch.of(table, batch, schema, content_folds, codes_words=keeps)
+        batches.append(labelled_batch if keeps else replace(labelled_batch, batch=batch.slice(0, 0)))
     batch_sizes = [len(batch.numbers) for batch in batches]
     names_and_codes = names_and_weighted_codes = [(batch.names, batch.numbers) for batch in batches]
     weights = None

@@ -209,9 +209,9 @@ class RowSample:
 
 
 @singledispatch
-def sample_rows(table: Any, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
-    """Samples ``n`` rows of a table that a tally counted, including the columns in ``also`` that are not counted."""
-    return RowSample.of(table, tally.schema, n, also=also)
+def sample_rows(table: Any, tally: Tally, n: int) -> RowSample:
+    """Samples ``n`` rows of a table that a tally counted."""
+    return RowSample.of(table, tally.schema, n)
 
 
 def _number_rows(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.int32], Sequence[Any], Real | None]:

@@ -11,7 +11,7 @@ import numpy as np
 from banbury import errors
 from banbury.files.checking import JsonObject
 from banbury.reading import Batch, Codes
-from banbury.reading.columns import Objects, missing
+from banbury.reading.columns import Objects, is_missing
 from banbury.reading.tables import from_mapping
 from banbury.tally.label_sets import LabelSets
 from banbury.tally.schema import Schema
@@ -209,7 +209,7 @@ def cells_of(batch: Batch, name: str) -> list[Any]:
 
 def plain(cell: Any) -> Any:
     """Returns a cell as JSON holds it; None where it is missing."""
-    if missing(cell):
+    if is_missing(cell):
         return None
     value = cell.tolist() if hasattr(cell, "tolist") else cell
     return list(value) if isinstance(value, tuple) else value

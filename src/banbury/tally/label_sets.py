@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Int, positions_in_slices
+from banbury.arrays import Int, plain, positions_in_slices
 from banbury.reading import Batch, Scalar, Source
 from banbury.reading.batches import number_rows
-from banbury.reading.columns import Objects, Unfit, missing, to_scalar
+from banbury.reading.columns import Objects, Unfit, is_missing, to_scalar
 
 FOLDERS = "folders"  # the target of files whose labels are the folders that they lie in
 EVERY = ""  # the class of all rows, which is counted beside the labels
@@ -82,7 +82,7 @@ def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
     """Returns a column of yes and no, true and false, or 1 and 0 as booleans; missing values are false."""
     flags = np.zeros(batch.n_rows, dtype=np.bool_)
     for row, value in enumerate(batch.column(name).cells()):
-        flag = None if missing(value) else value.item() if isinstance(value, np.generic) else value
+        flag = None if is_missing(value) else plain(value)
         flag = flag.strip().lower() if isinstance(flag, str) else flag
         try:
             flags[row] = flag is not None and YES_OR_NO[flag]
@@ -294,12 +294,12 @@ def _split_cells(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bo
             if cell not in splits:
                 splits[cell] = [label.strip() for label in cell.split(delimiter) if label.strip()]
             cells[row] = splits[cell]
-        elif delimiter is not None and missing(cell):  # an empty cell of a text file: no labels
+        elif delimiter is not None and is_missing(cell):  # an empty cell of a text file: no labels
             cells[row] = ()
         elif delimiter is not None and isinstance(cell, (bool, int, float, np.generic)):  # a text that is a number
             cells[row] = (str(cell).lower() if isinstance(cell, (bool, np.bool_)) else str(to_scalar(cell, row)),)
         elif not isinstance(cell, SET_TYPES) and not (isinstance(cell, np.ndarray) and cell.ndim == 1):
-            if not missing(cell):
+            if not is_missing(cell):
                 raise BadLabel(row, cell, "no set of labels")
             has_target[row] = False
             cells[row] = ()
@@ -318,7 +318,7 @@ def _label(value: Any) -> Scalar:
     """Returns a value as a label; raises BadLabel if it cannot be one. Equal numbers, such as 1, 1.0 and True, are one
     label.
     """
-    if missing(value):
+    if is_missing(value):
         raise BadLabel(0, value, "missing")
     try:
         name = to_scalar(value, 0)
@@ -397,7 +397,7 @@ def holds_sets(batch: Batch, name: str) -> bool:
 
 def _first(cells: Iterable[Any]) -> Any:
     """Returns the first cell that is not missing, or None."""
-    return next((cell for cell in cells if isinstance(cell, (*SET_TYPES, np.ndarray)) or not missing(cell)), None)
+    return next((cell for cell in cells if isinstance(cell, (*SET_TYPES, np.ndarray)) or not is_missing(cell)), None)
 
 
 def are_sets(target: Any) -> bool:

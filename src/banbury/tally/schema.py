@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from banbury import errors
-from banbury.arrays import Int, Real
+from banbury.arrays import Int, Real, plain
 from banbury.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, QuantileTree, Text, family
 from banbury.families.bags.bag_of_words import runs_python
 from banbury.families.bags.occurrences import Occurrences
@@ -430,7 +430,7 @@ def _to_json(setting: Any) -> Any:
         }
     if isinstance(setting, (tuple, list)):
         return [_to_json(member) for member in setting]
-    return setting.item() if isinstance(setting, np.generic) else setting
+    return plain(setting)
 
 
 def family_from_dict(entry: Mapping[str, Any]) -> Family:

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import Real, plain
 from banbury.families.family import Kind
 from banbury.families.keys import number_values
 from banbury.progress import watch
 from banbury.reading import Batch, Codes, ParserWork, Scalar, Source, Widened, encode, read
 from banbury.reading.batches import Matrix, all_whole, as_name
-from banbury.reading.columns import missing as is_missing
+from banbury.reading.columns import is_missing
 from banbury.sums import MOST_ROWS
 from banbury.tally.label_sets import EVERY, FOLDERS, LabelSets, LabelTarget, are_sets, holds_sets, join_same_files
 from banbury.tally.partitioned import partitions_of
@@ -139,32 +139,8 @@ class Table:
         if not n_rows:
             raise errors.empty_data(self.name)
 
-    def batches_with_labels(
-        self, restart: Callable[[], None], quietly: bool, content_folds: Any = None
-    ) -> Iterator[LabelledBatch]:
-        """Yields the batches of one pass with the label of each row. The first batch decides the schema.
-
-        Args:
-            restart: Called before all batches come again because a column has changed type.
-            quietly: Whether to omit the warning about that, and to hold strings as codes, because rows will be read many times.
-            content_folds: If given, rows are assigned to folds by their contents, or by the contents of its column ``id``.
-        """
-        schema_of_pass = list[Schema]()
-
-        def restart_pass() -> None:
-            schema_of_pass.clear()
-            restart()
-
-        for batch in self.batches("reading", restart_pass, quietly):
-            if not schema_of_pass:
-                schema_of_pass.append(self.settle_schema(batch))
-            yield LabelledBatch.of(self, batch, schema_of_pass[0], content_folds, codes_words=quietly)
-
-    def settle_schema(self, batch: Batch, more_to_come: bool = False) -> Schema:
-        """Returns the given schema, or the schema inferred from the first batch.
-
-        ``more_to_come``: other batches follow, and this one may have too few rows to show what columns contain.
-        """
+    def settle_schema(self, batch: Batch) -> Schema:
+        """Returns the given schema, or the schema inferred from the first batch."""
         if self.schema is not None:
             return self.schema
         reserved = self.labels.reserved_columns(batch.names)
@@ -174,9 +150,8 @@ class Table:
             self.labels.name,
             self.declared_families,
             self.missing,
-            more_to_come,
-            self.trees,
-            self.facts,
+            trees=self.trees,
+            facts=self.facts,
         )
         return replace(schema, labels=self.labels.sets_from, reading=self.source.reading)
 
@@ -625,7 +600,7 @@ def _group_fields(groups: Any) -> dict[str, Any]:
 
 def _class_names(classes: Any) -> tuple[Scalar, ...]:
     """Returns the names of the columns of soft labels; raises an error unless ``classes`` are distinct scalars."""
-    names = tuple(name.item() if isinstance(name, np.generic) else name for name in classes)
+    names = tuple(map(plain, classes))
     are_scalars = all(isinstance(name, (bool, int, float, str)) and name == name for name in names)
     errors.require(
         are_scalars and len(set(names)) == len(names), "classes", names, "texts, numbers or booleans, each once"
