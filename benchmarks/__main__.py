@@ -45,15 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    made.add_argument("names", nargs="*", type=one_of(BENCHMARKS), metavar="name", help=", ".join(BENCHMARKS))
-    made.add_argument("--repeats", type=positive, default=3, help="turns of every engine (3)")
-    made.add_argument("--threads", type=positive, default=2, help="threads of every engine (2)")
-    made.add_argument("--small", action="store_true", help="small data: checks the answers, says little about speed")
-    made.add_argument("--json", action="store_true", help="JSON instead of a table")
-    made.add_argument("--record", nargs="?", const="auto", metavar="FILE.csv", help="keep the figures")
-    made.add_argument("--page", metavar="FILE.md", help="write the tables into this page")
-    return made
+    command = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    command.add_argument("names", nargs="*", type=one_of(BENCHMARKS), metavar="name", help=", ".join(BENCHMARKS))
+    command.add_argument("--repeats", type=positive, default=3, help="turns of every engine (3)")
+    command.add_argument("--threads", type=positive, default=2, help="threads of every engine (2)")
+    command.add_argument("--small", action="store_true", help="small data: checks the answers, says little about speed")
+    command.add_argument("--json", action="store_true", help="JSON instead of a table")
+    command.add_argument("--record", nargs="?", const="auto", metavar="FILE.csv", help="keep the figures")
+    command.add_argument("--page", metavar="FILE.md", help="write the tables into this page")
+    return command
 
 
 def positive(text: str) -> int:

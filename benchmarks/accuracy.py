@@ -117,7 +117,7 @@ class NBSVM:
 # Data -----------------------------------------------------------------------------------------------------------------
 
 
-def once(read: Callable[[], tuple[Part, Part]]) -> Callable[[], Splits]:
+def single_split(read: Callable[[], tuple[Part, Part]]) -> Callable[[], Splits]:
     """A data set with a split of its own."""
     return lambda: iter([read()])
 
@@ -150,7 +150,7 @@ def universities() -> Splits:
         yield part.take(train), part.take(test)
 
 
-def few(n: int) -> Splits:
+def few_newsgroups(n: int) -> Splits:
     """Newsgroups by date, but so few posts to learn from; of 20 one of each group. Five draws."""
     train, test = datasets.newsgroups()
     groups = np.unique(train.labels)
@@ -161,7 +161,7 @@ def few(n: int) -> Splits:
 
 
 TABLES: dict[str, Callable[[], Splits]] = {
-    "adult": once(datasets.adult_split),
+    "adult": single_split(datasets.adult_split),
     "car": folds(partial(datasets.table, "car")),
     "mushroom": folds(partial(datasets.table, "mushroom"), 5),
     "house-votes": folds(partial(datasets.table, "house-votes"), seeds=range(5)),
@@ -172,14 +172,16 @@ TABLES: dict[str, Callable[[], Splits]] = {
     "digits": folds(partial(load_table, published.load_digits), 5),
 }
 TEXTS: dict[str, Callable[[], Splits]] = {
-    "newsgroups": once(datasets.newsgroups),
-    "lectures": once(lectures),
+    "newsgroups": single_split(datasets.newsgroups),
+    "lectures": single_split(lectures),
     "sms": folds(datasets.sms),
     "reviews": folds(datasets.reviews),
     "spamassassin": folds(datasets.mail, 5),
     "webkb": universities,
 }
-FEW = {f"newsgroups-{n}": partial(few, n) for n in (20, 100, 300, 1000)}  # only when named: peers need more rows
+FEW = {
+    f"newsgroups-{n}": partial(few_newsgroups, n) for n in (20, 100, 300, 1000)
+}  # only when named: peers need more rows
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -191,11 +193,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if names:
             print("", heading(["data", *chosen]), sep="\n")
         for name in names:
-            print(markdown([name, *(cell(name, learner, make, data[name]()) for learner, make in chosen.items())]))
+            print(
+                markdown([name, *(table_cell(name, learner, make, data[name]()) for learner, make in chosen.items())])
+            )
     return 0
 
 
-def cell(name: str, learner: str, make: Callable[[Any], Any], splits: Splits) -> str:
+def table_cell(name: str, learner: str, make: Callable[[Any], Any], splits: Splits) -> str:
     say(f"accuracy: {name}, {learner}")
     result = quality.measure(make, splits)
     loss = "—" if result.log_loss is None else f"{result.log_loss:.4f}"
@@ -203,12 +207,12 @@ def cell(name: str, learner: str, make: Callable[[Any], Any], splits: Splits) ->
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
+    command = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
     names = list(TABLES | TEXTS | FEW)
-    made.add_argument("names", nargs="*", type=datasets.one_of(names), metavar="name", help=", ".join(names))
+    command.add_argument("names", nargs="*", type=datasets.one_of(names), metavar="name", help=", ".join(names))
     learners = datasets.one_of(LEARNERS | TEXT_LEARNERS)
-    made.add_argument("--learners", type=lambda text: [learners(name) for name in text.split(",")], help="a, b, ...")
-    return made
+    command.add_argument("--learners", type=lambda text: [learners(name) for name in text.split(",")], help="a, b, ...")
+    return command
 
 
 if __name__ == "__main__":

@@ -44,18 +44,18 @@ class Part:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, places: Any) -> Part:
-        return Part(take_rows(self.rows, places), self.labels[places])
+    def take(self, row_numbers: Any) -> Part:
+        return Part(take_rows(self.rows, row_numbers), self.labels[row_numbers])
 
-    def right(self, predictions: Any) -> float:
-        """The share of right predictions."""
+    def accuracy(self, predictions: Any) -> float:
+        """Returns the share of right predictions."""
         return float(np.mean(np.asarray(predictions) == self.labels))
 
 
-def take_rows(rows: Any, places: Any) -> Any:
+def take_rows(rows: Any, row_numbers: Any) -> Any:
     if isinstance(rows, list):
-        return [rows[place] for place in places]
-    return rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
+        return [rows[number] for number in row_numbers]
+    return rows.iloc[row_numbers] if hasattr(rows, "iloc") else rows[row_numbers]
 
 
 def thirds(part: Part) -> tuple[Part, Part]:
@@ -67,7 +67,8 @@ def thirds(part: Part) -> tuple[Part, Part]:
 # Files ----------------------------------------------------------------------------------------------------------------
 
 
-def there(*names: str) -> bool:
+def has_data(*names: str) -> bool:
+    """Whether BANBURY_DATA names a folder that has these data sets."""
     folder = os.environ.get("BANBURY_DATA")
     return bool(folder) and all((Path(folder or "") / name).is_dir() for name in names)
 
@@ -168,7 +169,7 @@ def load_older_newsgroups() -> Part:
     return Part(posts, np.array(groups))
 
 
-def head_and_body(post: str) -> tuple[str, str]:
+def split_post(post: str) -> tuple[str, str]:
     """The headers of a post and its body, which a blank line parts."""
     head, _, body = post.replace("\r\n", "\n").partition("\n\n")
     return head, body
@@ -176,7 +177,7 @@ def head_and_body(post: str) -> tuple[str, str]:
 
 def without_headers(post: str, names: Sequence[str] = NAMING) -> str:
     """A post without these headers and their continuation lines."""
-    head, body = head_and_body(post)
+    head, body = split_post(post)
     fields = re.findall(r"[^\n]*(?:\n[ \t][^\n]*)*", head)
     kept = [field for field in fields if field and field.split(":", 1)[0].strip().lower() not in names]
     return "\n".join(kept) + "\n\n" + body
@@ -207,10 +208,10 @@ def web_pages() -> Part:
     with unpack_folder("webkb") as folder:
         root = folder / "webkb"
         paths = sorted(path for path in root.rglob("*") if path.is_file())
-        places = [path.relative_to(root).parts for path in paths]
-        kept = [k for k, place in enumerate(places) if place[0] in ("student", "faculty", "course", "project")]
+        folder_names = [path.relative_to(root).parts for path in paths]
+        kept = [k for k, names in enumerate(folder_names) if names[0] in ("student", "faculty", "course", "project")]
         pages = [decode_text(paths[k].read_bytes()) for k in kept]
-    return Part(pages, np.array([places[k][0] for k in kept]), np.array([places[k][1] for k in kept]))
+    return Part(pages, np.array([folder_names[k][0] for k in kept]), np.array([folder_names[k][1] for k in kept]))
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ class Stories:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def some(self, n: int) -> Stories:
+    def first(self, n: int) -> Stories:
         return Stories(self.texts[:n], self.topics[:n])
 
 

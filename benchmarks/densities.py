@@ -68,7 +68,7 @@ def lines(rows: list[tuple[str, int, float, float]]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
-    if not datasets.there("adult"):
+    if not datasets.has_data("adult"):
         say(datasets.UNSET)
         return 1
     frame = adult()
@@ -81,9 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.densities", description=__doc__.split("\n")[0])
-    made.add_argument("--seed", type=int, default=0, help="which rows are held out (0)")
-    return made
+    command = argparse.ArgumentParser(prog="python -m benchmarks.densities", description=__doc__.split("\n")[0])
+    command.add_argument("--seed", type=int, default=0, help="which rows are held out (0)")
+    return command
 
 
 if __name__ == "__main__":

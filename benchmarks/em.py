@@ -30,7 +30,7 @@ HEADINGS = ["labelled", "alone, every word", "alone", "with 10,000 more", "error
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
-    if not datasets.there("20news-bydate"):
+    if not datasets.has_data("20news-bydate"):
         say(datasets.UNSET)
         return 1
     train, test = datasets.newsgroups()
@@ -49,12 +49,12 @@ def row(train: Part, test: Part, n_labelled: int, seeds: Sequence[int]) -> list[
         labelled = texts[:n_labelled], labels[:n_labelled].astype(str)
         for name, features in (("every word", bb.Text()), ("pruned", PRUNED)):
             model = bb.NaiveBayesClassifier(features=features, alpha=ALPHA).fit(*labelled)
-            accuracies[name].append(test.right(model.predict(test.rows)))
+            accuracies[name].append(test.accuracy(model.predict(test.rows)))
         learner = bb.SemiSupervisedClassifier(features=PRUNED, alpha=ALPHA, tol=1e-5).fit(texts, labels)
         objectives = learner.objectives_
         if np.diff(objectives).min(initial=0.0) < -1e-9 * abs(objectives[-1]):
             raise WrongAnswer(f"the objective fell: {objectives}")
-        accuracies["both"].append(test.right(learner.predict(test.rows)))
+        accuracies["both"].append(test.accuracy(learner.predict(test.rows)))
         iterations.append(learner.n_iter_)
     saved = 1.0 - (1.0 - np.mean(accuracies["both"])) / (1.0 - np.mean(accuracies["pruned"]))
     return [f"{n_labelled:,}", *map(mean_and_error, accuracies.values()), f"{saved:.1%}", f"{np.mean(iterations):.1f}"]
@@ -73,10 +73,10 @@ def draw(posts: Part, n_labelled: int, seed: int) -> tuple[list[str], NDArray[An
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.em", description=__doc__)
-    made.add_argument("--seeds", type=int, default=5, help="draws of the labelled posts, from seed 0 on (5)")
-    made.add_argument("--labelled", type=int, nargs="+", default=LABELLED, help="how many posts have a label")
-    return made
+    command = argparse.ArgumentParser(prog="python -m benchmarks.em", description=__doc__)
+    command.add_argument("--seeds", type=int, default=5, help="draws of the labelled posts, from seed 0 on (5)")
+    command.add_argument("--labelled", type=int, nargs="+", default=LABELLED, help="how many posts have a label")
+    return command
 
 
 if __name__ == "__main__":

@@ -50,11 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for weigh in (False, True):
         for reading in READINGS:
             label = f"{reading}, {'weighed' if weigh else 'plain'}"
-            print(markdown([label, *(cell(name, reading, weigh) for name in names)]), flush=True)
+            print(markdown([label, *(table_cell(name, reading, weigh) for name in names)]), flush=True)
     return 0
 
 
-def cell(name: str, reading: str, weigh: bool) -> str:
+def table_cell(name: str, reading: str, weigh: bool) -> str:
     say(f"headers: {name}, {reading}, {'weighed' if weigh else 'plain'}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about broken messages
@@ -63,9 +63,9 @@ def cell(name: str, reading: str, weigh: bool) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.headers", description=__doc__)
-    made.add_argument("names", nargs="*", type=datasets.one_of(DATA), metavar="name", help=", ".join(DATA))
-    return made
+    command = argparse.ArgumentParser(prog="python -m benchmarks.headers", description=__doc__)
+    command.add_argument("names", nargs="*", type=datasets.one_of(DATA), metavar="name", help=", ".join(DATA))
+    return command
 
 
 if __name__ == "__main__":

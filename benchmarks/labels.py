@@ -81,7 +81,7 @@ class Row:
 
 def measure(train: Stories, test: Stories, setting: Setting) -> dict[str, Row]:
     names = sorted({topic for topics in train.topics for topic in topics})
-    flags, truth = (flag(stories.topics, names) for stories in (train, test))
+    flags, truth = (label_matrix(stories.topics, names) for stories in (train, test))
     fits = {
         name: (lambda make=make, target=train.topics if name in OURS else flags: make().fit(train.texts, target))
         for name, make in (OURS | PEERS).items()
@@ -93,27 +93,27 @@ def measure(train: Stories, test: Stories, setting: Setting) -> dict[str, Row]:
     times, answers = take_turns(predictions, setting)
     rows = {}
     for name, answer in answers.items():
-        predicted = flag(answer, names) if name in OURS else answer
+        predicted = label_matrix(answer, names) if name in OURS else answer
         micro, macro = (f1_score(truth, predicted, average=how, zero_division=0) for how in ("micro", "macro"))
         rows[name] = Row(micro, macro, fit_times[name], times[name])
     return rows
 
 
-def flag(sets: Any, names: list[str]) -> Any:
+def label_matrix(sets: Any, names: list[str]) -> Any:
     """Rows × labels, 1 where a row has a label; other labels than these are ignored."""
-    place = {name: k for k, name in enumerate(names)}
+    column_of = {name: k for k, name in enumerate(names)}
     flags = np.zeros((len(sets), len(names)), dtype=np.int64)
     for row, labels in enumerate(sets):
-        flags[row, [place[name] for name in labels if name in place]] = 1
+        flags[row, [column_of[name] for name in labels if name in column_of]] = 1
     return flags
 
 
 def figures(setting: Setting) -> Iterator[Figure]:
     """The weighed learner, which is the default, beside linear support vectors."""
-    if not datasets.there(DATA):
+    if not datasets.has_data(DATA):
         say(f"labels: left out; {datasets.UNSET}")
         return
-    train, test = (stories.some(setting.rows(len(stories))) for stories in reuters())
+    train, test = (stories.first(setting.rows(len(stories))) for stories in reuters())
     with limit_threads(setting.threads):
         rows = measure(train, test, setting)
     ours = rows[WEIGHED]
@@ -145,7 +145,7 @@ def folds(train: Stories, test: Stories, setting: Setting) -> Iterator[str]:
         )
 
 
-def many(n_labels: int, n_texts: int, setting: Setting) -> list[str]:
+def time_many_labels(n_labels: int, n_texts: int, setting: Setting) -> list[str]:
     """A row of the table of many labels: words of any text after Zipf, and one that only texts of a label have."""
     rng = np.random.default_rng(0)
     labels = [sorted(set(row)) for row in rng.integers(0, n_labels, (n_texts, 3)).tolist()]
@@ -154,12 +154,12 @@ def many(n_labels: int, n_texts: int, setting: Setting) -> list[str]:
         " ".join([*(f"w{w}" for w in row), *(f"label{k}" for k in row_labels)])
         for row, row_labels in zip(words, labels, strict=True)
     ]
-    some = texts[:2_000]
+    scored_texts = texts[:2_000]
     model = bb.LabelModel.of(bb.count(texts, target=labels), alpha=ALPHA)
-    model.posterior(some[:1])  # derives the weights of words once
-    engines = {"count": lambda: bb.count(texts, target=labels), "score": lambda: model.posterior(some)}
+    model.posterior(scored_texts[:1])  # derives the weights of words once
+    engines = {"count": lambda: bb.count(texts, target=labels), "score": lambda: model.posterior(scored_texts)}
     times, _ = take_turns(engines, setting)
-    return [f"{n_labels:,}", amount(times["count"]), amount(times["score"] / len(some))]
+    return [f"{n_labels:,}", amount(times["count"]), amount(times["score"] / len(scored_texts))]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -168,9 +168,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.many:
         print(f"{machine.describe()}\n\n{heading(MANY_HEADINGS)}")
         for n_labels in (100, 1_000, 10_000):
-            print(markdown(many(n_labels, 20_000, setting)), flush=True)
+            print(markdown(time_many_labels(n_labels, 20_000, setting)), flush=True)
         return 0
-    if not datasets.there(DATA):
+    if not datasets.has_data(DATA):
         say(datasets.UNSET)
         return 1
     train, test = reuters()
@@ -183,10 +183,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.labels", description=__doc__)
-    made.add_argument("--repeats", type=int, default=2, help="turns of every learner (2)")
-    made.add_argument("--many", action="store_true", help="time many labels of texts that are made up")
-    return made
+    command = argparse.ArgumentParser(prog="python -m benchmarks.labels", description=__doc__)
+    command.add_argument("--repeats", type=int, default=2, help="turns of every learner (2)")
+    command.add_argument("--many", action="store_true", help="time many labels of texts that are made up")
+    return command
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import banbury as bb
 from benchmarks import datasets
-from benchmarks.datasets import Part, head_and_body, without_headers
+from benchmarks.datasets import Part, split_post, without_headers
 from benchmarks.measure import say
 
 SEEDS = range(10)
@@ -38,7 +38,7 @@ class Accuracies(NamedTuple):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     seeds = SEEDS[: parser().parse_args(arguments).seeds]
-    if not datasets.there("20_newsgroups"):
+    if not datasets.has_data("20_newsgroups"):
         say(datasets.UNSET)
         return 1
     posts = datasets.load_older_newsgroups()
@@ -61,9 +61,9 @@ def measure(posts: Part, splits: Sequence[Split]) -> Accuracies:
         learned = posts.take(train)
         tested = posts.take(test)
         model = bb.NaiveBayesClassifier(features=PRUNED).fit(learned.rows, learned.labels)
-        result.ours.append(tested.right(model.predict(tested.rows)))
+        result.ours.append(tested.accuracy(model.predict(tested.rows)))
         names, n = np.unique(learned.labels, return_counts=True)
-        result.majority.append(tested.right(names[n.argmax()]))
+        result.majority.append(tested.accuracy(names[n.argmax()]))
     return result
 
 
@@ -77,7 +77,7 @@ def split(groups: NDArray[np.int64], seed: int) -> Split:
 
 def bodies(posts: Sequence[str]) -> NDArray[np.int64]:
     """A number for each post, the same for posts of the same body."""
-    hashes = [hashlib.sha256(head_and_body(post)[1].strip().encode()).hexdigest() for post in posts]
+    hashes = [hashlib.sha256(split_post(post)[1].strip().encode()).hexdigest() for post in posts]
     return np.unique(hashes, return_inverse=True)[1]
 
 
@@ -88,9 +88,9 @@ def mean_and_error(shares: Sequence[float]) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.newsgroups", description=__doc__)
-    made.add_argument("--seeds", type=int, default=len(SEEDS), help=f"splits, from seed 0 on ({len(SEEDS)})")
-    return made
+    command = argparse.ArgumentParser(prog="python -m benchmarks.newsgroups", description=__doc__)
+    command.add_argument("--seeds", type=int, default=len(SEEDS), help=f"splits, from seed 0 on ({len(SEEDS)})")
+    return command
 
 
 if __name__ == "__main__":

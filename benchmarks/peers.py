@@ -34,7 +34,7 @@ class Numbered:
         numeric = set(rows.select_dtypes("number"))
         self.ranks = {name: self._rank_words(rows[name]) for name in rows if name not in numeric}
         self.medians = {name: float(rows[name].median()) for name in numeric}
-        self.places = [place for place, name in enumerate(rows) if name not in numeric]  # of the columns of words
+        self.word_columns = [number for number, name in enumerate(rows) if name not in numeric]
 
     @staticmethod
     def _rank_words(column: Any) -> dict[Any, int]:
@@ -61,8 +61,8 @@ class ScikitBayes:
         import skbn
 
         self.numbered = Numbered(rows)
-        words = self.numbered.places
-        numbers = [place for place in range(len(rows.columns)) if place not in words]
+        words = self.numbered.word_columns
+        numbers = [number for number in range(len(rows.columns)) if number not in words]
         make = getattr(skbn, self.kind)
         learner = make(categorical_features=words, gaussian_features=numbers, bernoulli_features=[])
         self.model = learner.fit(self.numbered(rows), labels)
@@ -98,7 +98,7 @@ class PyAgrum:
         import pandas as pd
 
         codes = self.numbered(self._bin_columns(rows)).astype(int).astype(str)
-        return pd.DataFrame(codes, columns=[f"c{place}" for place in range(codes.shape[1])])
+        return pd.DataFrame(codes, columns=[f"c{number}" for number in range(codes.shape[1])])
 
     def predict_proba(self, rows: Any) -> Any:
         answer = np.asarray(self.model.predict_proba(self._words(rows)), dtype=np.float64)

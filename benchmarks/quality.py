@@ -44,7 +44,7 @@ def measure(make: Callable[[Any], Any], splits: Iterable[tuple[Part, Part]]) -> 
             predict_seconds += time.perf_counter() - fitted
         fit_seconds += fitted - start
         n_tested += len(test)
-        n_right += len(test) * test.right(predictions)
+        n_right += len(test) * test.accuracy(predictions)
         # Few rows to learn from may lack a class of the test, which would make the log loss infinite.
         if posteriors is not None and set(test.labels) <= set(learner.classes_):
             total_loss += len(test) * log_loss(test.labels, posteriors, labels=learner.classes_)

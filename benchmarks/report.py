@@ -42,13 +42,13 @@ class Run:
 
 
 def as_text(run: Run) -> str:
-    rows = [HEADINGS, *map(cells, run.figures)]
+    rows = [HEADINGS, *map(table_row, run.figures)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join([machine.describe(), run.conditions(), "", *lines])
 
 
-def cells(figure: Figure) -> list[str]:
+def table_row(figure: Figure) -> list[str]:
     """A row of the table."""
     return [
         figure.benchmark,
@@ -117,7 +117,7 @@ def tables(figures: Sequence[Figure]) -> dict[str, str]:
     """Returns a Markdown table for each benchmark, without the columns that it does not use."""
     table_by_benchmark = {}
     for name in dict.fromkeys(figure.benchmark for figure in figures):
-        rows = [cells(figure) for figure in figures if figure.benchmark == name]
+        rows = [table_row(figure) for figure in figures if figure.benchmark == name]
         used = [column for column in range(1, len(HEADINGS)) if any(row[column] for row in rows)]
         lines = [markdown([row[column] for column in used]) for row in [HEADINGS, ["---"] * len(HEADINGS), *rows]]
         table_by_benchmark[name] = "\n".join(lines)

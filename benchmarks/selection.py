@@ -61,7 +61,7 @@ def figures(setting: Setting) -> Iterator[Figure]:
     data = f"{len(numbers):,} × 20 float64, 5 classes"
     gaussian = lambda: GaussianNB(var_smoothing=0.0)  # noqa: E731
     yield from validate(Case(data, numbers, "gaussian", gaussian, "GaussianNB", FOLDS), setting)
-    if not datasets.there("20news-bydate"):
+    if not datasets.has_data("20news-bydate"):
         say(f"selection: tuning and calibration are left out; {datasets.UNSET}")
         return
     train, test = datasets.newsgroups(step=50 if setting.small else 1)
@@ -82,7 +82,9 @@ def validate(case: Case, setting: Setting) -> Iterator[Figure]:
 
     def check(ours: Any, theirs: Any) -> str:
         agreement = same_classes(1.0 if case.features == "auto" else 0.99999)(ours.predictions[shown], theirs)
-        return f"{agreement}; posteriors {refit(case, ours)}; {rows.right(ours.predictions):.1%} right"
+        return (
+            f"{agreement}; posteriors {compare_with_refitted(case, ours)}; {rows.accuracy(ours.predictions):.1%} right"
+        )
 
     def peer_folds() -> Any:
         predictions = np.empty_like(rows.labels)
@@ -98,14 +100,14 @@ def validate(case: Case, setting: Setting) -> Iterator[Figure]:
     yield ten
     where = ("selection", "leave-one-out", case.data)
     leave_one_out = lambda: run_folds(case, "loo")  # noqa: E731
-    yield compare(where, leave_one_out, lambda ours, _: f"posteriors {refit(case, ours)}", setting)
+    yield compare(where, leave_one_out, lambda ours, _: f"posteriors {compare_with_refitted(case, ours)}", setting)
 
 
 def run_folds(case: Case, folds: Any) -> Any:
     return bb.cross_validate(case.rows.rows, case.rows.labels, folds=folds, features=case.features)
 
 
-def refit(case: Case, result: Any) -> str:
+def compare_with_refitted(case: Case, result: Any) -> str:
     """Compare the posteriors of the first and the last fold with those of models that were never shown them."""
     gaps = []
     for fold in (0, int(result.folds.max())):

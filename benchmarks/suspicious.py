@@ -49,7 +49,7 @@ HEADINGS = ["data", "wrong labels", "k", "", "precision at k", "all ranked", "pr
 # Wrong labels ---------------------------------------------------------------------------------------------------------
 
 
-def plant(part: Part, share: float, seed: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def replace_labels(part: Part, share: float, seed: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Labels of which a share are wrong, every other class as likely; and which."""
     rng = np.random.default_rng(seed)
     classes, numbers = np.unique(part.labels, return_inverse=True)
@@ -75,19 +75,19 @@ def learners(rows: Any) -> dict[str, Any]:
 
 def precision(title: str, part: Part, share: float, repeats: tuple[int, int]) -> Iterator[list[str]]:
     """A row for ours and one for cleanlab with each learner."""
-    labels, wrong = plant(part, share, seed=0)
+    labels, wrong = replace_labels(part, share, seed=0)
     k = int(wrong.sum())
-    place = [title, f"{share:.0%}", f"{k:,}"]
-    seconds, suspects = least(lambda: bb.suspicious(part.rows, labels, n=k), repeats[0])
-    yield [*place, "bb.suspicious", f"{wrong[suspects.indices].mean():.1%}", "", f"{seconds:.3f} s"]
+    row_start = [title, f"{share:.0%}", f"{k:,}"]
+    seconds, suspects = least_time(lambda: bb.suspicious(part.rows, labels, n=k), repeats[0])
+    yield [*row_start, "bb.suspicious", f"{wrong[suspects.indices].mean():.1%}", "", f"{seconds:.3f} s"]
     if not find_spec("cleanlab"):
-        yield [*place, "cleanlab is not installed (pip install --group peers)", "", "", ""]
+        yield [*row_start, "cleanlab is not installed (pip install --group peers)", "", "", ""]
         return
     for name, learner in learners(part.rows).items():
         run = lambda learner=learner: run_cleanlab(part.rows, labels, learner)  # noqa: E731
-        seconds, (issues, ranking) = least(run, repeats[1])
+        seconds, (issues, ranking) = least_time(run, repeats[1])
         shares = wrong[issues[:k]].sum() / k, wrong[ranking[:k]].mean()
-        yield [*place, f"cleanlab, {name}", *(f"{share:.1%}" for share in shares), f"{seconds:.3f} s"]
+        yield [*row_start, f"cleanlab, {name}", *(f"{share:.1%}" for share in shares), f"{seconds:.3f} s"]
 
 
 def run_cleanlab(rows: Any, labels: NDArray[Any], learner: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -102,7 +102,7 @@ def run_cleanlab(rows: Any, labels: NDArray[Any], learner: Any) -> tuple[NDArray
     return issues, np.argsort(get_label_quality_scores(numbers, shares), kind="stable")
 
 
-def least(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+def least_time(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     """The least processor seconds of all threads, and the answer. BLAS threads spin while they wait, so it has one."""
     with threadpool_limits(1):
         times, answers = take_turns({"run": run}, Setting(repeats), clock=time.process_time)
@@ -127,18 +127,18 @@ def curve(part: Part, ask: bool, first: int, more: int, rounds: int, seed: int) 
     """Accuracies on withheld rows after each round of labels."""
     order = np.random.default_rng(seed).permutation(len(part))
     test = part.take(order[:WITHHELD])
-    labelled_places = order[WITHHELD : WITHHELD + first]
+    labelled_rows = order[WITHHELD : WITHHELD + first]
     pool = order[WITHHELD + first :]
     accuracies = []
     for _ in range(rounds + 1):
-        labelled = part.take(labelled_places)
+        labelled = part.take(labelled_rows)
         model = bb.estimate(bb.count(labelled.rows, labelled.labels), alpha=0.1)
-        accuracies.append(test.right(model.predict(test.rows)))
+        accuracies.append(test.accuracy(model.predict(test.rows)))
         chosen = np.arange(more)  # the pool is in random order
         if ask:
             candidates = take_rows(part.rows, pool)
             chosen = bb.next_to_label(model, candidates, n=more, labelled=labelled.rows, seed=seed).indices
-        labelled_places = np.concatenate([labelled_places, pool[chosen]])
+        labelled_rows = np.concatenate([labelled_rows, pool[chosen]])
         pool = np.delete(pool, chosen)
     return accuracies
 
@@ -146,7 +146,7 @@ def curve(part: Part, ask: bool, first: int, more: int, rounds: int, seed: int) 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     names = options.names or (list(CURVES) if options.next else ["sms", "newsgroups", "adult"])
-    if not datasets.there(*(DATA[name][0] for name in names)):
+    if not datasets.has_data(*(DATA[name][0] for name in names)):
         say(datasets.UNSET)
         return 1
     warnings.simplefilter("ignore")
@@ -168,13 +168,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.suspicious", description=__doc__)
-    made.add_argument("names", nargs="*", type=datasets.one_of(DATA), help=f"{', '.join(DATA)}")
-    made.add_argument("--next", action="store_true", help="learning curves of the next labels")
-    made.add_argument("--seeds", type=int, default=SEEDS, help=f"of learning curves, from 0 on ({SEEDS})")
-    made.add_argument("--repeats", type=int, default=5, help="of ours, the least time counts (5)")
-    made.add_argument("--peer-repeats", type=int, default=1, help="of cleanlab (1)")
-    return made
+    command = argparse.ArgumentParser(prog="python -m benchmarks.suspicious", description=__doc__)
+    command.add_argument("names", nargs="*", type=datasets.one_of(DATA), help=f"{', '.join(DATA)}")
+    command.add_argument("--next", action="store_true", help="learning curves of the next labels")
+    command.add_argument("--seeds", type=int, default=SEEDS, help=f"of learning curves, from 0 on ({SEEDS})")
+    command.add_argument("--repeats", type=int, default=5, help="of ours, the least time counts (5)")
+    command.add_argument("--peer-repeats", type=int, default=1, help="of cleanlab (1)")
+    return command
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def figures(setting: Setting) -> Iterator[Figure]:
         for size in case.sizes:
             yield from fit_and_predict(case, setting.rows(size), setting)
     yield learn_one_row(CASES[4], setting)
-    if find_spec("pyagrum") and datasets.there("adult"):
+    if find_spec("pyagrum") and datasets.has_data("adult"):
         yield from tree(setting)
     else:
         say(f"tables: the tree is left out; it needs pyAgrum and Adult ({datasets.UNSET})")
@@ -121,20 +121,26 @@ def tree(setting: Setting) -> Iterator[Figure]:
         setting,
         Peer("pyAgrum BNClassifier", lambda: fit_pyagrum(X, y)),
     )
-    mine = ours(X, y)
+    our_tree = ours(X, y)
     peer = fit_pyagrum(X, y)
-    some = X[:2000]
+    predicted_rows = X[:2000]
 
     def as_accurate(ours: Any, theirs: Any) -> str:
         """They differ where a cell is empty, because only ours smooths it."""
-        shares = [float(np.mean(np.asarray(answer) == y[: len(some)])) for answer in (ours, theirs)]
+        shares = [float(np.mean(np.asarray(answer) == y[: len(predicted_rows)])) for answer in (ours, theirs)]
         if shares[0] < shares[1] - 0.01:
             raise WrongAnswer(f"the accuracy of our tree is {shares[0]:.2%}, that of pyAgrum's {shares[1]:.2%}")
         return f"{shares[0]:.1%} right, the peer {shares[1]:.1%}"
 
-    predict = Peer("pyAgrum BNClassifier", lambda: peer.predict(some))
-    data = f"{len(some):,} of these rows"
-    yield compare(("tables", "TANClassifier: predict", data), lambda: mine.predict(some), as_accurate, setting, predict)
+    predict = Peer("pyAgrum BNClassifier", lambda: peer.predict(predicted_rows))
+    data = f"{len(predicted_rows):,} of these rows"
+    yield compare(
+        ("tables", "TANClassifier: predict", data),
+        lambda: our_tree.predict(predicted_rows),
+        as_accurate,
+        setting,
+        predict,
+    )
 
 
 def words_of_adult(rows: int) -> tuple[Any, Any]:
@@ -162,10 +168,10 @@ def fit_pyagrum(X: Any, y: Any) -> Any:
 
 def same_edges(ours: Any, theirs: Any) -> str:
     """pyAgrum draws no edge below half the mean information, so its edges are some of ours."""
-    mine = {frozenset(edge) for edge in ours.network_.edges if "class" not in edge}
+    our_edges = {frozenset(edge) for edge in ours.network_.edges if "class" not in edge}
     network = theirs.bn_
     names = ([network.variable(node).name() for node in arc] for arc in network.arcs())
-    peers = {frozenset(edge) for edge in names if "y" not in edge}
-    if not peers <= mine:
-        raise WrongAnswer(f"{len(peers - mine)} of pyAgrum's {len(peers)} edges are not in our tree")
-    return f"all {len(peers)} of its edges are among our {len(mine)}"
+    peer_edges = {frozenset(edge) for edge in names if "y" not in edge}
+    if not peer_edges <= our_edges:
+        raise WrongAnswer(f"{len(peer_edges - our_edges)} of pyAgrum's {len(peer_edges)} edges are not in our tree")
+    return f"all {len(peer_edges)} of its edges are among our {len(our_edges)}"

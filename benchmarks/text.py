@@ -32,7 +32,7 @@ def figures(setting: Setting) -> Iterator[Figure]:
     # scikit-learn takes minutes to find the pairs of words in all documents.
     eighth = train.take(np.arange(len(train) // 8))
     yield from fit("Zipf", eighth, test, setting, ngrams=PAIRS)
-    if datasets.there("20news-bydate"):
+    if datasets.has_data("20news-bydate"):
         train, test = datasets.newsgroups(step=50 if setting.small else 1)
         yield from fit_and_predict("20 Newsgroups", train, test, setting)
     else:
@@ -62,7 +62,7 @@ def fit(name: str, train: Part, test: Part, setting: Setting, ngrams: tuple[int,
     def check(ours: Any, theirs: Any) -> str:
         """Same classes of the documents to predict."""
         answers = ours.predict(test.rows)
-        return f"{same_classes(1.0)(answers, theirs.predict(test.rows))}, {test.right(answers):.1%} right"
+        return f"{same_classes(1.0)(answers, theirs.predict(test.rows))}, {test.accuracy(answers):.1%} right"
 
     peer = Peer(VECTORISER, run(make_pipeline(CountVectorizer(ngram_range=ngrams), MultinomialNB())))
     ours = run(bb.NaiveBayesClassifier(features=bb.Text(ngrams=ngrams)))
@@ -87,8 +87,10 @@ def one_document(setting: Setting) -> Iterator[Figure]:
     words = setting.rows(KNOWN)
     vocabulary = np.array(synthetic.vocabulary(words), dtype=object)
     rng = np.random.default_rng(11)
-    texts = [" ".join([*vocabulary, *vocabulary[draw(rng, c, words, words // 4)]]) for c in range(synthetic.CLASSES)]
-    document = " ".join(vocabulary[draw(np.random.default_rng(12), 3, words, TOKENS)])
+    texts = [
+        " ".join([*vocabulary, *vocabulary[draw_words(rng, c, words, words // 4)]]) for c in range(synthetic.CLASSES)
+    ]
+    document = " ".join(vocabulary[draw_words(np.random.default_rng(12), 3, words, TOKENS)])
     label = str(synthetic.LABELS[3])
     ours = bb.NaiveBayesClassifier().fit(texts, synthetic.LABELS)
     vectoriser = HashingVectorizer(n_features=KNOWN, alternate_sign=False, norm=None)
@@ -121,6 +123,6 @@ def one_document(setting: Setting) -> Iterator[Figure]:
         yield compare(where, mine, check, setting, Peer("HashingVectorizer, MultinomialNB", other), threads=1)
 
 
-def draw(rng: np.random.Generator, c: int, words: int, size: int) -> NDArray[np.int64]:
+def draw_words(rng: np.random.Generator, c: int, words: int, size: int) -> NDArray[np.int64]:
     """Words by Zipf's law, which begins elsewhere for every class."""
     return (synthetic.zipf(rng, words, size) + c * words // synthetic.CLASSES) % words

@@ -13,7 +13,7 @@ from benchmarks.measure import Figure, Peer, Setting, WrongAnswer, compare, say
 
 
 def figures(setting: Setting) -> Iterator[Figure]:
-    if not datasets.there("adult"):
+    if not datasets.has_data("adult"):
         say(f"weighed: left out; {datasets.UNSET}")
         return
     train, test = datasets.adult_split()
@@ -22,7 +22,7 @@ def figures(setting: Setting) -> Iterator[Figure]:
     boosting = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
 
     def check(ours: Any, theirs: Any) -> str:
-        accuracies = test.right(ours.predict(test.rows)), test.right(theirs.predict(boosted_test))
+        accuracies = test.accuracy(ours.predict(test.rows)), test.accuracy(theirs.predict(boosted_test))
         if not setting.small and accuracies[0] < accuracies[1] - 0.01:
             raise WrongAnswer(f"weighed evidence is {accuracies[0]:.2%} accurate, boosting {accuracies[1]:.2%}")
         return f"{accuracies[0]:.2%} right, the peer {accuracies[1]:.2%}"

@@ -51,7 +51,7 @@ def tf_idf() -> TfidfVectorizer:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     names = parser().parse_args(arguments).names or list(DATA)
-    if not datasets.there(*(DATA[name][0] for name in names)):
+    if not datasets.has_data(*(DATA[name][0] for name in names)):
         say(datasets.UNSET)
         return 1
     print(machine.describe())
@@ -60,20 +60,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n{name}: {len(train):,} rows learned, {len(test):,} tested\n", heading(HEADINGS), sep="\n")
         for learner, make in LEARNERS.items():
             say(f"when_not: {name}, {learner}")
-            print(markdown([learner, *cells(make, train, test)]), flush=True)
+            print(markdown([learner, *table_row(make, train, test)]), flush=True)
     return 0
 
 
-def cells(make: Callable[[], Any], train: Part, test: Part) -> list[str]:
+def table_row(make: Callable[[], Any], train: Part, test: Part) -> list[str]:
     result = measure(lambda _: make(), [(train, test)])
     loss = "none" if result.log_loss is None else f"{result.log_loss:.3f}"
     return [f"{result.accuracy:.4f}", loss, f"{result.fit:.2g} s", f"{result.predict:.2g} s"]
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.when_not", description=__doc__)
-    made.add_argument("names", nargs="*", type=datasets.one_of(DATA), metavar="name", help=", ".join(DATA))
-    return made
+    command = argparse.ArgumentParser(prog="python -m benchmarks.when_not", description=__doc__)
+    command.add_argument("names", nargs="*", type=datasets.one_of(DATA), metavar="name", help=", ".join(DATA))
+    return command
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ Split = tuple[Part, Part]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     names = parser().parse_args(arguments).names or list(LINES)
-    if not datasets.there(*(FOLDERS[name] for name in names if name in FOLDERS)):
+    if not datasets.has_data(*(FOLDERS[name] for name in names if name in FOLDERS)):
         say(datasets.UNSET)
         return 1
     print(f"{machine.describe()}\n")
@@ -47,9 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.which_line", description=__doc__)
-    made.add_argument("names", nargs="*", type=datasets.one_of(LINES), metavar="name", help=", ".join(LINES))
-    return made
+    command = argparse.ArgumentParser(prog="python -m benchmarks.which_line", description=__doc__)
+    command.add_argument("names", nargs="*", type=datasets.one_of(LINES), metavar="name", help=", ".join(LINES))
+    return command
 
 
 # Data -----------------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def few_labels() -> str:
     labels = np.where(np.arange(len(train)) < LABELLED, train.labels, -1)
     alone = bb.NaiveBayesClassifier(features="poisson").fit(train.rows[:LABELLED], train.labels[:LABELLED])
     learner = bb.SemiSupervisedClassifier(features="poisson", unlabelled=-1).fit(train.rows, labels)
-    both, labelled_only = (test.right(model.predict(test.rows)) for model in (learner, alone))
+    both, labelled_only = (test.accuracy(model.predict(test.rows)) for model in (learner, alone))
     return f"{both:.3f} right with {LABELLED} labels of {len(labels):,} rows; {labelled_only:.3f} from these alone"
 
 
@@ -168,7 +168,7 @@ def drop_in() -> str:
     train, test = digits()
     ours, theirs = (learner.fit(train.rows, train.labels) for learner in (bb.MultinomialNB(), MultinomialNB()))
     gap = largest_gap(ours.predict_proba(test.rows), theirs.predict_proba(test.rows), within=1e-9)
-    accuracy = test.right(ours.predict(test.rows))
+    accuracy = test.accuracy(ours.predict(test.rows))
     return f"{accuracy:.3f} right, probabilities within {gap:.0e} of scikit-learn's"
 
 

@@ -322,7 +322,7 @@ def main(wanted: list[str]) -> None:
     for picture in (*ALWAYS, *WITH_DATA):
         if wanted and picture.__name__ not in wanted:
             continue
-        if picture in WITH_DATA and not datasets.there(WITH_DATA[picture]):
+        if picture in WITH_DATA and not datasets.has_data(WITH_DATA[picture]):
             print(f"{picture.__name__} needs {WITH_DATA[picture]}; {datasets.UNSET}")
             continue
         write(picture)

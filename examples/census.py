@@ -21,8 +21,8 @@ COLUMNS = """age workclass fnlwgt education education_num marital_status occupat
 
 def main() -> None:
     train, test = read_adult()
-    wanted = test.pop("income")
-    labels = train.pop("income")
+    test_labels = test.pop("income")
+    train_labels = train.pop("income")
 
     # Banbury takes strings, numbers and gaps as they are. Boosting needs categories, and the same ones in both parts.
     learners = {
@@ -32,15 +32,15 @@ def main() -> None:
         "gradient boosting": (HistGradientBoostingClassifier(random_state=0), *as_categories(train, test)),
     }
     print(f"{'':24} accuracy  log loss    fit")
-    for name, (learner, learned, tested) in learners.items():
+    for name, (learner, train_rows, test_rows) in learners.items():
         start = time.perf_counter()
-        learner.fit(learned, labels)
+        learner.fit(train_rows, train_labels)
         seconds = time.perf_counter() - start
-        accuracy = accuracy_score(wanted, learner.predict(tested))
-        loss = log_loss(wanted, learner.predict_proba(tested))
+        accuracy = accuracy_score(test_labels, learner.predict(test_rows))
+        loss = log_loss(test_labels, learner.predict_proba(test_rows))
         print(f"{name:24} {accuracy:8.4f}  {loss:8.4f}  {seconds:.1f} s")
 
-    # Only a sum can be taken apart.
+    # The weighed answer is a sum, so it can be explained term by term.
     weighed = learners["weighed evidence"][0]
     print(weighed.explain(test.iloc[3]))
 

@@ -18,7 +18,10 @@ def main() -> None:
     stories = read_stories()
     shared = set.intersection(*({topic for _, topics in part for topic in topics} for part in stories.values()))
     texts = {part: [text for text, _ in rows] for part, rows in stories.items()}
-    topics = {part: [[t for t in own if t in shared] for _, own in rows] for part, rows in stories.items()}
+    topics = {
+        part: [[topic for topic in row_topics if topic in shared] for _, row_topics in rows]
+        for part, rows in stories.items()
+    }
     print(f"{len(texts['TRAIN']):,} stories to learn from, {len(texts['TEST']):,} to test on, {len(shared)} topics")
 
     # Plain counts first: one pass, and "not about grain" is all stories minus those about grain.
@@ -51,9 +54,9 @@ def read_stories() -> dict[str, list[tuple[str, list[str]]]]:
 
 
 def between(story: str, tag: str) -> str:
-    """What stands in the first element of this name; nothing if there is none."""
-    found = re.search(f"<{tag}(?: [^>]*)?>(.*?)</{tag}>", story, re.DOTALL)
-    return found[1] if found else ""
+    """Returns the content of the first element with this tag, or an empty string."""
+    element = re.search(f"<{tag}(?: [^>]*)?>(.*?)</{tag}>", story, re.DOTALL)
+    return element[1] if element else ""
 
 
 if __name__ == "__main__":

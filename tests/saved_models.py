@@ -270,11 +270,11 @@ def questions(thing: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def questions_of_network(network: bb.BeliefNetwork) -> Iterator[tuple[str, Callable[[], Any]]]:
-    for node in network.variables:
+    for node in network._variables:
         yield f"query {node.name}", lambda node=node: np.array(list(network.query(node.name).values()))
     yield "sample", lambda: {name: list(column) for name, column in network.sample(5).items()}
     if network.target is not None:
-        rows = {node.name: VALUES[node.kind] for node in network.variables if node.name != network.target}
+        rows = {node.name: VALUES[node.kind] for node in network._variables if node.name != network.target}
         rows = {name: rows.get(name, VALUES["string"]) for name in network.columns}
         yield "posterior", lambda: network.posterior(rows)
         yield "predict", lambda: list(network.predict(rows))

@@ -81,7 +81,7 @@ def test_a_benchmark_runs_on_small_data_and_its_answers_agree(name, run, monkeyp
     if name in SLOW and not THOROUGH:
         pytest.skip("it starts processes: make test-all runs it")
     if name == "weighed":
-        monkeypatch.setattr(datasets, "there", lambda *_: True)
+        monkeypatch.setattr(datasets, "has_data", lambda *_: True)
         monkeypatch.setattr(datasets, "adult_split", lambda: (some_table(), some_table()))
     status, printed = run(name, "--json")
     assert status == 0, printed.err
@@ -255,11 +255,11 @@ def test_every_learner_of_the_tables_of_accuracies_learns():
     cheap = {name: accuracy.LEARNERS[name] for name in ("Gaussian", "trees", "TAN", "weighed", "boosting")}
     for learners, splits in ((cheap, tables), ({"NBSVM": accuracy.TEXT_LEARNERS["NBSVM"]}, texts)):
         for name, make in learners.items():
-            cell = accuracy.cell("made-up", name, make, splits())
+            cell = accuracy.table_cell("made-up", name, make, splits())
             assert float(cell.split()[0]) > 0.9, name
             assert ("/ —" in cell) == (name == "NBSVM")
     for make in when_not.LEARNERS.values():
-        assert len(when_not.cells(make, some_texts(), some_texts())) == len(when_not.HEADINGS) - 1
+        assert len(when_not.table_row(make, some_texts(), some_texts())) == len(when_not.HEADINGS) - 1
 
 
 def test_folds_test_every_row_once_and_thirds_a_third_of_each_class():
@@ -279,16 +279,16 @@ def test_every_learner_of_several_labels_is_measured():
     texts = [" ".join([*names, *names, *rng.choice(["at", "noon", "rise"], 3)]) for names in topics]
     stories = datasets.Stories(texts, topics)
     setting = Setting(repeats=1, small=True)
-    rows = labels.measure(stories.some(120), datasets.Stories(texts[120:], topics[120:]), setting)
+    rows = labels.measure(stories.first(120), datasets.Stories(texts[120:], topics[120:]), setting)
     assert list(rows) == [*labels.OURS, *labels.PEERS]
     assert all(row.micro_f1 > 0.7 and row.fit > 0 and row.predict > 0 for row in rows.values())
-    assert len(list(labels.folds(stories.some(120), stories, setting))) == 2
-    assert len(labels.many(50, 200, setting)) == len(labels.MANY_HEADINGS)
+    assert len(list(labels.folds(stories.first(120), stories, setting))) == 2
+    assert len(labels.time_many_labels(50, 200, setting)) == len(labels.MANY_HEADINGS)
 
 
 def test_suspicious_labels_and_the_next_ones_are_measured(monkeypatch):
     part = some_table(300)
-    planted, wrong = suspicious.plant(part, 0.1, seed=0)
+    planted, wrong = suspicious.replace_labels(part, 0.1, seed=0)
     assert wrong.sum() == 30 and np.array_equal(planted != part.labels, wrong)
     ours = next(suspicious.precision("made-up", part, 0.1, (1, 1)))
     assert len(ours) == len(suspicious.HEADINGS) and float(ours[4].rstrip("%")) > 80
@@ -346,7 +346,7 @@ def test_peers_are_given_a_table_as_numbers():
     rows = pd.DataFrame({"word": ["b", "a", "b", None], "n": [1.0, None, 3.0, 5.0]})
     numbered = peers.Numbered(rows)
     ranks = numbered.ranks["word"]
-    assert numbered.places == [0]
+    assert numbered.word_columns == [0]
     assert numbered(rows).tolist() == [[0, 1], [ranks["a"], 3], [0, 3], [ranks["?"], 5]]
     assert numbered(pd.DataFrame({"word": ["never seen"], "n": [None]})).tolist() == [[0, 3]]
 

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks import newsgroups
-from benchmarks.datasets import NAMING, Part, decode_text, head_and_body, reuters, without_headers
+from benchmarks.datasets import NAMING, Part, decode_text, reuters, split_post, without_headers
 from scipy.optimize import minimize_scalar
 from scipy.stats import multinomial, norm, poisson
 from sklearn.datasets import load_iris, load_wine
@@ -656,7 +656,7 @@ def test_without_the_headers_that_name_groups_20_newsgroups_are_harder(posts, fi
     splits = [newsgroups.split(bodies, seed) for seed in newsgroups.SEEDS]
     assert all(set(bodies[train]).isdisjoint(bodies[test]) for train, test in splits)
     bare = Part([without_headers(post) for post in posts.rows], posts.labels)
-    names = {line.split(":")[0].lower() for post in bare.rows for line in head_and_body(post)[0].splitlines()}
+    names = {line.split(":")[0].lower() for post in bare.rows for line in split_post(post)[0].splitlines()}
     assert names.isdisjoint(NAMING)
     assert {"from", "subject"} <= names
     honest = newsgroups.measure(bare, splits)
@@ -1587,7 +1587,7 @@ def test_terms_are_added_to_abstracts_as_by_one_against_the_rest(figure):
 def test_topics_of_news_are_those_of_one_against_the_rest(data_dir, figure):
     assert data_dir
     train, test = reuters()
-    some = train.some(1000)
+    some = train.first(1000)
     n_topics = _one_against_the_rest(some.texts, some.topics, test.texts[:50])
     figure(
         39,

@@ -126,9 +126,9 @@ def assert_the_same(again: bb.BeliefNetwork, network: bb.BeliefNetwork) -> None:
     """All that is counted and said, to the last bit."""
     assert again == network
     assert repr(again) == repr(network)
-    assert again.variables == network.variables
+    assert again._variables == network._variables
     assert again.parents == network.parents
-    assert (again.target, again.columns, again.named) == (network.target, network.columns, network.named)
+    assert (again.target, again.columns, again._named) == (network.target, network.columns, network._named)
     assert again.choice == network.choice
     types = [[[type(value) for value in values] for values in each.values.values()] for each in (again, network)]
     assert types[0] == types[1]
@@ -157,7 +157,7 @@ def answers(network: bb.BeliefNetwork, rows: Any) -> Any:
 
 
 def rows_for(network: bb.BeliefNetwork) -> Any:
-    if not network.named:
+    if not network._named:
         return load_wine(return_X_y=True)[0]
     if set(network.nodes) & set(ODD):
         return ODD

@@ -290,9 +290,9 @@ def test_many_patterns_of_missing_values_are_answered_exactly(monkeypatch):
     rows = drawn.mask(rng.random(drawn.shape) < 0.4)
     together = network.posterior(rows, of="cancer")
     monkeypatch.setattr(scoring, "MOST_PATTERNS", 10_000)
-    monkeypatch.setattr(scoring, "FEW_ROWS", 1)
+    monkeypatch.setattr(scoring, "ROWS_PER_PATTERN", 1)
     np.testing.assert_allclose(network.posterior(rows, of="cancer"), together, atol=1e-12)
-    monkeypatch.setattr(scoring, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(scoring, "MOST_NUMBERS", 1)
     np.testing.assert_allclose(network.posterior(rows[:40], of="cancer"), together[:40], atol=1e-12)
 
 
@@ -444,12 +444,12 @@ def test_a_tree_cuts_numbers_where_the_classes_change_or_into_so_many_equal_shar
     y = rng.integers(0, 2, 900)
     rows = {"told": y * 4.0 + rng.random(900), "noise": rng.random(900), "y": y}
     cut = bb.BeliefNetwork.tan(rows, "y")
-    assert len(cut.values["told"]) == 2 and 1.0 < cut.variables[1].cuts[0] < 4.0
+    assert len(cut.values["told"]) == 2 and 1.0 < cut._variables[1].cuts[0] < 4.0
     assert len(cut.values["noise"]) == 10  # no cut pays
     shares = bb.BeliefNetwork.tan(rows, "y", bins=6)
     alone = bb.BeliefNetwork.count(rows, {"told": [], "noise": []}, bins=6)
     assert {name: shares.values[name] for name in ("told", "noise")} == alone.values
-    assert np.ptp(shares.sums.seen[1].value) <= 2
+    assert np.ptp(shares._counts.value_counts[1].value) <= 2
     said = bb.BeliefNetwork.tan(
         rows, "y", bins=6, features={"told": bb.Histogram(bins="mdl"), "noise": bb.Histogram(bins=3)}
     )
@@ -748,7 +748,7 @@ def test_a_real_tree_with_gaps_is_answered_in_one_pass_as_by_elimination(adult_t
     found, expected = scores(network, rows), the_slow_way(network, rows)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-    monkeypatch.setattr(scoring, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(scoring, "MOST_NUMBERS", 1)
     few = rows[:20]
     for one, other in zip(scores(network, few), found, strict=True):
         np.testing.assert_allclose(one, other[:20], rtol=1e-12, atol=1e-12)

@@ -119,7 +119,7 @@ def test_a_tree_and_its_network_remember_too(case, capsys):
     assert "read with" in said("show m.banbury --table", capsys)
     tree: Any = bb.load("m.banbury")
     network = bb.BeliefNetwork.from_model(tree)
-    assert tree.has_counted("t.csv") and (network + network.count_more("t.csv")).reading == network.reading != {}
+    assert tree.has_counted("t.csv") and (network + network.count_more("t.csv"))._reading == network._reading != {}
 
 
 def test_labels_remember_too(capsys):
@@ -279,7 +279,7 @@ def test_validated_weighed_and_inferred_schemas_remember():
     weighed = bb.weigh(bb.estimate(bb.count("t.csv", "kind", **how)), "t.csv")
     assert weighed.schema.reading == how and weighed.posterior("t.csv").shape == (120, 2)
     network: Any = bb.BeliefNetwork.count("t.csv", {"kind": ["colour"]}, **how)
-    assert network.reading == how and len(network.predict("t.csv", of="kind")) == 120
+    assert network._reading == how and len(network.predict("t.csv", of="kind")) == 120
 
 
 def test_data_that_are_no_such_files_are_read_as_they_are(tmp_path):

@@ -582,7 +582,7 @@ def test_too_few_rows_for_a_curve_are_told() -> None:
 
 
 def test_of_very_many_rows_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "MOST_ROWS", 90)
+    monkeypatch.setattr(findings, "MOST_ROWS_MEASURED", 90)
     wine = bb.datasets.wine()
     model = model_of(wine, "cultivar")
     made = bb.report(model, wine)

@@ -22,23 +22,23 @@ fn step(a: u64, b: u64) -> u64 {
 }
 
 #[inline(always)]
-fn take(lanes: &mut [u64; LANES], block: &[u8; 8 * LANES]) {
+fn add_block(lanes: &mut [u64; LANES], block: &[u8; 8 * LANES]) {
     let (words, _) = block.as_chunks();
     for (lane, &word) in lanes.iter_mut().zip(words) {
         *lane = step(*lane, u64::from_le_bytes(word));
     }
 }
 
-fn sum(piece: &[u8]) -> u64 {
+fn sum_of_piece(piece: &[u8]) -> u64 {
     let mut lanes = [1, 2, 3, 4, 5, 6, 7, 8];
-    let (blocks, rest) = piece.as_chunks();
+    let (blocks, last_bytes) = piece.as_chunks();
     for block in blocks {
-        take(&mut lanes, block);
+        add_block(&mut lanes, block);
     }
-    if !rest.is_empty() {
+    if !last_bytes.is_empty() {
         let mut block = [0; 8 * LANES];
-        block[..rest.len()].copy_from_slice(rest);
-        take(&mut lanes, &block);
+        block[..last_bytes.len()].copy_from_slice(last_bytes);
+        add_block(&mut lanes, &block);
     }
     lanes.into_iter().fold(piece.len() as u64, step)
 }
@@ -46,7 +46,7 @@ fn sum(piece: &[u8]) -> u64 {
 /// The checksum of these bytes.
 pub fn checksum(bytes: &[u8], threads: usize) -> u64 {
     let threads = threads::worth(threads, bytes.len() / 8);
-    let sums = threads::ranges(threads, bytes.len(), PIECE, |range| sum(&bytes[range]));
+    let sums = threads::ranges(threads, bytes.len(), PIECE, |range| sum_of_piece(&bytes[range]));
     let sums: Vec<u8> = sums.into_iter().flat_map(u64::to_le_bytes).collect();
-    sum(&sums)
+    sum_of_piece(&sums)
 }

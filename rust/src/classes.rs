@@ -176,10 +176,10 @@ pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
 pub fn counted(counts: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integers, Error> {
     if digits == 0 {
         let whole = counts.iter().map(|&n| n as i64).collect();
-        return Ok(Integers::whole(shape, whole));
+        return Ok(Integers::of_i64(shape, whole));
     }
     let ints: Vec<Int<2>> = counts.iter().map(|&n| Int::from(n as u128)).collect();
-    Integers::of(shape, digits, &ints)
+    Integers::of_wide(shape, digits, &ints)
 }
 
 /// Divides the rows into ranges, and sums the weights of each class in every range.

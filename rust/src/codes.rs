@@ -1,7 +1,7 @@
 //! Counts of whole-number values per class, and the span of values to count.
 
 use crate::classes::{Rows, Weights, counted};
-use crate::columns::{Block, Columns, above, along, either, pair};
+use crate::columns::{Block, Columns, distance_above, zip_mut, zip_with};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
 use crate::simd::wide;
@@ -87,7 +87,7 @@ pub fn count_codes(
             return Ok((counted(&parts, shape, rows.digits())?, outside));
         }
     };
-    Ok((Integers::whole(shape, whole), outside))
+    Ok((Integers::of_i64(shape, whole), outside))
 }
 
 /// A cell of a table.
@@ -191,15 +191,13 @@ impl CodesToCount<'_, '_> {
         let mut room = vec![];
         for from in range.clone().step_by(BLOCK) {
             let part = from..range.end.min(from + BLOCK);
-            for (first, block, cols) in self.columns.pieces(counts.features.clone()) {
+            for (first, block, cols) in self.columns.blocks_of(counts.features.clone()) {
                 let own = Places::new(&ranges[first..first + cols.len()], &values);
-                let wholes = block.wholes(part.clone(), cols, &own.low, &mut room);
-                either!(Wholes::{I64, I32}, wholes, view => {
-                    let classes = &rows.classes[part.clone()];
-                    let weight = |row| weight(from + row);
-                    counts.outside |=
-                        add_block(view, &own, classes, weight, &mut counts.cells, &mut places);
-                });
+                let view = block.integers(part.clone(), cols, &own.low, &mut room);
+                let classes = &rows.classes[part.clone()];
+                let weight = |row| weight(from + row);
+                counts.outside |=
+                    add_block(view, &own, classes, weight, &mut counts.cells, &mut places);
             }
         }
     }
@@ -227,8 +225,8 @@ impl Places {
 
 /// Adds a block of rows; returns whether a value that is not missing is outside its range.
 #[inline(always)]
-fn add_block<T: Copy + Into<i64>, N: Cell>(
-    view: ArrayView2<T>,
+fn add_block<N: Cell>(
+    view: ArrayView2<i64>,
     Places { low, size, start, width }: &Places,
     classes: &[i32],
     weight: impl Fn(usize) -> N,
@@ -252,8 +250,8 @@ fn add_block<T: Copy + Into<i64>, N: Cell>(
         }
     } else {
         for (j, column) in view.columns().into_iter().enumerate() {
-            along(column, classes.iter().enumerate(), |x, (row, &class)| {
-                let k = above(x, low[j]);
+            zip_with(column, classes.iter().enumerate(), |x, (row, &class)| {
+                let k = distance_above(x, low[j]);
                 odd |= (k >= size[j]) & (class >= 0);
                 if k < size[j] && class >= 0 {
                     add(start[j] + k + class as u64 * width, weight(row));
@@ -261,17 +259,17 @@ fn add_block<T: Copy + Into<i64>, N: Cell>(
             });
         }
     }
-    let there = |((row, column), x): ((usize, usize), &T)| {
-        let (range, k) = (size[column], above(*x, low[column]));
-        classes[row] >= 0 && k >= range && (*x).into() != i64::MIN
+    let there = |((row, column), x): ((usize, usize), &i64)| {
+        let (range, k) = (size[column], distance_above(*x, low[column]));
+        classes[row] >= 0 && k >= range && *x != i64::MIN
     };
     odd && view.indexed_iter().any(there)
 }
 
 /// Writes the places where a row's values are counted, or `u64::MAX` for values outside their range; returns whether there are such.
 #[inline(always)]
-fn place_row<T: Copy + Into<i64>>(
-    values: &[T],
+fn place_row(
+    values: &[i64],
     low: &[i64],
     size: &[u64],
     start: &[u64],
@@ -282,7 +280,7 @@ fn place_row<T: Copy + Into<i64>>(
         let mut odd = false;
         let ranges = low.iter().zip(size).zip(start);
         for ((&x, place), ((&low, &size), &start)) in values.iter().zip(places).zip(ranges) {
-            let k = above(x, low);
+            let k = distance_above(x, low);
             odd |= k >= size;
             *place = if k < size { base + start + k } else { u64::MAX };
         }
@@ -298,13 +296,11 @@ pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<
     let mut out = vec![0; n];
     threads::pieces(threads::worth(threads, n), &mut out, PIECE, |i, out| {
         let mut room = vec![];
-        let wholes = column.wholes(i * PIECE..i * PIECE + out.len(), 0..1, &[low], &mut room);
-        either!(Wholes::{I64, I32}, wholes, view => {
-            wide!(pair(out, view.column(0), |out, x| {
-                let k = above(x, low);
-                *out = if k < size as u64 { k as i32 } else { -1 };
-            }));
-        });
+        let view = column.integers(i * PIECE..i * PIECE + out.len(), 0..1, &[low], &mut room);
+        wide!(zip_mut(out, view.column(0), |out, x| {
+            let k = distance_above(x, low);
+            *out = if k < size as u64 { k as i32 } else { -1 };
+        }));
     });
     Ok(out)
 }
@@ -317,19 +313,17 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
     let found = threads::try_ranges(threads, n, PIECE, |rows| {
         let (mut low, mut high) = (vec![i64::MAX; features], vec![i64::MIN; features]);
         let mut room = vec![];
-        for (first, block, within) in columns.pieces(0..features) {
+        for (first, block, within) in columns.blocks_of(0..features) {
             let own = first..first + within.len();
             if let Block::U64(view) = block {
                 let view = view.slice(s![rows.clone(), ..]);
                 let mut values = view.indexed_iter();
                 if let Some(((row, column), _)) = values.find(|(_, x)| **x > i64::MAX as u64) {
-                    return Err(columns.refused(Fault::TooFar, rows.start + row, first + column));
+                    return Err(columns.bad_value(Fault::TooFar, rows.start + row, first + column));
                 }
             }
-            let wholes = block.wholes(rows.clone(), within, &vec![0; own.len()], &mut room);
-            either!(Wholes::{I64, I32}, wholes, view => {
-                widen(view, &mut low[own.clone()], &mut high[own]);
-            });
+            let view = block.integers(rows.clone(), within, &vec![0; own.len()], &mut room);
+            widen(view, &mut low[own.clone()], &mut high[own]);
         }
         Ok((low, high))
     })?;
@@ -347,10 +341,9 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
 }
 
 /// Widens the spans of columns by a piece of them.
-fn widen<T: Copy + Into<i64>>(view: ArrayView2<T>, low: &mut [i64], high: &mut [i64]) {
+fn widen(view: ArrayView2<i64>, low: &mut [i64], high: &mut [i64]) {
     wide!({
-        let widen = |x: T, low: &mut i64, high: &mut i64| {
-            let x = x.into();
+        let widen = |x: i64, low: &mut i64, high: &mut i64| {
             *high = (*high).max(x);
             *low = (*low).min(if x == i64::MIN { i64::MAX } else { x });
         };
@@ -364,7 +357,7 @@ fn widen<T: Copy + Into<i64>>(view: ArrayView2<T>, low: &mut [i64], high: &mut [
         } else {
             for (column, (low, high)) in view.columns().into_iter().zip(low.iter_mut().zip(high)) {
                 let mut ends = (*low, *high);
-                along(column, repeat(()), |x, ()| widen(x, &mut ends.0, &mut ends.1));
+                zip_with(column, repeat(()), |x, ()| widen(x, &mut ends.0, &mut ends.1));
                 (*low, *high) = ends;
             }
         }

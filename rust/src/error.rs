@@ -40,9 +40,9 @@ impl Fault {
 pub enum Error {
     /// A value of a row is refused.
     BadValue { fault: Fault, feature: usize, row: usize, value: Number },
-    /// More would be subtracted from a word (or from the texts of a class) than was added: `left`, which is negative, would
-    /// remain.
-    NotThere { word: Option<Vec<u8>>, class: usize, left: Number },
+    /// More would be subtracted from a word (or from the texts of a class) than was added: `remainder`, which is negative, would
+    /// be left.
+    NotThere { word: Option<Vec<u8>>, class: usize, remainder: Number },
     /// The arguments are wrong or do not fit together; the sentence says how.
     Malformed(Cow<'static, str>),
     /// A sum would be too large; the sentence says which.
@@ -61,10 +61,10 @@ impl fmt::Display for Error {
             Error::BadValue { fault, feature, row, value } => {
                 write!(f, "{}: {value:?} in feature {feature}, row {row}", fault.name())
             }
-            Error::NotThere { word, class, left } => {
-                let what = word.as_deref().map(String::from_utf8_lossy);
-                let what = what.unwrap_or("its texts".into());
-                write!(f, "not there: {left:?} of {what:?} in class {class}")
+            Error::NotThere { word, class, remainder } => {
+                let word = word.as_deref().map(String::from_utf8_lossy);
+                let word = word.unwrap_or("its texts".into());
+                write!(f, "not there: {remainder:?} of {word:?} in class {class}")
             }
             Error::Malformed(sentence) => f.write_str(sentence),
             Error::TooMany(sentence) => f.write_str(sentence),

@@ -3,23 +3,23 @@
 use crate::integers::WHOLE;
 
 /// Adding this to a number below 2^51 rounds the number to a whole one, which the lowest bits then hold.
-pub(crate) const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
+pub(crate) const ROUNDING_SHIFT: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 const LOG2_E: f64 = std::f64::consts::LOG2_E;
 /// ln 2 in two parts, of which the first has so few bits that its product with a whole number below 2^11 is exact.
 pub(crate) const LN_2: (f64, f64) = (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10);
 /// Below this the exponential is 0.
-const LEAST: f64 = -745.2;
+const LOWEST: f64 = -745.2;
 
 /// 1 / n! for n from 13 down to 2.
-const TERMS: [f64; 12] = {
-    let mut terms = [0.0; 12];
+const COEFFICIENTS: [f64; 12] = {
+    let mut coefficients = [0.0; 12];
     let (mut factorial, mut n) = (1.0, 2);
     while n <= 13 {
         factorial *= n as f64;
-        terms[13 - n] = 1.0 / factorial;
+        coefficients[13 - n] = 1.0 / factorial;
         n += 1;
     }
-    terms
+    coefficients
 };
 
 /// 2 to a whole number between -1022 and 1023.
@@ -31,16 +31,17 @@ fn power_of_two(n: f64) -> f64 {
 /// e to the x, for x up to 0, -inf included; within two units in the last place.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
-    let x = x.max(LEAST);
-    let n = (x * LOG2_E + ROUND) - ROUND;
-    let rest = (x - n * LN_2.0) - n * LN_2.1;
+    // e^x = 2^n · e^remainder.
+    let x = x.max(LOWEST);
+    let n = (x * LOG2_E + ROUNDING_SHIFT) - ROUNDING_SHIFT;
+    let remainder = (x - n * LN_2.0) - n * LN_2.1;
     let mut sum = 0.0;
-    for term in TERMS {
-        sum = (sum + term) * rest;
+    for coefficient in COEFFICIENTS {
+        sum = (sum + coefficient) * remainder;
     }
     // In two steps, because 2^n alone may be too small for a number.
-    let half = (n * 0.5 + ROUND) - ROUND;
-    (1.0 + (rest + sum * rest)) * power_of_two(half) * power_of_two(n - half)
+    let half = (n * 0.5 + ROUNDING_SHIFT) - ROUNDING_SHIFT;
+    (1.0 + (remainder + sum * remainder)) * power_of_two(half) * power_of_two(n - half)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Counts of no and yes per feature and class.
 
 use crate::classes::{Rows, Weights, count_classes, counted};
-use crate::columns::{Columns, along, either, pair};
+use crate::columns::{Columns, with_typed_levels, zip_mut, zip_with};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
 use crate::simd::wide;
@@ -12,21 +12,22 @@ use std::ops::{AddAssign, Range};
 /// Rows whose answers and members are compared as bytes at a time: a multiple of the 32 lanes, and at most 255 rows per lane, so
 /// that counts fit a byte. 200,000 rows of 20 columns and 16 classes took 4.0 ms, and 4.9 ms with blocks of 4,096.
 const BLOCK: usize = 512;
-/// Rows per piece, at least; and pieces, at most, since each has counts of its own.
+/// Rows per piece, at least; and pieces, at most, since each has counts of its own. Pieces of 2^12 to 2^18 rows were equally
+/// fast: 200,000 rows of 20 columns of doubles took 3.6 to 4.6 ms on one thread.
 const PIECE: usize = 1 << 14;
 const MOST_PIECES: usize = 64;
 /// Up to this many classes, comparing each row with every class is faster than looking up its class: on 200,000 rows of 20
 /// columns of doubles it took 8 instead of 19 ms with 32 classes, 16 instead of 21 with 64, and 32 instead of 22 with 128.
-const FEW: usize = 64;
+const MOST_COMPARED_CLASSES: usize = 64;
 
 /// A number that is compared with a threshold.
 pub trait Level: Copy + Send + Sync {
     /// A threshold as a number of this type.
     type Limit: Copy + Default;
     /// A counter as wide as the type, so that comparing and counting use the same vector lanes.
-    type Tally: Copy + Default + AddAssign + From<bool> + Into<u64>;
-    /// The largest count of a `Tally`: at least 2^16, except for bytes.
-    const FULL: usize;
+    type Counter: Copy + Default + AddAssign + From<bool> + Into<u64>;
+    /// The rows after which a counter is emptied: at least 2^16, except for bytes.
+    const MOST_COUNT: usize;
 
     /// The limit for which `exceeds(limit) == (self > threshold)`; None if no value of the type exceeds the threshold.
     fn limit(threshold: f64) -> Option<Self::Limit>;
@@ -38,8 +39,8 @@ pub trait Level: Copy + Send + Sync {
 
 impl Level for f64 {
     type Limit = f64;
-    type Tally = u64;
-    const FULL: usize = 1 << 16;
+    type Counter = u64;
+    const MOST_COUNT: usize = 1 << 16;
 
     fn limit(threshold: f64) -> Option<f64> {
         Some(threshold)
@@ -59,12 +60,12 @@ impl Level for f64 {
 }
 
 macro_rules! whole_levels {
-    ($($t:ty, $tally:ty, $full:expr;)*) => {$(
+    ($($t:ty, $counter:ty, $most_count:expr;)*) => {$(
         impl Level for $t {
             /// The lowest value above the threshold.
             type Limit = $t;
-            type Tally = $tally;
-            const FULL: usize = $full;
+            type Counter = $counter;
+            const MOST_COUNT: usize = $most_count;
 
             fn limit(threshold: f64) -> Option<$t> {
                 let floor = threshold.floor();
@@ -99,16 +100,18 @@ whole_levels! {
 
 /// The threshold above which a value is yes, per feature; NaN allows only the values 0 and 1.
 #[derive(Clone, Copy, Debug)]
-pub struct Thresholds<'a>(&'a [f64]);
+pub struct Thresholds<'a> {
+    of_features: &'a [f64],
+}
 
 impl<'a> Thresholds<'a> {
     pub fn new(thresholds: &'a [f64], features: usize) -> Result<Self, Error> {
         demand(thresholds.len() == features, "threshold must have one number per feature")?;
-        Ok(Thresholds(thresholds))
+        Ok(Thresholds { of_features: thresholds })
     }
 
     pub fn rule<T: Level>(&self, feature: usize) -> Rule<T> {
-        let threshold = self.0[feature];
+        let threshold = self.of_features[feature];
         let strict = threshold.is_nan();
         let limit = T::limit(if strict { 0.0 } else { threshold });
         Rule { limit: limit.unwrap_or_default(), possible: limit.is_some(), strict }
@@ -155,20 +158,20 @@ pub fn count_flags(
     let (n, n_classes, features) = (rows.len(), rows.n_classes, columns.features());
     let threads = threads::worth(threads, n.saturating_mul(features));
     let piece = n.div_ceil(MOST_PIECES).max(32 * n_classes).next_multiple_of(PIECE).max(PIECE);
-    let found = threads::try_ranges(threads, n, piece, |range| {
+    let piece_counts = threads::try_ranges(threads, n, piece, |range| {
         let mut counts = Counts::new(features, n_classes);
         counts.count(columns, thresholds, rows, range)?;
         Ok(counts)
     })?;
     let class_rows = count_classes(rows, threads);
     let mut total = Counts::new(features, n_classes);
-    found.iter().for_each(|counts| total.merge(counts));
+    piece_counts.iter().for_each(|counts| total.merge(counts));
     let mut counts = Vec::with_capacity(2 * features * n_classes);
-    for (yes, missing) in
-        total.yes.chunks_exact(n_classes.max(1)).zip(total.missing.chunks_exact(n_classes.max(1)))
-    {
-        let present = class_rows.iter().zip(missing).map(|(rows, missing)| rows - missing);
-        counts.extend(present.zip(yes).map(|(present, yes)| present - yes));
+    for first in (0..total.yes.len()).step_by(n_classes.max(1)) {
+        let cells = first..first + n_classes;
+        let (yes, missing) = (&total.yes[cells.clone()], &total.missing[cells]);
+        let answers = yes.iter().zip(missing).zip(&class_rows);
+        counts.extend(answers.map(|((yes, missing), rows)| rows - missing - yes));
         counts.extend_from_slice(yes);
     }
     counted(&counts, vec![features, 2, n_classes], rows.digits())
@@ -202,64 +205,66 @@ impl Counts {
         rows: &Rows,
         range: Range<usize>,
     ) -> Result<(), Error> {
-        let mut room = vec![];
-        for (first, block, cols) in columns.pieces(0..columns.features()) {
-            let levels = block.levels(range.clone(), cols.clone(), &mut room);
-            let bad = either!(Levels::{F64, I64, U8}, levels, view => {
-                let by_row = view.ncols() > 1 && view.strides()[1] == 1;
+        let mut buffer = vec![];
+        for (first, block, block_columns) in columns.blocks_of(0..columns.features()) {
+            let levels = block.levels(range.clone(), block_columns.clone(), &mut buffer);
+            // Rows take 5 ms instead of 11 ms for 200,000 rows of 20 doubles, and comparing classes 3.6 instead of 15 ms.
+            let counted = with_typed_levels!(levels, view => {
+                let is_row_major = view.ncols() > 1 && view.strides()[1] == 1;
                 match rows.weights {
-                    Weights::Ones if by_row => {
-                        let rules = Rules::new(thresholds, first..first + cols.len());
-                        self.by_row(view, &rules, &rows.classes[range.clone()], first)
+                    Weights::Ones if is_row_major => {
+                        let rules = Rules::new(thresholds, first..first + block_columns.len());
+                        self.count_rows(view, &rules, &rows.classes[range.clone()], first)
                     }
-                    Weights::Ones if self.n_classes <= FEW => {
-                        self.by_members(view, thresholds, &rows.classes[range.clone()], first)
+                    Weights::Ones if self.n_classes <= MOST_COMPARED_CLASSES => {
+                        self.compare_classes(view, thresholds, &rows.classes[range.clone()], first)
                     }
-                    _ => self.by_column(view, thresholds, rows, range.clone(), first),
+                    _ => self.count_columns(view, thresholds, rows, range.clone(), first),
                 }
             });
-            if let Err((row, column)) = bad {
-                let (row, feature) = (range.start + row, first + column);
-                return Err(columns.refused(Fault::NotZeroOrOne, row, feature));
+            if let Err(bad) = counted {
+                let (row, feature) = (range.start + bad.row, first + bad.column);
+                return Err(columns.bad_value(Fault::NotZeroOrOne, row, feature));
             }
         }
         Ok(())
     }
 
     /// Counts a matrix whose rows are contiguous: each row adds its flags to its class's counters, side by side.
-    fn by_row<T: Level>(
+    fn count_rows<T: Level>(
         &mut self,
         view: ArrayView2<T>,
         rules: &Rules<T>,
         classes: &[i32],
         first: usize,
-    ) -> Result<(), (usize, usize)> {
-        let k = view.ncols();
-        let strict = rules.strict.contains(&true);
-        let mut tallies = vec![T::Tally::default(); k * self.n_classes];
-        let mut filled = vec![0_usize; self.n_classes];
-        for (at, (row, &class)) in view.rows().into_iter().zip(classes).enumerate() {
-            let (Some(row), Ok(class)) = (row.to_slice(), usize::try_from(class)) else {
+    ) -> Result<(), BadFlag> {
+        let n_columns = view.ncols();
+        let any_strict = rules.strict.contains(&true);
+        let mut counters = vec![T::Counter::default(); n_columns * self.n_classes];
+        let mut n_counted = vec![0_usize; self.n_classes];
+        for (row, (values, &class)) in view.rows().into_iter().zip(classes).enumerate() {
+            let (Some(values), Ok(class)) = (values.to_slice(), usize::try_from(class)) else {
                 continue;
             };
-            let tally = &mut tallies[class * k..(class + 1) * k];
-            if add_row(row, rules, strict, tally) {
-                self.odd_row(row, rules, class, first).map_err(|column| (at, column))?;
+            let counters = &mut counters[class * n_columns..(class + 1) * n_columns];
+            if add_row(values, rules, any_strict, counters) {
+                self.count_missing(values, rules, class, first)
+                    .map_err(|column| BadFlag { row, column })?;
             }
-            filled[class] += 1;
-            if filled[class] == T::FULL {
-                self.empty(tally, rules, class, first);
-                filled[class] = 0;
+            n_counted[class] += 1;
+            if n_counted[class] == T::MOST_COUNT {
+                self.flush_counters(counters, rules, class, first);
+                n_counted[class] = 0;
             }
         }
-        for (class, tally) in tallies.chunks_exact_mut(k).enumerate() {
-            self.empty(tally, rules, class, first);
+        for (class, counters) in counters.chunks_exact_mut(n_columns).enumerate() {
+            self.flush_counters(counters, rules, class, first);
         }
         Ok(())
     }
 
     /// Counts the missing values of a row. The error is the first column that is not a flag but must be one.
-    fn odd_row<T: Level>(
+    fn count_missing<T: Level>(
         &mut self,
         row: &[T],
         rules: &Rules<T>,
@@ -277,15 +282,15 @@ impl Counts {
     }
 
     /// Moves a class's counters to the large counts.
-    fn empty<T: Level>(
+    fn flush_counters<T: Level>(
         &mut self,
-        tally: &mut [T::Tally],
+        counters: &mut [T::Counter],
         rules: &Rules<T>,
         class: usize,
         first: usize,
     ) {
-        for (j, (tally, &possible)) in tally.iter_mut().zip(&rules.possible).enumerate() {
-            let count: u64 = std::mem::take(tally).into();
+        for (j, (counter, &possible)) in counters.iter_mut().zip(&rules.possible).enumerate() {
+            let count: u64 = std::mem::take(counter).into();
             if possible {
                 self.yes[(first + j) * self.n_classes + class] += i128::from(count);
             }
@@ -294,35 +299,37 @@ impl Counts {
 
     /// Counts columns for few classes: answers, and which rows are members of a class, are bytes whose overlap is counted side by
     /// side.
-    fn by_members<T: Level>(
+    fn compare_classes<T: Level>(
         &mut self,
         view: ArrayView2<T>,
         thresholds: &Thresholds,
         classes: &[i32],
         first: usize,
-    ) -> Result<(), (usize, usize)> {
+    ) -> Result<(), BadFlag> {
         let mut members = vec![[0_u8; BLOCK]; self.n_classes];
         let (mut yes, mut missing) = ([0_u8; BLOCK], [0_u8; BLOCK]);
-        for (b, classes) in classes.chunks(BLOCK).enumerate() {
-            let n = classes.len();
+        for (block, classes) in classes.chunks(BLOCK).enumerate() {
+            let n_rows = classes.len();
+            let first_row = block * BLOCK;
             for (class, members) in (0..).zip(&mut members) {
-                members[n..].fill(0);
-                let pairs = members.iter_mut().zip(classes);
-                pairs.for_each(|(member, &c)| *member = u8::from(c == class));
+                members[n_rows..].fill(0);
+                for (member, &row_class) in members.iter_mut().zip(classes) {
+                    *member = u8::from(row_class == class);
+                }
             }
-            let view = view.slice(s![b * BLOCK..b * BLOCK + n, ..]);
+            let view = view.slice(s![first_row..first_row + n_rows, ..]);
             for (j, column) in view.columns().into_iter().enumerate() {
                 let rule = thresholds.rule(first + j);
-                let (yes_out, missing_out) = (&mut yes[..n], &mut missing[..n]);
-                let odd = answers(column, rule, yes_out, missing_out);
-                if odd && let Some(row) = first_bad(column, rule, classes) {
-                    return Err((b * BLOCK + row, j));
+                let is_odd =
+                    write_answers(column, rule, &mut yes[..n_rows], &mut missing[..n_rows]);
+                if is_odd && let Some(row) = first_bad(column, rule, classes) {
+                    return Err(BadFlag { row: first_row + row, column: j });
                 }
-                let cells = (first + j) * self.n_classes;
-                for (cell, members) in (cells..).zip(&members) {
-                    self.yes[cell] += i128::from(overlap(&yes, members));
-                    if odd {
-                        self.missing[cell] += i128::from(overlap(&missing, members));
+                let first_cell = (first + j) * self.n_classes;
+                for (cell, members) in (first_cell..).zip(&members) {
+                    self.yes[cell] += i128::from(count_overlap(&yes, members));
+                    if is_odd {
+                        self.missing[cell] += i128::from(count_overlap(&missing, members));
                     }
                 }
             }
@@ -331,26 +338,26 @@ impl Counts {
     }
 
     /// Counts any layout and any weights: a small table of (class, answer) per column.
-    fn by_column<T: Level>(
+    fn count_columns<T: Level>(
         &mut self,
         view: ArrayView2<T>,
         thresholds: &Thresholds,
         rows: &Rows,
         range: Range<usize>,
         first: usize,
-    ) -> Result<(), (usize, usize)> {
+    ) -> Result<(), BadFlag> {
         let mut table = vec![0_i128; 4 * (self.n_classes + 1)];
         for start in (0..range.len()).step_by(BLOCK) {
-            let part = start..range.len().min(start + BLOCK);
-            let view = view.slice(s![part.clone(), ..]);
-            let at = range.start + start;
-            let classes = &rows.classes[at..at + part.len()];
+            let block = start..range.len().min(start + BLOCK);
+            let view = view.slice(s![block.clone(), ..]);
+            let first_row = range.start + start;
+            let classes = &rows.classes[first_row..first_row + block.len()];
             for (j, column) in view.columns().into_iter().enumerate() {
                 table.fill(0);
                 let rule = thresholds.rule(first + j);
-                let weight = |row| rows.weight(at + row) as i128;
+                let weight = |row| rows.weight(first_row + row) as i128;
                 fill_table(column, rule, classes, weight, &mut table)
-                    .map_err(|row| (start + row, j))?;
+                    .map_err(|row| BadFlag { row: start + row, column: j })?;
                 let cells = (first + j) * self.n_classes..(first + j + 1) * self.n_classes;
                 for (class, cell) in cells.enumerate() {
                     self.yes[cell] += table[4 * (class + 1) + YES];
@@ -360,6 +367,12 @@ impl Counts {
         }
         Ok(())
     }
+}
+
+/// Where a value is that must be 0 or 1 and is neither.
+struct BadFlag {
+    row: usize,
+    column: usize,
 }
 
 const YES: usize = 1;
@@ -388,7 +401,7 @@ fn fill_table<T: Level>(
     weight: impl Fn(usize) -> i128,
     table: &mut [i128],
 ) -> Result<(), usize> {
-    along(column, classes.iter().enumerate(), |x, (row, class)| {
+    zip_with(column, classes.iter().enumerate(), |x, (row, class)| {
         table[4 * (class + 1) as usize + answer(x, rule)] += weight(row);
     });
     if table.chunks_exact(4).skip(1).all(|counts| counts[BAD] == 0) {
@@ -400,32 +413,37 @@ fn fill_table<T: Level>(
 /// The first row of a class whose answer is bad.
 #[cold]
 fn first_bad<T: Level>(column: ArrayView1<T>, rule: Rule<T>, classes: &[i32]) -> Option<usize> {
-    let bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
-    column.iter().zip(classes).position(bad)
+    let is_bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
+    column.iter().zip(classes).position(is_bad)
 }
 
 /// Counts the yes answers of a row. Returns whether a value is missing, or not a flag where it must be one.
 #[inline(always)]
-fn add_row<T: Level>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::Tally]) -> bool {
+fn add_row<T: Level>(
+    row: &[T],
+    rules: &Rules<T>,
+    any_strict: bool,
+    counters: &mut [T::Counter],
+) -> bool {
     wide!({
-        let mut odd = false;
-        for ((&x, &limit), tally) in row.iter().zip(&rules.limits).zip(tally) {
-            *tally += x.exceeds(limit).into();
-            odd |= x.is_missing();
+        let mut is_odd = false;
+        for ((&x, &limit), counter) in row.iter().zip(&rules.limits).zip(counters) {
+            *counter += x.exceeds(limit).into();
+            is_odd |= x.is_missing();
         }
-        if strict {
+        if any_strict {
             for (&x, &strict) in row.iter().zip(&rules.strict) {
-                odd |= strict & !x.is_flag();
+                is_odd |= strict & !x.is_flag();
             }
         }
-        odd
+        is_odd
     })
 }
 
 /// Writes 1 where a column says yes and where it is missing, else 0. Returns whether a value is missing, or not a flag where it
 /// must be one.
 #[inline(always)]
-fn answers<T: Level>(
+fn write_answers<T: Level>(
     column: ArrayView1<T>,
     Rule { limit, possible, strict }: Rule<T>,
     yes: &mut [u8],
@@ -433,21 +451,21 @@ fn answers<T: Level>(
 ) -> bool {
     wide!({
         // A byte and not a bool: with a bool the loop over bytes is not vectorized, and takes 15 times as long.
-        let mut odd = 0_u8;
-        pair(yes, column, |yes, x| {
+        let mut is_odd = 0_u8;
+        zip_mut(yes, column, |yes, x| {
             *yes = u8::from(x.exceeds(limit) & possible);
-            odd |= u8::from(x.is_missing() | (strict & !x.is_flag()));
+            is_odd |= u8::from(x.is_missing() | (strict & !x.is_flag()));
         });
-        if odd != 0 {
-            pair(missing, column, |missing, x| *missing = u8::from(x.is_missing()));
+        if is_odd != 0 {
+            zip_mut(missing, column, |missing, x| *missing = u8::from(x.is_missing()));
         }
-        odd != 0
+        is_odd != 0
     })
 }
 
 /// Counts the positions that have a 1 in both.
 #[inline(always)]
-fn overlap(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> i64 {
+fn count_overlap(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> i64 {
     wide!({
         let mut lanes = [0_u8; 32];
         for (a, b) in a.as_chunks::<32>().0.iter().zip(b.as_chunks::<32>().0) {

@@ -12,7 +12,7 @@ pub const PARTS: u64 = 1_000_000_000_000_000_000;
 /// The decimal digits of a part of a row.
 pub const DIGITS: u32 = 18;
 /// No number has more limbs: these hold 2^63 times the square of 2^457, the largest z in units of 2^-57, in parts of a row.
-const MOST: usize = 24;
+const MOST_LIMBS: usize = 24;
 
 /// Weights, and sums of weights, are below 2^63.
 const HEAVIEST: f64 = 9_223_372_036_854_775_808.0;
@@ -43,9 +43,9 @@ impl<const L: usize> PartialOrd for Int<L> {
 
 impl<const L: usize> Ord for Int<L> {
     fn cmp(&self, other: &Self) -> Ordering {
-        let limbs = |a: &Self| a.0.into_iter().rev();
+        let highest_first = |int: &Self| int.0.into_iter().rev();
         let signs = other.is_negative().cmp(&self.is_negative());
-        signs.then_with(|| limbs(self).cmp(limbs(other)))
+        signs.then_with(|| highest_first(self).cmp(highest_first(other)))
     }
 }
 
@@ -57,21 +57,16 @@ impl<const L: usize> Int<L> {
 
     /// Adds (or, if `negative`, subtracts) a number of four limbs times `2^shift`.
     pub fn add_wide(&mut self, number: [u64; 4], shift: u32, negative: bool) {
-        let (from, bits) = ((shift / 64) as usize, shift % 64);
-        let mut carried = 0;
+        let (first_limb, bits) = ((shift / 64) as usize, shift % 64);
+        let mut carry = 0;
         let mut shifted = [0; 5];
-        for (to, limb) in shifted.iter_mut().zip(number) {
-            *to = limb << bits | carried;
-            carried = if bits == 0 { 0 } else { limb >> (64 - bits) };
+        for (shifted_limb, limb) in shifted.iter_mut().zip(number) {
+            *shifted_limb = limb << bits | carry;
+            carry = if bits == 0 { 0 } else { limb >> (64 - bits) };
         }
-        shifted[4] = carried;
-        let Some(limbs) = self.0.get_mut(from..) else {
-            return;
-        };
-        if negative {
-            subtract(limbs, &shifted, 0);
-        } else {
-            add(limbs, &shifted, 0);
+        shifted[4] = carry;
+        if let Some(limbs) = self.0.get_mut(first_limb..) {
+            add_signed(limbs, &shifted, 0, negative);
         }
     }
 
@@ -79,7 +74,7 @@ impl<const L: usize> Int<L> {
         add(&mut self.0, &other.0, 0);
     }
 
-    pub fn take(&mut self, other: &Self) {
+    pub fn subtract(&mut self, other: &Self) {
         subtract(&mut self.0, &other.0, 0);
     }
 
@@ -91,7 +86,7 @@ impl<const L: usize> Int<L> {
         is_negative(&self.0)
     }
 
-    /// Divides a number that is not negative; what is left.
+    /// Divides a number that is not negative. Returns the remainder.
     #[inline(always)]
     pub fn divide(&mut self, divisor: u64) -> u64 {
         divide(&mut self.0, divisor)
@@ -100,10 +95,10 @@ impl<const L: usize> Int<L> {
     /// Multiplies a number that is not negative by a number of parts, and rounds down. Also returns whether the product is exact.
     /// It must fit.
     pub fn times(&self, parts: u128) -> (Self, bool) {
-        let mut room = [0; MOST];
-        multiply(&[parts as u64, (parts >> 64) as u64], &self.0, &mut room);
-        let rest = divide(&mut room[..L + 2], PARTS);
-        (Int(std::array::from_fn(|i| room[i])), rest == 0)
+        let mut product = [0; MOST_LIMBS];
+        multiply(&[parts as u64, (parts >> 64) as u64], &self.0, &mut product);
+        let remainder = divide(&mut product[..L + 2], PARTS);
+        (Int(std::array::from_fn(|limb| product[limb])), remainder == 0)
     }
 
     /// Rounded to a double, in units of 10^-digits.
@@ -115,12 +110,12 @@ impl<const L: usize> Int<L> {
 
 /// A sum of 256 bits for loops over rows, in two halves of 128 bits, which processors add quickly.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sum {
+pub struct Sum256 {
     low: u128,
     high: i128,
 }
 
-impl Sum {
+impl Sum256 {
     /// Adds a number with its sign.
     #[inline(always)]
     pub fn add(&mut self, number: i128) {
@@ -131,15 +126,17 @@ impl Sum {
     /// Adds (or, if `negative`, subtracts) a product of less than 2^191.
     #[inline(always)]
     pub fn add_product(&mut self, a: u128, b: u64, negative: bool) {
-        let (first, second) = (u128::from(a as u64) * u128::from(b), (a >> 64) * u128::from(b));
-        let (low, carry) = first.overflowing_add(second << 64);
-        let high = (second >> 64) as i128 + i128::from(carry);
+        let low_product = u128::from(a as u64) * u128::from(b);
+        let high_product = (a >> 64) * u128::from(b);
+        let (low, carry) = low_product.overflowing_add(high_product << 64);
+        let high = (high_product >> 64) as i128 + i128::from(carry);
         // Subtracting a number is adding its complement and 1. Without a branch, no prediction can fail.
-        let not = if negative { -1_i128 } else { 0 };
-        let (low, one) = (low ^ not as u128).overflowing_add(u128::from(negative));
-        let (sum, carry) = self.low.overflowing_add(low);
-        self.low = sum;
-        self.high += (high ^ not) + i128::from(one) + i128::from(carry);
+        let flip = if negative { -1_i128 } else { 0 };
+        let (low, carry) = (low ^ flip as u128).overflowing_add(u128::from(negative));
+        let high = (high ^ flip) + i128::from(carry);
+        let (low, carry) = self.low.overflowing_add(low);
+        self.low = low;
+        self.high += high + i128::from(carry);
     }
 
     pub fn merge(&mut self, other: &Self) {
@@ -153,16 +150,12 @@ impl Sum {
     }
 }
 
-/// The product of two numbers.
+/// The limbs of a · b, the lowest first.
 #[inline(always)]
 pub fn product(a: u128, b: u128) -> [u64; 4] {
-    let (a0, a1, b0, b1) = (a as u64, (a >> 64) as u64, b as u64, (b >> 64) as u64);
-    let each = |x: u64, y: u64| u128::from(x) * u128::from(y);
-    let low = each(a0, b0);
-    let (first, second) = (each(a0, b1), each(a1, b0));
-    let middle = (low >> 64) + (first & u128::from(u64::MAX)) + (second & u128::from(u64::MAX));
-    let high = each(a1, b1) + (first >> 64) + (second >> 64) + (middle >> 64);
-    [low as u64, middle as u64, high as u64, (high >> 64) as u64]
+    let mut limbs = [0; 4];
+    multiply(&[a as u64, (a >> 64) as u64], &[b as u64, (b >> 64) as u64], &mut limbs);
+    limbs
 }
 
 /// Powers of ten, all of them doubles.
@@ -186,31 +179,33 @@ const POWERS: [f64; DIGITS as usize + 1] = {
 };
 /// Doubles from here on are whole, and one apart up to twice this.
 pub const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
-const SMALL: f64 = 1.0 / 18_446_744_073_709_551_616.0; // 2^-64
+/// The lightest weight that [`light_weight_to_parts`] converts.
+const LIGHTEST: f64 = 1.0 / 18_446_744_073_709_551_616.0; // 2^-64
 
 /// Rounds a weight to fifteen decimal digits. Returns it in parts of a row, and as the nearest double.
 #[inline(always)]
-fn fifteen_digits(weight: f64) -> (u128, f64) {
+fn round_to_fifteen_digits(weight: f64) -> (u128, f64) {
     // The decimals that leave fifteen digits. The exponent gives their number or one more: log10 2 is a little more than 77 /
     // 256.
     let exponent = (weight.to_bits() >> 52) as i32 - 1023;
-    let most = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
-    let decimals = most - usize::from(most > 0 && weight * TENS[most] as f64 >= 1e15);
-    let written = (weight * TENS[decimals] as f64 + 0.5) as u64;
-    let parts = u128::from(written) * u128::from(TENS[DIGITS as usize - decimals]);
-    (parts, written as f64 / TENS[decimals] as f64)
+    let most_decimals = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
+    let is_one_too_many = most_decimals > 0 && weight * TENS[most_decimals] as f64 >= 1e15;
+    let decimals = most_decimals - usize::from(is_one_too_many);
+    let digits = (weight * TENS[decimals] as f64 + 0.5) as u64;
+    let parts = u128::from(digits) * u128::from(TENS[DIGITS as usize - decimals]);
+    (parts, digits as f64 / TENS[decimals] as f64)
 }
 
 /// Converts a weight to parts of a row: exactly as the decimal number that it is written as, if that has at most fifteen digits;
 /// rounded otherwise. None if it is negative, NaN or 2^63 and more.
 #[inline]
-pub fn parts(weight: f64) -> Option<u128> {
+pub fn weight_to_parts(weight: f64) -> Option<u128> {
     if !(0.0..HEAVIEST).contains(&weight) {
         return None;
     }
-    let (written, nearest) = fifteen_digits(weight);
+    let (decimal_parts, nearest) = round_to_fifteen_digits(weight);
     if nearest == weight {
-        return Some(written);
+        return Some(decimal_parts);
     }
     // A double is m * 2^e; with e below -127, it is less than half a part.
     let bits = weight.to_bits();
@@ -223,42 +218,43 @@ pub fn parts(weight: f64) -> Option<u128> {
     }
 }
 
-/// [`parts`] for weights from 2^-64 to 16, with fewer conversions between integers and doubles, which take most of its time. None
+/// [`weight_to_parts`] for weights from 2^-64 to 16, with fewer conversions between integers and doubles, which take most of its time. None
 /// for other weights.
 #[inline(always)]
-pub fn light_parts(weight: f64) -> Option<u64> {
-    if !(SMALL..16.0).contains(&weight) {
+pub fn light_weight_to_parts(weight: f64) -> Option<u64> {
+    if !(LIGHTEST..16.0).contains(&weight) {
         return None;
     }
     let bits = weight.to_bits();
-    let power = (bits >> 52) as i32 - 1023;
-    let most = (14 - ((power * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
-    let decimals = most - usize::from(weight * POWERS[most] >= 1e15);
+    let exponent = (bits >> 52) as i32 - 1023;
+    let most_decimals = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
+    let decimals = most_decimals - usize::from(weight * POWERS[most_decimals] >= 1e15);
     // Adding 2^52 rounds a number, and its last bits are then the whole number.
-    let above = weight * POWERS[decimals] + 0.5;
-    let nearest = (above + WHOLE) - WHOLE;
-    let written = nearest - if nearest > above { 1.0 } else { 0.0 };
+    let shifted = weight * POWERS[decimals] + 0.5;
+    let nearest = (shifted + WHOLE) - WHOLE;
+    let digits = nearest - if nearest > shifted { 1.0 } else { 0.0 };
     let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
-    let (exact, shift) = (u128::from(mantissa) * u128::from(PARTS), 52 - power);
-    let rounded = ((exact + (1 << (shift - 1))) >> shift) as u64;
-    let decimal = ((written + WHOLE).to_bits() & ((1 << 52) - 1))
+    let (exact, shift) = (u128::from(mantissa) * u128::from(PARTS), 52 - exponent);
+    let rounded_parts = ((exact + (1 << (shift - 1))) >> shift) as u64;
+    let decimal_parts = ((digits + WHOLE).to_bits() & ((1 << 52) - 1))
         .wrapping_mul(TENS[DIGITS as usize - decimals]);
-    Some(if written / POWERS[decimals] == weight { decimal } else { rounded })
+    Some(if digits / POWERS[decimals] == weight { decimal_parts } else { rounded_parts })
 }
 
 /// Converts the shares of classes in a row to parts. They add up exactly to the weight of the row, which is their sum rounded to
 /// fifteen digits: the largest share absorbs the rounding. A class with the only share has the whole weight.
-pub fn shares(weights: &[f64]) -> Option<Vec<u128>> {
-    let mut shares: Vec<u128> = weights.iter().map(|&w| parts(w)).collect::<Option<_>>()?;
-    if shares.iter().filter(|&&share| share > 0).count() < 2 {
-        return Some(shares);
+pub fn shares_to_parts(weights: &[f64]) -> Option<Vec<u128>> {
+    let mut parts: Vec<u128> =
+        weights.iter().map(|&weight| weight_to_parts(weight)).collect::<Option<_>>()?;
+    if parts.iter().filter(|&&parts| parts > 0).count() < 2 {
+        return Some(parts);
     }
     let sum = weights.iter().sum::<f64>();
-    let (total, _) = fifteen_digits(Some(sum).filter(|&sum| sum < HEAVIEST)?);
-    let gap = total as i128 - shares.iter().sum::<u128>() as i128;
-    let largest = (0..shares.len()).rev().max_by_key(|&i| shares[i])?;
-    shares[largest] = (shares[largest] as i128 + gap).max(0) as u128;
-    Some(shares)
+    let (total, _) = round_to_fifteen_digits(Some(sum).filter(|&sum| sum < HEAVIEST)?);
+    let missing_parts = total as i128 - parts.iter().sum::<u128>() as i128;
+    let largest = (0..parts.len()).rev().max_by_key(|&class| parts[class])?;
+    parts[largest] = (parts[largest] as i128 + missing_parts).max(0) as u128;
+    Some(parts)
 }
 
 // Numbers as slices of limbs ------------------------------------------------------------------------------------------
@@ -267,143 +263,158 @@ pub fn is_negative(a: &[u64]) -> bool {
     a.last().is_some_and(|&limb| limb >> 63 == 1)
 }
 
-/// The limb that continues a number above its last one.
-fn sign(a: &[u64]) -> u64 {
+/// The limb that continues a number above its last one: all ones if it is negative.
+fn sign_limb(a: &[u64]) -> u64 {
     if is_negative(a) { u64::MAX } else { 0 }
 }
 
-/// Adds or subtracts b, as `step` does. `above` continues b above its last limb.
+/// Combines a and b limb by limb with `step`, which adds or subtracts and returns the carry. `extension` continues b above its
+/// last limb.
 #[inline(always)]
-fn carried(a: &mut [u64], b: &[u64], above: u64, step: impl Fn(u64, u64) -> (u64, bool)) {
+fn combine_limbs(a: &mut [u64], b: &[u64], extension: u64, step: impl Fn(u64, u64) -> (u64, bool)) {
     let mut carry = false;
     for (i, limb) in a.iter_mut().enumerate() {
-        let (sum, first) = step(*limb, b.get(i).copied().unwrap_or(above));
-        let (sum, second) = step(sum, u64::from(carry));
-        (*limb, carry) = (sum, first | second);
+        let (sum, carry_of_b) = step(*limb, b.get(i).copied().unwrap_or(extension));
+        let (sum, carry_of_carry) = step(sum, u64::from(carry));
+        (*limb, carry) = (sum, carry_of_b | carry_of_carry);
     }
 }
 
 #[inline(always)]
-fn add(a: &mut [u64], b: &[u64], above: u64) {
-    carried(a, b, above, u64::overflowing_add);
+fn add(a: &mut [u64], b: &[u64], extension: u64) {
+    combine_limbs(a, b, extension, u64::overflowing_add);
 }
 
 #[inline(always)]
-fn subtract(a: &mut [u64], b: &[u64], above: u64) {
-    carried(a, b, above, u64::overflowing_sub);
+fn subtract(a: &mut [u64], b: &[u64], extension: u64) {
+    combine_limbs(a, b, extension, u64::overflowing_sub);
+}
+
+#[inline(always)]
+fn add_signed(a: &mut [u64], b: &[u64], extension: u64, negative: bool) {
+    match negative {
+        false => add(a, b, extension),
+        true => subtract(a, b, extension),
+    }
 }
 
 /// Writes the product of two numbers that are not negative over zeros, which must be long enough.
 #[inline(always)]
-fn multiply(a: &[u64], b: &[u64], found: &mut [u64]) {
+fn multiply(a: &[u64], b: &[u64], product: &mut [u64]) {
     for (i, &a) in a.iter().enumerate() {
         let mut carry = 0;
         for (j, &b) in b.iter().enumerate() {
-            let sum = u128::from(a) * u128::from(b) + u128::from(found[i + j]) + carry;
-            found[i + j] = sum as u64;
+            let sum = u128::from(a) * u128::from(b) + u128::from(product[i + j]) + carry;
+            product[i + j] = sum as u64;
             carry = sum >> 64;
         }
-        found[i + b.len()] = carry as u64;
+        product[i + b.len()] = carry as u64;
     }
 }
 
-/// Divides a number that is not negative; what is left.
+/// Divides a number that is not negative. Returns the remainder.
 #[inline(always)]
 fn divide(a: &mut [u64], divisor: u64) -> u64 {
-    let mut rest = 0;
+    let mut remainder = 0;
     for limb in a.iter_mut().rev() {
-        let number = rest << 64 | u128::from(*limb);
-        *limb = (number / u128::from(divisor)) as u64;
-        rest = number % u128::from(divisor);
+        let dividend = remainder << 64 | u128::from(*limb);
+        *limb = (dividend / u128::from(divisor)) as u64;
+        remainder = dividend % u128::from(divisor);
     }
-    rest as u64
+    remainder as u64
 }
 
 /// How many limbs a number and its sign need.
-fn needed(a: &[u64]) -> usize {
-    let above = sign(a);
-    let mut n = a.len();
-    while n > 1 && a[n - 1] == above && (a[n - 2] ^ above) >> 63 == 0 {
-        n -= 1;
+fn n_limbs_needed(a: &[u64]) -> usize {
+    let sign = sign_limb(a);
+    let mut n_limbs = a.len();
+    while n_limbs > 1 && a[n_limbs - 1] == sign && (a[n_limbs - 2] ^ sign) >> 63 == 0 {
+        n_limbs -= 1;
     }
-    n
+    n_limbs
 }
 
 /// The absolute value of a number, with room for products, and its sign.
 #[derive(Clone, Copy)]
 struct Magnitude {
-    limbs: [u64; 2 * MOST],
+    limbs: [u64; 2 * MOST_LIMBS],
+    /// The limbs in use: the highest of them is not 0.
     len: usize,
     negative: bool,
 }
 
 impl Magnitude {
     fn of(a: &[u64]) -> Self {
-        let (mut limbs, negative) = ([0; 2 * MOST], is_negative(a));
+        let (mut limbs, negative) = ([0; 2 * MOST_LIMBS], is_negative(a));
         limbs[..a.len()].copy_from_slice(a);
         if negative {
             limbs[..a.len()].fill(0);
             subtract(&mut limbs[..a.len()], a, 0);
         }
-        Magnitude { limbs, len: a.len(), negative }.trimmed()
+        Magnitude { limbs, len: a.len(), negative }.without_leading_zeros()
     }
 
-    fn trimmed(mut self) -> Self {
+    fn without_leading_zeros(mut self) -> Self {
         while self.len > 0 && self.limbs[self.len - 1] == 0 {
             self.len -= 1;
         }
         self
     }
 
-    fn used(&self) -> &[u64] {
+    fn limbs(&self) -> &[u64] {
         &self.limbs[..self.len]
     }
 
     fn times(&self, other: &Self) -> Self {
-        let (mut limbs, negative) = ([0; 2 * MOST], self.negative != other.negative);
-        multiply(self.used(), other.used(), &mut limbs);
-        Magnitude { limbs, len: self.len + other.len, negative }.trimmed()
+        let (mut limbs, negative) = ([0; 2 * MOST_LIMBS], self.negative != other.negative);
+        multiply(self.limbs(), other.limbs(), &mut limbs);
+        Magnitude { limbs, len: self.len + other.len, negative }.without_leading_zeros()
     }
 
     /// Divides, and returns the remainder.
     fn divide(&mut self, divisor: u64) -> u64 {
-        let rest = divide(&mut self.limbs[..self.len], divisor);
-        *self = self.trimmed();
-        rest
+        let remainder = divide(&mut self.limbs[..self.len], divisor);
+        *self = self.without_leading_zeros();
+        remainder
     }
 
-    /// Rounds to 64 significant bits. Returns them as a double, and the power of two to multiply it by. `rest`: a remainder was
-    /// cut off before.
-    fn rounded(&self, rest: bool) -> (f64, i32) {
-        let Some(&top) = self.used().last() else {
-            return (0.0, 0);
+    /// Rounds to 64 significant bits, and those to a double. `has_remainder`: a remainder was cut off before.
+    fn round(&self, has_remainder: bool) -> ScaledDouble {
+        let Some((&highest, lower)) = self.limbs().split_last() else {
+            return ScaledDouble { mantissa: 0.0, exponent: 0 };
         };
-        let (below, zeros) = (&self.limbs[..self.len - 1], top.leading_zeros());
-        let next = below.last().copied().unwrap_or(0);
-        let bits = (u128::from(top) << 64 | u128::from(next)) << zeros;
-        let cut = bits as u64 != 0 || below.iter().rev().skip(1).any(|&limb| limb != 0);
+        let zeros = highest.leading_zeros();
+        let second = lower.last().copied().unwrap_or(0);
+        let bits = (u128::from(highest) << 64 | u128::from(second)) << zeros;
+        let is_cut_off = bits as u64 != 0 || lower.iter().rev().skip(1).any(|&limb| limb != 0);
         // If anything was cut off, the lowest bit is set, so that ties are rounded correctly. It is far below a double's
         // precision.
-        let bits = (bits >> 64) as u64 | u64::from(cut || rest);
-        (bits as f64, 64 * (self.len as i32 - 1) - zeros as i32)
+        let bits = (bits >> 64) as u64 | u64::from(is_cut_off || has_remainder);
+        let exponent = 64 * (self.len as i32 - 1) - zeros as i32;
+        ScaledDouble { mantissa: bits as f64, exponent }
     }
 
-    fn signed(&self, x: f64) -> f64 {
+    /// x with the sign of this number.
+    fn with_sign(&self, x: f64) -> f64 {
         if self.negative { -x } else { x }
     }
 
+    /// Writes the number with its sign, in two's complement.
     fn write(&self, cell: &mut [u64]) {
-        let n = cell.len();
+        let n_limbs = cell.len();
         cell.fill(0);
-        match self.negative {
-            false => cell.copy_from_slice(&self.limbs[..n]),
-            true => subtract(cell, &self.limbs[..n], 0),
-        }
+        add_signed(cell, &self.limbs[..n_limbs], 0, self.negative);
     }
 }
 
+/// `mantissa * 2^exponent`, which may be too large or too small for a double.
+struct ScaledDouble {
+    mantissa: f64,
+    exponent: i32,
+}
+
 /// `x * 2^exponent`.
-fn scaled(mut x: f64, exponent: i32) -> f64 {
+fn scale_by_power(mut x: f64, exponent: i32) -> f64 {
     let mut exponent = exponent.clamp(-100_000, 100_000);
     while exponent != 0 && x != 0.0 && x.is_finite() {
         let step = exponent.clamp(-960, 960);
@@ -416,49 +427,51 @@ fn scaled(mut x: f64, exponent: i32) -> f64 {
 /// `a * 2^exponent * 10^-digits`, rounded once.
 pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
     let mut number = Magnitude::of(a);
-    let (mut rest, mut exponent) = (false, exponent);
+    let (mut has_remainder, mut exponent) = (false, exponent);
     if digits > 0 && number.len > 0 {
-        let room = 1 + (digits / DIGITS) as usize;
-        number.limbs.copy_within(..number.len, room);
-        number.limbs[..room].fill(0);
-        number.len += room;
-        exponent = exponent.saturating_sub(64 * room as i32);
+        // Limbs below the point, so that the quotient keeps more bits than a double has.
+        let n_fraction_limbs = 1 + (digits / DIGITS) as usize;
+        number.limbs.copy_within(..number.len, n_fraction_limbs);
+        number.limbs[..n_fraction_limbs].fill(0);
+        number.len += n_fraction_limbs;
+        exponent = exponent.saturating_sub(64 * n_fraction_limbs as i32);
         for _ in 0..digits / DIGITS {
-            rest |= number.divide(PARTS) != 0;
+            has_remainder |= number.divide(PARTS) != 0;
         }
     }
-    let (x, shift) = number.rounded(rest);
-    number.signed(scaled(x, exponent.saturating_add(shift)))
+    let rounded = number.round(has_remainder);
+    let exponent = exponent.saturating_add(rounded.exponent);
+    number.with_sign(scale_by_power(rounded.mantissa, exponent))
 }
 
 /// 2^247 / 10^36, rounded down: a number of 128 bits.
 const RECIPROCAL: u128 = 226_156_424_291_633_194_186_662_080_095_093_570_025;
 
 /// [`value`] of a number that is not negative, in units of 10^-36, in a tenth of the time.
-pub fn value36(a: &[u64; 3]) -> f64 {
+pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
     let zeros = match a {
         [0, 0, 0] => return 0.0,
         [low, 0, 0] => 128 + low.leading_zeros(),
         [_, middle, 0] => 64 + middle.leading_zeros(),
         [_, _, high] => high.leading_zeros(),
     };
-    // The first 128 bits.
-    let joined = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
-    let top = match zeros {
-        0 => joined(a[2], a[1]),
-        1..64 => joined(a[2], a[1]) << zeros | u128::from(a[0] >> (64 - zeros)),
-        64.. => joined(a[1], a[0]) << (zeros - 64),
+    let two_limbs = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
+    let first_bits = match zeros {
+        0 => two_limbs(a[2], a[1]),
+        1..64 => two_limbs(a[2], a[1]) << zeros | u128::from(a[0] >> (64 - zeros)),
+        64.. => two_limbs(a[1], a[0]) << (zeros - 64),
     };
-    let [_, _, low, high] = product(top, RECIPROCAL);
-    let quotient = joined(high, low);
+    let [_, _, low, high] = product(first_bits, RECIPROCAL);
+    let quotient = two_limbs(high, low);
     // The bits that were cut off add less than six to this.
     let shift = quotient.leading_zeros();
-    let (first, rest) = (quotient << shift >> 75, quotient << shift & ((1 << 75) - 1));
-    if ((1 << 74) - 6..=1 << 74).contains(&rest) {
+    let mantissa = quotient << shift >> 75;
+    let below_mantissa = quotient << shift & ((1 << 75) - 1);
+    if ((1 << 74) - 6..=1 << 74).contains(&below_mantissa) {
         return value(a, 36, 0);
     }
-    let rounded = first as u64 + (rest >> 74) as u64;
-    scaled(rounded as f64, 64 - zeros as i32 - 44 - shift as i32)
+    let rounded = mantissa as u64 + (below_mantissa >> 74) as u64;
+    scale_by_power(rounded as f64, 64 - zeros as i32 - 44 - shift as i32)
 }
 
 // Arrays --------------------------------------------------------------------------------------------------------------
@@ -471,6 +484,7 @@ pub struct Integers {
     limbs: usize,
     /// A multiple of [`DIGITS`], as small as possible.
     digits: u32,
+    /// The limbs of all numbers, cell by cell.
     words: Vec<u64>,
 }
 
@@ -483,27 +497,23 @@ impl Integers {
         limbs: usize,
         words: Vec<u64>,
     ) -> Result<Self, Error> {
-        let fits = cells(&shape).and_then(|n| n.checked_mul(limbs)) == Some(words.len());
+        let fits = n_cells(&shape).and_then(|n| n.checked_mul(limbs)) == Some(words.len());
         demand(fits && limbs > 0, "limbs must fill the shape")?;
-        demand(limbs <= MOST - 4, TOO_LARGE)?;
+        demand(limbs <= MOST_LIMBS - 4, TOO_LARGE)?;
         demand(
             digits.is_multiple_of(DIGITS) && digits <= 4 * DIGITS,
             "digits come in eighteens, four of them at most",
         )?;
-        let made = Integers { shape, limbs, digits, words };
-        made.settled()
+        Integers { shape, limbs, digits, words }.canonical()
     }
 
-    pub fn whole(shape: Vec<usize>, numbers: Vec<i64>) -> Self {
-        Integers {
-            shape,
-            limbs: 1,
-            digits: 0,
-            words: numbers.into_iter().map(|n| n as u64).collect(),
-        }
+    /// Whole numbers that fit 64 bits.
+    pub fn of_i64(shape: Vec<usize>, numbers: Vec<i64>) -> Self {
+        let words = numbers.into_iter().map(|n| n as u64).collect();
+        Integers { shape, limbs: 1, digits: 0, words }
     }
 
-    pub fn of<const L: usize>(
+    pub fn of_wide<const L: usize>(
         shape: Vec<usize>,
         digits: u32,
         numbers: &[Int<L>],
@@ -512,23 +522,23 @@ impl Integers {
     }
 
     /// Returns the array with numbers, in units of 10^-digits, added to some cells.
-    pub fn with<const L: usize>(
+    pub fn plus_sparse<const L: usize>(
         &self,
-        more: &HashMap<usize, Int<L>>,
+        addends: &HashMap<usize, Int<L>>,
         digits: u32,
     ) -> Result<Self, Error> {
-        if more.is_empty() {
+        if addends.is_empty() {
             return Ok(self.clone());
         }
-        let limbs = more.values().map(|int| needed(&int.0)).max().unwrap_or(1);
-        let finer = self.finer(digits);
+        let limbs = addends.values().map(|int| n_limbs_needed(&int.0)).max().unwrap_or(1);
+        let finer = self.with_digits(digits);
         let limbs = limbs.max(finer.limbs) + 1;
         let mut sum = finer.with_limbs(limbs);
-        for (&cell, int) in more {
+        for (&cell, int) in addends {
             let cell = &mut sum.words[cell * limbs..(cell + 1) * limbs];
-            add(cell, &int.0[..L.min(limbs)], sign(&int.0));
+            add(cell, &int.0[..L.min(limbs)], sign_limb(&int.0));
         }
-        sum.settled()
+        sum.canonical()
     }
 
     pub fn digits(&self) -> u32 {
@@ -555,10 +565,10 @@ impl Integers {
         &self.words[i * self.limbs..(i + 1) * self.limbs]
     }
 
-    /// Reduces limbs and digits to as few as possible, so that equal arrays are equal in memory.
-    fn settled(mut self) -> Result<Self, Error> {
-        let whole = |cell: &[u64]| Magnitude::of(cell).divide(PARTS) == 0;
-        while self.digits > 0 && self.cells().all(whole) {
+    /// The same array with as few limbs and digits as possible, so that equal arrays are equal in memory.
+    fn canonical(mut self) -> Result<Self, Error> {
+        let is_whole = |cell: &[u64]| Magnitude::of(cell).divide(PARTS) == 0;
+        while self.digits > 0 && self.cells().all(is_whole) {
             for cell in self.words.chunks_exact_mut(self.limbs) {
                 let mut number = Magnitude::of(cell);
                 number.divide(PARTS);
@@ -568,9 +578,9 @@ impl Integers {
         }
         let limbs = match self.limbs {
             1 => 1,
-            _ => self.cells().map(needed).max().unwrap_or(1),
+            _ => self.cells().map(n_limbs_needed).max().unwrap_or(1),
         };
-        demand(limbs <= MOST - 4, TOO_LARGE)?;
+        demand(limbs <= MOST_LIMBS - 4, TOO_LARGE)?;
         Ok(self.with_limbs(limbs))
     }
 
@@ -580,24 +590,25 @@ impl Integers {
         }
         let mut words = Vec::with_capacity(self.len() * limbs);
         for cell in self.cells() {
-            let above = sign(cell);
-            words.extend((0..limbs).map(|i| cell.get(i).copied().unwrap_or(above)));
+            let sign = sign_limb(cell);
+            words.extend((0..limbs).map(|i| cell.get(i).copied().unwrap_or(sign)));
         }
         Integers { limbs, words, ..self }
     }
 
-    /// Converts to finer units.
-    fn finer(&self, digits: u32) -> Self {
+    /// The same numbers in units of at most 10^-digits.
+    fn with_digits(&self, digits: u32) -> Self {
         let mut finer = self.clone();
         while finer.digits < digits {
-            finer = finer.multiplied(&Magnitude::of(&[PARTS, 0]), 1);
+            finer = finer.multiply(&Magnitude::of(&[PARTS, 0]), 1);
             finer.digits += DIGITS;
         }
         finer
     }
 
-    fn multiplied(&self, factor: &Magnitude, spare: usize) -> Self {
-        let mut product = self.clone().with_limbs(self.limbs + spare);
+    /// All numbers times a factor, which has at most `factor_limbs` limbs.
+    fn multiply(&self, factor: &Magnitude, factor_limbs: usize) -> Self {
+        let mut product = self.clone().with_limbs(self.limbs + factor_limbs);
         for cell in product.words.chunks_exact_mut(product.limbs) {
             if cell.iter().any(|&limb| limb != 0) {
                 Magnitude::of(cell).times(factor).write(cell);
@@ -606,182 +617,151 @@ impl Integers {
         product
     }
 
-    fn combined(&self, other: &Self, minus: bool) -> Result<Self, Error> {
+    /// Adds or, if `negative`, subtracts an array of the same shape.
+    fn plus_signed(&self, other: &Self, negative: bool) -> Result<Self, Error> {
         demand(self.shape == other.shape, "arrays must have one shape")?;
         if self.limbs == 1 && other.limbs == 1 && self.digits == other.digits {
-            let both = self.words.iter().zip(&other.words);
-            let each = |(&a, &b): (&u64, &u64)| match minus {
+            // A million numbers take 3 ms instead of 14 ms.
+            let add_one_limb = |(&a, &b): (&u64, &u64)| match negative {
                 false => (a as i64).checked_add(b as i64),
                 true => (a as i64).checked_sub(b as i64),
             };
-            if let Some(words) = both.map(|pair| each(pair).map(|sum| sum as u64)).collect() {
-                let found = Integers { words, ..self.like() };
-                return if self.digits == 0 { Ok(found) } else { found.settled() };
+            let sums = self.words.iter().zip(&other.words).map(add_one_limb);
+            if let Some(words) = sums.map(|sum| sum.map(|sum| sum as u64)).collect() {
+                return Integers { shape: self.shape.clone(), words, ..*self }.canonical();
             }
         }
         let digits = self.digits.max(other.digits);
-        let (mut sum, other) = (self.finer(digits), other.finer(digits));
+        let (sum, other) = (self.with_digits(digits), other.with_digits(digits));
         let limbs = sum.limbs.max(other.limbs) + 1;
-        sum = sum.with_limbs(limbs);
+        let mut sum = sum.with_limbs(limbs);
         for (a, b) in sum.words.chunks_exact_mut(limbs).zip(other.cells()) {
-            match minus {
-                false => add(a, b, sign(b)),
-                true => subtract(a, b, sign(b)),
-            }
+            add_signed(a, b, sign_limb(b), negative);
         }
-        sum.settled()
-    }
-
-    /// An array without numbers, of the same shape, limbs and digits.
-    fn like(&self) -> Self {
-        Integers { shape: self.shape.clone(), words: vec![], ..*self }
+        sum.canonical()
     }
 
     pub fn plus(&self, other: &Self) -> Result<Self, Error> {
-        self.combined(other, false)
+        self.plus_signed(other, false)
     }
 
     pub fn minus(&self, other: &Self) -> Result<Self, Error> {
-        self.combined(other, true)
+        self.plus_signed(other, true)
     }
 
     /// Multiplies by a number of parts, and rounds down to parts. Also returns whether the product is exact.
     pub fn times(&self, factor: u128) -> Result<(Self, bool), Error> {
-        let whole = factor.is_multiple_of(u128::from(PARTS));
-        let parts = if whole { factor / u128::from(PARTS) } else { factor };
-        let parts = Magnitude::of(&[parts as u64, (parts >> 64) as u64, 0]);
-        let mut product = self.multiplied(&parts, 2);
-        let (limbs, mut exact) = (product.limbs, true);
-        if !whole && self.digits > 0 {
+        let is_whole = factor.is_multiple_of(u128::from(PARTS));
+        let factor = if is_whole { factor / u128::from(PARTS) } else { factor };
+        let factor = Magnitude::of(&[factor as u64, (factor >> 64) as u64, 0]);
+        let mut product = self.multiply(&factor, 2);
+        let (limbs, mut is_exact) = (product.limbs, true);
+        if !is_whole && self.digits > 0 {
             for cell in product.words.chunks_exact_mut(limbs) {
                 let mut number = Magnitude::of(cell);
-                let rest = number.divide(PARTS) != 0;
+                let has_remainder = number.divide(PARTS) != 0;
                 number.write(cell);
-                if rest && number.negative {
+                if has_remainder && number.negative {
                     subtract(cell, &[1], 0);
                 }
-                exact &= !rest;
+                is_exact &= !has_remainder;
             }
-        } else if !whole {
+        } else if !is_whole {
             product.digits = DIGITS;
         }
-        Ok((product.settled()?, exact))
+        Ok((product.canonical()?, is_exact))
     }
 
     /// Selects cells along an axis.
     pub fn take(&self, index: &[usize], axis: usize) -> Result<Self, Error> {
-        let (outer, n, inner) = self.around(axis)?;
-        demand(index.iter().all(|&i| i < n), "there is no such place to take from")?;
-        let mut words = Vec::with_capacity(outer * index.len() * inner);
-        for o in 0..outer {
+        let AxisLayout { n_blocks, length, width } = self.axis_layout(axis)?;
+        demand(index.iter().all(|&i| i < length), "an index is beyond the end of the axis")?;
+        let mut words = Vec::with_capacity(n_blocks * index.len() * width);
+        for block in 0..n_blocks {
             for &i in index {
-                let from = (o * n + i) * inner;
-                words.extend_from_slice(&self.words[from..from + inner]);
+                let start = (block * length + i) * width;
+                words.extend_from_slice(&self.words[start..start + width]);
             }
         }
-        let mut found = Integers { words, ..self.like() };
-        found.shape[axis] = index.len();
-        found.settled()
+        self.with_axis(axis, index.len(), words)
     }
 
-    /// Moves cell i along an axis of the new length `size` to `index[i]`, and adds up cells that move to the same place.
+    /// Moves cell i along an axis of the new length `size` to `index[i]`, and adds up cells that move to the same index.
     pub fn merge(&self, index: &[usize], size: usize, axis: usize) -> Result<Self, Error> {
-        let (outer, n, inner) = self.around(axis)?;
+        let AxisLayout { n_blocks, length, width } = self.axis_layout(axis)?;
         demand(
-            index.len() == n && index.iter().all(|&i| i < size),
-            "there must be a place for each of the cells",
+            index.len() == length && index.iter().all(|&i| i < size),
+            "there must be an index below the new length for each cell of the axis",
         )?;
-        if self.limbs == 1
-            && let Some(words) = self.merge_short(index, size, (outer, n, inner))
-        {
-            let mut found = Integers { words, ..self.like() };
-            found.shape[axis] = size;
-            return if self.digits == 0 { Ok(found) } else { found.settled() };
-        }
-        let mut met = vec![false; size];
-        let meet = index.iter().any(|&i| std::mem::replace(&mut met[i], true));
-        let wide = self.clone().with_limbs(self.limbs + usize::from(meet));
-        let (limbs, inner) = (wide.limbs, inner / self.limbs * wide.limbs);
-        let mut words = vec![0; outer * size * inner];
-        for o in 0..outer {
-            for (i, &to) in index.iter().enumerate() {
-                let from = &wide.words[(o * n + i) * inner..][..inner];
-                let into = &mut words[(o * size + to) * inner..][..inner];
-                for (a, b) in into.chunks_exact_mut(limbs).zip(from.chunks_exact(limbs)) {
-                    add(a, b, 0);
+        let mut is_taken = vec![false; size];
+        let is_sum = index.iter().any(|&i| std::mem::replace(&mut is_taken[i], true));
+        let wide = self.clone().with_limbs(self.limbs + usize::from(is_sum));
+        let (limbs, width) = (wide.limbs, width / self.limbs * wide.limbs);
+        let mut words = vec![0; n_blocks * size * width];
+        for block in 0..n_blocks {
+            for (i, &target) in index.iter().enumerate() {
+                let cells = &wide.words[(block * length + i) * width..][..width];
+                let sums = &mut words[(block * size + target) * width..][..width];
+                for (sum, cell) in sums.chunks_exact_mut(limbs).zip(cells.chunks_exact(limbs)) {
+                    add(sum, cell, 0);
                 }
             }
         }
-        let mut found = Integers { words, ..wide.like() };
-        found.shape[axis] = size;
-        found.settled()
+        wide.with_axis(axis, size, words)
     }
 
-    /// [`Integers::merge`] for numbers of one limb; None if a sum needs more.
-    fn merge_short(
-        &self,
-        index: &[usize],
-        size: usize,
-        (outer, n, inner): (usize, usize, usize),
-    ) -> Option<Vec<u64>> {
-        let mut words = vec![0; outer * size * inner];
-        for o in 0..outer {
-            for (i, &to) in index.iter().enumerate() {
-                let from = &self.words[(o * n + i) * inner..][..inner];
-                let into = &mut words[(o * size + to) * inner..][..inner];
-                for (a, &b) in into.iter_mut().zip(from) {
-                    *a = (*a as i64).checked_add(b as i64)? as u64;
-                }
-            }
-        }
-        Some(words)
-    }
-
-    /// The sizes before an axis, along it, and after it; the last in limbs.
-    fn around(&self, axis: usize) -> Result<(usize, usize, usize), Error> {
+    fn axis_layout(&self, axis: usize) -> Result<AxisLayout, Error> {
         demand(axis < self.shape.len(), "there is no such axis")?;
-        let outer = self.shape[..axis].iter().product();
-        let inner: usize = self.shape[axis + 1..].iter().product();
-        Ok((outer, self.shape[axis], inner * self.limbs))
+        Ok(AxisLayout {
+            n_blocks: self.shape[..axis].iter().product(),
+            length: self.shape[axis],
+            width: self.shape[axis + 1..].iter().product::<usize>() * self.limbs,
+        })
+    }
+
+    /// An array of these limbs, whose shape differs in the length of one axis.
+    fn with_axis(&self, axis: usize, length: usize, words: Vec<u64>) -> Result<Self, Error> {
+        let mut shape = self.shape.clone();
+        shape[axis] = length;
+        Integers { shape, words, ..*self }.canonical()
     }
 
     /// Reshapes the array. With an index, cell i of the result is cell `index[i]`.
-    pub fn arranged(&self, shape: Vec<usize>, index: Option<&[usize]>) -> Result<Self, Error> {
-        let mut found = self.clone();
+    pub fn reshape(&self, shape: Vec<usize>, index: Option<&[usize]>) -> Result<Self, Error> {
+        let mut reshaped = Integers { shape, ..self.clone() };
         if let Some(index) = index {
-            let there = index.iter().all(|&i| i < self.len());
-            demand(there, "there is no such cell")?;
-            let cells = index.iter().flat_map(|&i| self.cell(i));
-            found.words = cells.copied().collect();
+            demand(index.iter().all(|&i| i < self.len()), "there is no such cell")?;
+            reshaped.words = index.iter().flat_map(|&i| self.cell(i)).copied().collect();
         }
-        demand(cells(&shape) == Some(found.len()), "the shape must have as many cells")?;
-        found.shape = shape;
-        if index.is_some() { found.settled() } else { Ok(found) }
+        let fits = n_cells(&reshaped.shape) == Some(reshaped.len());
+        demand(fits, "the shape must have as many cells")?;
+        if index.is_some() { reshaped.canonical() } else { Ok(reshaped) }
     }
 
     /// Concatenates arrays along the first axis.
-    pub fn joined(parts: &[&Integers]) -> Result<Self, Error> {
-        let digits = parts.iter().map(|part| part.digits).max().unwrap_or(0);
-        let finer: Vec<Integers> = parts.iter().map(|part| part.finer(digits)).collect();
-        let limbs = finer.iter().map(|part| part.limbs).max().unwrap_or(1);
-        let first = parts.first().ok_or(Error::malformed("nothing to join"))?;
+    pub fn concatenate(arrays: &[&Integers]) -> Result<Self, Error> {
+        let digits = arrays.iter().map(|array| array.digits).max().unwrap_or(0);
+        let finer: Vec<Integers> = arrays.iter().map(|array| array.with_digits(digits)).collect();
+        let limbs = finer.iter().map(|array| array.limbs).max().unwrap_or(1);
+        let first = arrays.first().ok_or(Error::malformed("nothing to join"))?;
         let mut shape = first.shape.clone();
-        let alike =
-            |part: &&Integers| !part.shape.is_empty() && part.shape[1..] == first.shape[1..];
+        let fits =
+            |array: &&Integers| !array.shape.is_empty() && array.shape[1..] == first.shape[1..];
         demand(
-            !shape.is_empty() && parts.iter().all(alike),
-            "arrays must be alike but along the first axis",
+            !shape.is_empty() && arrays.iter().all(fits),
+            "arrays must have the same shape except along the first axis",
         )?;
-        shape[0] = parts.iter().map(|part| part.shape[0]).sum();
-        let words = finer.into_iter().flat_map(|part| part.with_limbs(limbs).words);
+        shape[0] = arrays.iter().map(|array| array.shape[0]).sum();
+        let words = finer.into_iter().flat_map(|array| array.with_limbs(limbs).words);
         Integers::new(shape, digits, limbs, words.collect())
     }
 
     /// Rounded to doubles, times a power of two.
     pub fn values(&self, exponent: i32) -> Vec<f64> {
         if self.limbs == 1 && self.digits == 0 {
-            let one = |&word: &u64| scaled(word as i64 as f64, exponent);
-            return self.words.iter().map(one).collect();
+            // A million numbers take 0.6 ms instead of 49 ms.
+            let value = |&word: &u64| scale_by_power(word as i64 as f64, exponent);
+            return self.words.iter().map(value).collect();
         }
         self.cells().map(|cell| value(cell, self.digits, exponent)).collect()
     }
@@ -795,14 +775,21 @@ impl Integers {
     }
 }
 
-/// The number of cells of a shape; None if it is 2^48 or more.
-pub fn cells(shape: &[usize]) -> Option<usize> {
-    let count = |n: usize, &size: &usize| n.checked_mul(size);
-    shape.iter().try_fold(1, count).filter(|&n| n < 1 << 48)
+/// How cells lie along an axis: the array is `[block][index][word]`.
+struct AxisLayout {
+    n_blocks: usize,
+    length: usize,
+    width: usize,
 }
 
-/// Pairs of columns of a block, (i, j), j <= i, i by i.
-fn pairs(columns: usize) -> impl Iterator<Item = (usize, usize)> {
+/// The number of cells of a shape; None if it is 2^48 or more.
+pub fn n_cells(shape: &[usize]) -> Option<usize> {
+    let multiply = |n: usize, &length: &usize| n.checked_mul(length);
+    shape.iter().try_fold(1, multiply).filter(|&n| n < 1 << 48)
+}
+
+/// The pairs of columns of a block, (i, j) with j <= i, i by i.
+fn column_pairs(columns: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..columns).flat_map(|i| (0..=i).map(move |j| (i, j)))
 }
 
@@ -814,33 +801,36 @@ pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f
     let width = columns + columns * (columns + 1) / 2;
     demand(sums.len() == n.len() * width, "sums must go with the numbers of rows")?;
     let digits = n.digits.max(sums.digits);
-    let (n, sums) = (n.finer(digits), sums.finer(digits));
-    let mut found = Vec::with_capacity(n.len() * (width - columns));
-    for (c, rows) in n.cells().enumerate() {
-        let rows = Magnitude::of(rows);
-        let (divisor, below) = rows.rounded(false);
-        let first: Vec<Magnitude> =
-            (0..columns).map(|i| Magnitude::of(sums.cell(c * width + i))).collect();
-        for (at, (i, j)) in pairs(columns).enumerate() {
-            if rows.len == 0 {
-                found.push(0.0);
+    let (n, sums) = (n.with_digits(digits), sums.with_digits(digits));
+    let unit = 10_f64.powi(-(digits as i32));
+    let mut deviations = Vec::with_capacity(n.len() * (width - columns));
+    for (cell, n_rows) in n.cells().enumerate() {
+        let n_rows = Magnitude::of(n_rows);
+        let divisor = n_rows.round(false);
+        let sum = |i: usize| Magnitude::of(sums.cell(cell * width + i));
+        let column_sums: Vec<Magnitude> = (0..columns).map(sum).collect();
+        for (pair, (i, j)) in column_pairs(columns).enumerate() {
+            if n_rows.len == 0 {
+                deviations.push(0.0);
                 continue;
             }
-            let all = rows.times(&Magnitude::of(sums.cell(c * width + columns + at)));
-            let gap = difference(&all, &first[i].times(&first[j]));
-            let (x, above) = gap.rounded(false);
-            let spread = scaled(x / divisor, above - below - 114);
-            let parts = 10_f64.powi(-(digits as i32));
-            found.push(gap.signed(spread * parts));
+            let n_times_products = n_rows.times(&sum(columns + pair));
+            let product_of_sums = column_sums[i].times(&column_sums[j]);
+            let difference = difference(&n_times_products, &product_of_sums);
+            let dividend = difference.round(false);
+            let exponent = dividend.exponent - divisor.exponent - 114;
+            let deviation = scale_by_power(dividend.mantissa / divisor.mantissa, exponent);
+            deviations.push(difference.with_sign(deviation * unit));
         }
     }
-    Ok(found)
+    Ok(deviations)
 }
 
+/// a - b.
 fn difference(a: &Magnitude, b: &Magnitude) -> Magnitude {
-    let [mut room, mut other] = [[0; 2 * MOST]; 2];
-    a.write(&mut room);
-    b.write(&mut other);
-    subtract(&mut room, &other, 0);
-    Magnitude::of(&room)
+    let [mut minuend, mut subtrahend] = [[0; 2 * MOST_LIMBS]; 2];
+    a.write(&mut minuend);
+    b.write(&mut subtrahend);
+    subtract(&mut minuend, &subtrahend, 0);
+    Magnitude::of(&minuend)
 }

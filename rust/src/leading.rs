@@ -5,7 +5,7 @@
 //! not on their order.
 
 use crate::classes::{Rows, Weights, counted};
-use crate::columns::{Chosen, Columns, MOST_LISTED};
+use crate::columns::{Columns, MOST_LISTED, RowSelection};
 use crate::error::{Error, Fault, demand};
 use crate::hash_table::{Key, Numbering, SEED};
 use crate::integers::Integers;
@@ -88,15 +88,19 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
         let classes = &rows.classes[from..n.min(from + BLOCK)];
         for (i, some) in classes.chunks(READ).enumerate() {
             let at = i * READ..i * READ + some.len();
-            for (feature, block, column) in columns.each_of(features.clone()) {
+            for (feature, block, column) in columns.columns_of(features.clone()) {
                 let own = feature - features.start;
                 let mut room = None;
-                let chosen = Chosen::Neighbours(from + at.start..from + at.end);
-                let values = chosen.side_by_side(block, column, &mut room);
+                let chosen = RowSelection::Range(from + at.start..from + at.end);
+                let values = chosen.contiguous_reals(block, column, &mut room);
                 if read_keys(values, some, each[own].shift, &mut tile[own][at.clone()]) {
                     let infinite = |i: &usize| some[*i] >= 0 && values[*i].is_infinite();
                     let wrong = (0..some.len()).find(infinite).unwrap_or(0);
-                    return Err(columns.refused(Fault::Infinite, from + at.start + wrong, feature));
+                    return Err(columns.bad_value(
+                        Fault::Infinite,
+                        from + at.start + wrong,
+                        feature,
+                    ));
                 }
             }
         }
@@ -259,15 +263,15 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
         for (some, out) in out.chunks_mut(READ * features).enumerate() {
             let from = i * BLOCK + some * READ;
             let rows = from..from + out.len() / features;
-            for (feature, block, column) in columns.each_of(0..features) {
+            for (feature, block, column) in columns.columns_of(0..features) {
                 let mut room = None;
-                let chosen = Chosen::Neighbours(rows.clone());
-                let values = chosen.side_by_side(block, column, &mut room);
+                let chosen = RowSelection::Range(rows.clone());
+                let values = chosen.contiguous_reals(block, column, &mut room);
                 let mut cells = [0; READ];
                 let missing = cuts[feature].len() as u32 + 1;
                 let infinite = finders[feature].find(values, 0, missing, &mut cells[..rows.len()]);
                 if let Some(at) = infinite {
-                    return Err(columns.refused(Fault::Infinite, from + at, feature));
+                    return Err(columns.bad_value(Fault::Infinite, from + at, feature));
                 }
                 let out = out[feature..].iter_mut().step_by(features);
                 out.zip(cells).for_each(|(out, cell)| *out = cell as u16);

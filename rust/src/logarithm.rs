@@ -1,17 +1,17 @@
 //! The logarithm without branches or calls, so that loops over it are vectorized.
 
-use crate::exponential::{LN_2, ROUND};
+use crate::exponential::{LN_2, ROUNDING_SHIFT};
 use std::f64::consts::SQRT_2;
 
 /// ln x, for x from 2^-1022 on; within a few units in the last place, or of 1e-16 near 1.
 #[inline(always)]
 pub fn ln(x: f64) -> f64 {
-    // x = 2^n · part, with a part between √½ and √2.
+    // x = 2^n · factor, with a factor between √½ and √2.
     let bits = x.to_bits() as i64;
     let n = (bits - (SQRT_2 / 2.0).to_bits() as i64) >> 52;
-    let part = f64::from_bits((bits - (n << 52)) as u64);
-    let n = f64::from_bits((n + ROUND.to_bits() as i64) as u64) - ROUND;
-    let s = (part - 1.0) / (part + 1.0);
+    let factor = f64::from_bits((bits - (n << 52)) as u64);
+    let n = f64::from_bits((n + ROUNDING_SHIFT.to_bits() as i64) as u64) - ROUNDING_SHIFT;
+    let s = (factor - 1.0) / (factor + 1.0);
     let square = s * s;
     // 2 artanh s = 2 (s + s³/3 + s⁵/5 + …)
     let mut sum = 0.0;

@@ -8,7 +8,7 @@
 use crate::classes::{Rows, Weights, count_classes, counted};
 use crate::columns::Columns;
 use crate::error::{Error, Fault};
-use crate::integers::{Int, Integers, Sum, product};
+use crate::integers::{Int, Integers, Sum256, product};
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::wide;
 use crate::threads;
@@ -43,18 +43,19 @@ pub struct ClassSums {
 }
 
 impl ClassSums {
-    /// `counts` and `near` are the sums that fit 128 and 256 bits. `far` has what is to be added to some of the latter, by
-    /// position.
+    /// `rows` and `near_sums` are the sums that fit 128 and 256 bits, and their shapes. `far_sums` has what is to be added to
+    /// some of the latter, by position.
     pub fn new(
         digits: u32,
-        (counts, counts_shape): (&[i128], Vec<usize>),
-        (near, shape): (&[Sum], Vec<usize>),
-        far: &HashMap<usize, FarSum>,
+        (rows, rows_shape): (&[i128], Vec<usize>),
+        (near_sums, sums_shape): (&[Sum256], Vec<usize>),
+        far_sums: &HashMap<usize, FarSum>,
     ) -> Result<Self, Error> {
-        let near: Vec<Int<4>> = near.iter().map(Sum::int).collect();
+        let near_sums: Vec<Int<4>> = near_sums.iter().map(Sum256::int).collect();
+        let near_sums = Integers::of_wide(sums_shape, digits, &near_sums)?;
         Ok(ClassSums {
-            rows: counted(counts, counts_shape, digits)?,
-            sums: Integers::of(shape, digits, &near)?.with(far, digits)?,
+            rows: counted(rows, rows_shape, digits)?,
+            sums: near_sums.plus_sparse(far_sums, digits)?,
         })
     }
 }
@@ -68,12 +69,12 @@ pub(crate) struct Data<'a, 'b> {
 }
 
 impl Data<'_, '_> {
-    /// z of a value, computed with care for overflow; an error if it is infinite or too far from the origin to be summed.
-    pub fn careful_z(self, row: usize, feature: usize) -> Result<f64, Error> {
+    /// z of a value, even if x - origin overflows; an error if it is infinite or too far from the origin to be summed.
+    pub fn checked_z(self, row: usize, feature: usize) -> Result<f64, Error> {
         let x = self.columns.value(row, feature).real();
-        let z = self.scale.careful(x, feature);
+        let z = self.scale.z_without_overflow(x, feature);
         let fault = if x.is_infinite() { Fault::Infinite } else { Fault::TooFar };
-        if z.abs() <= FARTHEST { Ok(z) } else { Err(self.columns.refused(fault, row, feature)) }
+        if z.abs() <= FARTHEST { Ok(z) } else { Err(self.columns.bad_value(fault, row, feature)) }
     }
 }
 
@@ -88,17 +89,19 @@ pub fn count_moments(
     columns.demand_rows(rows.len())?;
     let (n, n_features, n_classes) = (rows.len(), columns.features(), rows.n_classes);
     let threads = threads::worth(threads, n.saturating_mul(n_features));
-    let piece = piece_rows(n, n_classes);
-    let (tiles, pieces) = (n_features.div_ceil(TILE_FEATURES), n.div_ceil(piece));
-    let piece_sums = threads::try_map(threads, tiles * pieces, |task| {
-        let (tile, from) = (task % tiles * TILE_FEATURES, task / tiles * piece);
-        let features = tile..n_features.min(tile + TILE_FEATURES);
+    let piece_rows = piece_rows(n, n_classes);
+    let (n_tiles, n_pieces) = (n_features.div_ceil(TILE_FEATURES), n.div_ceil(piece_rows));
+    let piece_sums = threads::try_map(threads, n_tiles * n_pieces, |task| {
+        let first_feature = task % n_tiles * TILE_FEATURES;
+        let first_row = task / n_tiles * piece_rows;
+        let features = first_feature..n_features.min(first_feature + TILE_FEATURES);
         let mut sums = PieceSums::new(features, rows);
-        sums.count(Data { columns, scale, rows }, from..n.min(from + piece))?;
+        let piece = first_row..n.min(first_row + piece_rows);
+        sums.count(Data { columns, scale, rows }, piece)?;
         Ok(sums)
     })?;
     let mut present = count_classes(rows, threads).repeat(n_features);
-    let mut total = vec![[Sum::default(); 2]; n_features * n_classes];
+    let mut total = vec![[Sum256::default(); 2]; n_features * n_classes];
     let mut far = HashMap::new();
     for sums in &piece_sums {
         sums.merge_into(&mut present, &mut total, &mut far);
@@ -117,21 +120,28 @@ fn piece_rows(n: usize, n_classes: usize) -> usize {
     rows.div_ceil(BLOCK).max(1) * BLOCK
 }
 
-/// z, of at most 2^400, as a whole number of 2^-57: its size divided by 2^shift, the shift, and whether it is negative.
+/// A whole number of 2^-57: `size * 2^shift`, with a sign.
+pub struct GridNumber {
+    pub size: u64,
+    pub shift: u32,
+    pub is_negative: bool,
+}
+
+/// Rounds z, of at most 2^400, to a whole number of 2^-57.
 #[inline(always)]
-pub fn on_grid(z: f64) -> (u64, u32, bool) {
+pub fn round_to_grid(z: f64) -> GridNumber {
     if z.abs() <= NEAR {
-        let whole = near_grid(z);
-        return (whole.unsigned_abs(), 0, whole < 0);
+        let whole = round_near_to_grid(z);
+        return GridNumber { size: whole.unsigned_abs(), shift: 0, is_negative: whole < 0 };
     }
     let bits = z.to_bits();
     let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, bits >> 52 & 0x7ff);
-    (mantissa, exponent as u32 + 57 - 1075, z < 0.0)
+    GridNumber { size: mantissa, shift: exponent as u32 + 57 - 1075, is_negative: z < 0.0 }
 }
 
 /// A near z as a whole number of 2^-57.
 #[inline(always)]
-pub fn near_grid(z: f64) -> i64 {
+pub fn round_near_to_grid(z: f64) -> i64 {
     (z * GRID).round_ties_even() as i64
 }
 
@@ -142,20 +152,20 @@ struct PieceSums {
     width: usize,
     n_classes: usize,
     /// The block's sums of near values: the parts of z, then those of z².
-    near: Vec<[f64; LANES]>,
-    /// Classes with near rows in the block.
-    touched: Vec<usize>,
-    is_touched: Vec<bool>,
-    sums: Vec<[Sum; 2]>,
+    near_parts: Vec<[f64; LANES]>,
+    /// The classes with near rows in the block, as a list and as a flag for each class.
+    block_classes: Vec<usize>,
+    is_in_block: Vec<bool>,
+    sums: Vec<[Sum256; 2]>,
     /// By cell.
-    far: HashMap<usize, [FarSum; 2]>,
-    /// The weight of rows without a value, of light rows and of all others.
-    missing: Vec<i64>,
-    missing_others: Vec<i128>,
+    far_sums: HashMap<usize, [FarSum; 2]>,
+    /// The weight of rows without a value: of light rows, and of all others.
+    missing_light: Vec<i64>,
+    missing_heavy: Vec<i128>,
     /// z, `[row][feature]`.
     tile: Vec<f64>,
     /// Where values that are not doubles are converted.
-    room: Vec<f64>,
+    buffer: Vec<f64>,
 }
 
 /// Parts of the sums of a block.
@@ -169,15 +179,15 @@ impl PieceSums {
         PieceSums {
             width,
             n_classes: rows.n_classes,
-            near: vec![[0.0; LANES]; PARTS * near_cells / LANES],
-            touched: vec![],
-            is_touched: vec![false; rows.n_classes],
+            near_parts: vec![[0.0; LANES]; PARTS * near_cells / LANES],
+            block_classes: vec![],
+            is_in_block: vec![false; rows.n_classes],
             sums: vec![Default::default(); cells],
-            far: HashMap::new(),
-            missing: vec![0; near_cells],
-            missing_others: vec![0; cells],
+            far_sums: HashMap::new(),
+            missing_light: vec![0; near_cells],
+            missing_heavy: vec![0; cells],
             tile: vec![0.0; width * TILE_ROWS],
-            room: vec![],
+            buffer: vec![],
             features,
         }
     }
@@ -190,42 +200,50 @@ impl PieceSums {
                 let tile = from..end.min(from + TILE_ROWS);
                 self.add_tile(data, tile)?;
             }
-            self.fold();
+            self.flush_block();
         }
-        (self.near, self.tile, self.room) = (vec![], vec![], vec![]);
+        // The sums of all pieces are kept until the last one is counted.
+        (self.near_parts, self.tile, self.buffer) = (vec![], vec![], vec![]);
         Ok(())
     }
 
     /// Writes z of these rows into the tile.
     #[inline(always)]
-    fn fill(&mut self, Data { columns, scale, .. }: Data, rows: Range<usize>) {
+    fn fill_tile(&mut self, Data { columns, scale, .. }: Data, rows: Range<usize>) {
         let width = self.width;
-        for (first, block, range) in columns.pieces(self.features.clone()) {
-            let (at, scaled) = (first - self.features.start, first..first + range.len());
-            let (origin, inverse) = (&scale.origin[scaled.clone()], &scale.inverse[scaled]);
-            let values = block.reals(rows.clone(), range, &mut self.room);
-            fill_tile(values, origin, inverse, &mut self.tile[at..], width);
+        for (first, block, block_columns) in columns.blocks_of(self.features.clone()) {
+            let features = first..first + block_columns.len();
+            let (origin, inverse) = (&scale.origin[features.clone()], &scale.inverse[features]);
+            let values = block.reals(rows.clone(), block_columns, &mut self.buffer);
+            let tile = &mut self.tile[first - self.features.start..];
+            write_z(values, origin, inverse, tile, width);
         }
     }
 
     fn add_tile(&mut self, data: Data, tile: Range<usize>) -> Result<(), Error> {
         wide!({
-            self.fill(data, tile.clone());
+            self.fill_tile(data, tile.clone());
             let is_near = all_near(&self.tile[..tile.len() * self.width]);
-            for (at, row) in tile.enumerate() {
+            for (tile_row, row) in tile.enumerate() {
                 if data.rows.classes[row] >= 0 {
-                    self.add_row(data, row, at, is_near)?;
+                    self.add_row(data, row, tile_row, is_near)?;
                 }
             }
             Ok(())
         })
     }
 
-    /// Adds the tile's row `at`, which is row `row` of the data. `is_near`: all rows of the tile are near and complete.
+    /// Adds a row of the tile, which is row `row` of the data. `is_near`: all rows of the tile are near and complete.
     #[inline(always)]
-    fn add_row(&mut self, data: Data, row: usize, at: usize, is_near: bool) -> Result<(), Error> {
+    fn add_row(
+        &mut self,
+        data: Data,
+        row: usize,
+        tile_row: usize,
+        is_near: bool,
+    ) -> Result<(), Error> {
         let (width, class) = (self.width, data.rows.classes[row] as usize);
-        let z = &self.tile[at * width..(at + 1) * width];
+        let z = &self.tile[tile_row * width..(tile_row + 1) * width];
         let cells = class * width..(class + 1) * width;
         let weight = match data.rows.weights {
             Weights::Ones => 1,
@@ -239,50 +257,51 @@ impl PieceSums {
                 i64::MAX
             }
         };
-        if weight > LIGHT || !is_near && some_far(z) {
-            return self.add_each(data, row, at);
+        if weight > LIGHT || !is_near && any_far(z) {
+            return self.add_values(data, row, tile_row);
         }
-        let near = &mut self.near[PARTS * cells.start / LANES..PARTS * cells.end / LANES];
+        let parts = &mut self.near_parts[PARTS * cells.start / LANES..PARTS * cells.end / LANES];
         match is_near {
-            true => add_near::<false>(z, weight, near, &mut self.missing[cells]),
-            false => add_near::<true>(z, weight, near, &mut self.missing[cells]),
+            true => add_near::<false>(z, weight, parts, &mut self.missing_light[cells]),
+            false => add_near::<true>(z, weight, parts, &mut self.missing_light[cells]),
         }
-        if !std::mem::replace(&mut self.is_touched[class], true) {
-            self.touched.push(class);
+        if !std::mem::replace(&mut self.is_in_block[class], true) {
+            self.block_classes.push(class);
         }
         Ok(())
     }
 
     /// Adds a row value by value, as whole numbers.
     #[inline(never)]
-    fn add_each(&mut self, data: Data, row: usize, at: usize) -> Result<(), Error> {
+    fn add_values(&mut self, data: Data, row: usize, tile_row: usize) -> Result<(), Error> {
         let (width, weight) = (self.width, data.rows.weight(row));
         let class = data.rows.classes[row] as usize;
         for j in 0..self.features.len() {
-            let (cell, mut z) = (class * width + j, self.tile[at * width + j]);
+            let (cell, mut z) = (class * width + j, self.tile[tile_row * width + j]);
             if z.is_nan() {
-                self.missing_others[cell] += weight as i128;
+                self.missing_heavy[cell] += weight as i128;
                 continue;
             }
             if z.abs() > FARTHEST {
-                z = data.careful_z(row, self.features.start + j)?;
+                z = data.checked_z(row, self.features.start + j)?;
             }
             if z.abs() <= NEAR && weight >> 64 == 0 {
                 add_weighted(&[z], weight as u64, &mut self.sums[cell..=cell]);
             } else {
-                add_far(self.far.entry(cell).or_default(), z, weight);
+                add_far(self.far_sums.entry(cell).or_default(), z, weight);
             }
         }
         Ok(())
     }
 
-    /// Moves the block's near sums into the whole ones.
-    fn fold(&mut self) {
+    /// Moves the block's sums of near values into the sums of whole numbers.
+    fn flush_block(&mut self) {
         let width = self.width;
-        for class in self.touched.drain(..) {
-            let near = &mut self.near[PARTS * class * width / LANES..][..PARTS * width / LANES];
+        for class in self.block_classes.drain(..) {
+            let first = PARTS * class * width / LANES;
+            let parts = &mut self.near_parts[first..][..PARTS * width / LANES];
             for (lanes, sums) in
-                near.chunks_exact(PARTS).zip(self.sums[class * width..].chunks_exact_mut(LANES))
+                parts.chunks_exact(PARTS).zip(self.sums[class * width..].chunks_exact_mut(LANES))
             {
                 for (lane, [sum, square]) in sums.iter_mut().enumerate() {
                     let part = |part: usize, unit: i32| {
@@ -294,8 +313,8 @@ impl PieceSums {
                     square.add_product(high.unsigned_abs() << 18, 1 << 63, high < 0);
                 }
             }
-            near.fill([0.0; LANES]);
-            self.is_touched[class] = false;
+            parts.fill([0.0; LANES]);
+            self.is_in_block[class] = false;
         }
     }
 
@@ -303,25 +322,25 @@ impl PieceSums {
     fn merge_into(
         &self,
         present: &mut [i128],
-        total: &mut [[Sum; 2]],
-        far: &mut HashMap<usize, FarSum>,
+        total: &mut [[Sum256; 2]],
+        far_total: &mut HashMap<usize, FarSum>,
     ) {
         let width = self.width;
-        let place =
+        let total_cell =
             |cell: usize| (self.features.start + cell % width) * self.n_classes + cell / width;
         for cell in 0..self.n_classes * width {
             if cell % width >= self.features.len() {
                 continue;
             }
-            let to = place(cell);
-            total[to][0].merge(&self.sums[cell][0]);
-            total[to][1].merge(&self.sums[cell][1]);
-            let light = self.missing.get(cell).copied().unwrap_or(0);
-            present[to] -= i128::from(light) + self.missing_others[cell];
+            let target = total_cell(cell);
+            total[target][0].merge(&self.sums[cell][0]);
+            total[target][1].merge(&self.sums[cell][1]);
+            let missing_light = self.missing_light.get(cell).copied().unwrap_or(0);
+            present[target] -= i128::from(missing_light) + self.missing_heavy[cell];
         }
-        for (&cell, sums) in &self.far {
-            for (i, sum) in sums.iter().enumerate() {
-                far.entry(2 * place(cell) + i).or_default().merge(sum);
+        for (&cell, sums) in &self.far_sums {
+            for (power, sum) in sums.iter().enumerate() {
+                far_total.entry(2 * total_cell(cell) + power).or_default().merge(sum);
             }
         }
     }
@@ -329,9 +348,9 @@ impl PieceSums {
 
 /// Adds near z and their squares `weight` times, as whole numbers.
 #[inline(always)]
-fn add_weighted(z: &[f64], weight: u64, sums: &mut [[Sum; 2]]) {
+fn add_weighted(z: &[f64], weight: u64, sums: &mut [[Sum256; 2]]) {
     for (&z, [sum, square]) in z.iter().zip(sums) {
-        let whole = near_grid(z);
+        let whole = round_near_to_grid(z);
         sum.add(i128::from(whole) * i128::from(weight));
         let size = u128::from(whole.unsigned_abs());
         square.add_product(size * size, weight, false);
@@ -341,39 +360,39 @@ fn add_weighted(z: &[f64], weight: u64, sums: &mut [[Sum; 2]]) {
 /// Adds z and its square `weight` times.
 #[inline(never)]
 fn add_far([sum, square]: &mut [FarSum; 2], z: f64, weight: u128) {
-    let (whole, shift, negative) = on_grid(z);
-    sum.add_wide(product(u128::from(whole), weight), shift, negative);
-    let squared = u128::from(whole) * u128::from(whole);
+    let GridNumber { size, shift, is_negative } = round_to_grid(z);
+    sum.add_wide(product(u128::from(size), weight), shift, is_negative);
+    let squared = u128::from(size) * u128::from(size);
     square.add_wide(product(squared, weight), 2 * shift, false);
 }
 
 /// Writes z of a block's rows into rows that are `width` long.
 #[inline(always)]
-fn fill_tile(
-    view: ArrayView2<f64>,
+fn write_z(
+    values: ArrayView2<f64>,
     origin: &[f64],
     inverse: &[f64],
     tile: &mut [f64],
     width: usize,
 ) {
-    let (n, k) = view.dim();
-    if k > 1 && view.strides()[1] == 1 {
-        for (row, out) in view.rows().into_iter().zip(tile.chunks_mut(width)) {
+    let (n_rows, n_columns) = values.dim();
+    if n_columns > 1 && values.strides()[1] == 1 {
+        for (row, out) in values.rows().into_iter().zip(tile.chunks_mut(width)) {
             if let Some(row) = row.to_slice() {
                 let scales = origin.iter().zip(inverse);
-                for ((z, &x), (&o, &i)) in out.iter_mut().zip(row).zip(scales) {
-                    *z = (x - o) * i;
+                for ((z, &x), (&origin, &inverse)) in out.iter_mut().zip(row).zip(scales) {
+                    *z = (x - origin) * inverse;
                 }
             }
         }
         return;
     }
-    for j in 0..k {
-        let (o, i) = (origin[j], inverse[j]);
-        let out = ArrayViewMut1::from(&mut tile[j..(n - 1) * width + j + 1]);
+    for j in 0..n_columns {
+        let (origin, inverse) = (origin[j], inverse[j]);
+        let out = ArrayViewMut1::from(&mut tile[j..(n_rows - 1) * width + j + 1]);
         Zip::from(out.slice_move(s![..;width]))
-            .and(view.column(j))
-            .for_each(|z, &x| *z = (x - o) * i);
+            .and(values.column(j))
+            .for_each(|z, &x| *z = (x - origin) * inverse);
     }
 }
 
@@ -385,7 +404,7 @@ fn all_near(z: &[f64]) -> bool {
 
 /// Whether some values are far; a missing one is neither far nor near.
 #[inline(always)]
-fn some_far(z: &[f64]) -> bool {
+fn any_far(z: &[f64]) -> bool {
     z.iter().fold(false, |far, z| far | (z.abs() > NEAR))
 }
 
@@ -398,18 +417,18 @@ fn some_far(z: &[f64]) -> bool {
 fn add_near<const MISSING: bool>(
     z: &[f64],
     weight: i64,
-    near: &mut [[f64; LANES]],
+    parts: &mut [[f64; LANES]],
     missing: &mut [i64],
 ) {
     const COARSE: f64 = 1.5 * (1_u64 << 17) as f64;
     const FINE: f64 = 1.5 / (1_u64 << 5) as f64;
     const SQUARE: f64 = 1.5 * (1_u64 << 19) as f64;
-    const REST: f64 = 1.5 / (1_u64 << 22) as f64;
-    let (near, missing) = (near.as_chunks_mut::<PARTS>().0, missing.as_chunks_mut::<LANES>().0);
+    const BELOW_SQUARE: f64 = 1.5 / (1_u64 << 22) as f64;
+    let (parts, missing) = (parts.as_chunks_mut::<PARTS>().0, missing.as_chunks_mut::<LANES>().0);
     let times = weight as f64;
-    for ((z, near), missing) in z.as_chunks::<LANES>().0.iter().zip(near).zip(missing) {
+    for ((z, parts), missing) in z.as_chunks::<LANES>().0.iter().zip(parts).zip(missing) {
         // A copy is changed, so that all parts are read before any is written.
-        let mut sums = *near;
+        let mut sums = *parts;
         for i in 0..LANES {
             let z = if MISSING && z[i].is_nan() { 0.0 } else { z[i] };
             let z1 = (z + COARSE) - COARSE;
@@ -418,16 +437,16 @@ fn add_near<const MISSING: bool>(
             let square = z * z;
             let error = z.mul_add(z, -square);
             let p1 = (square + SQUARE) - SQUARE;
-            let rest = square - p1;
-            let p2 = (rest + REST) - REST;
-            let p3 = (error + REST) - REST;
+            let remainder = square - p1;
+            let p2 = (remainder + BELOW_SQUARE) - BELOW_SQUARE;
+            let p3 = (error + BELOW_SQUARE) - BELOW_SQUARE;
             sums[0][i] += times * z1;
             sums[1][i] += times * z2;
             sums[2][i] += times * p1;
             sums[3][i] += times * (p2 + p3);
-            sums[4][i] += times * ((rest - p2) + (error - p3));
+            sums[4][i] += times * ((remainder - p2) + (error - p3));
         }
-        *near = sums;
+        *parts = sums;
         if MISSING {
             for (z, missing) in z.iter().zip(missing) {
                 *missing += if z.is_nan() { weight } else { 0 };

@@ -104,7 +104,7 @@ pub fn one_less(
             let mut product = [1.0; ROWS];
             let mut logs = [0.0; ROWS];
             let mut room = vec![];
-            for (feature, block, column) in columns.each_of(0..columns.features()) {
+            for (feature, block, column) in columns.columns_of(0..columns.features()) {
                 let curve = |row: usize| {
                     let cell = feature * n_classes + classes[row] as usize;
                     weights.map_or(table[cell], |weights| {

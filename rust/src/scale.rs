@@ -27,8 +27,8 @@ impl<'a> Scale<'a> {
         Ok(Scale { origin, inverse: unit.iter().map(|x| 1.0 / x).collect() })
     }
 
-    /// z, even if x - origin overflows.
-    pub fn careful(&self, x: f64, feature: usize) -> f64 {
+    /// z of x, even if x - origin overflows.
+    pub fn z_without_overflow(&self, x: f64, feature: usize) -> f64 {
         let (origin, inverse) = (self.origin[feature], self.inverse[feature]);
         let z = (x - origin) * inverse;
         if z.is_infinite() { x * inverse - origin * inverse } else { z }

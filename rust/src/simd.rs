@@ -2,20 +2,23 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-struct Dispatched<F>(F);
+struct Dispatched<F> {
+    work: F,
+}
 
 impl<R, F: FnOnce() -> R> WithSimd for Dispatched<F> {
     type Output = R;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> R {
-        self.0()
+        (self.work)()
     }
 }
 
+/// The result of `work`, compiled for the widest vectors of the machine; see [`wide`].
 #[inline(always)]
 pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
-    Arch::new().dispatch(Dispatched(work))
+    Arch::new().dispatch(Dispatched { work })
 }
 
 /// Runs an expression that is compiled for the widest vectors of the machine. Functions that it calls must be

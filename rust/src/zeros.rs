@@ -2,57 +2,60 @@
 
 use crate::simd::wide;
 
-/// Bytes that are searched before the loop may stop.
+/// Bytes that are searched before the loop may stop. 9 MB took 0.9 ms, and 1.3 to 2.0 ms with 2^10, 2^12, 2^16 or 2^20.
 const PIECE: usize = 1 << 13;
 
 /// Whether a field may begin with a zero, or a sign and a zero, that is followed by a digit or an x. There may be false
 /// positives.
 pub fn any_leading_zero(data: &[u8]) -> bool {
-    let ahead = |at: usize, back: usize| at.checked_sub(back).map_or(b',', |at| data[at]);
-    let first = |at: usize| begins(ahead(at, 2), ahead(at, 1), data[at], data[at + 1]);
-    if (0..data.len().saturating_sub(1).min(2)).any(first) {
+    let before = |i: usize, back: usize| i.checked_sub(back).map_or(b',', |i| data[i]);
+    let is_code = |i: usize| is_code_start(before(i, 2), before(i, 1), data[i], data[i + 1]);
+    if (0..data.len().saturating_sub(1).min(2)).any(is_code) {
         return true;
     }
-    let mut at = 0;
-    while at + 3 < data.len() {
-        let piece = &data[at..data.len().min(at + PIECE + 3)];
-        if wide!(any_in(piece)) {
+    let mut start = 0;
+    while start + 3 < data.len() {
+        let piece = &data[start..data.len().min(start + PIECE + 3)];
+        if wide!(any_code_in(piece)) {
             return true;
         }
-        at += PIECE;
+        start += PIECE;
     }
     false
 }
 
+/// Whether a code may begin at a byte of the piece other than its first two and its last.
 #[inline(always)]
-fn any_in(piece: &[u8]) -> bool {
+fn any_code_in(piece: &[u8]) -> bool {
     let n = piece.len() - 3;
-    let (two, one, own, next) = (&piece[..n], &piece[1..=n], &piece[2..n + 2], &piece[3..]);
-    let mut found = false;
+    // Slices of one length, so that the loop needs no bounds checks.
+    let (second_before, before) = (&piece[..n], &piece[1..=n]);
+    let (bytes, next) = (&piece[2..n + 2], &piece[3..]);
+    let mut any = false;
     for i in 0..n {
-        found |= begins(two[i], one[i], own[i], next[i]);
+        any |= is_code_start(second_before[i], before[i], bytes[i], next[i]);
     }
-    found
+    any
 }
 
-/// Whether the byte `own` is the first zero of such a code: `two` and `one` are the bytes before it, `next` is the one after it.
+/// Whether a byte is the first zero of such a code, to judge by the two bytes before it and the one after it.
 #[inline(always)]
-fn begins(two: u8, one: u8, own: u8, next: u8) -> bool {
-    let sign = (one == b'+') | (one == b'-');
-    let alone = !within(one) | (sign & !within(two));
-    (own == b'0') & (digit(next) | (next | 32 == b'x')) & alone
+fn is_code_start(second_before: u8, before: u8, byte: u8, next: u8) -> bool {
+    let is_sign = (before == b'+') | (before == b'-');
+    let begins_field = !continues_field(before) | (is_sign & !continues_field(second_before));
+    (byte == b'0') & (is_digit(next) | (next | 32 == b'x')) & begins_field
 }
 
 /// Whether a byte may occur within a number, a word, a date or a time.
 #[inline(always)]
-fn within(byte: u8) -> bool {
-    let letter = (byte | 32).wrapping_sub(b'a') < 26;
+fn continues_field(byte: u8) -> bool {
+    let is_letter = (byte | 32).wrapping_sub(b'a') < 26;
     // The bytes from + to : except the comma are signs, the point, the slash, digits and the colon.
-    letter | (byte == b'_') | ((byte.wrapping_sub(b'+') < 16) & (byte != b','))
+    is_letter | (byte == b'_') | ((byte.wrapping_sub(b'+') < 16) & (byte != b','))
 }
 
 #[inline(always)]
-fn digit(byte: u8) -> bool {
+fn is_digit(byte: u8) -> bool {
     byte.wrapping_sub(b'0') < 10
 }
 

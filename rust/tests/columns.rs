@@ -66,7 +66,7 @@ mod classes {
 
 mod blocks {
     use super::*;
-    use crate::columns::{Value, Wholes, above};
+    use crate::columns::{Value, distance_above};
     use crate::flags::Level;
 
     #[test]
@@ -83,7 +83,7 @@ mod blocks {
         assert_eq!((columns.features(), columns.rows()), (3, Some(2)));
         assert_eq!(columns.value(1, 1), Number::Real(4.0));
         assert_eq!(columns.value(1, 2), Number::Whole(6));
-        let pieces: Vec<_> = columns.pieces(1..3).map(|(f, _, c)| (f, c)).collect();
+        let pieces: Vec<_> = columns.blocks_of(1..3).map(|(f, _, c)| (f, c)).collect();
         assert_eq!(pieces, [(1, 1..2), (2, 0..1)]);
         assert!(columns.demand_rows(3).is_err());
         assert!(columns.demand_whole().is_err());
@@ -106,15 +106,15 @@ mod blocks {
 
     #[test]
     fn what_no_i64_can_hold_is_in_no_range() {
-        assert_eq!(above(7_i64, 5), 2);
-        assert_eq!(above(i64::MIN, i64::MIN), 0);
-        assert!(above(-1, 0) > u64::MAX / 2);
+        assert_eq!(distance_above(7, 5), 2);
+        assert_eq!(distance_above(i64::MIN, i64::MIN), 0);
+        assert!(distance_above(-1, 0) > u64::MAX / 2);
         let values = array![[7_u64, u64::MAX], [1 << 63, i64::MAX as u64]];
         let (block, mut room) = (Block::U64(values.view()), vec![]);
         let low = [i64::MIN, i64::MAX - 3];
-        let Wholes::I64(found) = block.wholes(0..2, 0..2, &low, &mut room) else { panic!() };
+        let found = block.integers(0..2, 0..2, &low, &mut room);
         assert_eq!(found, array![[7, -1], [i64::MAX, i64::MAX]]);
-        assert!(above(found[[0, 1]], low[1]) > 4);
+        assert!(distance_above(found[[0, 1]], low[1]) > 4);
     }
 }
 
@@ -126,9 +126,9 @@ mod scale {
         let unit = [2_f64.powi(1023), 2_f64.powi(-1022)];
         let origin = [-1.7e308, 0.0];
         let scale = Scale::new(&origin, &unit, 2).unwrap();
-        let z = scale.careful(1.7e308, 0);
+        let z = scale.z_without_overflow(1.7e308, 0);
         assert!((z - 2.0 * (1.7e308 / unit[0])).abs() < 1e-15);
-        assert_eq!(scale.careful(unit[1] * 3.0, 1), 3.0);
+        assert_eq!(scale.z_without_overflow(unit[1] * 3.0, 1), 3.0);
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod scale {
 
 mod bins {
     use super::*;
-    use crate::bins::{MISSING, bins, not_counts};
+    use crate::bins::{MISSING, bins, demand_counts};
 
     #[test]
     fn floor_missing_and_refusals() {
@@ -174,11 +174,11 @@ mod bins {
     fn counts_are_whole_and_not_negative() {
         let good = array![[0.0, f64::NAN], [3.0, 2_f64.powi(53)]];
         let columns = Columns::new(vec![Block::F64(good.view())]).unwrap();
-        assert_eq!(not_counts(&columns, 2), Ok(()));
+        assert_eq!(demand_counts(&columns, 2), Ok(()));
         for x in [-1.0, 0.5, f64::INFINITY, 1e17] {
             let bad = array![[0.0, 1.0], [1.0, x]];
             let columns = Columns::new(vec![Block::F64(bad.view())]).unwrap();
-            let error = not_counts(&columns, 1).unwrap_err();
+            let error = demand_counts(&columns, 1).unwrap_err();
             assert!(matches!(error, Error::BadValue { feature: 1, row: 1, .. }));
         }
     }
@@ -280,7 +280,7 @@ mod flags {
 mod moments {
     use super::*;
     use crate::integers::{Int, Integers};
-    use crate::moments::{ClassSums, count_moments, near_grid};
+    use crate::moments::{ClassSums, count_moments, round_near_to_grid};
 
     fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Result<ClassSums, Error> {
         let classes = vec![0; x.nrows()];
@@ -322,11 +322,11 @@ mod moments {
         let x = Array2::from_shape_fn((9000, 3), |(i, j)| values(i + j));
         let mut expected = vec![[Int::<5>::default(); 2]; 3];
         for (i, &z) in x.iter().enumerate() {
-            let whole = i128::from(near_grid(z));
+            let whole = i128::from(round_near_to_grid(z));
             expected[i % 3][0].add(whole.unsigned_abs(), 0, whole < 0);
             expected[i % 3][1].add((whole * whole) as u128, 0, false);
         }
-        let expected = Integers::of(vec![3, 1, 2], 0, expected.as_flattened()).unwrap();
+        let expected = Integers::of_wide(vec![3, 1, 2], 0, expected.as_flattened()).unwrap();
         let ones = count(&x, Weights::Ones, 2).unwrap();
         assert_eq!(ones.sums, expected);
         let twice = count(&x, Weights::Whole(&vec![2; 9000]), 1).unwrap();

@@ -62,42 +62,43 @@ fn values_are_rounded_once() {
 fn weights_are_the_numbers_that_are_written() {
     let tenth = u128::from(PARTS) / 10;
     for n in 1..2000_u128 {
-        assert_eq!(parts(n as f64 / 10.0), Some(n * tenth));
-        assert_eq!(parts(n as f64 / 1000.0), Some(n * tenth / 100));
+        assert_eq!(weight_to_parts(n as f64 / 10.0), Some(n * tenth));
+        assert_eq!(weight_to_parts(n as f64 / 1000.0), Some(n * tenth / 100));
     }
-    assert_eq!(parts(1e-9), Some(1_000_000_000));
-    assert_eq!(parts(0.001_234_567_890_123_45), Some(1_234_567_890_123_450));
-    assert_eq!(parts(123456789.5), Some(1_234_567_895 * tenth));
-    assert_eq!(parts(4e18), Some(4 * u128::from(PARTS) * u128::from(PARTS)));
+    assert_eq!(weight_to_parts(1e-9), Some(1_000_000_000));
+    assert_eq!(weight_to_parts(0.001_234_567_890_123_45), Some(1_234_567_890_123_450));
+    assert_eq!(weight_to_parts(123456789.5), Some(1_234_567_895 * tenth));
+    assert_eq!(weight_to_parts(4e18), Some(4 * u128::from(PARTS) * u128::from(PARTS)));
     for (weight, few) in [(0.0, 0), (1e-19, 0), (5e-324, 0), (1e-18, 1), (0.6e-18, 1)] {
-        assert_eq!(parts(weight), Some(few));
+        assert_eq!(weight_to_parts(weight), Some(few));
     }
     // 1/3 has more digits than fifteen: what it is, to the nearest part.
-    assert_eq!(parts(1.0 / 3.0), Some(333_333_333_333_333_315));
+    assert_eq!(weight_to_parts(1.0 / 3.0), Some(333_333_333_333_333_315));
     for wrong in [-1.0, f64::NAN, f64::INFINITY, 1e19] {
-        assert_eq!(parts(wrong), None);
+        assert_eq!(weight_to_parts(wrong), None);
     }
 }
 
 #[test]
 fn shares_add_up_to_the_row() {
     for row in [&[0.1, 0.2, 0.7][..], &[1.0 / 3.0; 3], &[0.0, 1.0], &[1e-30, 0.25]] {
-        let total: u128 = shares(row).unwrap().iter().sum();
-        assert_eq!(Some(total), parts(row.iter().sum()), "{row:?}");
+        let total: u128 = shares_to_parts(row).unwrap().iter().sum();
+        assert_eq!(Some(total), weight_to_parts(row.iter().sum()), "{row:?}");
     }
     let alone = 1.2026859090379087;
-    assert_eq!(shares(&[0.0, alone]), Some(vec![0, parts(alone).unwrap()]));
-    let third = shares(&[1.0 / 3.0; 3]).unwrap();
+    assert_eq!(shares_to_parts(&[0.0, alone]), Some(vec![0, weight_to_parts(alone).unwrap()]));
+    let third = shares_to_parts(&[1.0 / 3.0; 3]).unwrap();
     assert_eq!(third.iter().sum::<u128>(), u128::from(PARTS));
     assert_eq!(third[1], third[2]);
-    assert_eq!(shares(&[0.0; 2]), Some(vec![0, 0]));
-    assert_eq!(shares(&[f64::NAN]), None);
+    assert_eq!(shares_to_parts(&[0.0; 2]), Some(vec![0, 0]));
+    assert_eq!(shares_to_parts(&[f64::NAN]), None);
 }
 
 #[test]
 fn multiples_are_exact_or_rounded_down() {
     let numbers = array(&[10, -10, 3], 0);
-    let times = |array: &Integers, factor: f64| array.times(parts(factor).unwrap()).unwrap();
+    let times =
+        |array: &Integers, factor: f64| array.times(weight_to_parts(factor).unwrap()).unwrap();
     assert_eq!(times(&numbers, 7.0), (array(&[70, -70, 21], 0), true));
     let (tenth, exact) = times(&numbers, 0.1);
     assert!(exact);
@@ -110,17 +111,17 @@ fn multiples_are_exact_or_rounded_down() {
 
 #[test]
 fn cells_are_taken_and_merged_along_an_axis() {
-    let table = Integers::whole(vec![2, 3], vec![1, 2, 3, 4, 5, 6]);
+    let table = Integers::of_i64(vec![2, 3], vec![1, 2, 3, 4, 5, 6]);
     let taken = table.take(&[2, 0], 1).unwrap();
-    assert_eq!(taken, Integers::whole(vec![2, 2], vec![3, 1, 6, 4]));
+    assert_eq!(taken, Integers::of_i64(vec![2, 2], vec![3, 1, 6, 4]));
     let merged = table.merge(&[1, 1, 0], 2, 1).unwrap();
-    assert_eq!(merged, Integers::whole(vec![2, 2], vec![3, 3, 6, 9]));
-    let large = Integers::whole(vec![2], vec![i64::MAX; 2]);
+    assert_eq!(merged, Integers::of_i64(vec![2, 2], vec![3, 3, 6, 9]));
+    let large = Integers::of_i64(vec![2], vec![i64::MAX; 2]);
     assert_eq!(large.merge(&[0, 0], 1, 0).unwrap(), array(&[2 * i128::from(i64::MAX)], 0));
-    let joined = Integers::joined(&[&table, &table.take(&[1], 0).unwrap()]).unwrap();
-    assert_eq!(joined, Integers::whole(vec![3, 3], vec![1, 2, 3, 4, 5, 6, 4, 5, 6]));
-    let turned = table.arranged(vec![3, 2], Some(&[0, 3, 1, 4, 2, 5])).unwrap();
-    assert_eq!(turned, Integers::whole(vec![3, 2], vec![1, 4, 2, 5, 3, 6]));
+    let joined = Integers::concatenate(&[&table, &table.take(&[1], 0).unwrap()]).unwrap();
+    assert_eq!(joined, Integers::of_i64(vec![3, 3], vec![1, 2, 3, 4, 5, 6, 4, 5, 6]));
+    let turned = table.reshape(vec![3, 2], Some(&[0, 3, 1, 4, 2, 5])).unwrap();
+    assert_eq!(turned, Integers::of_i64(vec![3, 2], vec![1, 4, 2, 5, 3, 6]));
     assert!(table.take(&[3], 1).is_err());
     assert!(table.merge(&[0], 1, 1).is_err());
 }
@@ -128,23 +129,27 @@ fn cells_are_taken_and_merged_along_an_axis() {
 #[test]
 fn deviations_of_a_constant_are_zero() {
     let z = 3_602_879_701_896_397_i128; // 0.1 in units of 2^-55
-    let constant = Integers::of(
+    let constant = Integers::of_wide(
         vec![1, 2],
         0,
         &[Int::<4>::from(7 * z as u128), Int::from(7 * (z * z) as u128)],
     );
-    let n = Integers::whole(vec![1], vec![7]);
+    let n = Integers::of_i64(vec![1], vec![7]);
     assert_eq!(deviations(&n, &constant.unwrap(), 1), Ok(vec![0.0]));
     let unit = 1_u128 << 57;
-    let two = Integers::of(
+    let two = Integers::of_wide(
         vec![1, 2],
         0,
         &[Int::<4>::from(4 * unit), Int::from(product(10 * unit, unit)[1] as u128 * (1 << 64))],
     );
-    let n = Integers::whole(vec![1], vec![2]);
+    let n = Integers::of_i64(vec![1], vec![2]);
     assert_eq!(deviations(&n, &two.unwrap(), 1), Ok(vec![2.0])); // 1 and 3
     assert_eq!(
-        deviations(&Integers::whole(vec![1], vec![0]), &Integers::whole(vec![1, 2], vec![0, 0]), 1),
+        deviations(
+            &Integers::of_i64(vec![1], vec![0]),
+            &Integers::of_i64(vec![1, 2], vec![0, 0]),
+            1
+        ),
         Ok(vec![0.0])
     );
 }
@@ -184,19 +189,19 @@ fn parts_are_those_of_the_naive_way() {
         let binary = random(&mut state) as f64 / 2_f64.powi(64) * power;
         for weight in [decimal, binary, power, 10_f64.powi(i % 40 - 22)] {
             if weight < 9.2e18 {
-                assert_eq!(parts(weight), Some(naive_parts(weight)), "{weight:e}");
+                assert_eq!(weight_to_parts(weight), Some(naive_parts(weight)), "{weight:e}");
             }
         }
     }
-    assert_eq!(parts(0.1), Some(u128::from(PARTS / 10)));
-    assert_eq!([f64::NAN, -0.1, 1e19].map(parts), [None; 3]);
+    assert_eq!(weight_to_parts(0.1), Some(u128::from(PARTS / 10)));
+    assert_eq!([f64::NAN, -0.1, 1e19].map(weight_to_parts), [None; 3]);
 }
 
 #[test]
 fn short_values_are_rounded_as_long_ones() {
     let mut state = 1;
     let check = |number: Int<3>| {
-        assert_eq!(value36(&number.0), number.value(36), "{number:?}");
+        assert_eq!(value_of_36_digits(&number.0), number.value(36), "{number:?}");
     };
     for i in 0..50_000_u32 {
         let limbs = [random(&mut state), random(&mut state), random(&mut state) >> 8];
@@ -223,7 +228,7 @@ fn short_values_are_rounded_as_long_ones() {
 fn numbers_compare_multiply_and_divide() {
     let [one, two] = [1, 2].map(|n: u128| Int::<3>::from(n));
     let mut less = one;
-    less.take(&two);
+    less.subtract(&two);
     assert!(less < one && one < two && Int([0, 0, 1]) > two && less < Int([0, 0, 1]));
     let big = Int([7, u64::MAX, 5]);
     assert_eq!(big.times(u128::from(PARTS)), (big, true));
@@ -254,12 +259,12 @@ fn light_weights_are_what_any_are() {
             2 => share * 16.0 * 2_f64.powi(-((state % 70) as i32)),
             _ => ((state % 1000) as f64).powi(5) / 1e15,
         };
-        if let Some(light) = light_parts(weight) {
-            assert_eq!(Some(u128::from(light)), parts(weight), "{weight:e}");
+        if let Some(light) = light_weight_to_parts(weight) {
+            assert_eq!(Some(u128::from(light)), weight_to_parts(weight), "{weight:e}");
         }
     }
-    assert_eq!(light_parts(15.75), Some(15_750_000_000_000_000_000));
+    assert_eq!(light_weight_to_parts(15.75), Some(15_750_000_000_000_000_000));
     for other in [0.0, 16.0, -1.0, f64::NAN, f64::INFINITY, 1e-20] {
-        assert_eq!(light_parts(other), None);
+        assert_eq!(light_weight_to_parts(other), None);
     }
 }

@@ -5,7 +5,7 @@ use crate::error::{Error, Fault};
 use crate::flags::Thresholds;
 use crate::scale::Scale;
 use crate::score::kernel::{Kernel, Shape};
-use crate::score::{Part, Scoring, Want, flags, histogram, normal, table};
+use crate::score::{Part, ScoreKind, Scoring, flags, histogram, normal, table};
 use ndarray::{Array2, array};
 use std::f64::consts::LN_2;
 
@@ -16,7 +16,7 @@ fn real(x: &Array2<f64>) -> Columns<'_> {
 }
 
 fn log_joint(n: usize, part: Part) -> Result<Vec<f64>, Error> {
-    Ok(Scoring::new(n, &PRIOR, vec![part])?.reals(Want::LogJoint, 1)?.0)
+    Ok(Scoring::new(n, &PRIOR, vec![part])?.scores(ScoreKind::LogJoint, 1)?.0)
 }
 
 fn normal<'a>(x: &'a Array2<f64>, power: Option<&'a [f64]>) -> Part<'a> {
@@ -99,8 +99,8 @@ fn what_no_class_explains_gets_the_prior() {
     let part = flags::Flags::new(columns, thresholds, &[-9.0, -1.0], &never, 2).unwrap();
     let task = Scoring::new(2, &PRIOR, vec![Part::Flags(part)]).unwrap();
     assert_eq!(task.classes(1), Ok((vec![0, 1], 1)));
-    let (posterior, lost) = task.reals(Want::Posterior, 1).unwrap();
+    let (posterior, lost) = task.scores(ScoreKind::Posterior, 1).unwrap();
     assert_eq!(lost, 1);
     assert!((posterior[0] - 1.0 / (1.0 + (-1_f64).exp())).abs() < 1e-15);
-    assert_eq!(task.parts(1).unwrap().0, [never[0], never[1], -9.0, -1.0]);
+    assert_eq!(task.likelihoods(1).unwrap().0, [never[0], never[1], -9.0, -1.0]);
 }

@@ -2,7 +2,7 @@
 
 use crate::classes::{Rows, Weights};
 use crate::columns::Block;
-use crate::integers::parts;
+use crate::integers::weight_to_parts;
 use crate::words::weights::{self, Given};
 use crate::words::{Layout, Matrix, Words};
 use ndarray::ArrayView2;
@@ -62,7 +62,7 @@ fn any_layout_and_any_order_give_the_same() {
 #[test]
 fn five_times_a_tenth_is_a_half() {
     let values = [0.3, 0.1, 0.0, 7.0, 1e-17];
-    let weight = |weight: f64| parts(weight).map(|n| [n as u64, 0]).unwrap();
+    let weight = |weight: f64| weight_to_parts(weight).map(|n| [n as u64, 0]).unwrap();
     let five = counted(&values.repeat(5), &[0; 5], Weights::Parts(&[weight(0.1); 5]), false);
     let half = counted(&values, &[0], Weights::Parts(&[weight(0.5)]), true);
     assert!(five.state() == half.state());

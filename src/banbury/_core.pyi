@@ -134,7 +134,7 @@ def count_products(
 def has_twins(offsets: Int, columns: NDArray[np.int32], n_columns: int, threads: int) -> bool:
     """Whether some row of a sparse matrix has a column twice; those of row i are columns[offsets[i]:offsets[i + 1]]."""
 
-def kernels_left_out(kernel: str, centres: Real, weights: Real, bandwidth: Real, some: Int, threads: int) -> Real:
+def kernels_left_out(kernel: str, centres: Real, weights: Real, bandwidth: Real, cells: Int, threads: int) -> Real:
     """Of some cells the log density at their centres, times the rows that there are, without one of their own rows.
 
     ``centres`` is (cells, columns), ascending in the first; ``bandwidth`` has one number per column.

@@ -271,11 +271,9 @@ def _merge_sorted(first: Int, second: Int) -> Int:
     so these are inserted into the longer one.
     """
     longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
-    insertion_places = np.searchsorted(longer, shorter)
-    is_new = (
-        longer[np.minimum(insertion_places, len(longer) - 1)] != shorter if len(longer) else np.ones(0, dtype=np.bool_)
-    )
-    return np.insert(longer, insertion_places[is_new], shorter[is_new]) if is_new.any() else longer
+    positions = np.searchsorted(longer, shorter)
+    is_new = longer[np.minimum(positions, len(longer) - 1)] != shorter if len(longer) else np.ones(0, dtype=np.bool_)
+    return np.insert(longer, positions[is_new], shorter[is_new]) if is_new.any() else longer
 
 
 def _select_keys(keys: Sequence[Any], is_used: Bool) -> Any:
@@ -573,9 +571,8 @@ class Words(Keyless):
         """Returns the ``n`` words with most occurrences, most frequent first, ties by name."""
         total_of_id = np.zeros(self.table.n_ids)
         ids_at_a_time = max(1, (1 << 21) // max(self.table.n_classes, 1))
-        for start in range(
-            0, len(total_of_id), ids_at_a_time
-        ):  # in pieces, so that no temporary array is as long as all pairs
+        # In pieces, so that no temporary array is as long as all pairs.
+        for start in range(0, len(total_of_id), ids_at_a_time):
             ids = np.arange(start, min(start + ids_at_a_time, len(total_of_id)), dtype=np.uint32)
             starts, _, occurrences, _ = self.table.pairs(ids)
             id_positions = np.repeat(np.arange(len(ids)), np.diff(starts))

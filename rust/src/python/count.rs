@@ -8,7 +8,7 @@ use super::integers::Integers;
 use crate::classes::{self, counted};
 use crate::codes::{self, Ranges};
 use crate::flags::{self, Thresholds};
-use crate::one_less::{Curves, Enough, one_less as left_out};
+use crate::one_less::{Curves, Enough, one_less as change_by_one_less};
 use crate::scale::Scale;
 use crate::{bins, moments, products};
 use pyo3::prelude::*;
@@ -21,11 +21,11 @@ pub(super) fn count_classes(
     weights: Option<RowWeights>,
     threads: Threads,
 ) -> PyResult<Integers> {
-    let held = HeldRows::new(classes, n_classes, weights, *threads)?;
-    let found = held.with(py, |rows| {
+    let rows = HeldRows::new(classes, n_classes, weights, *threads)?;
+    let counts = rows.with(py, |rows| {
         counted(&classes::count_classes(rows, *threads), vec![rows.n_classes], rows.digits())
     })?;
-    Ok(Integers(found))
+    Ok(Integers(counts))
 }
 
 #[pyfunction]
@@ -47,10 +47,10 @@ pub(super) fn one_less(
     let curves = Curves { mean, precision, n, spread, floor };
     let enough = Enough { share: enough.0, floors: enough.1 };
     let (classes, weights) = (&*classes, weights.as_deref());
-    let found = py.detach(|| {
-        left_out(&columns, &scale, classes, n_classes, &curves, weights, enough, *threads)
+    let changes = py.detach(|| {
+        change_by_one_less(&columns, &scale, classes, n_classes, &curves, weights, enough, *threads)
     })?;
-    Ok(found.into())
+    Ok(changes.into())
 }
 
 /// Whether some row of a sparse matrix has a column twice.
@@ -62,13 +62,13 @@ pub(super) fn has_twins(
     n_columns: i64,
     threads: Threads,
 ) -> PyResult<bool> {
-    let n = size(n_columns, "n_columns")?;
+    let n_columns = size(n_columns, "n_columns")?;
     let (offsets, columns) = (&*offsets, &*columns);
-    Ok(py.detach(|| crate::words::has_twins(offsets, columns, n, *threads))?)
+    Ok(py.detach(|| crate::words::has_twins(offsets, columns, n_columns, *threads))?)
 }
 
-/// Functions that sum numbers, each column on its own scale.
-macro_rules! measured {
+/// Functions that sum numbers, each column on its scale.
+macro_rules! sums_on_scales {
     ($($name:ident by $kernel:path),*) => {$(
         #[pyfunction]
         pub(super) fn $name(
@@ -83,13 +83,13 @@ macro_rules! measured {
         ) -> PyResult<(Integers, Integers)> {
             let columns = columns.columns()?;
             let scale = Scale::new(&origin, &unit, columns.features())?;
-            let held = HeldRows::new(classes, n_classes, weights, *threads)?;
-            let found = held.with(py, |rows| $kernel(&columns, &scale, rows, *threads))?;
-            Ok((Integers(found.rows), Integers(found.sums)))
+            let rows = HeldRows::new(classes, n_classes, weights, *threads)?;
+            let sums = rows.with(py, |rows| $kernel(&columns, &scale, rows, *threads))?;
+            Ok((Integers(sums.rows), Integers(sums.sums)))
         }
     )*};
 }
-measured!(count_moments by moments::count_moments, count_products by products::count_products);
+sums_on_scales!(count_moments by moments::count_moments, count_products by products::count_products);
 
 #[pyfunction]
 pub(super) fn by_class(
@@ -98,8 +98,8 @@ pub(super) fn by_class(
     n_classes: i64,
     threads: Threads,
 ) -> PyResult<(NumPy<i64>, NumPy<i64>)> {
-    let held = HeldRows::new(classes, n_classes, None, *threads)?;
-    let (order, starts) = held.with(py, |rows| Ok(classes::by_class(rows, *threads)))?;
+    let rows = HeldRows::new(classes, n_classes, None, *threads)?;
+    let (order, starts) = rows.with(py, |rows| Ok(classes::by_class(rows, *threads)))?;
     Ok((order.into(), starts.into()))
 }
 
@@ -114,8 +114,8 @@ pub(super) fn shifted(
 ) -> PyResult<NumPy<i32>> {
     let column = column.block()?;
     let n_values = size(n_values, "n_values")?;
-    let found = py.detach(|| codes::shifted(&column, low, n_values, *threads))?;
-    Ok(found.into())
+    let shifted = py.detach(|| codes::shifted(&column, low, n_values, *threads))?;
+    Ok(shifted.into())
 }
 
 #[pyfunction]
@@ -130,11 +130,11 @@ pub(super) fn count_codes(
     threads: Threads,
 ) -> PyResult<(Integers, bool)> {
     let columns = columns.columns()?;
-    let held = HeldRows::new(classes, n_classes, weights, *threads)?;
-    let ranges = Ranges::new(&low, &size, columns.features(), held.n_classes)?;
-    let (found, outside) =
-        held.with(py, |rows| codes::count_codes(&columns, &ranges, rows, *threads))?;
-    Ok((Integers(found), outside))
+    let rows = HeldRows::new(classes, n_classes, weights, *threads)?;
+    let ranges = Ranges::new(&low, &size, columns.features(), rows.n_classes)?;
+    let (counts, any_outside) =
+        rows.with(py, |rows| codes::count_codes(&columns, &ranges, rows, *threads))?;
+    Ok((Integers(counts), any_outside))
 }
 
 #[pyfunction]
@@ -149,9 +149,9 @@ pub(super) fn count_flags(
 ) -> PyResult<Integers> {
     let columns = columns.columns()?;
     let thresholds = Thresholds::new(&threshold, columns.features())?;
-    let held = HeldRows::new(classes, n_classes, weights, *threads)?;
-    let found = held.with(py, |rows| flags::count_flags(&columns, &thresholds, rows, *threads))?;
-    Ok(Integers(found))
+    let rows = HeldRows::new(classes, n_classes, weights, *threads)?;
+    let counts = rows.with(py, |rows| flags::count_flags(&columns, &thresholds, rows, *threads))?;
+    Ok(Integers(counts))
 }
 
 #[pyfunction(name = "bins")]
@@ -163,8 +163,8 @@ pub(super) fn bins_of(
     threads: Threads,
 ) -> PyResult<NumPy<i64>> {
     let column = column.block()?;
-    let found = py.detach(|| bins::bins(&column, start, width, *threads))?;
-    Ok(found.into())
+    let bins = py.detach(|| bins::bins(&column, start, width, *threads))?;
+    Ok(bins.into())
 }
 
 #[pyfunction]
@@ -181,5 +181,5 @@ pub(super) fn span(
 #[pyfunction]
 pub(super) fn not_counts(py: Python, columns: HeldColumns, threads: Threads) -> PyResult<()> {
     let columns = columns.columns()?;
-    Ok(py.detach(|| bins::not_counts(&columns, *threads))?)
+    Ok(py.detach(|| bins::demand_counts(&columns, *threads))?)
 }

@@ -1,16 +1,18 @@
 //! Encodings: values of columns as numbers.
 
 use super::arrays::{Array, Bytes, Codes, Longs, NumPy, Threads, size};
+use super::texts::is_missing;
 use crate::encode::{self, Encoded, Offsets, Strings};
 use crate::fields::{self, Column, Kind};
 use crate::hash_table::{Key, Numbering};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyList, PyString};
+use pyo3::types::{PyList, PyString};
 
+/// (the code of each row, the row at which each code first occurs, how often each occurs).
 type Encoding = (NumPy<i32>, NumPy<i64>, NumPy<i64>);
 
-fn encoded(found: Encoded) -> Encoding {
-    (found.codes.into(), found.first.into(), found.counts.into())
+fn to_encoding(encoded: Encoded) -> Encoding {
+    (encoded.codes.into(), encoded.first.into(), encoded.counts.into())
 }
 
 #[pyfunction]
@@ -31,10 +33,10 @@ pub(super) fn encode_records(
     records: Array<u8, 2>,
     threads: Threads,
 ) -> PyResult<Encoding> {
-    let (n, width) = (records.shape()[0], records.width());
+    let (n_rows, width) = (records.shape()[0], records.width());
     let bytes = &*records;
-    let found = py.detach(|| encode::encode_records(bytes, n, width, *threads))?;
-    Ok(encoded(found))
+    let encoded = py.detach(|| encode::encode_records(bytes, n_rows, width, *threads))?;
+    Ok(to_encoding(encoded))
 }
 
 #[pyfunction]
@@ -46,8 +48,8 @@ pub(super) fn decode_records(
 ) -> PyResult<NumPy<u8>> {
     let width = records.width();
     let (bytes, codes) = (&*records, &*codes);
-    let found = py.detach(|| encode::decode_records(bytes, width, codes, *threads))?;
-    Ok(found.into())
+    let decoded = py.detach(|| encode::decode_records(bytes, width, codes, *threads))?;
+    Ok(decoded.into())
 }
 
 /// The offsets of Arrow's strings (int32) or large strings (int64).
@@ -83,14 +85,14 @@ pub(super) fn encode_strings(
     strip: bool,
     threads: Threads,
 ) -> PyResult<Encoding> {
-    let first = size(valid_offset, "valid_offset")?;
-    let valid = valid.as_deref().map(|valid| (valid, first));
+    let valid_offset = size(valid_offset, "valid_offset")?;
+    let valid = valid.as_deref().map(|valid| (valid, valid_offset));
     let strings = Strings::new(offsets.offsets(), &data, valid)?;
-    let codes = py.detach(|| encode::encode_strings(&strings, strip, *threads))?;
-    Ok(encoded(codes))
+    let encoded = py.detach(|| encode::encode_strings(&strings, strip, *threads))?;
+    Ok(to_encoding(encoded))
 }
 
-/// A column of a text's fields.
+/// A column of a text's fields: numbers, or codes and the spans of new words.
 #[derive(IntoPyObject)]
 pub(super) enum Field {
     Real(NumPy<f64>),
@@ -119,36 +121,34 @@ pub(super) fn parse_fields(
         })
         .collect();
     let bytes = &*data;
-    let found = py.detach(|| fields::parse(bytes, delimiter, quote, &kinds, &missing, &known));
+    let columns = py.detach(|| fields::parse(bytes, delimiter, quote, &kinds, &missing, &known));
     let field = |column| match column {
         Column::Real(numbers) => Field::Real(numbers.into()),
         Column::Whole(numbers) => Field::Whole(numbers.into()),
         Column::Word(codes, spans) => Field::Word(codes.into(), spans),
     };
-    Some(found?.into_iter().map(field).collect())
+    Some(columns?.into_iter().map(field).collect())
 }
 
 /// Strings are Python's own, so this one keeps the GIL.
 #[pyfunction]
 pub(super) fn encode_objects(values: &Bound<PyList>) -> PyResult<Option<Encoding>> {
     let mut numbering = Numbering::default();
-    let mut found = Encoded::default();
+    let mut encoded = Encoded::default();
     let mut distinct: Vec<Bound<PyString>> = vec![];
-    found.codes.reserve(values.len());
+    encoded.codes.reserve(values.len());
     for (row, value) in values.iter().enumerate() {
         let Ok(string) = value.cast_into::<PyString>() else {
             let value = values.get_item(row)?;
-            let missing = value.is_none()
-                || value.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan());
-            if !missing {
+            if !is_missing(&value) {
                 return Ok(None);
             }
-            found.codes.push(-1);
+            encoded.codes.push(-1);
             continue;
         };
         let code = match string.to_str() {
             Ok(text) => numbering.number(text.as_bytes().hash(), |code| {
-                distinct[code].to_str().is_ok_and(|other| other == text)
+                distinct[code].to_str().is_ok_and(|known| known == text)
             }),
             // Lone surrogates have no UTF-8; Python itself compares them.
             Err(_) => numbering
@@ -159,11 +159,11 @@ pub(super) fn encode_objects(values: &Bound<PyList>) -> PyResult<Option<Encoding
                 return Err(encode::too_many().into());
             }
             distinct.push(string);
-            found.first.push(row as i64);
-            found.counts.push(0);
+            encoded.first.push(row as i64);
+            encoded.counts.push(0);
         }
-        found.counts[code] += 1;
-        found.codes.push(code as i32);
+        encoded.counts[code] += 1;
+        encoded.codes.push(code as i32);
     }
-    Ok(Some(encoded(found)))
+    Ok(Some(to_encoding(encoded)))
 }

@@ -1,7 +1,7 @@
 //! Arrays of whole numbers of any size, as a Python class.
 
-use super::arrays::{Held, Longs, NumPy, malformed, shaped};
-use crate::integers::{self, parts, shares};
+use super::arrays::{Held, Longs, NumPy, malformed, shaped, size};
+use crate::integers::{self, shares_to_parts, weight_to_parts};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -9,19 +9,19 @@ use pyo3::prelude::*;
 #[pyclass(module = "banbury._core", frozen)]
 pub(crate) struct Integers(pub(crate) integers::Integers);
 
-type Arrays = (NumPy<i64>, u32);
+/// (limbs, digits), the arguments of `Integers.of`.
+type State = (NumPy<i64>, u32);
 
-fn places(index: Longs) -> PyResult<Vec<usize>> {
-    let place = |&i: &i64| usize::try_from(i).map_err(|_| malformed("index must not be negative"));
-    index.iter().map(place).collect()
+fn convert_index(index: Longs) -> PyResult<Vec<usize>> {
+    index.iter().map(|&i| size(i, "index")).collect()
 }
 
 #[pymethods]
 impl Integers {
     #[staticmethod]
     fn zeros(shape: Vec<usize>) -> PyResult<Self> {
-        let n = integers::cells(&shape).ok_or(malformed("there are too many cells"))?;
-        Ok(Integers(integers::Integers::whole(shape, vec![0; n])))
+        let n_cells = integers::n_cells(&shape).ok_or(malformed("shape has too many cells"))?;
+        Ok(Integers(integers::Integers::of_i64(shape, vec![0; n_cells])))
     }
 
     #[staticmethod]
@@ -37,7 +37,7 @@ impl Integers {
     #[staticmethod]
     fn join(arrays: Vec<Bound<Integers>>) -> PyResult<Self> {
         let arrays: Vec<_> = arrays.iter().map(|array| &array.get().0).collect();
-        Ok(Integers(integers::Integers::joined(&arrays)?))
+        Ok(Integers(integers::Integers::concatenate(&arrays)?))
     }
 
     #[getter]
@@ -81,9 +81,9 @@ impl Integers {
     }
 
     fn times(&self, factor: f64) -> PyResult<(Self, bool)> {
-        let factor = parts(factor).ok_or(malformed("a factor must be below 2**63"))?;
-        let (product, exact) = self.0.times(factor)?;
-        Ok((Integers(product), exact))
+        let factor = weight_to_parts(factor).ok_or(malformed("factor must be below 2**63"))?;
+        let (product, is_exact) = self.0.times(factor)?;
+        Ok((Integers(product), is_exact))
     }
 
     fn same(&self, other: &Integers) -> bool {
@@ -91,27 +91,27 @@ impl Integers {
     }
 
     fn take(&self, index: Longs, axis: usize) -> PyResult<Self> {
-        Ok(Integers(self.0.take(&places(index)?, axis)?))
+        Ok(Integers(self.0.take(&convert_index(index)?, axis)?))
     }
 
     fn merge(&self, index: Longs, size: usize, axis: usize) -> PyResult<Self> {
-        Ok(Integers(self.0.merge(&places(index)?, size, axis)?))
+        Ok(Integers(self.0.merge(&convert_index(index)?, size, axis)?))
     }
 
     #[pyo3(signature = (shape, index = None))]
     fn arranged(&self, shape: Vec<usize>, index: Option<Longs>) -> PyResult<Self> {
-        let index = index.map(places).transpose()?;
-        Ok(Integers(self.0.arranged(shape, index.as_deref())?))
+        let index = index.map(convert_index).transpose()?;
+        Ok(Integers(self.0.reshape(shape, index.as_deref())?))
     }
 
     /// The sum of products of deviations from the mean, for each of these numbers of rows and each pair of columns.
     fn deviations(&self, py: Python, sums: &Integers, columns: usize) -> PyResult<NumPy<f64>> {
-        let found = py.detach(|| integers::deviations(&self.0, &sums.0, columns))?;
-        let pairs = columns * (columns + 1) / 2;
-        Ok(shaped(found, &[&self.0.shape[..], &[pairs]].concat()))
+        let deviations = py.detach(|| integers::deviations(&self.0, &sums.0, columns))?;
+        let n_pairs = columns * (columns + 1) / 2;
+        Ok(shaped(deviations, &[&self.0.shape[..], &[n_pairs]].concat()))
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arrays)> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, State)> {
         let this = slf.get();
         Ok((slf.get_type().getattr("of")?, (this.limbs(), this.0.digits())))
     }
@@ -121,17 +121,17 @@ impl Integers {
 /// rounded together, so that each row keeps its weight.
 #[pyfunction(name = "parts")]
 pub(super) fn parts_of(py: Python, weights: &Bound<PyAny>) -> PyResult<NumPy<u64>> {
-    let dimensions = weights.getattr("ndim")?.extract()?;
-    let held = Held::<f64>::new(weights, "weights", dimensions)?;
-    let (weights, shape) = (held.slice(), held.array.shape());
-    let found: Option<Vec<u128>> = py.detach(|| match shape {
-        &[_, classes] if classes > 0 => {
-            let rows: Option<Vec<_>> = weights.chunks_exact(classes).map(shares).collect();
-            rows.map(|rows| rows.concat())
+    let n_axes = weights.getattr("ndim")?.extract()?;
+    let array = Held::<f64>::new(weights, "weights", n_axes)?;
+    let (weights, shape) = (array.slice(), array.array.shape());
+    let parts: Option<Vec<u128>> = py.detach(|| match shape {
+        &[_, n_classes] if n_classes > 0 => {
+            let rows = weights.chunks_exact(n_classes).map(shares_to_parts);
+            rows.collect::<Option<Vec<_>>>().map(|rows| rows.concat())
         }
-        _ => weights.iter().map(|&weight| parts(weight)).collect(),
+        _ => weights.iter().map(|&weight| weight_to_parts(weight)).collect(),
     });
-    let found = found.ok_or(malformed("weights must be below 2**63"))?;
-    let limbs = found.into_iter().flat_map(|n| [n as u64, (n >> 64) as u64]);
+    let parts = parts.ok_or(malformed("weights must be below 2**63"))?;
+    let limbs = parts.into_iter().flat_map(|n| [n as u64, (n >> 64) as u64]);
     Ok(shaped(limbs.collect(), &[shape, &[2]].concat()))
 }

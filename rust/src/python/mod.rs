@@ -48,12 +48,12 @@ impl From<Error> for PyErr {
                     Err(error) => error,
                 })
             }
-            Error::NotThere { word, class, left } => Python::attach(|py| {
+            Error::NotThere { word, class, remainder } => Python::attach(|py| {
                 let word = word.map(|word| text::string_of(py, &word)).transpose();
-                match (word, left.into_pyobject(py)) {
-                    (Ok(word), Ok(left)) => {
+                match (word, remainder.into_pyobject(py)) {
+                    (Ok(word), Ok(remainder)) => {
                         let word = word.map(Bound::unbind);
-                        words::NotThere::new_err((word, class, left.unbind()))
+                        words::NotThere::new_err((word, class, remainder.unbind()))
                     }
                     (Err(error), _) | (_, Err(error)) => error,
                 }

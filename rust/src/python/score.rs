@@ -15,8 +15,8 @@ use crate::error::demand;
 use crate::flags::Thresholds;
 use crate::scale::Scale;
 use crate::score::{
-    AssignedScoring, Part, Scoring, Want, cells, ellipse, flags, histogram, kernel, linear, normal,
-    product, table, words,
+    AssignedScoring, Part, ScoreKind, Scoring, cells, ellipse, flags, histogram, kernel, linear,
+    normal, product, table, words,
 };
 use pyo3::prelude::*;
 use std::slice::from_ref;
@@ -73,70 +73,80 @@ fn kernel_named(name: &str) -> PyResult<kernel::Shape> {
     kernel::Shape::named(name).ok_or_else(|| malformed(format!("there is no kernel {name:?}")))
 }
 
-/// The numbers of a table, which must have a column for each class.
-fn of_classes<'a>(table: &'a RealTable, n_classes: usize, name: &str) -> PyResult<&'a [f64]> {
+/// The numbers of the argument `name`, a table that must have a column for each class.
+fn class_table<'a>(table: &'a RealTable, n_classes: usize, name: &str) -> PyResult<&'a [f64]> {
     match table.width() {
         width if width == n_classes => Ok(table),
         width => Err(malformed(format!("{name} must be (.., {n_classes}), got (.., {width})"))),
     }
 }
 
-fn column<'a>(block: &'a HeldBlock) -> PyResult<Columns<'a>> {
+/// Columns of which there is only this one.
+fn single_column<'a>(block: &'a HeldBlock) -> PyResult<Columns<'a>> {
     Ok(Columns::new(vec![block.block()?])?)
 }
 
 impl HeldPart<'_> {
-    /// Converts the arguments to a part for `c` classes.
-    fn part(&self, c: usize) -> PyResult<Part<'_>> {
+    /// Converts the arguments to a part of a model.
+    fn part(&self, n_classes: usize) -> PyResult<Part<'_>> {
         Ok(match self {
             HeldPart::Normal(part) => {
                 let columns = part.columns.columns()?;
                 let scale = Scale::new(&part.origin, &part.unit, columns.features())?;
                 let curves = [
-                    of_classes(&part.mean, c, "mean")?,
-                    of_classes(&part.precision, c, "precision")?,
-                    of_classes(&part.constant, c, "constant")?,
+                    class_table(&part.mean, n_classes, "mean")?,
+                    class_table(&part.precision, n_classes, "precision")?,
+                    class_table(&part.constant, n_classes, "constant")?,
                 ];
                 let power = part.power.as_ref();
-                let power = power.map(|power| of_classes(power, c, "power")).transpose()?;
-                Part::Normal(normal::Normal::new(columns, scale, curves, power, c)?)
+                let power =
+                    power.map(|power| class_table(power, n_classes, "power")).transpose()?;
+                Part::Normal(normal::Normal::new(columns, scale, curves, power, n_classes)?)
             }
             HeldPart::Table(part) => Part::Table(table::LookupTable::new(
                 part.columns.columns()?,
                 &part.low,
                 part.lookups.iter().map(|lookup| &**lookup).collect(),
                 &part.outside,
-                of_classes(&part.table, c, "table")?,
-                c,
+                class_table(&part.table, n_classes, "table")?,
+                n_classes,
             )?),
             HeldPart::Steps(part) => {
                 let cuts: Vec<&[f64]> = part.cuts.iter().map(|cuts| &**cuts).collect();
-                let table = of_classes(&part.table, c, "table")?;
-                Part::Table(table::LookupTable::of_steps(part.columns.columns()?, &cuts, table, c)?)
+                let table = class_table(&part.table, n_classes, "table")?;
+                Part::Table(table::LookupTable::of_steps(
+                    part.columns.columns()?,
+                    &cuts,
+                    table,
+                    n_classes,
+                )?)
             }
             HeldPart::Flags(part) => {
                 let columns = part.columns.columns()?;
                 let thresholds = Thresholds::new(&part.threshold, columns.features())?;
-                let no = of_classes(&part.no, c, "no")?;
-                let yes = of_classes(&part.yes, c, "yes")?;
-                Part::Flags(flags::Flags::new(columns, thresholds, no, yes, c)?)
+                let no = class_table(&part.no, n_classes, "no")?;
+                let yes = class_table(&part.yes, n_classes, "yes")?;
+                Part::Flags(flags::Flags::new(columns, thresholds, no, yes, n_classes)?)
             }
             HeldPart::Histogram(part) => Part::Histogram(histogram::Histogram::new(
-                column(&part.column)?,
+                single_column(&part.column)?,
                 part.start,
                 part.width,
                 part.first,
-                of_classes(&part.table, c, "table")?,
-                c,
+                class_table(&part.table, n_classes, "table")?,
+                n_classes,
             )?),
             HeldPart::Kernel(part) => {
-                demand(part.bandwidth.len() == c, "bandwidth must have one number per class")?;
+                demand(
+                    part.bandwidth.len() == n_classes,
+                    "bandwidth must have one number per class",
+                )?;
                 Part::Kernel(kernel::Kernel::new(
-                    column(&part.column)?,
+                    single_column(&part.column)?,
                     Scale::new(from_ref(&part.origin), &[part.unit], 1)?,
                     kernel_named(&part.kernel)?,
                     &part.centres,
-                    of_classes(&part.weights, c, "weights")?,
+                    class_table(&part.weights, n_classes, "weights")?,
                     &part.bandwidth,
                     &part.constant,
                     part.floor,
@@ -144,9 +154,9 @@ impl HeldPart<'_> {
             }
             HeldPart::Linear(part) => Part::Linear(linear::Linear::new(
                 part.matrix.matrix()?,
-                of_classes(&part.weights, c, "weights")?,
+                class_table(&part.weights, n_classes, "weights")?,
                 &part.constant,
-                c,
+                n_classes,
             )?),
             HeldPart::Ellipse(part) => {
                 let columns = part.columns.columns()?;
@@ -158,7 +168,7 @@ impl HeldPart<'_> {
                     &part.whiten,
                     &part.constant,
                     part.power.as_deref(),
-                    c,
+                    n_classes,
                 )?)
             }
             HeldPart::Product(part) => {
@@ -169,10 +179,10 @@ impl HeldPart<'_> {
                     scale,
                     kernel_named(&part.kernel)?,
                     &part.centres,
-                    of_classes(&part.weights, c, "weights")?,
+                    class_table(&part.weights, n_classes, "weights")?,
                     &part.bandwidth,
                     &part.floor,
-                    c,
+                    n_classes,
                 )?)
             }
             HeldPart::Words(part) => Part::Words(words::TextScores::new(
@@ -184,13 +194,13 @@ impl HeldPart<'_> {
                 &part.constant,
                 counting_of(&part.counting, part.polya.as_deref())?,
                 part.rough.as_ref().map(|rough| &rough.get().0),
-                c,
+                n_classes,
             )?),
             HeldPart::Cells(part) => Part::Cells(cells::CellTables::new(
                 part.columns.columns()?,
                 part.terms.get().planned(),
-                of_classes(&part.table, c, "table")?,
-                c,
+                class_table(&part.table, n_classes, "table")?,
+                n_classes,
             )?),
         })
     }
@@ -202,9 +212,9 @@ fn scoring<'a>(n: usize, log_prior: &'a Reals, parts: &'a [HeldPart]) -> PyResul
     Ok(Scoring::new(n, log_prior, parts.collect::<PyResult<_>>()?)?)
 }
 
-/// Classes of rows, or numbers of rows and classes.
+/// Classes of rows, or a score for each row and class.
 #[derive(IntoPyObject)]
-pub(super) enum Answer {
+pub(super) enum Scores {
     Classes(NumPy<i32>),
     Numbers(NumPy<f64>),
 }
@@ -216,14 +226,14 @@ pub(super) fn kernels_left_out(
     centres: RealTable,
     weights: Reals,
     bandwidth: Reals,
-    some: Longs,
+    cells: Longs,
     threads: Threads,
 ) -> PyResult<NumPy<f64>> {
     let shape = kernel_named(kernel)?;
-    let (centres, weights, bandwidth, some) = (&*centres, &*weights, &*bandwidth, &*some);
-    let found =
-        py.detach(|| product::left_out(shape, centres, weights, bandwidth, some, *threads))?;
-    Ok(found.into())
+    let (centres, weights, bandwidth, cells) = (&*centres, &*weights, &*bandwidth, &*cells);
+    let log_densities =
+        py.detach(|| product::leave_one_out(shape, centres, weights, bandwidth, cells, *threads))?;
+    Ok(log_densities.into())
 }
 
 #[pyfunction]
@@ -234,46 +244,51 @@ pub(super) fn score(
     parts: Vec<HeldPart>,
     want: &str,
     threads: Threads,
-) -> PyResult<(Answer, usize)> {
-    let n = size(n_rows, "n_rows")?;
-    let task = scoring(n, &log_prior, &parts)?;
-    let c = task.n_classes();
-    let (answer, lost) = match want {
+) -> PyResult<(Scores, usize)> {
+    let n_rows = size(n_rows, "n_rows")?;
+    let scoring = scoring(n_rows, &log_prior, &parts)?;
+    let n_classes = scoring.n_classes();
+    Ok(match want {
         "class" => {
-            let (classes, lost) = py.detach(|| task.classes(*threads))?;
-            (Answer::Classes(classes.into()), lost)
+            let (classes, n_impossible) = py.detach(|| scoring.classes(*threads))?;
+            (Scores::Classes(classes.into()), n_impossible)
         }
         "parts" => {
-            let (parts, lost) = py.detach(|| task.parts(*threads))?;
-            (Answer::Numbers(shaped(parts, &[n, task.features(), c])), lost)
+            let (likelihoods, n_impossible) = py.detach(|| scoring.likelihoods(*threads))?;
+            let shape = [n_rows, scoring.features(), n_classes];
+            (Scores::Numbers(shaped(likelihoods, &shape)), n_impossible)
         }
-        other => {
-            let want = wanted(other)?;
-            let (reals, lost) = py.detach(|| task.reals(want, *threads))?;
-            (Answer::Numbers(shaped(reals, &[n, c])), lost)
+        name => {
+            let kind = score_kind(name)?;
+            let (scores, n_impossible) = py.detach(|| scoring.scores(kind, *threads))?;
+            (Scores::Numbers(shaped(scores, &[n_rows, n_classes])), n_impossible)
         }
-    };
-    Ok((answer, lost))
+    })
 }
 
-/// Class, posterior, log posterior and the log-likelihoods of features.
+/// (class, posterior, log posterior, log-likelihood of each feature alone).
 type RowScores = (i32, NumPy<f64>, NumPy<f64>, NumPy<f64>);
 
 /// Scores a single row.
 #[pyfunction]
 pub(super) fn score_row(py: Python, log_prior: Reals, parts: Vec<HeldPart>) -> PyResult<RowScores> {
-    let task = scoring(1, &log_prior, &parts)?;
-    let row = py.detach(|| task.row())?;
-    let likelihoods = shaped(row.parts, &[task.features(), task.n_classes()]);
-    Ok((row.class, row.posterior.into(), row.log_posterior.into(), likelihoods))
+    let scoring = scoring(1, &log_prior, &parts)?;
+    py.detach(|| {
+        let (classes, _) = scoring.classes(1)?;
+        let (posterior, _) = scoring.scores(ScoreKind::Posterior, 1)?;
+        let (log_posterior, _) = scoring.scores(ScoreKind::LogPosterior, 1)?;
+        let (likelihoods, _) = scoring.likelihoods(1)?;
+        let likelihoods = shaped(likelihoods, &[scoring.features(), scoring.n_classes()]);
+        Ok((classes[0], posterior.into(), log_posterior.into(), likelihoods))
+    })
 }
 
-fn wanted(name: &str) -> PyResult<Want> {
+fn score_kind(name: &str) -> PyResult<ScoreKind> {
     match name {
-        "log_joint" => Ok(Want::LogJoint),
-        "posterior" => Ok(Want::Posterior),
-        "log_posterior" => Ok(Want::LogPosterior),
-        other => Err(malformed(format!("there is no {other:?} to want"))),
+        "log_joint" => Ok(ScoreKind::LogJoint),
+        "posterior" => Ok(ScoreKind::Posterior),
+        "log_posterior" => Ok(ScoreKind::LogPosterior),
+        _ => Err(malformed(format!("want must be a kind of score, got {name:?}"))),
     }
 }
 
@@ -287,9 +302,9 @@ pub(super) fn score_each(
     threads: Threads,
     mut out: Changed<f64>,
 ) -> PyResult<usize> {
-    let want = wanted(want)?;
+    let kind = score_kind(want)?;
     let models = models.iter().map(|(log_prior, parts)| scoring(which.len(), log_prior, parts));
-    let task = AssignedScoring::new(models.collect::<PyResult<_>>()?, &which)?;
+    let scoring = AssignedScoring::new(models.collect::<PyResult<_>>()?, &which)?;
     let out = out.slice();
-    Ok(py.detach(|| task.reals(want, *threads, out))?)
+    Ok(py.detach(|| scoring.write_scores(kind, *threads, out))?)
 }

@@ -34,6 +34,11 @@ impl<'py> HeldText<'py> {
     }
 }
 
+/// Whether an object stands for a missing value: None or NaN.
+pub(super) fn is_missing(value: &Bound<'_, PyAny>) -> bool {
+    value.is_none() || value.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan())
+}
+
 /// The strings of a list. If `MISSING`, None and NaN are missing strings.
 pub(super) struct HeldList<'py, const MISSING: bool>(Vec<HeldText<'py>>);
 
@@ -45,17 +50,13 @@ impl<'py, const MISSING: bool> FromPyObject<'_, 'py> for HeldList<'py, MISSING> 
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let list = any.cast::<PyList>();
         let list = list.map_err(|_| PyTypeError::new_err("the argument must be a list of str"))?;
-        let is_missing = |value: &Bound<'py, PyAny>| {
-            let number = value.cast::<PyFloat>();
-            MISSING && (value.is_none() || number.is_ok_and(|number| number.value().is_nan()))
-        };
-        let mut held = Vec::with_capacity(list.len());
+        let mut texts = Vec::with_capacity(list.len());
         for (row, value) in list.iter().enumerate() {
-            held.push(match value.cast_into::<PyString>() {
+            texts.push(match value.cast_into::<PyString>() {
                 Ok(string) => HeldText::new(string)?,
                 Err(error) => {
                     let value = error.into_inner();
-                    if !is_missing(&value) {
+                    if !(MISSING && is_missing(&value)) {
                         let name = value.get_type().name()?;
                         return Err(PyTypeError::new_err(format!(
                             "the argument must be a list of str, got {name} in row {row}"
@@ -65,7 +66,7 @@ impl<'py, const MISSING: bool> FromPyObject<'_, 'py> for HeldList<'py, MISSING> 
                 }
             });
         }
-        Ok(HeldList(held))
+        Ok(HeldList(texts))
     }
 }
 

@@ -1,24 +1,27 @@
 //! Trees over cells.
 
 use super::arrays::{Longs, NumPy, RealTable, Reals, Threads, malformed, shaped};
+use crate::error::Error;
 use crate::threads;
-use crate::trees::{self, Cells, Forest};
+use crate::trees::{self, Cells, Forest, GrownTree};
 use pyo3::prelude::*;
 
 #[pyfunction]
 pub(super) fn cuts_of(py: Python, cells: RealTable) -> PyResult<Vec<usize>> {
     let cells = Cells::new(&cells, cells.width())?;
-    Ok(py.detach(|| trees::cuts(cells)))
+    Ok(py.detach(|| trees::cut_by_class(cells)))
 }
 
-/// The parts of each column in an array of all columns, `width` numbers for each of its cells.
-fn split<'a, T>(flat: &'a [T], sizes: &[i64], width: usize) -> PyResult<Vec<&'a [T]>> {
-    Ok(trees::split(flat, sizes.iter().map(|&size| size.max(0) as usize * width))?)
+/// Splits an array of all columns into one for each column, with `width` numbers for each of its cells.
+fn split_columns<'a, T>(numbers: &'a [T], sizes: &[i64], width: usize) -> PyResult<Vec<&'a [T]>> {
+    Ok(trees::split_columns(numbers, sizes.iter().map(|&size| size.max(0) as usize * width))?)
 }
 
-/// The leaf of each bin of a column, and rows per leaf and class.
-type Joined = (NumPy<i64>, NumPy<f64>);
-type Levels = (NumPy<i64>, (f64, f64));
+/// (the leaf of each bin of a column, rows per leaf and class).
+type Leaves = (NumPy<i64>, NumPy<f64>);
+/// (levels, strengths of the first level and of all later ones).
+type Grown = (NumPy<i64>, (f64, f64));
+/// (strengths of each tree, how much each gains).
 type Strengths = (Vec<[f64; 2]>, NumPy<f64>);
 
 /// Trees of columns: the levels of all columns, one column after the other, and how many levels and cells each has.
@@ -52,22 +55,19 @@ impl Trees {
         sizes: Longs,
         most: usize,
         threads: Threads,
-    ) -> PyResult<Vec<Joined>> {
-        let k = bins.width();
-        let bins = split(&bins, &sizes, k)?;
-        let totals = split(&totals, &sizes, 1)?;
-        let found = py.detach(|| {
+    ) -> PyResult<Vec<Leaves>> {
+        let n_classes = bins.width();
+        let bins = split_columns(&bins, &sizes, n_classes)?;
+        let totals = split_columns(&totals, &sizes, 1)?;
+        let leaves = py.detach(|| {
             threads::try_map(*threads, bins.len(), |column| {
-                let leaf = trees::quantiles(totals[column], most);
-                let cells = trees::sum_by_node(Cells::new(bins[column], k)?, &leaf);
-                Ok::<_, crate::error::Error>((leaf, cells))
+                let leaves = trees::quantiles(totals[column], most);
+                let rows = trees::sum_by_node(Cells::new(bins[column], n_classes)?, &leaves);
+                let n_leaves = rows.len() / n_classes;
+                Ok::<_, Error>((leaves.into(), shaped(rows, &[n_leaves, n_classes])))
             })
         })?;
-        let each = found.into_iter().map(|(leaf, cells)| {
-            let n = cells.len() / k.max(1);
-            Ok((leaf.into(), shaped(cells, &[n, k])))
-        });
-        each.collect()
+        Ok(leaves)
     }
 
     /// For each column, the tree by halving, (levels, cells), and its strengths; and those of the tree cut by the classes, if it
@@ -80,27 +80,26 @@ impl Trees {
         sizes: Longs,
         priors: RealTable,
         threads: Threads,
-    ) -> PyResult<Vec<(Levels, Option<Levels>)>> {
-        let k = cells.width();
-        let priors: Vec<&[f64]> = priors.chunks_exact(k.max(1)).collect();
-        let cells = split(&cells, &sizes, k)?;
-        let totals = split(&totals, &sizes, 1)?;
+    ) -> PyResult<Vec<(Grown, Option<Grown>)>> {
+        let n_classes = cells.width();
+        let priors: Vec<&[f64]> = priors.chunks_exact(n_classes.max(1)).collect();
+        let cells = split_columns(&cells, &sizes, n_classes)?;
+        let totals = split_columns(&totals, &sizes, 1)?;
         if priors.len() != cells.len() {
-            return Err(malformed("each column must have a prior"));
+            return Err(malformed("priors must have a row for each column"));
         }
-        let found = py.detach(|| {
+        let grown = |tree: GrownTree| {
+            let shape = [tree.levels.len(), tree.levels[0].len()];
+            (shaped(tree.levels.concat(), &shape), tree.strengths.into())
+        };
+        let trees = py.detach(|| {
             threads::try_map(*threads, cells.len(), |column| {
-                trees::grow(Cells::new(cells[column], k)?, totals[column], priors[column])
+                let cells = Cells::new(cells[column], n_classes)?;
+                let trees = trees::grow(cells, totals[column], priors[column])?;
+                Ok::<_, Error>((grown(trees.plain), trees.supervised.map(grown)))
             })
         })?;
-        let levels = |(levels, strengths): trees::Grown| {
-            let shape = [levels.len(), levels[0].len()];
-            Ok::<Levels, PyErr>((shaped(levels.concat(), &shape), strengths.into()))
-        };
-        let each = found
-            .into_iter()
-            .map(|(plain, supervised)| Ok((levels(plain)?, supervised.map(levels).transpose()?)));
-        each.collect()
+        Ok(trees)
     }
 
     /// Shares of the classes in the cells of all columns, (cells, classes), or (cells, row's class, classes); after each column's
@@ -116,8 +115,8 @@ impl Trees {
     ) -> PyResult<NumPy<f64>> {
         let forest = self.forest(&cells)?;
         let (strengths, prior) = (&*strengths, &*prior);
-        let found = py.detach(|| forest.shares(strengths, prior, left_out, *threads))?;
-        Ok(shaped_shares(found, prior.len(), left_out))
+        let shares = py.detach(|| forest.shares(strengths, prior, left_out, *threads))?;
+        Ok(shape_shares(shares, prior.len(), left_out))
     }
 
     /// Shares of the classes in the nodes of every level of a single tree.
@@ -129,8 +128,9 @@ impl Trees {
         left_out: bool,
     ) -> PyResult<Vec<NumPy<f64>>> {
         let forest = self.forest(&cells)?;
-        let (found, k) = (forest.shares_by_level(strengths.into(), &prior, left_out)?, prior.len());
-        Ok(found.into_iter().map(|level| shaped_shares(level, k, left_out)).collect())
+        let shares_by_level = forest.shares_by_level(strengths.into(), &prior, left_out)?;
+        let shape = |shares: Vec<f64>| shape_shares(shares, prior.len(), left_out);
+        Ok(shares_by_level.into_iter().map(shape).collect())
     }
 
     /// The best strengths for each column, and the log likelihood of its rows minus that under the prior alone.
@@ -143,13 +143,18 @@ impl Trees {
         threads: Threads,
     ) -> PyResult<Strengths> {
         let (forest, prior) = (self.forest(&cells)?, &*prior);
-        let found = py.detach(|| forest.strengths(&told_apart, prior, *threads))?;
-        let (strengths, gains): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let chosen = py.detach(|| forest.choose_strengths(&told_apart, prior, *threads))?;
+        let (strengths, gains): (Vec<_>, Vec<_>) =
+            chosen.into_iter().map(|chosen| (chosen.strengths, chosen.gain)).unzip();
         Ok((strengths, gains.into()))
     }
 }
 
-fn shaped_shares(shares: Vec<f64>, k: usize, left_out: bool) -> NumPy<f64> {
-    let shape = if left_out { vec![shares.len() / k / k, k, k] } else { vec![shares.len() / k, k] };
-    shaped(shares, &shape)
+/// Shares as an array (nodes, classes), or (nodes, row's class, classes).
+fn shape_shares(shares: Vec<f64>, n_classes: usize, left_out: bool) -> NumPy<f64> {
+    let n_rows = shares.len() / n_classes;
+    match left_out {
+        true => shaped(shares, &[n_rows / n_classes, n_classes, n_classes]),
+        false => shaped(shares, &[n_rows, n_classes]),
+    }
 }

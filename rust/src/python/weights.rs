@@ -9,6 +9,7 @@ use crate::words::weights::{self, Given};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
+/// (whether each word has weights, its weight in each class, its scale).
 type Rows = (NumPy<bool>, NumPy<f64>, NumPy<f64>);
 
 /// A row of numbers per class for each word id.
@@ -106,17 +107,17 @@ impl Weights {
         let ids = &*ids;
         let weights = self.0.get(py);
         let n_classes = weights.n_classes();
-        let (set, rows, scale) = py.detach(|| {
+        let (has_weights, rows, scales) = py.detach(|| {
             let mut rows = vec![0.0; ids.len() * n_classes];
-            let found = ids.iter().zip(rows.chunks_exact_mut(n_classes));
-            let (set, scale): (Vec<_>, Vec<_>) = found
+            let words = ids.iter().zip(rows.chunks_exact_mut(n_classes));
+            let (has_weights, scales): (Vec<_>, Vec<_>) = words
                 .map(|(&id, row)| weights.read(id, row))
                 .map(|scale| (scale.is_some(), scale.unwrap_or(0.0)))
                 .unzip();
-            (set, rows, scale)
+            (has_weights, rows, scales)
         });
         let rows = shaped(rows, &[ids.len(), n_classes]);
-        Ok((set.into(), rows, scale.into()))
+        Ok((has_weights.into(), rows, scales.into()))
     }
 
     fn rough(
@@ -130,8 +131,8 @@ impl Weights {
         let base = &*base;
         let n_columns = size(n_columns, "n_columns")?;
         let (weights, words) = (self.0.get(py), words.get(py));
-        let made = py.detach(|| rough::Rough::new(&words, &weights, base, n_columns, *threads))?;
-        Ok(made.map(Rough))
+        let rough = py.detach(|| rough::Rough::new(&words, &weights, base, n_columns, *threads))?;
+        Ok(rough.map(Rough))
     }
 
     fn copy(&self, py: Python) -> Self {
@@ -159,16 +160,15 @@ pub(super) fn counting_of<'a>(
     name: &Bound<'_, PyAny>,
     balls: Option<&'a [f64]>,
 ) -> PyResult<Counting<'a>> {
-    let unit: Option<String> = name.extract().ok();
-    let (unit, once) = match unit.as_deref() {
-        Some("unit") => (true, false),
-        Some("unit once") => (true, true),
-        Some(name) => return Err(malformed(format!("there is no counting {name:?}"))),
-        None => (false, name.extract()?),
+    let (is_unit, once) = match name.extract::<String>().as_deref() {
+        Ok("unit") => (true, false),
+        Ok("unit once") => (true, true),
+        Ok(name) => return Err(malformed(format!("there is no counting {name:?}"))),
+        Err(_) => (false, name.extract()?),
     };
     Ok(match balls {
         Some(balls) => Counting::Polya { balls, once },
-        None if unit => Counting::Unit { once },
+        None if is_unit => Counting::Unit { once },
         None if once => Counting::Once,
         None => Counting::Often,
     })

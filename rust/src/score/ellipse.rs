@@ -47,25 +47,24 @@ impl<'a> Ellipse<'a> {
         Ok(Ellipse { columns, scale, mean, whiten, constant, power })
     }
 
-    pub(super) fn add(&self, sums: &mut Sums, room: &mut Vec<f64>) -> Result<(), Error> {
+    pub(super) fn add(&self, sums: &mut Sums, buffer: &mut Vec<f64>) -> Result<(), Error> {
         let d = self.columns.features();
-        room.clear();
-        room.resize(2 * d, 0.0);
-        for at in 0..sums.rows.len() {
-            let row = sums.rows.row(at);
-            let (z, centred) = room.split_at_mut(d);
-            read_row(&self.columns, &self.scale, row, z)?;
+        buffer.clear();
+        buffer.resize(2 * d, 0.0);
+        let (z, centred) = buffer.split_at_mut(d);
+        for i in 0..sums.rows.len() {
+            read_row(&self.columns, &self.scale, sums.rows.row(i), z)?;
             if z.iter().any(|z| z.is_nan()) {
                 continue;
             }
-            let sums = sums.values[at..].iter_mut().step_by(sums.height);
+            let sums = sums.values[i..].iter_mut().step_by(sums.padded_rows);
             for (class, sum) in sums.enumerate() {
                 let mean = &self.mean[class * d..(class + 1) * d];
                 for ((out, z), mean) in centred.iter_mut().zip(&*z).zip(mean) {
                     *out = z - mean;
                 }
                 let whiten = &self.whiten[class * d * d..(class + 1) * d * d];
-                let q = square(whiten, centred);
+                let q = squared_length(whiten, centred);
                 *sum += match self.power {
                     None => self.constant[class] - 0.5 * q,
                     Some(power) => self.constant[class] - power[class] * q.ln_1p(),
@@ -78,7 +77,7 @@ impl<'a> Ellipse<'a> {
 
 /// The squared length of a lower triangular matrix times a vector.
 #[inline(always)]
-fn square(matrix: &[f64], x: &[f64]) -> f64 {
+fn squared_length(matrix: &[f64], x: &[f64]) -> f64 {
     wide!({
         let mut total = 0.0;
         for (i, row) in matrix.chunks_exact(x.len().max(1)).enumerate() {

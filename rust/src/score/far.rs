@@ -7,14 +7,14 @@
 const LARGEST: f64 = f64::from_bits((1023 + 960) << 52); // 2^960
 
 /// The log prior and the log-likelihoods of one row, `[term][class]`.
-pub(super) struct Terms {
+pub(super) struct RowTerms {
     n_classes: usize,
     values: Vec<f64>,
 }
 
-impl Terms {
+impl RowTerms {
     pub(super) fn new(log_prior: &[f64]) -> Self {
-        Terms { n_classes: log_prior.len(), values: log_prior.to_vec() }
+        RowTerms { n_classes: log_prior.len(), values: log_prior.to_vec() }
     }
 
     /// Adds a term: one number per class.
@@ -24,26 +24,27 @@ impl Terms {
 
     /// The log joint probability of each class minus that of the most probable one, or -inf; None if all are impossible.
     pub(super) fn differences(&self) -> Option<Vec<f64>> {
-        let logs = |class: usize| self.values.iter().skip(class).step_by(self.n_classes);
-        let possible = (0..self.n_classes).filter(|&class| logs(class).all(|log| log.is_finite()));
-        let possible: Vec<usize> = possible.collect();
-        let mut best = *possible.first()?;
-        for &class in &possible {
+        let terms = |class: usize| self.values.iter().skip(class).step_by(self.n_classes);
+        let is_possible = |&class: &usize| terms(class).all(|log| log.is_finite());
+        let possible_classes: Vec<usize> = (0..self.n_classes).filter(is_possible).collect();
+        let mut best = *possible_classes.first()?;
+        for &class in &possible_classes {
             if self.difference(class, best) > 0.0 {
                 best = class;
             }
         }
         let mut differences = vec![f64::NEG_INFINITY; self.n_classes];
-        for &class in &possible {
+        for &class in &possible_classes {
             differences[class] = self.difference(class, best);
         }
         Some(differences)
     }
 
-    fn difference(&self, class: usize, other: usize) -> f64 {
-        let mut total = Sum::default();
+    /// The log joint probability of a class minus that of another one.
+    fn difference(&self, class: usize, base_class: usize) -> f64 {
+        let mut total = ExactSum::default();
         for term in self.values.chunks_exact(self.n_classes) {
-            total.add((term[class] - term[other]).clamp(-LARGEST, LARGEST));
+            total.add((term[class] - term[base_class]).clamp(-LARGEST, LARGEST));
         }
         total.value()
     }
@@ -51,35 +52,39 @@ impl Terms {
 
 /// A sum without rounding (Shewchuk 1997): numbers whose bits do not overlap, from the smallest to the largest.
 #[derive(Default)]
-struct Sum(Vec<f64>);
+struct ExactSum {
+    summands: Vec<f64>,
+}
 
-impl Sum {
-    fn add(&mut self, mut x: f64) {
-        let mut kept = 0;
-        for i in 0..self.0.len() {
-            let (sum, error) = two_sum(x, self.0[i]);
+impl ExactSum {
+    fn add(&mut self, x: f64) {
+        let mut n_errors = 0;
+        let mut carry = x;
+        for i in 0..self.summands.len() {
+            let (sum, error) = add_with_error(carry, self.summands[i]);
             if error != 0.0 {
-                self.0[kept] = error;
-                kept += 1;
+                self.summands[n_errors] = error;
+                n_errors += 1;
             }
-            x = sum;
+            carry = sum;
         }
-        self.0.truncate(kept);
-        if x != 0.0 {
-            self.0.push(x);
+        self.summands.truncate(n_errors);
+        if carry != 0.0 {
+            self.summands.push(carry);
         }
     }
 
     fn value(&self) -> f64 {
-        self.0.iter().fold(0.0, |total, x| total + x)
+        self.summands.iter().fold(0.0, |total, summand| total + summand)
     }
 }
 
-/// A rounded sum, and its rounding error.
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+/// (a + b rounded, the rounding error).
+fn add_with_error(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
-    let from_b = sum - a;
-    (sum, (a - (sum - from_b)) + (b - from_b))
+    let b_in_sum = sum - a;
+    let error = (a - (sum - b_in_sum)) + (b - b_in_sum);
+    (sum, error)
 }
 
 #[cfg(test)]
@@ -87,7 +92,7 @@ mod tests {
     use super::*;
 
     fn compared(terms: &[&[f64]]) -> Option<Vec<f64>> {
-        let mut all = Terms::new(terms[0]);
+        let mut all = RowTerms::new(terms[0]);
         for term in &terms[1..] {
             all.add(term.iter().copied());
         }
@@ -96,7 +101,7 @@ mod tests {
 
     #[test]
     fn sums_are_exact() {
-        let mut sum = Sum::default();
+        let mut sum = ExactSum::default();
         for x in [1e100, 3.0, 1e-30, -1e100, 1e16, -3.0, -1e16] {
             sum.add(x);
         }

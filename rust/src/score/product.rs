@@ -1,6 +1,6 @@
 //! Kernel densities of several columns jointly: on each occupied cell a bump, the product of one kernel per column.
 
-use super::kernel::{FARTHEST_U, FLOOR, LOG_SQRT_TAU, NEGLIGIBLE, Shape, is_width, log_add};
+use super::kernel::{FARTHEST_U, FLOOR, LOG_SQRT_TAU, NEGLIGIBLE, Shape, is_valid_width, log_add};
 use super::{Sums, read_row};
 use crate::columns::Columns;
 use crate::error::{Error, demand};
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Exponentials added up side by side: part of the result, since it decides how sums are rounded.
 const LANES: usize = 8;
 /// Cells per piece, each of which is compared with all others. 4 and 64 were equally fast: 4,000 of 20,000 cells took 0.1 s.
-const TOGETHER: usize = 64;
+const PIECE_CELLS: usize = 64;
 
 /// The occupied cells of a class, in the order of their first column.
 #[derive(Debug)]
@@ -24,19 +24,21 @@ struct Bumps {
     /// What the centres of each column were divided by.
     unit: Vec<f64>,
     weights: Vec<f64>,
-    logs: Vec<f64>,
-    /// The logarithm of the largest weight.
-    heaviest: f64,
+    log_weights: Vec<f64>,
+    largest_log_weight: f64,
     middle: Vec<f64>,
     bandwidth: Vec<f64>,
 }
 
-/// Memory for one row: z, its place on the scale of the centres, the columns that are not missing, and a number for every cell.
+/// Memory for one row.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct RowBuffers {
     z: Vec<f64>,
-    place: Vec<f64>,
-    there: Vec<usize>,
+    /// z on the scale of a class's centres.
+    scaled_z: Vec<f64>,
+    /// The columns that are not missing.
+    present: Vec<usize>,
+    /// The logarithm of each near cell's bump.
     logs: Vec<f64>,
 }
 
@@ -61,11 +63,11 @@ impl Bumps {
             let column = cells.iter().map(|cell| (cell[j] - middle[j]) / unit[j]);
             column.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)).collect()
         };
-        let logs: Vec<f64> = weights.iter().map(|w| w.ln()).collect();
+        let log_weights: Vec<f64> = weights.iter().map(|w| w.ln()).collect();
         Bumps {
             centres: (0..d).map(scaled).collect(),
-            heaviest: logs.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            logs,
+            largest_log_weight: log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            log_weights,
             weights,
             unit,
             middle,
@@ -73,83 +75,85 @@ impl Bumps {
         }
     }
 
-    /// The log of the weighted sum of bumps of height 1 at the place in `room`; without one row of the cell `without`.
-    fn log_sum(&self, shape: Shape, room: &mut Room, without: Option<usize>) -> f64 {
+    /// The log of the weighted sum of bumps of height 1 at the scaled z in `buffers`. `left_out_cell`: without one of its rows.
+    fn log_sum(&self, shape: Shape, buffers: &mut RowBuffers, left_out_cell: Option<usize>) -> f64 {
         if self.weights.is_empty() {
             return f64::NEG_INFINITY;
         }
-        let near = match shape {
-            Shape::Normal => self.near_normal(room),
-            compact => self.within(room, compact.reach() * self.bandwidth[0]),
+        let near_cells = match shape {
+            Shape::Normal => self.near_cells_of_normal(buffers),
+            compact => self.cells_within(buffers, compact.reach() * self.bandwidth[0]),
         };
-        room.logs.clear();
-        room.logs.resize(near.len(), 0.0);
-        let (place, there) = (&room.place, &room.there);
-        let weight = |cell: usize| match without {
-            Some(own) if own == cell => (self.weights[cell] - 1.0).max(0.0),
+        let RowBuffers { scaled_z, present, logs, .. } = buffers;
+        logs.clear();
+        logs.resize(near_cells.len(), 0.0);
+        let weight = |cell: usize| match left_out_cell {
+            Some(left_out) if left_out == cell => (self.weights[cell] - 1.0).max(0.0),
             _ => self.weights[cell],
         };
         if shape != Shape::Normal {
-            let heights = near.map(|cell| {
-                let u = |j: usize| (place[j] - self.centres[j][cell]) / self.bandwidth[j];
-                weight(cell) * there.iter().map(|&j| shape.density(u(j))).product::<f64>()
+            let heights = near_cells.map(|cell| {
+                let u = |j: usize| (scaled_z[j] - self.centres[j][cell]) / self.bandwidth[j];
+                weight(cell) * present.iter().map(|&j| shape.density(u(j))).product::<f64>()
             });
             return heights.sum::<f64>().ln();
         }
-        for &j in there {
-            let (logs, x) = (room.logs.iter_mut().zip(&self.centres[j][near.clone()]), place[j]);
-            wide!(for (log, centre) in logs {
-                let u = x - centre;
+        for &j in &*present {
+            let z = scaled_z[j];
+            let cells = logs.iter_mut().zip(&self.centres[j][near_cells.clone()]);
+            wide!(for (log, centre) in cells {
+                let u = z - centre;
                 *log -= 0.5 * u * u;
             });
         }
-        let logs = room.logs.iter_mut().zip(&self.logs[near.clone()]);
-        wide!(for (log, weight) in logs {
-            *log += weight;
+        let cells = logs.iter_mut().zip(&self.log_weights[near_cells.clone()]);
+        wide!(for (log, log_weight) in cells {
+            *log += log_weight;
         });
-        if let Some(own) = without.filter(|own| near.contains(own)) {
-            room.logs[own - near.start] = weight(own).ln();
+        if let Some(cell) = left_out_cell.filter(|cell| near_cells.contains(cell)) {
+            logs[cell - near_cells.start] = weight(cell).ln();
         }
-        let highest = room.logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         if highest == f64::NEG_INFINITY {
             return highest;
         }
-        highest + sum_of_exponentials(&room.logs, highest).ln()
+        highest + sum_of_exponentials(logs, highest).ln()
     }
 
     /// The range of cells that are not negligible beside a cell near in the first column; all if that column is missing.
-    fn near_normal(&self, room: &Room) -> Range<usize> {
-        if room.there.first() != Some(&0) {
+    fn near_cells_of_normal(&self, buffers: &RowBuffers) -> Range<usize> {
+        if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
         }
-        let at = self.centres[0].partition_point(|&c| c < room.place[0]);
-        let around = at.saturating_sub(4)..(at + 4).min(self.weights.len());
+        let nearest = self.centres[0].partition_point(|&c| c < buffers.scaled_z[0]);
+        let neighbours = nearest.saturating_sub(4)..(nearest + 4).min(self.weights.len());
         let log = |cell: usize| {
-            let apart = room.there.iter().map(|&j| room.place[j] - self.centres[j][cell]);
-            self.logs[cell] - 0.5 * apart.map(|u| u * u).sum::<f64>()
+            let u = buffers.present.iter().map(|&j| buffers.scaled_z[j] - self.centres[j][cell]);
+            self.log_weights[cell] - 0.5 * u.map(|u| u * u).sum::<f64>()
         };
-        let best = around.map(log).fold(f64::NEG_INFINITY, f64::max);
-        let reach = (2.0 * (NEGLIGIBLE + self.heaviest - best)).sqrt();
-        self.within(room, reach)
+        let highest = neighbours.map(log).fold(f64::NEG_INFINITY, f64::max);
+        let reach = (2.0 * (NEGLIGIBLE + self.largest_log_weight - highest)).sqrt();
+        self.cells_within(buffers, reach)
     }
 
-    /// The range of cells within `reach` in the first column, and one more on either side in case of rounding.
-    fn within(&self, room: &Room, reach: f64) -> Range<usize> {
-        if room.there.first() != Some(&0) {
+    /// The range of cells within `reach` in the first column, and one more on either side in case of rounding; all if that
+    /// column is missing.
+    fn cells_within(&self, buffers: &RowBuffers, reach: f64) -> Range<usize> {
+        if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
         }
-        let (line, x) = (&self.centres[0], room.place[0]);
-        let from = line.partition_point(|&c| c < x - reach);
-        let to = line.partition_point(|&c| c <= x + reach);
-        from.saturating_sub(1)..(to + 1).min(line.len())
+        let (centres, z) = (&self.centres[0], buffers.scaled_z[0]);
+        let start = centres.partition_point(|&c| c < z - reach);
+        let end = centres.partition_point(|&c| c <= z + reach);
+        start.saturating_sub(1)..(end + 1).min(centres.len())
     }
 
-    /// Converts z to a place on the scale of the centres.
-    fn locate(&self, room: &mut Room) {
-        room.place.clear();
-        let each = room.z.iter().zip(&self.middle).zip(&self.unit);
-        let scaled = each.map(|((z, middle), unit)| (z - middle) / unit);
-        room.place.extend(scaled.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)));
+    /// Converts z to the scale of the centres.
+    fn scale_z(&self, buffers: &mut RowBuffers) {
+        let z = buffers.z.iter().zip(&self.middle).zip(&self.unit);
+        let scaled = z.map(|((z, middle), unit)| (z - middle) / unit);
+        buffers.scaled_z.clear();
+        buffers.scaled_z.extend(scaled.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)));
     }
 }
 
@@ -157,14 +161,13 @@ impl Bumps {
 fn sum_of_exponentials(logs: &[f64], highest: f64) -> f64 {
     wide!({
         let mut lanes = [0.0; LANES];
-        let chunks = logs.chunks_exact(LANES);
-        let rest = chunks.remainder();
+        let (chunks, last_logs) = logs.as_chunks::<LANES>();
         for chunk in chunks {
             for (lane, log) in lanes.iter_mut().zip(chunk) {
                 *lane += exp(log - highest);
             }
         }
-        for (lane, log) in lanes.iter_mut().zip(rest) {
+        for (lane, log) in lanes.iter_mut().zip(last_logs) {
             *lane += exp(log - highest);
         }
         lanes.iter().sum()
@@ -179,8 +182,8 @@ pub struct Product<'a> {
     shape: Shape,
     classes: Vec<Bumps>,
     /// For each column, minus the logarithm of its unit.
-    constant: Vec<f64>,
-    /// Means and deviations of the wide normals that are mixed into compact kernels.
+    minus_log_units: Vec<f64>,
+    /// Mean and deviation of the wide normal of each column that is mixed into compact kernels.
     floor: Vec<[f64; 2]>,
 }
 
@@ -212,17 +215,17 @@ impl<'a> Product<'a> {
             "weights must be finite and not negative",
         )?;
         demand(
-            bandwidth.iter().chain(&floor[d..]).all(|h| is_width(*h))
+            bandwidth.iter().chain(&floor[d..]).all(|h| is_valid_width(*h))
                 && floor[..d].iter().all(|x| x.is_finite()),
             "bandwidth and deviations must be between 2**-500 and 2**500, and means finite",
         )?;
         let classes = (0..n_classes).map(|class| {
-            let own = weights.iter().skip(class).step_by(n_classes).copied();
-            Bumps::new(shape, centres, own, &bandwidth[class * d..(class + 1) * d])
+            let class_weights = weights.iter().skip(class).step_by(n_classes).copied();
+            Bumps::new(shape, centres, class_weights, &bandwidth[class * d..(class + 1) * d])
         });
         Ok(Product {
             classes: classes.collect(),
-            constant: scale.inverse.iter().map(|unit| unit.ln()).collect(),
+            minus_log_units: scale.inverse.iter().map(|inverse| inverse.ln()).collect(),
             floor: (0..d).map(|j| [floor[j], floor[d + j]]).collect(),
             columns,
             scale,
@@ -231,21 +234,21 @@ impl<'a> Product<'a> {
     }
 
     /// The number of values to read for one row.
-    pub(super) fn work(&self) -> usize {
+    pub(super) fn values_per_row(&self) -> usize {
         let cells = self.classes.iter().map(|bumps| bumps.weights.len());
         cells.sum::<usize>().saturating_mul(self.columns.features())
     }
 
-    pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
-        for at in 0..sums.rows.len() {
-            self.read(sums.rows.row(at), room)?;
-            if room.there.is_empty() {
+    pub(super) fn add(&self, sums: &mut Sums, buffers: &mut RowBuffers) -> Result<(), Error> {
+        for i in 0..sums.rows.len() {
+            self.read(sums.rows.row(i), buffers)?;
+            if buffers.present.is_empty() {
                 continue;
             }
-            let sums = sums.values[at..].iter_mut().step_by(sums.height);
+            let sums = sums.values[i..].iter_mut().step_by(sums.padded_rows);
             for (bumps, sum) in self.classes.iter().zip(sums) {
                 if !bumps.weights.is_empty() {
-                    *sum += self.log(bumps, room);
+                    *sum += self.log_density(bumps, buffers);
                 }
             }
         }
@@ -253,35 +256,38 @@ impl<'a> Product<'a> {
     }
 
     /// Reads z of a row, and which of its columns are not missing.
-    fn read(&self, row: usize, room: &mut Room) -> Result<(), Error> {
-        room.z.resize(self.columns.features(), f64::NAN);
-        read_row(&self.columns, &self.scale, row, &mut room.z)?;
-        room.there.clear();
-        room.there.extend((0..room.z.len()).filter(|&j| !room.z[j].is_nan()));
+    fn read(&self, row: usize, buffers: &mut RowBuffers) -> Result<(), Error> {
+        let RowBuffers { z, present, .. } = buffers;
+        z.resize(self.columns.features(), f64::NAN);
+        read_row(&self.columns, &self.scale, row, z)?;
+        present.clear();
+        present.extend((0..z.len()).filter(|&j| !z[j].is_nan()));
         Ok(())
     }
 
-    fn log(&self, bumps: &Bumps, room: &mut Room) -> f64 {
-        bumps.locate(room);
-        let units: f64 = room.there.iter().map(|&j| self.constant[j]).sum();
-        let sum = bumps.log_sum(self.shape, room, None)
-            + height(self.shape, &bumps.bandwidth, &room.there);
+    /// The log density of a class at the row that was read.
+    fn log_density(&self, bumps: &Bumps, buffers: &mut RowBuffers) -> f64 {
+        bumps.scale_z(buffers);
+        let log_sum = bumps.log_sum(self.shape, buffers, None);
+        let RowBuffers { z, present, .. } = buffers;
+        let units: f64 = present.iter().map(|&j| self.minus_log_units[j]).sum();
+        let log_kernels = log_sum + log_height(self.shape, &bumps.bandwidth, present);
         if self.shape == Shape::Normal {
-            return units + sum;
+            return units + log_kernels;
         }
-        let floor = room.there.iter().map(|&j| {
+        let log_floors = present.iter().map(|&j| {
             let [mean, deviation] = self.floor[j];
-            let u = ((room.z[j] - mean) / deviation).abs().min(FARTHEST_U);
+            let u = ((z[j] - mean) / deviation).abs().min(FARTHEST_U);
             -0.5 * u * u - deviation.ln() - LOG_SQRT_TAU
         });
-        units + log_add((1.0 - FLOOR).ln() + sum, FLOOR.ln() + floor.sum::<f64>())
+        units + log_add((1.0 - FLOOR).ln() + log_kernels, FLOOR.ln() + log_floors.sum::<f64>())
     }
 }
 
-/// The log of the factor that turns bumps of height 1 into densities, in the columns `there`.
-fn height(shape: Shape, bandwidth: &[f64], there: &[usize]) -> f64 {
+/// The log of the factor that turns bumps of height 1 into densities, in these columns.
+fn log_height(shape: Shape, bandwidth: &[f64], columns: &[usize]) -> f64 {
     let peak = if shape == Shape::Normal { LOG_SQRT_TAU } else { 0.0 };
-    -there.iter().map(|&j| bandwidth[j].ln() + peak).sum::<f64>()
+    -columns.iter().map(|&j| bandwidth[j].ln() + peak).sum::<f64>()
 }
 
 /// An error unless centres are finite and in the order of their first column.
@@ -293,42 +299,44 @@ fn demand_ordered(centres: &[f64], d: usize) -> Result<(), Error> {
     )
 }
 
-/// The log density at the centres of `some` cells, each without one of its own rows and not divided by the number of rows: -inf
-/// if a cell is alone and kernels are compact.
-pub fn left_out(
+/// The log density at the centres of these cells, each without one of the cell's rows and not divided by the number of rows:
+/// -inf if a cell is alone and kernels are compact.
+pub fn leave_one_out(
     shape: Shape,
     centres: &[f64],
     weights: &[f64],
     bandwidth: &[f64],
-    some: &[i64],
+    cells: &[i64],
     threads: usize,
 ) -> Result<Vec<f64>, Error> {
     let d = bandwidth.len();
     let n = i64::try_from(weights.len()).unwrap_or(i64::MAX);
-    demand(some.iter().all(|cell| (0..n).contains(cell)), "some must be numbers of cells")?;
+    demand(cells.iter().all(|cell| (0..n).contains(cell)), "cells must be numbers of cells")?;
     demand_ordered(centres, d)?;
     demand(
         weights.len().checked_mul(d) == Some(centres.len())
             && weights.iter().all(|&w| w > 0.0 && w < f64::INFINITY),
         "weights must be one positive number for each cell",
     )?;
-    demand(bandwidth.iter().all(|&h| is_width(h)), "bandwidth must be between 2**-500 and 2**500")?;
+    demand(
+        bandwidth.iter().all(|&h| is_valid_width(h)),
+        "bandwidth must be between 2**-500 and 2**500",
+    )?;
     let bumps = Bumps::new(shape, centres, weights.iter().copied(), bandwidth);
-    let every: Vec<usize> = (0..d).collect();
-    let height = height(shape, bandwidth, &every);
-    let mut out = vec![0.0; some.len()];
-    let threads = threads::worth(threads, some.len().saturating_mul(centres.len()));
-    threads::pieces(threads, &mut out, TOGETHER, |number, piece| {
-        let mut room = Room { there: every.clone(), ..Room::default() };
-        for (&cell, out) in some[number * TOGETHER..].iter().zip(piece) {
+    let columns: Vec<usize> = (0..d).collect();
+    let log_height = log_height(shape, bandwidth, &columns);
+    let mut log_densities = vec![0.0; cells.len()];
+    let threads = threads::worth(threads, cells.len().saturating_mul(centres.len()));
+    threads::pieces(threads, &mut log_densities, PIECE_CELLS, |i, piece| {
+        let mut buffers = RowBuffers { present: columns.clone(), ..RowBuffers::default() };
+        for (&cell, out) in cells[i * PIECE_CELLS..].iter().zip(piece) {
             let cell = cell as usize;
-            room.place.clear();
-            let place = bumps.centres.iter().map(|column| column[cell]);
-            room.place.extend(place);
-            *out = bumps.log_sum(shape, &mut room, Some(cell)) + height;
+            buffers.scaled_z.clear();
+            buffers.scaled_z.extend(bumps.centres.iter().map(|column| column[cell]));
+            *out = bumps.log_sum(shape, &mut buffers, Some(cell)) + log_height;
         }
     });
-    Ok(out)
+    Ok(log_densities)
 }
 
 #[cfg(test)]
@@ -376,11 +384,12 @@ mod tests {
         let h = [0.7, 1.3, 2.0];
         for shape in [Shape::Normal, Shape::Epanechnikov, Shape::Box] {
             let bumps = Bumps::new(shape, &centres, weights.iter().copied(), &h);
-            let mut room = Room { there: vec![0, 1, 2], ..Room::default() };
+            let mut buffers = RowBuffers { present: vec![0, 1, 2], ..RowBuffers::default() };
             for z in numbers(900, 9).chunks_exact(3) {
-                room.z = z.to_vec();
-                bumps.locate(&mut room);
-                let found = bumps.log_sum(shape, &mut room, None) + height(shape, &h, &[0, 1, 2]);
+                buffers.z = z.to_vec();
+                bumps.scale_z(&mut buffers);
+                let found =
+                    bumps.log_sum(shape, &mut buffers, None) + log_height(shape, &h, &[0, 1, 2]);
                 let wanted = slow(shape, &centres, &weights, &h, z);
                 assert!(found == wanted || (found - wanted).abs() < 1e-11, "{found} {wanted}");
             }
@@ -395,13 +404,14 @@ mod tests {
             [1.0, 1e-200].into_iter(),
             &[1.0, 1.0],
         );
-        let mut room = Room { z: vec![1.0, 50.0], there: vec![0, 1], ..Room::default() };
-        bumps.locate(&mut room);
-        let found = bumps.log_sum(Shape::Normal, &mut room, None);
+        let mut buffers =
+            RowBuffers { z: vec![1.0, 50.0], present: vec![0, 1], ..RowBuffers::default() };
+        bumps.scale_z(&mut buffers);
+        let found = bumps.log_sum(Shape::Normal, &mut buffers, None);
         assert!((found + 1250.5).abs() < 1e-9);
-        room.z = vec![1.0, 5.0]; // beside a cell of next to no weight the others still count
-        bumps.locate(&mut room);
-        assert!((bumps.log_sum(Shape::Normal, &mut room, None) + 13.0).abs() < 1e-12);
+        buffers.z = vec![1.0, 5.0]; // beside a cell of next to no weight the others still count
+        bumps.scale_z(&mut buffers);
+        assert!((bumps.log_sum(Shape::Normal, &mut buffers, None) + 13.0).abs() < 1e-12);
     }
 
     #[test]
@@ -409,7 +419,7 @@ mod tests {
         let (centres, weights) = cells(100);
         let weights: Vec<f64> = weights.iter().map(|w| (w % 3.0).ceil()).collect();
         let (h, every) = ([0.5, 0.9, 1.1], (0..100).collect::<Vec<i64>>());
-        let found = left_out(Shape::Normal, &centres, &weights, &h, &every, 4).unwrap();
+        let found = leave_one_out(Shape::Normal, &centres, &weights, &h, &every, 4).unwrap();
         for (cell, found) in found.iter().enumerate() {
             let mut fewer = weights.clone();
             fewer[cell] -= 1.0;
@@ -417,8 +427,8 @@ mod tests {
             let wanted = slow(Shape::Normal, &centres, &fewer, &h, z);
             assert!((found - wanted).abs() < 1e-9, "{found} {wanted}");
         }
-        let alone = left_out(Shape::Box, &[0.0, 9.0], &[1.0, 1.0], &[1.0], &[1], 1);
+        let alone = leave_one_out(Shape::Box, &[0.0, 9.0], &[1.0, 1.0], &[1.0], &[1], 1);
         assert_eq!(alone.unwrap(), [f64::NEG_INFINITY]);
-        assert!(left_out(Shape::Box, &[0.0, 9.0], &[1.0, 1.0], &[1.0], &[2], 1).is_err());
+        assert!(leave_one_out(Shape::Box, &[0.0, 9.0], &[1.0, 1.0], &[1.0], &[2], 1).is_err());
     }
 }

@@ -1,39 +1,40 @@
 //! Pólya urns: each drawn ball is put back with another one of its colour, so that a word that occurred once is likelier to
 //! recur.
 
-/// A product of `MOST` factors from `1 / RANGE` to `RANGE` neither overflows nor underflows: its logarithm is taken once.
+/// A product of `MOST_FACTORS` factors from `1 / RANGE` to `RANGE` neither overflows nor underflows: its logarithm is taken once.
 const RANGE: f64 = (1_u64 << 60) as f64;
-const MOST: u32 = 16;
+const MOST_FACTORS: u32 = 16;
 
 /// Sums of logarithms of draws, per class. Factors are multiplied before logarithms are taken.
 #[derive(Default)]
 pub(super) struct Urn {
     products: Vec<f64>,
-    factors: u32,
+    /// How many factors each product has.
+    n_factors: u32,
 }
 
 impl Urn {
     pub(super) fn begin(&mut self, n_classes: usize) {
         self.products.clear();
         self.products.resize(n_classes, 1.0);
-        self.factors = 0;
+        self.n_factors = 0;
     }
 
     /// Draws one colour n times. `balls` is the number of its balls in each class's urn, not negative.
     pub(super) fn draw(&mut self, balls: &[f64], n: u32, totals: &mut [f64]) {
-        let last = f64::from(n) - 1.0;
-        let moderate = |x: &f64| *x >= 1.0 / RANGE && x + last <= RANGE;
-        if n > MOST || !balls.iter().all(moderate) {
+        let last_draw = f64::from(n) - 1.0;
+        let is_in_range = |balls: &f64| *balls >= 1.0 / RANGE && balls + last_draw <= RANGE;
+        if n > MOST_FACTORS || !balls.iter().all(is_in_range) {
             for (total, &balls) in totals.iter_mut().zip(balls) {
                 *total += log_rising(balls, n.into());
             }
             return;
         }
         for drawn in 0..n {
-            if self.factors == MOST {
+            if self.n_factors == MOST_FACTORS {
                 self.end(totals);
             }
-            self.factors += 1;
+            self.n_factors += 1;
             for (product, balls) in self.products.iter_mut().zip(balls) {
                 *product *= balls + f64::from(drawn);
             }
@@ -46,34 +47,36 @@ impl Urn {
             *total += product.ln();
             *product = 1.0;
         }
-        self.factors = 0;
+        self.n_factors = 0;
     }
 }
 
 /// log(x (x + 1) ... (x + n - 1)) for x of at least 0.
 pub(super) fn log_rising(x: f64, n: u64) -> f64 {
     // Stirling's series is exact to the last bits from here on.
-    const FAR: f64 = 16.0;
+    const LEAST_STIRLING: f64 = 16.0;
     let mut total = 0.0;
-    let mut near = 1.0;
-    let mut done = 0;
-    while done < n && x + (done as f64) < FAR {
-        near *= x + done as f64;
-        done += 1;
+    let mut product = 1.0;
+    let mut n_multiplied = 0;
+    while n_multiplied < n && x + (n_multiplied as f64) < LEAST_STIRLING {
+        product *= x + n_multiplied as f64;
+        n_multiplied += 1;
     }
-    if done > 0 {
-        total += f64::ln(near);
+    if n_multiplied > 0 {
+        total += f64::ln(product);
     }
-    if done < n {
-        let (x, n) = (x + done as f64, (n - done) as f64);
+    if n_multiplied < n {
+        let (x, n) = (x + n_multiplied as f64, (n - n_multiplied) as f64);
         let end = x + n;
-        total += n * end.ln() + ((x - 0.5) * (n / x).ln_1p() - n) + (stirling(end) - stirling(x));
+        total += n * end.ln()
+            + ((x - 0.5) * (n / x).ln_1p() - n)
+            + (stirling_remainder(end) - stirling_remainder(x));
     }
     total
 }
 
 /// The remainder of log Γ(x) after (x - 1/2) log x - x + log(2π) / 2.
-fn stirling(x: f64) -> f64 {
+fn stirling_remainder(x: f64) -> f64 {
     let y = 1.0 / (x * x);
     (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y * (1.0 / 1680.0 - y / 1188.0)))) / x
 }

@@ -1,7 +1,7 @@
 //! Scores of texts: the weights of their words, added up.
 
 use super::Sums;
-use super::far::Terms;
+use super::far::RowTerms;
 use super::occurrences::{Occurrences, count_unknown};
 use super::rough::Rough;
 use super::urn::{Urn, log_rising};
@@ -47,14 +47,15 @@ pub struct TextScores<'a> {
 
 /// Memory for one text.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct TextBuffers {
     tokens: Tokens,
     ids: Vec<u32>,
     occurrences: Occurrences,
     /// The ids of the text's words and how much each counts.
-    counted: Vec<(u32, f64)>,
+    word_counts: Vec<(u32, f64)>,
     /// How often each distinct token occurs.
-    times: Vec<u32>,
+    token_counts: Vec<u32>,
+    /// The weights of a word, or the cells of a matrix's row.
     row: Vec<f64>,
     urn: Urn,
     totals: Totals,
@@ -70,19 +71,19 @@ struct Totals {
     /// The total count of the words that are kept by pairs, and the sum of their common numbers.
     pairs: f64,
     common: f64,
-    never: Never,
+    impossible: ImpossibleClasses,
     /// Words that are not kept whole, and how much they count: they are added last.
-    rest: Vec<(Place, f64)>,
+    pair_words: Vec<(Place, f64)>,
 }
 
 /// Which classes are at -inf because a word has no pair with them: sums of differences to -inf could not show it.
 #[derive(Default)]
-struct Never {
+struct ImpossibleClasses {
     /// Words kept by pairs, and those among them whose common number is -inf.
-    words: usize,
-    barred: usize,
+    n_words: usize,
+    n_infinite: usize,
     /// By class, the words that are not at -inf only because they have a pair.
-    saved: Vec<usize>,
+    n_saved: Vec<usize>,
 }
 
 impl<'a> TextScores<'a> {
@@ -131,8 +132,8 @@ impl<'a> TextScores<'a> {
         })
     }
 
-    /// The matrix, its rough weights and the constant, if the texts are a matrix that can be scored roughly.
-    pub(super) fn roughly(&self) -> Option<(&Matrix<'a>, &Rough, &[f64])> {
+    /// (matrix, its rough weights, constant), if the texts are a matrix that can be scored roughly.
+    pub(super) fn rough_scoring(&self) -> Option<(&Matrix<'a>, &Rough, &[f64])> {
         match (&self.texts, self.rough) {
             (Texts::Counted(matrix), Some(rough)) if self.counting == Counting::Often => {
                 let fits = rough.fits(matrix, self.constant.len());
@@ -142,16 +143,16 @@ impl<'a> TextScores<'a> {
         }
     }
 
-    pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
+    pub(super) fn add(&self, sums: &mut Sums, buffers: &mut TextBuffers) -> Result<(), Error> {
         if let (Texts::Counted(matrix), Counting::Often) = (&self.texts, self.counting) {
-            return self.add_counted(matrix, sums, room);
+            return self.add_matrix(matrix, sums, buffers);
         }
-        for at in 0..sums.rows.len() {
-            let row = sums.rows.row(at);
-            if self.read(row, room)? {
-                room.totals.clear(self.weights);
-                self.add_text(room)?;
-                self.finish(&room.totals, &mut sums.values[at..], sums.height);
+        for i in 0..sums.rows.len() {
+            let row = sums.rows.row(i);
+            if self.read(row, buffers)? {
+                buffers.totals.clear(self.weights);
+                self.add_text(buffers)?;
+                self.add_totals(&buffers.totals, &mut sums.values[i..], sums.padded_rows);
             }
         }
         Ok(())
@@ -161,51 +162,51 @@ impl<'a> TextScores<'a> {
     pub(super) fn add_terms(
         &self,
         row: usize,
-        room: &mut Room,
-        terms: &mut Terms,
+        buffers: &mut TextBuffers,
+        terms: &mut RowTerms,
     ) -> Result<(), Error> {
-        if !self.read(row, room)? {
+        if !self.read(row, buffers)? {
             return Ok(());
         }
-        self.count(room);
+        self.count(buffers);
         terms.add(self.constant.iter().copied());
-        let (mut all, n_classes) = (0.0, self.constant.len());
-        room.row.resize(n_classes, 0.0);
-        for &(id, x) in &room.counted {
-            let Some(scale) = self.weights.read(id, &mut room.row) else {
+        let (mut n_draws, n_classes) = (0.0, self.constant.len());
+        buffers.row.resize(n_classes, 0.0);
+        for &(id, count) in &buffers.word_counts {
+            let Some(scale) = self.weights.read(id, &mut buffers.row) else {
                 continue;
             };
-            all += x;
-            let (row, times) = (room.row.iter(), x * scale);
+            n_draws += count;
+            let (weights, factor) = (buffers.row.iter(), count * scale);
             match (self.counting, self.base) {
                 (Counting::Polya { .. }, _) => {
-                    terms.add(row.map(|&balls| log_rising(balls, x as u64)));
+                    terms.add(weights.map(|&balls| log_rising(balls, count as u64)));
                 }
-                (_, Some(base)) if times != 0.0 => {
-                    terms.add(row.zip(base).map(|(x, base)| times * (x + base)));
+                (_, Some(base)) if factor != 0.0 => {
+                    terms.add(weights.zip(base).map(|(weight, base)| factor * (weight + base)));
                 }
-                (_, None) if times != 0.0 => terms.add(row.map(|x| times * x)),
+                (_, None) if factor != 0.0 => terms.add(weights.map(|weight| factor * weight)),
                 _ => {}
             }
         }
         if let Counting::Polya { balls, .. } = self.counting {
-            terms.add(balls.iter().map(|&balls| -log_rising(balls, all as u64)));
+            terms.add(balls.iter().map(|&balls| -log_rising(balls, n_draws as u64)));
         }
         Ok(())
     }
 
     /// [`TextScores::add`] for a matrix of counts.
-    fn add_counted(
+    fn add_matrix(
         &self,
         matrix: &Matrix,
         sums: &mut Sums,
-        Room { totals, row: room, .. }: &mut Room,
+        TextBuffers { totals, row: buffer, .. }: &mut TextBuffers,
     ) -> Result<(), Error> {
         let places = &self.columns;
-        for at in 0..sums.rows.len() {
-            let row = sums.rows.row(at);
+        for i in 0..sums.rows.len() {
+            let row = sums.rows.row(i);
             totals.clear(self.weights);
-            let cells = matrix.row(row, room);
+            let cells = matrix.row(row, buffer);
             match cells.columns {
                 Some(columns) => {
                     let row_places = columns.iter().map(|&column| places[column as usize]);
@@ -216,136 +217,143 @@ impl<'a> TextScores<'a> {
             if totals.times.is_nan() {
                 return Err(matrix.refused(row));
             }
-            self.finish(totals, &mut sums.values[at..], sums.height);
+            self.add_totals(totals, &mut sums.values[i..], sums.padded_rows);
         }
         Ok(())
     }
 
     /// Reads the ids of a text's words, and their counts if the text has them. Returns false if the text is missing.
-    fn read(&self, row: usize, room: &mut Room) -> Result<bool, Error> {
+    fn read(&self, row: usize, buffers: &mut TextBuffers) -> Result<bool, Error> {
+        let TextBuffers { tokens, ids, word_counts, row: buffer, .. } = buffers;
         if let Texts::Counted(matrix) = &self.texts {
-            room.counted.clear();
-            let ids = self.words.columns();
-            matrix.each_of(row, &mut room.row, |column, x| {
-                room.counted.push((ids[column as usize].wrapping_sub(1), x));
+            word_counts.clear();
+            let ids_of_columns = self.words.columns();
+            matrix.each_of(row, buffer, |column, count| {
+                word_counts.push((ids_of_columns[column as usize].wrapping_sub(1), count));
             })?;
             return Ok(true);
         }
         if let Texts::Encoded(texts) = &self.texts {
-            let Some((ids, times)) = texts.get(row) else {
+            let Some((text_ids, counts)) = texts.get(row) else {
                 return Ok(false);
             };
-            room.ids.clear();
-            room.counted.clear();
-            let ids = ids.iter().map(|&id| id as u32);
-            match times {
-                None => room.ids.extend(ids),
-                Some(times) if self.is_plain() => {
-                    room.counted.extend(ids.zip(times.iter().map(|&n| f64::from(n))));
+            ids.clear();
+            word_counts.clear();
+            let text_ids = text_ids.iter().map(|&id| id as u32);
+            match counts {
+                None => ids.extend(text_ids),
+                Some(counts) if self.counts_occurrences() => {
+                    word_counts.extend(text_ids.zip(counts.iter().map(|&count| f64::from(count))));
                 }
-                Some(times) => {
-                    for (id, &n) in ids.zip(times) {
-                        room.ids.extend(std::iter::repeat_n(id, n as usize));
+                Some(counts) => {
+                    for (id, &count) in text_ids.zip(counts) {
+                        ids.extend(std::iter::repeat_n(id, count as usize));
                     }
                 }
             }
             return Ok(true);
         }
-        let Room { tokens, ids, .. } = room;
         self.words.find_text(&self.texts, row, self.tokeniser, tokens, ids)
     }
 
     /// Whether a word that occurs n times counts n.
-    fn is_plain(&self) -> bool {
+    fn counts_occurrences(&self) -> bool {
         self.counting == Counting::Often && !self.tokeniser.is_damped()
     }
 
-    fn add_text(&self, room: &mut Room) -> Result<(), Error> {
+    /// Adds the scores of the text that was read to the totals.
+    fn add_text(&self, buffers: &mut TextBuffers) -> Result<(), Error> {
         if let Counting::Polya { balls, once } = self.counting {
-            room.occurrences.count(&room.ids);
-            return self.add_draws(balls, once, room);
+            buffers.occurrences.count(&buffers.ids);
+            return self.add_draws(balls, once, buffers);
         }
-        if self.is_plain() && !self.is_counted(room) {
-            let tokens = room.ids.iter().map(|&id| (id, 1.0));
-            self.add_rows(tokens, &mut room.totals);
+        if self.counts_occurrences() && !self.has_counts(buffers) {
+            let tokens = buffers.ids.iter().map(|&id| (id, 1.0));
+            self.add_words(tokens, &mut buffers.totals);
             return Ok(());
         }
-        self.count(room);
-        self.add_rows(room.counted.iter().copied(), &mut room.totals);
+        self.count(buffers);
+        self.add_words(buffers.word_counts.iter().copied(), &mut buffers.totals);
         Ok(())
     }
 
     /// Whether the text came with counts that can be used as they are.
-    fn is_counted(&self, room: &Room) -> bool {
-        let counted = matches!(self.texts, Texts::Counted(_));
-        counted || !room.counted.is_empty() && matches!(self.texts, Texts::Encoded(_))
+    fn has_counts(&self, buffers: &TextBuffers) -> bool {
+        match self.texts {
+            Texts::Counted(_) => true,
+            Texts::Encoded(_) => !buffers.word_counts.is_empty(),
+            _ => false,
+        }
     }
 
-    /// Counts the distinct words of a text that was read.
-    fn count(&self, room: &mut Room) {
+    /// Counts the distinct words of the text that was read.
+    fn count(&self, buffers: &mut TextBuffers) {
         if let Counting::Unit { once } = self.counting {
-            return self.count_unit(once, room);
+            return self.count_unit(once, buffers);
         }
-        if self.is_counted(room) {
+        if self.has_counts(buffers) {
             return;
         }
-        room.occurrences.count(&room.ids);
+        buffers.occurrences.count(&buffers.ids);
         if self.counting == Counting::Often {
-            return self.damp(room);
+            return self.damp(buffers);
         }
         let once = matches!(self.counting, Counting::Once | Counting::Polya { once: true, .. });
-        let words = room.occurrences.iter();
-        room.counted.clear();
-        room.counted.extend(words.map(|(id, n)| (id, if once { 1.0 } else { f64::from(n) })));
+        let words = buffers.occurrences.iter();
+        let word_counts = words.map(|(id, n)| (id, if once { 1.0 } else { f64::from(n) }));
+        buffers.word_counts.clear();
+        buffers.word_counts.extend(word_counts);
     }
 
     /// Counts the words that have weights so that the text has length 1.
-    fn count_unit(&self, once: bool, room: &mut Room) {
-        if !self.is_counted(room) {
-            room.occurrences.count(&room.ids);
-            room.counted.clear();
-            room.counted.extend(room.occurrences.iter().map(|(id, n)| (id, f64::from(n))));
+    fn count_unit(&self, once: bool, buffers: &mut TextBuffers) {
+        if !self.has_counts(buffers) {
+            buffers.occurrences.count(&buffers.ids);
+            let words = buffers.occurrences.iter();
+            buffers.word_counts.clear();
+            buffers.word_counts.extend(words.map(|(id, n)| (id, f64::from(n))));
         }
-        let mut squares = 0.0;
-        room.counted.retain_mut(|(id, x)| {
-            let Some(scale) = self.weights.scale(*id).filter(|_| *x > 0.0) else {
+        let mut squared_length = 0.0;
+        buffers.word_counts.retain_mut(|(id, count)| {
+            let Some(scale) = self.weights.scale(*id).filter(|_| *count > 0.0) else {
                 return false;
             };
-            *x = if once { 1.0 } else { x.sqrt() };
-            squares += (*x * scale) * (*x * scale);
+            *count = if once { 1.0 } else { count.sqrt() };
+            squared_length += (*count * scale) * (*count * scale);
             true
         });
-        if squares > 0.0 {
-            let length = squares.sqrt();
-            room.counted.iter_mut().for_each(|(_, x)| *x /= length);
+        if squared_length > 0.0 {
+            let length = squared_length.sqrt();
+            buffers.word_counts.iter_mut().for_each(|(_, count)| *count /= length);
         }
     }
 
     /// Counts each word n or log(1 + n) times, divided by the Euclidean length if the tokeniser is set so.
-    fn damp(&self, room: &mut Room) {
+    fn damp(&self, buffers: &mut TextBuffers) {
         let damping = Damping::of(self.tokeniser);
-        room.times.clear();
+        buffers.token_counts.clear();
         if self.tokeniser.settings().length {
-            room.times.extend(room.occurrences.iter().map(|(_, n)| n));
-            // Encoded texts have no unknown words: room.tokens is empty.
-            count_unknown(&room.tokens, &room.ids, &mut room.times);
+            buffers.token_counts.extend(buffers.occurrences.iter().map(|(_, n)| n));
+            // Encoded texts have no unknown words: their tokens are empty.
+            count_unknown(&buffers.tokens, &buffers.ids, &mut buffers.token_counts);
         }
-        let length = damping.length(&mut room.times);
-        let words = room.occurrences.iter();
-        room.counted.clear();
-        room.counted.extend(words.map(|(id, n)| (id, damping.damp(n) / length)));
+        let length = damping.length(&mut buffers.token_counts);
+        let words = buffers.occurrences.iter();
+        buffers.word_counts.clear();
+        buffers.word_counts.extend(words.map(|(id, n)| (id, damping.damp(n) / length)));
     }
 
     /// Adds the weights of words, each times its count.
-    fn add_rows(&self, words: impl Iterator<Item = (u32, f64)>, totals: &mut Totals) {
-        let rows = words.map(|(id, times)| (self.weights.place(id), times));
-        self.add_places(rows, totals);
+    fn add_words(&self, words: impl Iterator<Item = (u32, f64)>, totals: &mut Totals) {
+        self.add_places(words.map(|(id, count)| (self.weights.place(id), count)), totals);
     }
 
-    /// [`TextScores::add_rows`] for words whose places are known.
+    /// [`TextScores::add_words`] for words whose places are known.
     #[inline(always)]
     fn add_places(&self, rows: impl Iterator<Item = (Place, f64)>, totals: &mut Totals) {
         let table = self.weights.whole();
+        // With the totals in registers, 3,000 texts of 150 words took 2.7 instead of 4.2 ms for two classes, 2.5 instead of
+        // 8.3 ms for ten, and 3.6 instead of 18.5 ms for twenty.
         match self.weights.lines() {
             1 => totals.add_lines::<1>(table, rows),
             2 => totals.add_lines::<2>(table, rows),
@@ -354,15 +362,15 @@ impl<'a> TextScores<'a> {
             5 => totals.add_lines::<5>(table, rows),
             _ => totals.add_any(self.weights, rows),
         }
-        totals.add_rest(self.weights);
+        totals.add_pair_words(self.weights);
     }
 
     /// Adds the logarithms of drawing each word, and subtracts those of drawing any word as often.
-    fn add_draws(&self, balls: &[f64], once: bool, room: &mut Room) -> Result<(), Error> {
-        let Room { occurrences, row, urn, totals, .. } = room;
+    fn add_draws(&self, balls: &[f64], once: bool, buffers: &mut TextBuffers) -> Result<(), Error> {
+        let TextBuffers { occurrences, row, urn, totals, .. } = buffers;
         row.resize(balls.len(), 0.0);
         urn.begin(balls.len());
-        let mut all = 0;
+        let mut n_draws = 0;
         for (id, n) in occurrences.iter() {
             if self.weights.read(id, row).is_some() {
                 demand(
@@ -371,25 +379,25 @@ impl<'a> TextScores<'a> {
                 )?;
                 let n = if once { 1 } else { n };
                 urn.draw(row, n, &mut totals.values);
-                all += u64::from(n);
+                n_draws += u64::from(n);
             }
         }
         urn.end(&mut totals.values);
         for (total, &balls) in totals.values.iter_mut().zip(balls) {
-            *total -= log_rising(balls, all);
+            *total -= log_rising(balls, n_draws);
         }
         Ok(())
     }
 
-    /// Adds a text's totals to its sums, which are `height` apart.
-    fn finish(&self, totals: &Totals, sums: &mut [f64], height: usize) {
-        let sums = sums.iter_mut().step_by(height);
+    /// Adds a text's totals to its sums, which are `padded_rows` apart.
+    fn add_totals(&self, totals: &Totals, sums: &mut [f64], padded_rows: usize) {
+        let sums = sums.iter_mut().step_by(padded_rows);
         for (class, (sum, &constant)) in sums.zip(self.constant).enumerate() {
             let mut total = totals.values[class] + constant;
             if totals.pairs != 0.0 || totals.common != 0.0 {
                 let default = self.weights.default()[class];
-                total += totals.common + totals.pairs * finite(default);
-                if totals.never.is_so(class, default) {
+                total += totals.common + totals.pairs * zero_if_infinite(default);
+                if totals.impossible.contains(class, default) {
                     total = f64::NEG_INFINITY;
                 }
             }
@@ -405,7 +413,7 @@ impl<'a> TextScores<'a> {
 
 /// x, or 0 for -inf.
 #[inline(always)]
-fn finite(x: f64) -> f64 {
+fn zero_if_infinite(x: f64) -> f64 {
     if x == f64::NEG_INFINITY { 0.0 } else { x }
 }
 
@@ -414,9 +422,9 @@ impl Totals {
         self.values.clear();
         self.values.resize(weights.lines() * LANES, 0.0);
         (self.times, self.pairs, self.common) = (0.0, 0.0, 0.0);
-        (self.never.words, self.never.barred) = (0, 0);
-        self.never.saved.clear();
-        self.rest.clear();
+        (self.impossible.n_words, self.impossible.n_infinite) = (0, 0);
+        self.impossible.n_saved.clear();
+        self.pair_words.clear();
     }
 
     /// Adds rows of one number of cache lines, with the totals in registers. Rows that do not exist add nothing.
@@ -429,23 +437,23 @@ impl Totals {
         wide!({
             let (table, _) = table.as_chunks::<LINES>();
             let mut totals = [[0.0; LANES]; LINES];
-            let mut all = 0.0;
-            for (place, times) in rows {
+            let mut total_factor = 0.0;
+            for (place, count) in rows {
                 let Some(row) = table.get(place as usize) else {
-                    self.rest.push((place, times));
+                    self.pair_words.push((place, count));
                     continue;
                 };
-                let times = times * row[LINES - 1].0[LANES - 1];
-                if times != 0.0 {
-                    all += times;
+                let factor = count * row[LINES - 1].0[LANES - 1];
+                if factor != 0.0 {
+                    total_factor += factor;
                     for (totals, line) in totals.iter_mut().zip(row) {
-                        for (total, x) in totals.iter_mut().zip(&line.0) {
-                            *total += times * x;
+                        for (total, weight) in totals.iter_mut().zip(&line.0) {
+                            *total += factor * weight;
                         }
                     }
                 }
             }
-            self.times = all;
+            self.times = total_factor;
             self.values.copy_from_slice(totals.as_flattened());
         });
     }
@@ -454,80 +462,82 @@ impl Totals {
     #[inline(always)]
     fn add_any(&mut self, weights: &Weights, rows: impl Iterator<Item = (Place, f64)>) {
         wide!({
-            for (place, times) in rows {
+            for (place, count) in rows {
                 match weights.whole_row(place) {
-                    Some(row) => self.add_whole(row, times),
-                    None => self.rest.push((place, times)),
+                    Some(row) => self.add_whole(row, count),
+                    None => self.pair_words.push((place, count)),
                 }
             }
         });
     }
 
     #[inline(always)]
-    fn add_whole(&mut self, row: &[Line], times: f64) {
+    fn add_whole(&mut self, row: &[Line], count: f64) {
         let scale = row.last().map_or(0.0, |line| line.0[LANES - 1]);
-        let times = times * scale;
-        if times != 0.0 {
-            self.times += times;
+        let factor = count * scale;
+        if factor != 0.0 {
+            self.times += factor;
             let (totals, _) = self.values.as_chunks_mut::<LANES>();
             for (totals, line) in totals.iter_mut().zip(row) {
-                for (total, x) in totals.iter_mut().zip(&line.0) {
-                    *total += times * x;
+                for (total, weight) in totals.iter_mut().zip(&line.0) {
+                    *total += factor * weight;
                 }
             }
         }
     }
 
     /// Adds the words that are kept by pairs.
-    fn add_rest(&mut self, weights: &Weights) {
-        let rest = std::mem::take(&mut self.rest);
+    fn add_pair_words(&mut self, weights: &Weights) {
+        let words = std::mem::take(&mut self.pair_words);
         // Loads all words into the cache side by side, before the loop below needs them one after the other.
-        let touched = rest.iter().map(|&(place, _)| weights.touch(place));
-        std::hint::black_box(touched.fold(0, |all, n| all ^ n));
+        let touched = words.iter().map(|&(place, _)| weights.touch(place));
+        std::hint::black_box(touched.fold(0, |bits, n| bits ^ n));
         let default = weights.default();
-        let never = default.contains(&f64::NEG_INFINITY);
-        for &(place, times) in &rest {
+        let is_default_infinite = default.contains(&f64::NEG_INFINITY);
+        for &(place, count) in &words {
             match weights.pairs(place) {
                 None => {}
-                Some(row) if never || row.common == f64::NEG_INFINITY => {
-                    self.add_pairs::<true>(&row, times, default);
+                Some(row) if is_default_infinite || row.common == f64::NEG_INFINITY => {
+                    self.add_pairs::<true>(&row, count, default);
                 }
-                Some(row) => self.add_pairs::<false>(&row, times, default),
+                Some(row) => self.add_pairs::<false>(&row, count, default),
             }
         }
-        self.rest = rest;
+        self.pair_words = words;
     }
 
-    /// Adds a word that is kept by pairs. `NEVER`: its score without a pair may be -inf.
+    /// Adds a word that is kept by pairs. `INFINITE`: its score without a pair may be -inf.
     #[inline(always)]
-    fn add_pairs<const NEVER: bool>(&mut self, row: &Pairs, times: f64, default: &[f64]) {
-        let times = times * row.scale;
-        if times == 0.0 {
+    fn add_pairs<const INFINITE: bool>(&mut self, row: &Pairs, count: f64, default: &[f64]) {
+        let factor = count * row.scale;
+        if factor == 0.0 {
             return;
         }
-        let known = |x: f64| if NEVER { finite(x) } else { x };
-        let common = known(row.common);
-        self.times += times;
-        self.pairs += times;
-        self.common += times * common;
-        if NEVER {
-            self.never.words += 1;
-            self.never.barred += usize::from(row.common < common);
-            self.never.saved.resize(default.len(), 0);
+        let finite = |x: f64| if INFINITE { zero_if_infinite(x) } else { x };
+        let common = finite(row.common);
+        self.times += factor;
+        self.pairs += factor;
+        self.common += factor * common;
+        if INFINITE {
+            self.impossible.n_words += 1;
+            self.impossible.n_infinite += usize::from(row.common < common);
+            self.impossible.n_saved.resize(default.len(), 0);
         }
         for (class, value) in row.iter() {
-            if NEVER {
-                let without = row.common + default[class];
-                self.never.saved[class] += usize::from(without == f64::NEG_INFINITY);
+            if INFINITE {
+                let without_pair = row.common + default[class];
+                let is_saved = without_pair == f64::NEG_INFINITY;
+                self.impossible.n_saved[class] += usize::from(is_saved);
             }
-            self.values[class] += times * (value - (common + known(default[class])));
+            self.values[class] += factor * (value - (common + finite(default[class])));
         }
     }
 }
 
-impl Never {
-    fn is_so(&self, class: usize, default: f64) -> bool {
-        let barred = if default == f64::NEG_INFINITY { self.words } else { self.barred };
-        self.saved.get(class).is_some_and(|&saved| saved < barred)
+impl ImpossibleClasses {
+    /// Whether a class, whose default weight is `default`, is impossible.
+    fn contains(&self, class: usize, default: f64) -> bool {
+        let n_infinite = if default == f64::NEG_INFINITY { self.n_words } else { self.n_infinite };
+        self.n_saved.get(class).is_some_and(|&n_saved| n_saved < n_infinite)
     }
 }

@@ -1,7 +1,7 @@
 //! What texts or rows of one class add up to, word by word, before it is added to the store.
 
 use super::store::{CellCounts, Count, Unit, times};
-use crate::integers::{PARTS, WHOLE, light_parts, parts};
+use crate::integers::{PARTS, WHOLE, light_weight_to_parts, weight_to_parts};
 
 /// What a word has in one class so far: occurrences and documents. One that counts nothing adds nothing.
 pub trait Accumulator: Copy + Default + Send {
@@ -125,11 +125,11 @@ impl Accumulator for LightCell {
 
     #[inline(always)]
     fn add(&mut self, x: f64, _: u128) {
-        if let Some(x) = light_parts(x) {
+        if let Some(x) = light_weight_to_parts(x) {
             self.merge_parts(x, 0);
             self.documents += u32::from(x != 0);
         } else {
-            let x = parts(x).unwrap_or(0);
+            let x = weight_to_parts(x).unwrap_or(0);
             self.merge_parts(x as u64, (x >> 64) as u32);
             self.documents += u32::from(x != 0);
         }
@@ -169,7 +169,8 @@ impl Accumulator for PartsCell {
     #[inline(always)]
     fn add(&mut self, x: f64, weight: u128) {
         if x != 0.0 {
-            let x = light_parts(x).map_or_else(|| parts(x).unwrap_or(0), u128::from);
+            let x = light_weight_to_parts(x)
+                .map_or_else(|| weight_to_parts(x).unwrap_or(0), u128::from);
             self.occurrences.merge(&times(x, weight));
             self.documents += if x != 0 { weight } else { 0 };
         }

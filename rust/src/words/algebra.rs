@@ -5,7 +5,7 @@ use super::index::{UNKNOWN, Vocabulary};
 use super::store::{Cell, CellCounts, Cells, Count, Counts, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words, new_classes};
 use crate::error::{Error, Number, demand, fit};
-use crate::integers::{Int, PARTS, parts};
+use crate::integers::{Int, PARTS, weight_to_parts};
 
 /// A store is added to another in place if that has so many times its cells.
 const MANY: usize = 8;
@@ -14,7 +14,7 @@ const MANY: usize = 8;
 fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
     let less = |a: &Count, b: &Count| {
         let mut left = *a;
-        left.take(b);
+        left.subtract(b);
         left
     };
     let left = less(a, b);
@@ -64,7 +64,7 @@ impl Words {
             (whole, true) => Number::Whole(-i128::from(whole)),
             _ => Number::Real(-self.unit().value(missing)),
         };
-        Error::NotThere { word: word.map(|id| self.name(id)), class, left }
+        Error::NotThere { word: word.map(|id| self.name(id)), class, remainder: left }
     }
 
     /// Subtracts sums of classes; changes nothing if something is missing. `plain`: every token counts as often as it occurs, so no
@@ -111,7 +111,7 @@ impl Words {
             });
             checked.map_err(|missing| self.not_there(Some(id), class, &missing))?;
             for (total, gone) in totals[class].iter_mut().zip(&cell.counts) {
-                total.take(gone);
+                total.subtract(gone);
             }
         }
         // A class without texts has no occurrences.
@@ -267,7 +267,7 @@ impl Words {
     /// Multiplies all counts; also returns whether that was exact. A factor that is not whole rounds counts down: documents and texts
     /// to 10^-18, occurrences to 10^-36. Cells that become zero are removed.
     pub fn times(&self, factor: f64) -> Result<(Words, bool), Error> {
-        let Some(by) = parts(factor) else {
+        let Some(by) = weight_to_parts(factor) else {
             return Err(Error::malformed(format!(
                 "the factor must not be negative, and be below 2**63; got {factor}"
             )));
@@ -287,7 +287,7 @@ impl Words {
             let (mut product, mut all) = was.to(unit, count).times(by);
             if rows && !whole {
                 let rest = { product }.divide(PARTS);
-                product.take(&Int([rest, 0, 0]));
+                product.subtract(&Int([rest, 0, 0]));
                 all &= rest == 0;
             }
             exact &= all;

@@ -465,7 +465,7 @@ fn not_there(batch: &Batch, chunk: &Chunk) -> Option<Error> {
     Some(Error::NotThere {
         word: Some(word),
         class: batch.rows.classes[row].max(0) as usize,
-        left: match batch.unit() {
+        remainder: match batch.unit() {
             Unit::One => Number::Whole(-i128::from(times * batch.times(row))),
             Unit::Part => Number::Real(
                 -(times as f64) * batch.rows.weight_in_parts(row) as f64 / PARTS as f64,
@@ -477,7 +477,7 @@ fn not_there(batch: &Batch, chunk: &Chunk) -> Option<Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::integers::parts;
+    use crate::integers::weight_to_parts;
     use crate::text::{Pattern, Settings};
     use crate::words::StoredCounts;
     use std::collections::BTreeMap;
@@ -540,7 +540,7 @@ mod tests {
 
     /// Weights in parts of a row.
     fn in_parts(weights: &[f64]) -> Vec<[u64; 2]> {
-        let limbs = |&w: &f64| parts(w).map(|n| [n as u64, (n >> 64) as u64]);
+        let limbs = |&w: &f64| weight_to_parts(w).map(|n| [n as u64, (n >> 64) as u64]);
         weights.iter().map(limbs).collect::<Option<_>>().unwrap()
     }
 

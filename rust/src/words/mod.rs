@@ -140,7 +140,7 @@ impl Words {
 
     /// Per class: texts.
     pub fn texts(&self) -> Result<Integers, Error> {
-        Integers::of(vec![self.n_classes()], self.unit().digits(), &self.texts)
+        Integers::of_wide(vec![self.n_classes()], self.unit().digits(), &self.texts)
     }
 
     /// Per class, over all words: occurrences.
@@ -156,7 +156,7 @@ impl Words {
     /// Occurrences (0) or documents (1).
     fn totals(&self, which: usize) -> Result<Integers, Error> {
         let counts: Vec<Count> = self.totals.iter().map(|totals| totals[which]).collect();
-        Integers::of(vec![counts.len()], self.unit().digits(), &counts)
+        Integers::of_wide(vec![counts.len()], self.unit().digits(), &counts)
     }
 
     /// The number of the word of this name; a column is called `#17`.

@@ -1,6 +1,6 @@
 //! The counts of each word in each class. Only words and classes that occur together have a cell.
 
-use crate::integers::{DIGITS, Int, PARTS, product, value36};
+use crate::integers::{DIGITS, Int, PARTS, product, value_of_36_digits};
 use std::ops::Range;
 
 /// A number of occurrences, documents or texts, in a [`Unit`]. Those of a store add up to less than 2^63.
@@ -61,7 +61,7 @@ impl Unit {
     pub fn value(self, count: &Count) -> f64 {
         match self {
             Unit::One => count.0[0] as f64,
-            Unit::Part => value36(&count.0),
+            Unit::Part => value_of_36_digits(&count.0),
         }
     }
 

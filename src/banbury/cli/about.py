@@ -105,12 +105,12 @@ def _of_tally(tally: Tally) -> JsonObject:
 
 def _of_network(network: BeliefNetwork) -> JsonObject:
     """Returns the summary of a network: nodes and classes; rows only if its tables were counted."""
-    counts = network.sums
+    counts = network._counts
     facts: JsonObject = {"rows": None if counts is None else network.n_rows, "target": network.target}
     if counts is not None and network.target is not None:
         target_index = network.nodes.index(network.target)
-        facts["classes"] = _classes(network.values[network.target], counts.seen[target_index])
-    facts |= {"nodes": _nodes(network), "left_out": dict(network.left_out), **_read_with(network.reading)}
+        facts["classes"] = _classes(network.values[network.target], counts.value_counts[target_index])
+    facts |= {"nodes": _nodes(network), "left_out": dict(network.left_out), **_read_with(network._reading)}
     return facts if counts is None else {**facts, **estimation(network)}
 
 
@@ -124,7 +124,7 @@ def _nodes(network: BeliefNetwork) -> list[JsonObject]:
     parents = network.parents
     descriptions = (
         (variable.name, list(parents[variable.name]), variable.kind, list(variable.values))
-        for variable in network.variables
+        for variable in network._variables
     )
     return [dict(zip(("name", "parents", "kind", "values"), facts, strict=True)) for facts in descriptions]
 

@@ -64,7 +64,7 @@ def _show_contents(args: Namespace) -> None:
     facts = {"file": args.file, "kind": loaded.kind, **about.summary(loaded)}
     if isinstance(loaded, BeliefNetwork):
         target = "" if loaded.target is None else f"\ntarget: {loaded.target}"
-        target += "".join(f"\nread with {name}: {value!r}" for name, value in loaded.reading.items())
+        target += "".join(f"\nread with {name}: {value!r}" for name, value in loaded._reading.items())
         nodes = facts["nodes"]
         rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
         output.result(args, facts, f"{loaded}{target}", rows)

@@ -20,7 +20,7 @@ from banbury.labels import LabelEvaluation
 from banbury.labels import evaluate as evaluate_labels
 from banbury.model.naive_bayes import Model, add_unknown_classes, model_of, same_rows
 from banbury.progress import watch
-from banbury.quality.results import OWN_ROWS, SummedEvaluation
+from banbury.quality.results import TRAINING_ROWS_NOTE, SummedEvaluation
 from banbury.reading import n_threads
 from banbury.reading.batches import as_name, other_columns
 from banbury.rows.sampling import ABOVE_ALL_HASHES, RowSample, sample_rows
@@ -103,7 +103,7 @@ class Partitions:
         outcomes = evaluated.outcomes.among(evaluated.classes, classes)
         table = self.table(target, schema=model.schema, **reading)
         are_training_rows = same_rows(lambda: model.n_rows == outcomes.n_rows and table.count_all() == model.tally)
-        return SummedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if are_training_rows else notes)
+        return SummedEvaluation(classes, outcomes, notes=(TRAINING_ROWS_NOTE,) if are_training_rows else notes)
 
     def _evaluate_sets(self, model: Any, target: Any, n: int | None, reading: dict[str, Any]) -> LabelEvaluation:
         """Evaluates a multi-label model on a sample of ``n`` rows. ``target``: the column of label sets, or None for

@@ -39,7 +39,7 @@ from banbury.threads import look_up
 if TYPE_CHECKING:
     from banbury.quality import Tuning
 
-FOLDS = 10  # folds that are held out in turn to choose or calibrate something
+CHOOSING_FOLDS = 10  # folds that are held out in turn to choose or calibrate something
 VALUES_TO_CHOOSE = {
     "alpha": "auto",
     "features": "choose",
@@ -140,7 +140,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         names = ("how", "class_prior", "seed", "features", "calibrate")
         tuning_settings: dict[str, Any] = {name: getattr(self, name) for name in names}
         tuning_settings |= {"alpha": self._alpha_tried, "weights": weights}
-        tuning = tune(frame, target, folds=FOLDS, **tuning_settings, **self._counting)
+        tuning = tune(frame, target, folds=CHOOSING_FOLDS, **tuning_settings, **self._counting)
         warn_of_missing_labels(tuning.tally.skipped)
         return self._learner_of(tuning)
 
@@ -339,7 +339,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         names = ("how", "class_prior", "seed", "calibrate")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
         grid = Tuned.of(alpha=self._alpha_tried, features=families, **settings)
-        return self._learner_of(grid.tune(rows, min(FOLDS, rows.n_labelled)))
+        return self._learner_of(grid.tune(rows, min(CHOOSING_FOLDS, rows.n_labelled)))
 
     def _learner_of(self, tuning: Tuning) -> Learner:
         """Returns the learner with the best settings of a tuning, which becomes ``tuning_`` if a parameter was to be

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,18 @@ from banbury.sums import sort_keys
 from banbury.tally.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.tally.schema import Schema
 from banbury.tally.table import align_names
+from banbury.tally.tally import Tally
+
+
+class RowsWithLabelSets(NamedTuple):
+    """Rows with their label sets. ``label_form`` is the form of ``y``: "sets", "flags" (a matrix), "sparse" (a sparse
+    matrix) or "one" (one label per row); ``flag_labels`` are the labels of the columns of flags, otherwise empty.
+    """
+
+    batch: Batch
+    sets: LabelSets
+    label_form: str
+    flag_labels: tuple[Any, ...]
 
 
 class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -79,10 +91,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     classes_: NDArray[Any]
     n_features_in_: int
-    _label_form: (
-        str  # the form of y: "sets", "flags" (a matrix), "sparse" (a sparse matrix) or "one" (one label per row)
-    )
-    _flag_labels: tuple[Any, ...]  # the labels of the columns if y is a matrix of flags, otherwise empty
+    _label_form: str  # of the first rows, as in ``RowsWithLabelSets``
+    _flag_labels: tuple[Any, ...]
 
     def __init__(
         self,
@@ -122,13 +132,13 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Counts the rows, weighs their evidence and chooses thresholds, all within these rows."""
         self._check_settings()
-        batch, sets, label_form, flag_labels = self._read_sets(X, y)
-        rows = self._rows(batch, sets, sample_weight)
+        labelled = self._read_sets(X, y)
+        rows = self._rows(labelled, sample_weight)
         if not rows.names:
             raise errors.empty_data(None, "no row has a label and a positive weight, so there is nothing to learn")
         model = self._learn(rows)
-        self._label_form = label_form
-        self._flag_labels = flag_labels
+        self._label_form = labelled.label_form
+        self._flag_labels = labelled.flag_labels
         self._keep(Learner(model.tally, settings_of(model, self.threads)))
         self._note_columns(model.schema)
 
@@ -140,40 +150,34 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         The first call settles the schema and sets thresholds to one half; ``refit`` chooses them.
         """
         self._check_settings()
-        batch, sets, label_form, flag_labels = self._read_sets(X, y)
+        labelled = self._read_sets(X, y)
         if not self.__sklearn_is_fitted__():
             choice = choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
-            schema = replace(self._schema(batch, True), labels=LabelTarget())
+            schema = replace(self._schema(labelled.batch, more_to_come=True), labels=LabelTarget())
             settings = LabelSettings(choice, Thresholds.half(()), threads=self.threads)
-            self._label_form = label_form
-            self._flag_labels = flag_labels
+            self._label_form = labelled.label_form
+            self._flag_labels = labelled.flag_labels
             self._note_columns(schema)
-            self._keep(Learner(count_batch(batch, schema, sets, sample_weight, self.threads), settings))
+            tally = count_batch(labelled.batch, schema, labelled.sets, sample_weight, self.threads)
+            self._keep(Learner(tally, settings))
             return
-        learner = self._learner
-        self._check_columns(batch)
-        self._check_label_form(sets, flag_labels)
-        batch = align_names(batch, learner.schema)
-        self._keep(learner.learn(count_batch(batch, learner.schema, sets, sample_weight, self.threads)))
+        self._check_label_form(labelled)
+        self._keep(self._learner.learn(self._count_more(labelled, sample_weight)))
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Removes rows that were learned, exactly. If they were never learned, an error is raised and nothing changes."""
         learner = self._learner_of_fit()
-        batch, sets, _, _ = self._read_sets(X, y)
-        self._check_columns(batch)
-        learner = learner.forget(
-            count_batch(align_names(batch, learner.schema), learner.schema, sets, sample_weight, self.threads)
-        )
+        learner = learner.forget(self._count_more(self._read_sets(X, y), sample_weight))
         self._keep(learner.under(learner.settings.without_forgotten(learner.tally)))
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns weights and thresholds again from rows that were already counted. The tally does not change."""
         learner = self._learner_of_fit()
-        batch, sets, _, _ = self._read_sets(X, y)
-        self._check_columns(batch)
-        rows = self._rows(batch, sets, sample_weight, learner.schema)
+        labelled = self._read_sets(X, y)
+        self._check_columns(labelled.batch)
+        rows = self._rows(labelled, sample_weight, learner.schema)
         if rows.tally != learner.tally:
             rows = rows.among(learner.tally)
         self._learner = learner.under(settings_of(self._learn(rows), self.threads))
@@ -217,8 +221,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self._learner_of_fit()
         if self._label_form != "sets":
             return float(super().score(X, y, sample_weight))
-        batch, sets, _, _ = self._read_sets(X, y)
-        weights = row_weights(sample_weight, batch)
+        labelled = self._read_sets(X, y)
+        sets = labelled.sets
+        weights = row_weights(sample_weight, labelled.batch)
         is_labelled = sets.has_target & (weights > 0)
         if not is_labelled.any():
             raise errors.empty_data(None, "no row has labels and a positive weight, so there is nothing to score")
@@ -275,10 +280,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if isinstance(self.threshold, str) and self.threshold not in ("auto", "f1"):
             raise errors.unknown_choice("threshold", self.threshold, ["auto", "f1", 0.5])
 
-    def _read_sets(self, X: Any, y: Any) -> tuple[Batch, LabelSets, str, tuple[Any, ...]]:
-        """Returns the rows, their label sets, the form of ``y`` ("sets", "flags", "sparse" or "one"), and the labels of
-        the columns of flags.
-        """
+    def _read_sets(self, X: Any, y: Any) -> RowsWithLabelSets:
+        """Returns the rows X with their label sets y, in any form that ``fit`` accepts."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
@@ -297,27 +300,32 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
         if not sets.has_target.any():
             raise errors.no_target(batch.n_rows, None)
-        return batch, sets, label_form, flag_labels
+        return RowsWithLabelSets(batch, sets, label_form, flag_labels)
 
-    def _check_label_form(self, sets: LabelSets, flag_labels: tuple[Any, ...]) -> None:
-        """Raises BadSetting if more rows come in another form than the first, or with labels that no flag stood for.
-        ``flag_labels``: the labels of the columns of their flags, empty if they are sets.
-        """
+    def _count_more(self, labelled: RowsWithLabelSets, sample_weight: Any) -> Tally:
+        """Returns the tally of more rows under the existing schema. ``sample_weight``: one per row, or None."""
+        self._check_columns(labelled.batch)
+        schema = self._learner.schema
+        return count_batch(align_names(labelled.batch, schema), schema, labelled.sets, sample_weight, self.threads)
+
+    def _check_label_form(self, labelled: RowsWithLabelSets) -> None:
+        """Raises BadSetting if more rows come in another form than the first, or with labels that no flag stood for."""
+        flag_labels = labelled.flag_labels
         errors.require(not flag_labels or self._flag_labels, "y", "flags", "sets of labels, like the first rows")
-        new_labels = sort_keys(name for name in sets.names if name not in self._flag_labels)
+        new_labels = sort_keys(name for name in labelled.sets.names if name not in self._flag_labels)
         if self._flag_labels and (new_labels or (flag_labels and len(flag_labels) != len(self._flag_labels))):
             actual = f"labels {errors.listed(map(repr, new_labels), 5)}" if new_labels else f"{len(flag_labels)} labels"
             raise errors.bad_setting(
                 "y", actual, f"the {len(self._flag_labels)} labels of the first rows, which were flags"
             )
 
-    def _rows(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema | None = None) -> MemoryRows:
+    def _rows(self, labelled: RowsWithLabelSets, sample_weight: Any, schema: Schema | None = None) -> MemoryRows:
         """Returns the rows with their label sets and weights (one per row, or None), encoded in memory under ``schema``
         or an inferred one.
         """
         settings = {"features": self.features, "missing": self.missing} if schema is None else {"schema": schema}
-        weights = sample_weights(sample_weight, batch.n_rows)
-        return load_rows(batch, sets, weights=weights, threads=n_threads(self.threads), **settings)
+        weights = sample_weights(sample_weight, labelled.batch.n_rows)
+        return load_rows(labelled.batch, labelled.sets, weights=weights, threads=n_threads(self.threads), **settings)
 
     def _learn(self, rows: MemoryRows) -> LabelModel:
         """Learns a model from these rows, with weights and thresholds according to the parameters."""

@@ -35,7 +35,7 @@ from banbury.sums import sort_keys
 from banbury.tally.table import align_names, refuse_continuous
 from banbury.tally.tally import Label, Tally
 
-FOLDS = 5  # folds, each of which is held out once
+HELD_OUT_FOLDS = 5  # folds, each of which is held out once
 EMPTY_BELOW = 0.5  # a component with fewer rows than this counts as empty
 
 
@@ -409,7 +409,7 @@ class Mixture(AsDensity, _Maximiser):
         """Returns the mean log-likelihood per row, each row scored by a mixture of ``n`` components learned without its
         fold. ``weights``: one per row.
         """
-        fold_of_row = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(FOLDS, batch.n_rows)
+        fold_of_row = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(HELD_OUT_FOLDS, batch.n_rows)
         schema = self._schema(batch)
         log_likelihood = 0.0
         threads = n_threads(self.threads)

@@ -13,8 +13,8 @@ from banbury.families.family import HeldOutRows, How, raise_alpha, rows_by_class
 
 
 def prior_counts(alpha: Any, how: How) -> Any:
-    """Returns what the prior adds to the rows of each key, from its pseudo-counts ``alpha`` (a number or an array);
-    under "map" this can be negative.
+    """Returns what the prior with the pseudo-counts ``alpha`` (a number or an array) adds to the rows of each key. Under
+    "map" this can be negative.
     """
     if how == "mle":
         return 0.0 * alpha
@@ -49,8 +49,8 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
     The keys' own probabilities already sum to one; this is what the next new key would have had.
     """
     n_keys = np.diff(offsets)
-    mean_alpha = per_feature(alpha[:, None], offsets)[:, 0] / np.maximum(n_keys, 1)
-    return _log_unseen(mean_alpha, n_keys, per_feature(cells, offsets), how)
+    mean_alpha = sum_slices(alpha[:, None], offsets)[:, 0] / np.maximum(n_keys, 1)
+    return _log_unseen(mean_alpha, n_keys, sum_slices(cells, offsets), how)
 
 
 def _log_unseen(alpha: Real, n_keys: Any, n_rows: Real, how: How) -> Real:
@@ -64,12 +64,12 @@ def _log_unseen(alpha: Real, n_keys: Any, n_rows: Real, how: How) -> Real:
     return np.where(has_prior, np.log(share), 0.0)
 
 
-def per_feature(cells: Real, offsets: Int) -> Real:
-    """Returns the sums of cells (keys × classes) over each feature's keys (features × classes)."""
+def sum_slices(cells: Real, offsets: Int) -> Real:
+    """Sums the lines of ``cells`` (lines × classes) in each slice, from one offset to the next (slices × classes)."""
     sums = np.zeros((len(offsets) - 1, cells.shape[1]))
-    has_keys = np.diff(offsets) > 0  # reduceat would give an empty feature its neighbour's first row
-    if has_keys.any():
-        sums[has_keys] = np.add.reduceat(cells, offsets[:-1][has_keys], axis=0)
+    is_filled = np.diff(offsets) > 0  # reduceat would give an empty slice its neighbour's first line
+    if is_filled.any():
+        sums[is_filled] = np.add.reduceat(cells, offsets[:-1][is_filled], axis=0)
     return sums
 
 
@@ -78,7 +78,7 @@ def _divide(weights: Real, offsets: Int) -> Real:
     0.
     """
     n_keys = np.diff(offsets)
-    sums = np.repeat(per_feature(weights, offsets), n_keys, axis=0)
+    sums = np.repeat(sum_slices(weights, offsets), n_keys, axis=0)
     equal_shares = 1.0 / np.repeat(n_keys, n_keys)[:, None]
     return divide(weights, sums, equal_shares)
 
@@ -117,7 +117,7 @@ def conditional(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Rea
         as_matrix = cells.reshape(len(cells), -1)
         table = shares(as_matrix, offsets, alpha, how, rng).reshape(cells.shape)
         return table, unseen(as_matrix, offsets, alpha, how).reshape(cells.shape[1:])
-    shares_of_fewer, log_unseen_of_fewer = _of_fewer_parents(cells, alpha, how, rng)
+    shares_of_fewer, log_unseen_of_fewer = _estimate_from_fewer_parents(cells, alpha, how, rng)
     rows_of_fewer = cells.sum(axis=(0, -1))[..., None]
     entropy_of_node = _entropy(cells.sum(axis=-1))
     mean_alpha = float(alpha.mean())
@@ -148,7 +148,7 @@ def _entropy(cells: Real) -> float:
     return -float((cells * np.log(np.where(share > 0, share, 1.0))).sum())
 
 
-def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Real, Real]:
+def _estimate_from_fewer_parents(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Real, Real]:
     """Returns P(x | all parents but the last) · P(x | the last) / P(x), normalised, from the rows ``cells`` (values ×
     values of each parent); and the log-probability of a new value, by the parents' values.
     """
@@ -165,7 +165,7 @@ def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: Generator) -> tup
     return normalised, log_new - np.log(np.where(total > 0, total, 1.0))
 
 
-# Every row left out, from the sums of all: they differ in one cell, so that most of what is estimated stays -------------------
+# Leave-one-out: without a row only one cell changes, so most of the estimate stays ------------------------------------
 
 
 @dataclass(frozen=True)

@@ -33,15 +33,15 @@ Reads = Literal["number", "string", "text", "list"]  # what a column is read as,
 Kind = Literal["boolean", "integer", "float", "string"]
 
 LARGEST_SETTING = 1e100
-MOST_BINS = 4096  # of a column that are occupied
-MOST_CATEGORIES = 20  # different numbers, for a column to be one of categories ...
-FEWEST_ROWS = 100  # ... and rows that have to show it
-SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
-UNUSED_GENERATOR = np.random.default_rng(0)  # a generator for estimates that draw nothing
+MOST_BINS = 4096  # occupied bins of a column
+MOST_CATEGORIES = 20  # a column of numbers with at most so many distinct values is categorical ...
+FEWEST_ROWS = 100  # ... if it has at least so many rows
+SMALLEST_ALPHA = 1e-10  # α = 0 would give 0/0; scikit-learn raises it to the same value
+UNUSED_GENERATOR = np.random.default_rng(0)  # passed to estimates that draw nothing
 
 
 def raise_alpha(alpha: Any) -> Any:
-    """Returns the α of the prior (``alpha``, a number or an array), raised to at least 1e-10."""
+    """Returns the pseudo-count ``alpha`` (a number or an array), raised to at least 1e-10."""
     if isinstance(alpha, np.ndarray):
         return np.where(alpha > 0, alpha, SMALLEST_ALPHA)
     return alpha if alpha > 0 else SMALLEST_ALPHA
@@ -131,14 +131,14 @@ class Features(Sequence[Feature]):
         origins: The origin of each feature.
         units: The unit of each feature.
         templates: What features can have in common: the family, the kind and the columns of a block.
-        codes: The place in ``templates`` of each feature's template.
+        codes: The index in ``templates`` of each feature's template.
     """
 
     names: tuple[str, ...]
     origins: Real
     units: Real
     templates: tuple[Feature, ...]
-    codes: NDArray[np.int32]  # the number of each feature's template
+    codes: NDArray[np.int32]
 
     @classmethod
     def of(cls, features: Iterable[Feature]) -> Features:
@@ -152,7 +152,7 @@ class Features(Sequence[Feature]):
 
     @classmethod
     def named(cls, names: Iterable[str], templates: Sequence[Feature]) -> Features:
-        """Returns features with these names, each after the template in the same place, with origin 0 and unit 1."""
+        """Returns features with these names, the i-th after the i-th template, with origin 0 and unit 1."""
         n = len(templates)
         return cls(tuple(names), np.zeros(n), np.ones(n), *_number_templates(templates))
 
@@ -196,7 +196,7 @@ class Features(Sequence[Feature]):
         return Feature(self.names[index], family, self.origins.item(index), self.units.item(index), *other_fields)
 
     def __eq__(self, other: object) -> bool:
-        """Whether names, origins, units and templates are equal, place by place."""
+        """Whether names, origins, units and templates are equal, feature by feature."""
         if not isinstance(other, Features):
             return NotImplemented
         same = self.names == other.names and np.array_equal(self.origins, other.origins)
@@ -223,20 +223,20 @@ class Features(Sequence[Feature]):
         )
 
     def put(self, groups: Iterable[tuple[Int, Features]]) -> Features:
-        """Returns the features with others in place of some: ``groups`` of new features, each with the numbers of those
-        that they replace.
+        """Replaces features. ``groups`` has groups of new features, each with the numbers of the features that it
+        replaces.
         """
         index = np.arange(len(self))
-        parts = [self]
-        n_so_far = len(self)
-        for places, features in groups:
-            index[places] = np.arange(n_so_far, n_so_far + len(features))
-            parts.append(features)
-            n_so_far += len(features)
-        return Features.join(parts).take(index)
+        joined = [self]
+        n_joined = len(self)
+        for replaced, features in groups:
+            index[replaced] = np.arange(n_joined, n_joined + len(features))
+            joined.append(features)
+            n_joined += len(features)
+        return Features.join(joined).take(index)
 
     def where(self, test: Callable[[Feature], Any]) -> Int:
-        """Returns the numbers of the features whose template passes a test."""
+        """Returns the numbers of the features whose template passes ``test``."""
         passes = np.array([bool(test(template)) for template in self.templates], dtype=np.bool_)
         return np.flatnonzero(passes[self.codes])
 
@@ -252,13 +252,12 @@ class Features(Sequence[Feature]):
         return replace(self, templates=templates, codes=codes)
 
     def pair_templates(self, other: Features) -> Iterator[tuple[Feature, Feature, int]]:
-        """Yields each pair of templates that features in the same place have, in these features and in ``other``, with
-        the first such place.
-        """
-        pairs = self.codes * np.int64(len(other.templates)) + other.codes
-        for pair, place in zip(*(part.tolist() for part in np.unique(pairs, return_index=True)), strict=True):
-            own_template, other_template = divmod(pair, len(other.templates))
-            yield self.templates[own_template], other.templates[other_template], place
+        """Yields each distinct pair of templates of feature i here and feature i of ``other``, with the first i."""
+        pair_of_feature = self.codes * np.int64(len(other.templates)) + other.codes
+        pairs, first_features = np.unique(pair_of_feature, return_index=True)
+        for pair, first_feature in zip(pairs.tolist(), first_features.tolist(), strict=True):
+            code, other_code = divmod(pair, len(other.templates))
+            yield self.templates[code], other.templates[other_code], first_feature
 
     @property
     def has_blocks(self) -> bool:
@@ -388,11 +387,6 @@ class Curve(NamedTuple):
     x2: Real
     log: Real
 
-    @property
-    def rows_by_class(self) -> tuple[list[float], ...]:
-        """The widths, centres and coefficients as lists of numbers, one for each class."""
-        return tuple(column.tolist() for column in self[2:])
-
     def times(self, weight: float) -> Curve:
         """Returns the curve of the same evidence multiplied by a weight."""
         return self._replace(one=weight * self.one, x=weight * self.x, x2=weight * self.x2, log=weight * self.log)
@@ -425,7 +419,7 @@ class Parameters:
     def select(self, index: Sequence[int]) -> Self:
         """Returns the parameters of the features with these numbers, in this order.
 
-        Here: those rows of each array and members of each tuple.
+        By default these entries of each array and tuple.
         """
         if is_all(index, len(self.features)):
             return self
@@ -458,7 +452,8 @@ class Parameters:
         Returns a term per feature or word.
         """
         features = self.features
-        values = [first_value(rows, f) for f in features] if features.has_blocks else rows.first(features.names)
+        has_blocks = features.has_blocks
+        values = [first_value(rows, feature) for feature in features] if has_blocks else rows.first(features.names)
         never_seen = self.never_seen(rows)
         is_unseen = np.zeros(len(values), dtype=np.bool_) if never_seen is None else never_seen[0]
         is_block = np.array([bool(template.columns) for template in features.templates], dtype=np.bool_)[features.codes]
@@ -518,7 +513,7 @@ class NumericParameters(Parameters):
     def ends(self, f: int, near: Real, step: Real) -> Real:
         """Returns round numbers near the wanted ones, at which an interval shown to people may end.
 
-        Here: multiples of ``step``.
+        By default multiples of ``step``.
         """
         return evidence.round_ends(self.features[f], near, step)
 
@@ -605,8 +600,8 @@ class Counter:
     def describe_scale(self, feature: Feature) -> str:
         """Describes the scale of a feature for people, as a phrase that follows the family's name."""
         if feature.scales:
-            places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
-            return f" about {errors.listed(places)}"
+            grids = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
+            return f" about {errors.listed(grids)}"
         return f" about {feature.origin:g} in units of {feature.unit:g}"
 
     def settle(self, features: Features, batch: Batch) -> Features:
@@ -626,9 +621,7 @@ class Counter:
 
         ``rows`` are the rows of each class, and ``classes`` their labels.
         """
-        has_too_many_rows = (
-            sums.present.value > rows.value
-        )  # both are rounded alike: no larger number becomes the smaller one
+        has_too_many_rows = sums.present.value > rows.value  # rounding keeps the order of the exact numbers
         for f, label in np.argwhere(has_too_many_rows):
             raise errors.impossible_sums(classes[label], features.names[f])
 

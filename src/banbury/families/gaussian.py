@@ -34,7 +34,7 @@ from banbury.families.family import (
     line_by_line,
     rows_by_columns_present,
 )
-from banbury.families.moments import MOMENTS, PRODUCTS, log_rising, one_by_one
+from banbury.families.moments import MOMENTS, PRODUCTS, leave_out_one_by_one, log_rising
 from banbury.sums import Moments, Products
 
 COVARIANCES = ("full", "tied", "shrunk")
@@ -288,7 +288,7 @@ class Gaussian(Family):
         time.
         """
         if self.variance == "shared" or not self._without_prior(choice.how):
-            return one_by_one(self, features, sums, choice, held_out)
+            return leave_out_one_by_one(self, features, sums, choice, held_out)
         minimum = FLOOR * pool_classes(sums)[1]
         n = sums.n.value
         is_narrow = (n <= 0) | (sums.spread < NEAR * minimum * n)  # a class without values has those of all
@@ -296,7 +296,7 @@ class Gaussian(Family):
         quick_columns = np.flatnonzero(~is_narrow.any(axis=1)).tolist()
         slow_features = features.take(slow_columns)
         slow_sums = sums.select(slow_columns)
-        scores = one_by_one(self, slow_features, slow_sums, choice, held_out)
+        scores = leave_out_one_by_one(self, slow_features, slow_sums, choice, held_out)
         if not quick_columns:
             return scores
         quick_parameters = density(features, *self._plain(features, sums)).select(quick_columns)
@@ -307,8 +307,8 @@ class Gaussian(Family):
         inexact_rows = np.flatnonzero(np.isnan(gains))
         if len(inexact_rows):
             rows = held_out.take(inexact_rows)
-            scores[inexact_rows] = one_by_one(self, quick_parameters.features, quick_sums, choice, rows)
-            scores[inexact_rows] += one_by_one(self, slow_features, slow_sums, choice, rows)
+            scores[inexact_rows] = leave_out_one_by_one(self, quick_parameters.features, quick_sums, choice, rows)
+            scores[inexact_rows] += leave_out_one_by_one(self, slow_features, slow_sums, choice, rows)
         return scores
 
 
@@ -509,8 +509,8 @@ def find_narrow_classes(parameters: Parameters, sums: Any) -> list[tuple[int, in
         return []
     rows, _, sums_of_squares = sums.pool()
     is_narrow = 0.5 / parameters.precision < NARROW * sums_of_squares / np.maximum(rows, 1e-300)
-    places = np.argwhere(is_narrow & (sums.n.value > 0)).tolist()
-    return [(f, c, float(parameters.spread(f)[0][c])) for f, c in places]
+    features_and_classes = np.argwhere(is_narrow & (sums.n.value > 0)).tolist()
+    return [(f, c, float(parameters.spread(f)[0][c])) for f, c in features_and_classes]
 
 
 # Blocks of columns: one normal distribution per class, or one covariance for all ------------------------------------------------

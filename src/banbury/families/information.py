@@ -11,7 +11,7 @@ from banbury.arrays import Bool, Int, Real, divide
 
 LEVEL = 0.05  # of significance: the chance of taking noise for information
 SAME = 1e-9  # entropies that differ by a smaller share are equal
-NEARLY = 0.95  # a column duplicates another if it has this share of what the other tells
+NEARLY = 0.95  # a column duplicates another one if it shares so much of the other's information
 BIT = float(np.log(2.0))
 LEAST_SHARE = 2.0**-1000  # smaller shares add nothing to an entropy
 FEWEST_ROWS = 10  # of a class, for it to be tested by itself
@@ -43,10 +43,8 @@ def bits_of(cells: Real) -> float:
 
 
 def equal_groups(cells: Real, n_groups: Int) -> Int:
-    """Assigns the places of each column of cells to groups of about equal size. A place as large as a group is a group
-    by itself.
-
-    ``cells`` is places × columns, and ``n_groups`` the number of groups of each column.
+    """Assigns the lines of each column of ``cells`` (lines × columns) to groups of about equal size. A line as large as a
+    group is a group by itself. ``n_groups`` has the number of groups of each column.
     """
     totals = cells.sum(axis=0)
     is_large = cells * n_groups > totals

@@ -227,9 +227,9 @@ class KernelDensity(GridFamily):
         if not isinstance(self.bandwidth, str):
             by_column = np.broadcast_to(np.asarray(self.bandwidth, dtype=np.float64), centres.shape[1:])
             return np.tile(by_column / bin_widths(feature), (rows_in_bins.shape[1], 1))
-        return np.array([self._by_rule(centres, rows, bool(feature.columns)) for rows in rows_in_bins.T])
+        return np.array([self._bandwidths_by_rule(centres, rows, bool(feature.columns)) for rows in rows_in_bins.T])
 
-    def _by_rule(self, centres: Real, rows: Real, is_block: bool = False) -> Real:
+    def _bandwidths_by_rule(self, centres: Real, rows: Real, is_block: bool = False) -> Real:
         """Returns the bandwidth of each column for one class, in bins, by the rule that was chosen. ``rows`` are those
         of the class in each bin.
 
@@ -244,7 +244,7 @@ class KernelDensity(GridFamily):
         if self.bandwidth != "leave-one-out":
             return np.asarray(bandwidth)
         if is_block:
-            return _leave_one_out(self.kernel, centres, rows, bandwidth)
+            return _search_block_bandwidths(self.kernel, centres, rows, bandwidth)
         tried, likelihoods = self._try_bandwidths(centres[:, 0], rows, float(bandwidth[0]))
         return tried[[likelihoods.argmax()]] if len(tried) else bandwidth
 
@@ -347,7 +347,7 @@ def try_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, R
     class_rows = rows.value[:, c]
     if not class_rows.any():
         return np.empty(0), np.empty(0)
-    (rule,) = replace(family, bandwidth="scott")._by_rule(centres[:, None], class_rows)
+    (rule,) = replace(family, bandwidth="scott")._bandwidths_by_rule(centres[:, None], class_rows)
     tried, likelihoods = family._try_bandwidths(centres, class_rows, float(rule))
     return tried * feature.unit, likelihoods / class_rows.sum() - np.log(feature.unit)
 
@@ -369,7 +369,7 @@ def _density_of_other_bins(kernel: str, centres: Real, rows: Real, bandwidth: fl
 
     Terms are added directly, because the rounding of an FFT would decide the density of isolated rows.
     """
-    density = _near(kernel, centres, rows, bandwidth, NORMAL_REACH if kernel == "normal" else 1.0)
+    density = _density_of_near_bins(kernel, centres, rows, bandwidth, NORMAL_REACH if kernel == "normal" else 1.0)
     if kernel == "normal":
         isolated = np.flatnonzero(density < LONELY * rows.sum())
         for some_bins in np.array_split(isolated, len(isolated) // 256 + 1):
@@ -381,7 +381,7 @@ def _density_of_other_bins(kernel: str, centres: Real, rows: Real, bandwidth: fl
     return density
 
 
-def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float) -> Real:
+def _density_of_near_bins(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float) -> Real:
     """Returns for each bin Σ rows · K((centre − other centre) / bandwidth) over the other bins within ``reach``
     bandwidths.
     """
@@ -449,7 +449,7 @@ def _density_without(kernels: Kernels, cells: Real, c: int, z: Real, bins: Int, 
 # Blocks ---------------------------------------------------------------------------------------------------------------
 
 
-def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
+def _search_block_bandwidths(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
     """Returns the bandwidths of a block's columns with the highest leave-one-out likelihood of one class's rows in
     cells (``centres``, cells × columns). The search starts at ``rule``; it changes all bandwidths together first, then
     each of them, in smaller and smaller steps.
@@ -465,10 +465,10 @@ def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
         """Returns whichever of two bandwidths of the columns makes the rows likelier; ``best`` if they are equal."""
         for h in (tried, best):
             if tuple(h) not in likelihoods:
-                likelihoods[tuple(h)] = _likelihood(kernel, centres, rows, h)
+                likelihoods[tuple(h)] = _block_likelihood(kernel, centres, rows, h)
         return tried if likelihoods[tuple(tried)] > likelihoods[tuple(best)] else best
 
-    least_bandwidths = np.array([_least_of_column(kernel, column, rows) for column in centres.T])
+    least_bandwidths = np.array([_least_bandwidth_of_column(kernel, column, rows) for column in centres.T])
     best = np.maximum(rule, least_bandwidths)
     for k in range(-8, 5):
         best = likelier(np.maximum(rule * 2.0 ** (k / 2.0), least_bandwidths), best)
@@ -484,7 +484,7 @@ def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
     return np.asarray(best)
 
 
-def _least_of_column(kernel: str, column: Real, rows: Real) -> float:
+def _least_bandwidth_of_column(kernel: str, column: Real, rows: Real) -> float:
     """Returns the least useful bandwidth of one column of a block, in bins. ``column`` has the centre of each cell in
     this column.
     """
@@ -492,7 +492,7 @@ def _least_of_column(kernel: str, column: Real, rows: Real) -> float:
     return least_bandwidth(kernel, values, np.asarray(np.bincount(value_number, rows), dtype=np.float64))
 
 
-def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> float:
+def _block_likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> float:
     """Returns the mean log-likelihood of a block's rows, each left out of its own density.
 
     ``centres`` are the occupied cells (cells × columns), ``rows`` the number of rows in each, and lengths are in cells.

@@ -32,10 +32,10 @@ from banbury.families.family import (
 from banbury.reading import Batch
 from banbury.sums import GRID, Moments, Products, kernel_weights, readable_counts
 
-SAMPLE = 1000  # first rows that settle origins, units and types
+SAMPLE = 1000  # so many first rows settle origins, units and types
 S = TypeVar("S", Moments, Products)
 
-LARGE = 1e5  # from this number on Stirling's series is exact to a double
+LARGE = 1e5  # from here on, Stirling's series is exact to a double
 FARTHEST = 2.0**401  # that a value may be from its feature's origin, in units, and a little more
 
 
@@ -72,9 +72,9 @@ def scales(sample: Real) -> tuple[Real, Real]:
         return np.zeros(sample.shape[1]), np.ones(sample.shape[1])
     ordered = np.sort(sample, axis=0)  # missing values last
     n_values = len(ordered) - np.isnan(ordered).sum(axis=0)
-    places = (np.minimum(n_values * quarter // 4, len(ordered) - 1) for quarter in (1, 2, 3))
+    indices = (np.minimum(n_values * quarter // 4, len(ordered) - 1) for quarter in (1, 2, 3))
     columns = np.arange(len(n_values))
-    low_quartile, median, high_quartile = (np.where(n_values > 0, ordered[place, columns], 0.0) for place in places)
+    low_quartile, median, high_quartile = (np.where(n_values > 0, ordered[index, columns], 0.0) for index in indices)
     with np.errstate(over="ignore", invalid="ignore"):
         spreads = high_quartile - low_quartile
         if not (spreads > 0).all() or not np.isfinite(spreads).all():
@@ -199,8 +199,8 @@ class ProductCounter(Counter):
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
         """Returns the block with the origins and units of another, if both have as many numbers."""
-        alike = len(feature.scales) == len(other.scales)  # lists may be of another length
-        return feature._replace(scales=other.scales) if alike else feature
+        has_as_many = len(feature.scales) == len(other.scales)  # lists may differ in length
+        return feature._replace(scales=other.scales) if has_as_many else feature
 
     def move_sums(self, old: Features, new: Features, sums: Products) -> Products:
         """Returns the sums of a block moved from the origins and units of ``old`` to those of ``new``."""
@@ -280,10 +280,10 @@ def stirling_remainder(x: Real) -> Real:
     return np.where(x < LARGE, remainder, 1.0 / (12.0 * x))
 
 
-CELLS = 1 << 18  # rows × classes, or rows × bins, that are looked at together
+CELLS = 1 << 18  # rows × classes, or rows × bins, that are processed together
 
 
-def one_by_one(family: Family, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+def leave_out_one_by_one(family: Family, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
     """Returns log P(values | class) of each row without itself (rows × classes), for families that count sums of
     numbers.
 

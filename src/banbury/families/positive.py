@@ -30,12 +30,12 @@ from banbury.families.family import (
     line_by_line,
     number_column,
 )
-from banbury.families.moments import MOMENTS, MomentCounter, as_number, first_rows, one_by_one, scales
+from banbury.families.moments import MOMENTS, MomentCounter, as_number, first_rows, leave_out_one_by_one, scales
 from banbury.reading import Batch, Codes
 from banbury.sums import GRID, Moments, SumsOfParts
 
-EACH = slice(None)  # every feature: x has one number for each
-FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
+EVERY_FEATURE = slice(None)  # x has one number for each
+FARTHEST = 2.0**400  # larger z are scored as this
 SMALLEST_MEAN = 2.0**-200  # of z: keeps a column of zeros from making every other number impossible
 TINY = float(np.finfo(np.float64).tiny)  # numbers below have too few digits
 
@@ -84,10 +84,10 @@ def check_least(rows: Any, names: Sequence[str], family: Family) -> None:
             row = int(below[:, j].argmax())
             column = names[start + j]
             value = float(columns[row, j])
-            place = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
+            position = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
             article = "an" if family.name[0] in "aeiou" else "a"
             limit = "above 0" if least > 0 else "of at least 0"
-            text = f"{place} is {value:g}, but {article} {family.name} column can contain only numbers {limit}. "
+            text = f"{position} is {value:g}, but {article} {family.name} column can contain only numbers {limit}. "
             text += "Replace it, or use 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead."
             raise errors.BadValue(text, what="negative", value=value, column=column, row=rows.first_row + row)
         start += columns.shape[1]
@@ -150,7 +150,7 @@ class Positive(Family):
 
     def leave_one_out(self, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
         """Returns log P(values | class) of each row without itself (rows × classes)."""
-        return one_by_one(self, features, sums, choice, held_out)
+        return leave_out_one_by_one(self, features, sums, choice, held_out)
 
 
 class PositiveParameters(NumericParameters):
@@ -193,7 +193,7 @@ class PositiveParameters(NumericParameters):
         """The unit of each feature."""
         return self.features.units
 
-    def log_probability(self, x: Real, f: int | slice = EACH) -> Real:
+    def log_probability(self, x: Real, f: int | slice = EVERY_FEATURE) -> Real:
         """Returns the log density of numbers ``x``: all of feature f, or one for each feature (numbers × classes)."""
         unit = self.units[f]
         with np.errstate(over="ignore"):  # of the largest doubles, whose z is as far as any
@@ -202,7 +202,7 @@ class PositiveParameters(NumericParameters):
         return np.asarray(logs - np.reshape(np.log(unit), (-1, 1)))
 
     def codes(self, rows: ColumnReader, f: int) -> Codes:
-        """Returns the numbers of feature f as codes: the numbers to score, and the place of each row's number among
+        """Returns the numbers of feature f as codes: the numbers to score, and the index of each row's number among
         them, −1 if it is missing.
         """
         check_least(rows, self.features.names[f : f + 1], self.features.templates[0].family)

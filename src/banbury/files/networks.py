@@ -18,7 +18,15 @@ from banbury.files import contents
 from banbury.files.checking import Arrays, JsonObject, check, reading_of, real, texts
 from banbury.model.naive_bayes import choice_of
 from banbury.model.networks import BeliefNetwork
-from banbury.model.networks.counting import EVERY, NetworkCounts, Parents, axes_of, check_size, keys_at, tables_of
+from banbury.model.networks.counting import (
+    ONE_CLASS,
+    NetworkCounts,
+    Parents,
+    axes_of,
+    check_size,
+    keys_at,
+    schema_of_tables,
+)
 from banbury.model.networks.structure import complete_parents, in_topological_order
 from banbury.model.networks.tables import CLOSE, check_shares
 from banbury.sums import sort_keys
@@ -35,17 +43,17 @@ PLACES = "places"
 
 def about(network: BeliefNetwork) -> JsonObject:
     """Returns the JSON object of a network: everything but the arrays."""
-    nodes = [_node(variable, network.parents[variable.name]) for variable in network.variables]
+    nodes = [_node(variable, network.parents[variable.name]) for variable in network._variables]
     choice = network.choice
-    sums = network.sums
+    sums = network._counts
     return {
         "network": {
             "nodes": nodes,
             "target": network.target,
             "columns": list(network.columns),
-            "named": network.named,
+            "named": network._named,
             "left_out": dict(network.left_out),
-            **({"reading": dict(network.reading)} if network.reading else {}),
+            **({"reading": dict(network._reading)} if network._reading else {}),
         },
         "tally": None if sums is None else contents.about_sums(sums.tally),
         "model": None if sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
@@ -62,8 +70,8 @@ def _node(variable: Variable, parents: Sequence[str]) -> JsonObject:
 
 def arrays(network: BeliefNetwork) -> Arrays:
     """Returns the arrays of a network: its counts, or the concatenated tables of all nodes."""
-    if network.sums is not None:
-        return {PLACES: network.sums.places, **contents.arrays(network.sums.tally)}
+    if network._counts is not None:
+        return {PLACES: network._counts.cell_numbers, **contents.arrays(network._counts.tally)}
     return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()])}
 
 
@@ -96,7 +104,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
         sums = _sums(variables, parents, about["tally"], arrays)
     reading = reading_of(network)
     return BeliefNetwork(
-        variables, parents, choice, sums, tables, target, columns, has_names, left_out, reading=reading
+        variables, parents, choice, sums, tables, target, columns, has_names, left_out, _reading=reading
     )
 
 
@@ -154,7 +162,9 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, 
     )
     keys = keys_at(cell_numbers.copy(), variables, parents)
     try:
-        tally = contents.restore_tally(tables_of(variables, parents), EVERY, {**about, "keys": [keys]}, tally_arrays)
+        tally = contents.restore_tally(
+            schema_of_tables(variables, parents), ONE_CLASS, {**about, "keys": [keys]}, tally_arrays
+        )
         counts = NetworkCounts.of(variables, parents, tally)
         check(counts.variables == variables, "a node has a value that no row has")
         return counts if tally.rounded else counts.check_consistency()

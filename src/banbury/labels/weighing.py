@@ -314,7 +314,7 @@ class LabelWeighing:
         first_word = sum(len(words) for words in self.words[:column])
         corrections = self._of_labels(slice(first_word, first_word + len(self.words[column])), labels)
         corrections_of_lexicon = np.zeros((len(lexicon), len(labels)), dtype=np.float32)
-        corrections_of_lexicon[lexicon.places(self.words[column])] = corrections
+        corrections_of_lexicon[lexicon.positions(self.words[column])] = corrections
         return corrections_of_lexicon
 
     def of_cells(self, labels: Sequence[Label]) -> Reals32:

@@ -33,14 +33,14 @@ from banbury.tally.table import Table, read_batches
 from banbury.tally.tally import Tally
 
 ONE_CLASS = "all"  # the name of the only class
-MOST_COMBINATIONS = 1_000_000  # of values in one query
+MOST_COMBINATIONS = 1_000_000  # combinations of values in one query
 FEW_VALUES = 20  # a column with more distinct numbers is cut into bins before it is tested
-MOST_BINS = 6  # of such a column
-ROWS_DRAWN = 1_000  # from the model, to find out which values are usual
+MOST_BINS = 6  # bins of such a column
+ROWS_DRAWN = 1_000  # rows that are drawn from the model to find out which values are usual
 EXAMPLE_EVENT = "a mapping from columns to values, as in {'play': 'yes'}"
-FAR_LOG = 2.0**17  # a row whose log P(row) is farther from 0 would lose digits by subtraction
-MOST_DRAWN_CELLS = 4_000_000  # rows × features × classes, of the rows that are drawn
-ROWS_PER_CELL = 10  # on average, at least: decides the number of bins
+EXTREME_LOG = 2.0**17  # where log P(row) is farther from 0, subtracting logarithms would lose digits
+MOST_DRAWN_CELLS = 4_000_000  # drawn rows × features × classes
+ROWS_PER_CELL = 10  # the number of bins leaves at least so many rows in each cell of the table, on average
 
 
 class AsDensity(DensityMixin):  # type: ignore[misc]
@@ -90,21 +90,21 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         features = [feature for group in parameters for feature in group.features]
         n_drawn = int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, ROWS_DRAWN))
         drawn = self.sample(n_drawn, seed)
-        drawn_present = {name: column for name, column in drawn.items() if name not in missing_columns}
-        [drawn_rows] = read(drawn_present, kinds=model.schema.kinds)
+        drawn_columns = {name: column for name, column in drawn.items() if name not in missing_columns}
+        [drawn_rows] = read(drawn_columns, kinds=model.schema.kinds)
         drawn_rows = drawn_rows.with_columns({name: empty_column(n_drawn) for name in drawn if name in missing_columns})
-        log_row, log_given_rest = _condition_on_rest(model, batch, parameters, missing_columns)
-        drawn_log_rows, usual_given_rest = _condition_on_rest(model, drawn_rows, parameters, missing_columns)
+        log_rows, log_value_given_rest = _condition_on_rest(model, batch, parameters, missing_columns)
+        drawn_log_rows, drawn_value_given_rest = _condition_on_rest(model, drawn_rows, parameters, missing_columns)
         evidence = []
         for feature in features:
             for name in _columns(feature, missing_columns):
                 never_seen = None if feature.columns else model._group(name).never_seen(batch)
                 seen = never_seen is None or not never_seen[0, 0]
                 value = next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
-                decibans = float((log_given_rest[name][0] - usual_given_rest[name].mean()) * DECIBANS)
+                decibans = float((log_value_given_rest[name][0] - drawn_value_given_rest[name].mean()) * DECIBANS)
                 evidence.append(Evidence(name, value, decibans, seen))
         evidence.sort(key=lambda e: e.decibans)
-        return Surprise(float(log_row[0]), float(drawn_log_rows.mean()), tuple(evidence))
+        return Surprise(float(log_rows[0]), float(drawn_log_rows.mean()), tuple(evidence))
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """Returns log P(event | given); for numbers, the log density.
@@ -116,9 +116,10 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         errors.require(isinstance(given or {}, Mapping), "given", given, EXAMPLE_EVENT)
         errors.require(event, "event", event, "a value for at least one column")
         columns = {name: self._column(name) for name in event}
-        values = {name: column.alternatives(event[name]) for name, column in columns.items()}
-        log = float(log_sum(self._conditional(values, given or {})[None])[0])
-        return log if any(column.feature.family.has_density() for column in columns.values()) else min(log, 0.0)
+        values = {name: column.list_alternatives(event[name]) for name, column in columns.items()}
+        log_probability = float(log_sum(self._condition(values, given or {})[None])[0])
+        has_density = any(column.feature.family.has_density() for column in columns.values())
+        return log_probability if has_density else min(log_probability, 0.0)
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """Returns P(event | given), or a density. For a list or set of values, the probability of any one of them.
@@ -147,25 +148,25 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         errors.require(names and len(set(names)) == len(names), "of", of, "a column, or several different columns")
         errors.require(given is None or isinstance(given, Mapping), "given", given, EXAMPLE_EVENT)
         values = {name: self._column(name).list_values() for name in names}
-        logs = self._conditional(values, given or {})
+        log_probabilities = self._condition(values, given or {})
         keys: Iterable[Any] = values[names[0]] if isinstance(of, str) else product(*values.values())
-        return dict(zip(keys, np.minimum(np.exp(logs), 1.0).tolist(), strict=True))
+        return dict(zip(keys, np.minimum(np.exp(log_probabilities), 1.0).tolist(), strict=True))
 
-    def _conditional(self, queried_values: Mapping[str, Sequence[Any]], evidence_values: Mapping[str, Any]) -> Real:
+    def _condition(self, queried_values: Mapping[str, Sequence[Any]], evidence_values: Mapping[str, Any]) -> Real:
         """Returns log P(values | given) for every combination of the queried values, which are listed by column."""
         if in_both := [name for name in queried_values if name in evidence_values]:
             raise errors.bad_setting(
                 "given", evidence_values, f"about columns outside the query; {in_both[0]!r} is in both"
             )
         columns = {name: self._column(name) for name in (*queried_values, *evidence_values)}
-        evidence = {name: columns[name].alternatives(value) for name, value in evidence_values.items()}
+        evidence = {name: columns[name].list_alternatives(value) for name, value in evidence_values.items()}
         for name, values in {**queried_values, **evidence}.items():
-            for value in columns[name].uncounted_values(values):
+            for value in columns[name].find_uncounted_values(values):
                 errors.warn(
                     f"column {name!r} never had the value {value!r}, so the answer comes from smoothing "
                     f"alone, or is 0 without smoothing.{errors.did_you_mean(value, columns[name].keys or ())}"
                 )
-        if evidence_values and self._log(evidence)[0] == -np.inf:
+        if evidence_values and self._log_probability(evidence)[0] == -np.inf:
             shown = errors.listed(f"{name} = {value!r}" for name, value in evidence_values.items())
             raise errors.ImpossibleEvidence(
                 f"the evidence has probability 0: no row has {shown}. Smooth with "
@@ -176,13 +177,13 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         dependent_columns = {
             name for f in features if not queried_values.keys().isdisjoint(f.inputs) for name in f.inputs
         }
-        log_prior = self._log_prior(
+        log_prior = self._log_prior_given(
             {name: values for name, values in evidence.items() if name not in dependent_columns}
         )
         evidence = {name: values for name, values in evidence.items() if name in dependent_columns}
         n_combinations = prod(map(len, queried_values.values()))
-        return self._log({**queried_values, **evidence}, log_prior, n_combinations) - (
-            self._log(evidence, log_prior) if evidence else 0.0
+        return self._log_probability({**queried_values, **evidence}, log_prior, n_combinations) - (
+            self._log_probability(evidence, log_prior) if evidence else 0.0
         )
 
     def _column(self, name: str) -> _QueryColumn:
@@ -215,17 +216,19 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         [batch] = read({name: columns.get(name, [None] * n_rows) for name in inputs}, kinds=model.schema.kinds)
         return batch, parameters
 
-    def _log(self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None, n_parts: int = 1) -> Real:
+    def _log_probability(
+        self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None, n_sums: int = 1
+    ) -> Real:
         """Returns log P(values of columns), summed over all combinations of the values: one number, or one for each of
-        ``n_parts`` equal parts of the combinations. ``log_prior`` replaces the model's own.
+        ``n_sums`` equal parts of the combinations. ``log_prior`` replaces the log prior of the model.
         """
         model = self._model() if log_prior is None else replace(self._model(), log_prior=log_prior)
         try:
-            return log_sum(_log_joint(model, *self._read_columns(_combine(values))).reshape(n_parts, -1))
+            return log_sum(_log_joint(model, *self._read_columns(_combine(values))).reshape(n_sums, -1))
         except errors.BadValue as bad:
             raise _as_query_error(bad, values) from None
 
-    def _log_prior(self, values: Mapping[str, Sequence[Any]]) -> Real:
+    def _log_prior_given(self, values: Mapping[str, Sequence[Any]]) -> Real:
         """Returns log P(class | values): the prior for columns that are independent of these given the class."""
         model = self._model()
         log_likelihoods = []  # of each feature: log P(its values | class), by class
@@ -256,11 +259,11 @@ def _condition_on_rest(
     A text counts as one column, and so does a block of occurrences.
     """
     log_likelihoods = _log_likelihoods(model, batch, parameters)  # rows × features × classes
-    log_given_rest = dict[str, Real]()
+    log_value_given_rest = dict[str, Real]()
     log_joint = model.log_prior + log_likelihoods.sum(axis=1)
     all_finite = bool(np.isfinite(log_likelihoods).all())
     log_rows = log_sum(log_joint)
-    extreme_rows = np.flatnonzero(np.abs(log_rows) > FAR_LOG)
+    extreme_rows = np.flatnonzero(np.abs(log_rows) > EXTREME_LOG)
     features = [group.select([i]) for group in parameters for i in range(len(group.features))]
     for f, feature_parameters in enumerate(features):
         if all_finite:
@@ -284,8 +287,8 @@ def _condition_on_rest(
             with np.errstate(invalid="ignore"):
                 impossible = np.isneginf(log_rest) | np.isneginf(log_other_columns)
                 log_value = np.where(impossible, log_likelihoods[:, f].max(axis=1), log_feature - log_other_columns)
-            log_given_rest[name] = log_value
-    return log_rows, log_given_rest
+            log_value_given_rest[name] = log_value
+    return log_rows, log_value_given_rest
 
 
 def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
@@ -360,7 +363,7 @@ class _QueryColumn:
             )
         return list(self.keys)
 
-    def alternatives(self, value_or_values: Any) -> list[Any]:
+    def list_alternatives(self, value_or_values: Any) -> list[Any]:
         """Returns the values of which the column has one: those of a list or set, each once, or the single value."""
         is_list = isinstance(value_or_values, (list, tuple, set, frozenset, np.ndarray))
         if not is_list or (self.feature.holds_lists and not any(map(np.ndim, value_or_values))):
@@ -374,7 +377,7 @@ class _QueryColumn:
             raise errors.bad_setting(
                 f"the values of {self.name!r}", value_or_values, "at least one, each a text, a number or a boolean"
             )
-        for value in self.uncounted_values(values):
+        for value in self.find_uncounted_values(values):
             raise errors.value_never_seen(value, self.name, self.keys or ())
         return list(dict(zip(self._meaning(values), values, strict=True)).values())
 
@@ -394,7 +397,7 @@ class _QueryColumn:
                 column=self.name,
             )
 
-    def uncounted_values(self, values: Sequence[Any]) -> list[Any]:
+    def find_uncounted_values(self, values: Sequence[Any]) -> list[Any]:
         """Returns those of these values that no counted row had; none if values cannot be listed."""
         if self.keys is None:
             return []
@@ -615,14 +618,14 @@ def independence(
     batches_with_rows = [batch for batch in read(data) if batch.n_rows]
     n_batches = len(batches_with_rows)
     errors.require(n_batches == 1, "data", f"{n_batches} batches of rows", "one table in memory")
-    batch, n_bins = _cut_into_bins(batches_with_rows[0], columns, bins)
+    batch, n_bins = bin_numbers(batches_with_rows[0], columns, bins)
     left_out = {name: None for name in batch.names if name not in columns}
     [(_, _, sums)] = count_as_one_class(batch, {columns: "joint", **left_out}).groups
     keys, cells = sums.feature(0)
     return _g_test(columns, keys, cells.value[:, 0], n_bins)
 
 
-def _cut_into_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Batch, dict[str, int]]:
+def bin_numbers(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Batch, dict[str, int]]:
     """Cuts those of the columns that have too many distinct numbers into ``bins`` bins of about equal size. Returns the
     batch with the numbers of their bins, NaN if missing, and how many bins each has.
     """

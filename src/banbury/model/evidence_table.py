@@ -359,8 +359,9 @@ class _RowCollector:
         """
         column_number = self._add_column(feature.name, "number")
         for k, model_parameters in parameters.items():
-            curve: Any = model_parameters.curve(0)
-            for c, (width, centre, *coefficients) in enumerate(zip(*curve.by_class, strict=True)):
+            curve = model_parameters.curve(0)
+            assert curve is not None
+            for c, (width, centre, *coefficients) in enumerate(zip(*curve[2:], strict=True)):
                 sign = -1.0 if self.of_labels and c == 0 else 1.0
                 key = column_number, k if self.of_labels else c, curve.origin, curve.unit, width, centre
                 self.rows["curves"].append((*key, *(sign * coefficient for coefficient in coefficients)))

@@ -22,7 +22,7 @@ from banbury.reading import read
 if TYPE_CHECKING:
     from banbury.model.density import AsDensity  # imports scikit-learn, which reports and pictures do without
 
-MARGIN = 0.1  # around the rows, as a share of their range
+MARGIN_AROUND_ROWS = 0.1  # around the rows, as a share of their range
 SHARES_INSIDE = (0.99, 0.9, 0.5, 0.1)  # shares of the drawn rows inside the contours
 PEAK_HEIGHT = np.log(
     10.0
@@ -74,7 +74,7 @@ class DensityDisplay(Display):
         drawn_rows = select_rows(np.isfinite(x) & np.isfinite(y), (x_column, y_column))
         x = x[drawn_rows]
         y = y[drawn_rows]
-        ranges = [(values.min(), values.max(), MARGIN * np.ptp(values) or 1.0) for values in (x, y)]
+        ranges = [(values.min(), values.max(), MARGIN_AROUND_ROWS * np.ptp(values) or 1.0) for values in (x, y)]
         xx0, xx1 = (np.linspace(low - margin, high + margin, steps) for low, high, margin in ranges)
         grid_x, grid_y = np.meshgrid(xx0, xx1)
         joint = density._marginal({x_column: grid_x.ravel(), y_column: grid_y.ravel()})

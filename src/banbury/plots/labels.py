@@ -25,13 +25,13 @@ MARK_AREA = 26.0  # of a single label, in square points
 AREA_PER_LABEL = 22.0  # what each further label with the same figures adds
 WIDTH = 8.6  # inches
 HEIGHT = 4.6  # inches
-LETTER_WIDTH = 0.0095  # as a share of the axes' width
-LINE_HEIGHT = 0.036  # as a share of the axes' height
+LETTER_SHARE = 0.0095  # as a share of the axes' width
+LINE_SHARE = 0.036  # as a share of the axes' height
 NAME_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
 # Directions of a name from its mark, and where its box begins, in widths and heights of the box.
 DIRECTIONS = {(1, 0): (0.0, -0.5), (-1, 0): (-1.0, -0.5), (0, 1): (-0.5, 0.0), (0, -1): (-0.5, -1.0)}
 MOST_NAMED = 60  # labels
-LONGEST_NAME = 18
+LONGEST_LABEL = 18
 
 
 class LabelsDisplay(Display):
@@ -109,7 +109,7 @@ class LabelsDisplay(Display):
         # Boxes are (left, bottom, right, top), as shares of the axes.
         mark_boxes = np.stack([x - 0.008, y - 0.013, x + 0.008, y + 0.013], axis=1)
         name_boxes: list[tuple[float, ...]] = []
-        label_names = short_names(list(map(str, self.labels)), LONGEST_NAME)
+        label_names = short_names(list(map(str, self.labels)), LONGEST_LABEL)
         named_marks = set[int]()
         for label_number in np.argsort(-self.rows, kind="stable").tolist():
             mark_number = int(mark_of_label[label_number])
@@ -119,13 +119,13 @@ class LabelsDisplay(Display):
             if n_labels[mark_number] > 1:
                 name = f"{n_labels[mark_number]:,} labels"
                 named_marks.add(mark_number)
-            width = LETTER_WIDTH * len(name)
+            width = LETTER_SHARE * len(name)
             mark_size = float(n_labels[mark_number] - 1) ** 0.5
             obstacles = [*name_boxes, *mark_boxes[mark_of_label != mark_number].tolist()]
             for (x_direction, y_direction), (left, bottom) in DIRECTIONS.items():
                 start = x[label_number] + x_direction * (0.014 + 0.0015 * mark_size) + left * width
-                floor = y[label_number] + y_direction * (0.02 + 0.004 * mark_size) + bottom * LINE_HEIGHT
-                box = start, floor, start + width, floor + LINE_HEIGHT
+                floor = y[label_number] + y_direction * (0.02 + 0.004 * mark_size) + bottom * LINE_SHARE
+                box = start, floor, start + width, floor + LINE_SHARE
                 if min(box) < 0.0 or max(box) > 1.0 or any(_overlap(box, obstacle) for obstacle in obstacles):
                     continue
                 offset = x_direction * (6.0 + 1.3 * mark_size), y_direction * (5.0 + 1.3 * mark_size)

@@ -54,7 +54,7 @@ class NetworkDisplay(Display):
         self.target = network.target if has_common_parent else None
         self.nodes = [node for node in network.nodes if node != self.target]
         self.edges = [edge for edge in network.edges if edge[0] != self.target]
-        self.bits: Mapping[Edge, float] = {} if network.sums is None else network.information
+        self.bits: Mapping[Edge, float] = {} if network._counts is None else network.information
         self._widths = {
             node: WIDEST_BY_PIXELS * _width(short_name(node), NODE_FONT) + 2 * BOX_PADDING for node in self.nodes
         }

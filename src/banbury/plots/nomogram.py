@@ -33,7 +33,7 @@ FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
 # The probabilities on the scale of sums.
 PROBABILITIES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
 WIDTH = 7.6  # of the sheet, in inches
-LETTER_WIDTH = 0.062  # in inches
+SMALL_LETTER_WIDTH = 0.062  # in inches
 SMALL_FONT = 7.5  # points
 
 
@@ -286,7 +286,7 @@ class Sheet:
     @property
     def _letter_width(self) -> float:
         """The width of a letter, in decibans."""
-        return (self.high - self.low) / (WIDTH - 2.2) * LETTER_WIDTH
+        return (self.high - self.low) / (WIDTH - 2.2) * SMALL_LETTER_WIDTH
 
     def draw_strips(self, heights: Sequence[float]) -> Real:
         """Draws the lines between strips of these heights, and returns the vertical position of each strip's middle."""

@@ -31,7 +31,7 @@ from banbury.quality import Evaluation, LearningCurve, evaluate, learning_curve
 from banbury.quality.calibration import Reliability, reliability
 from banbury.sums import sort_keys
 
-LETTER_WIDTH = 0.075  # inches
+MATRIX_LETTER_WIDTH = 0.075  # inches
 SMALLEST_AREA = 12.0  # areas of the marks of calibration curves, in square points
 LARGEST_AREA = 150.0
 CellValues = Literal["counts", "shares"]  # what the cells of a confusion matrix show
@@ -129,7 +129,7 @@ class ConfusionMatrixDisplay(Display):
         class_names = short_names(self.classes)
         shares = self.shares
         # All sizes are in inches.
-        label_width = LETTER_WIDTH * max(map(len, class_names))
+        label_width = MATRIX_LETTER_WIDTH * max(map(len, class_names))
         is_rotated = n_classes > 8
         cell_width = 0.34 if is_rotated else max(0.6, label_width + 0.15)  # wide enough for a label that stands upright
         width = max(0.7 + label_width + cell_width * n_classes, 4.2)

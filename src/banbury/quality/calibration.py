@@ -27,7 +27,7 @@ Method = Literal["temperature", "platt", "isotonic"]
 
 COLDEST = 1e-3  # the lowest temperature
 HOTTEST = 1e4  # the highest temperature
-SETTLED = 1e-12  # a slope of the mean log loss below this counts as 0
+LEAST_SLOPE = 1e-12  # a slope of the mean log loss below this counts as 0
 IMPOSSIBLE = -1e100  # replaces a log posterior of −inf: its exponential is 0 at every temperature
 FLOOR = -36.04  # scikit-learn's: the logarithm of 2.2e-16
 BETTER = 0.01  # the floor is used if it lowers the log loss by more than this share
@@ -283,7 +283,7 @@ def _inverse_temperature(scores: Real, true_scores: Real, weights: Real, inverse
     shares = weights / weights.sum()
     for _ in range(100):
         slope, curvature = _derivatives(scores, true_scores, shares, inverse)
-        if abs(slope) * inverse <= SETTLED:
+        if abs(slope) * inverse <= LEAST_SLOPE:
             break
         low, high = (low, inverse) if slope > 0 else (inverse, high)
         step = slope / curvature if abs(slope) < curvature * high else np.inf

@@ -18,7 +18,7 @@ from banbury.families.family import Feature, How
 from banbury.families.joint import columns_of_table
 from banbury.families.keys import map_values
 from banbury.model.naive_bayes import ClassPrior, check_seed
-from banbury.notebooks import Tabular, columns_of
+from banbury.notebooks import Tabular, align_columns, columns_of
 from banbury.quality.cross_validation import recipe_from, settle_settings
 from banbury.quality.recipes import Plain, Recipe
 from banbury.quality.results import Evaluation, Mean
@@ -31,12 +31,12 @@ from banbury.tally.tally import Tally
 from banbury.threads import OneBlasThread
 
 N_SIZES = 10  # the number of sizes of a curve, unless given
-FEWEST_ROWS = 20  # the first of these sizes
+SMALLEST_SIZE = 20  # the first of these sizes
 LOGISTIC_REGRESSION = "logistic_regression"
 WIDEST_ARRAY = 1000  # columns; more are given as a sparse matrix
 MOST_STEPS = 10_000
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # C of logistic regression: the inverse weight of its L2 penalty
-FOLDS = 3  # by which C is chosen
+PENALTY_FOLDS = 3  # by which C is chosen
 
 
 def learning_curve(
@@ -210,7 +210,7 @@ def _sizes(requested: Any, n_training: int, n_classes: int) -> list[int]:
     ``n_training`` rows; None stands for sizes evenly spaced on a logarithmic scale.
     """
     if requested is None:
-        smallest = min(max(2 * n_classes, min(FEWEST_ROWS, n_training // 2)), n_training)
+        smallest = min(max(2 * n_classes, min(SMALLEST_SIZE, n_training // 2)), n_training)
         return sorted(set(np.rint(np.geomspace(smallest, n_training, N_SIZES)).astype(np.int64).tolist()))
     requirement = (
         f"an ascending list of numbers of rows, from {n_classes:,} (one per class) to {n_training:,} (all rows that are not "
@@ -324,7 +324,7 @@ class Peer:
         from sklearn.model_selection import GridSearchCV
 
         classifier = clone(self.classifier)
-        n_folds = min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
+        n_folds = min(PENALTY_FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
         if self.choices and n_folds > 1:  # every class has rows enough to choose its settings by cross-validation
             classifier = GridSearchCV(classifier, dict(self.choices), cv=n_folds, scoring="neg_log_loss")
         # Products of small matrices take longer with threads, many times so where the processors are busy.
@@ -585,13 +585,10 @@ class LearningCurve(Tabular, CurveScores):
             losses = (f"{loss:.4f}" for loss in learner.mean_log_loss.tolist())
             columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]
         widths = [max(map(len, column)) for column in columns]
-        padded_columns = (
-            [f"{cell:>{width}}" for cell in column] for column, width in zip(columns, widths, strict=True)
-        )
-        lines = ["  ".join(row) for row in zip(*padded_columns, strict=True)]
+        lines = align_columns(list(zip(*columns, strict=True)), right_aligned=range(len(columns)))
         if self.beside is not None:
-            lines.insert(0, f"{self.name:>{sum(widths[:3]) + 4}}  {self.beside.name:>{sum(widths[3:]) + 2}}")
+            lines.insert(0, f"  {self.name:>{sum(widths[:3]) + 4}}  {self.beside.name:>{sum(widths[3:]) + 2}}")
         baselines = f"random guess {self.random_guess:.4f}, majority {self.majority:.4f}"
-        return "\n".join([title, *(f"  {line}" for line in [*lines, baselines, *self.notes])])
+        return "\n".join([title, *lines, *(f"  {line}" for line in (baselines, *self.notes))])
 
     __repr__ = __str__

@@ -29,8 +29,8 @@ from banbury.tally.table import HASH_FACTOR, mix
 from banbury.tally.tally import Label, Tally
 from banbury.weighing.rows import merge_equal
 
-FOLDS = 5  # in which rows are held out to choose thresholds and α
-WEIGHED_FOLDS = 3  # in which rows are held out to weigh words
+CHOOSING_FOLDS = 5  # in which rows are held out to choose thresholds and α
+WEIGHING_FOLDS = 3  # in which rows are held out to weigh words
 ALPHAS = (1.0, 0.1, 0.01)  # that "auto" tries
 TELLING_WORDS = 200  # "auto" also tries only so many words of each label
 MOST_FLAGS = 1 << 24  # rows × labels that thresholds are chosen on
@@ -147,7 +147,7 @@ class PlainLabels(LabelRecipe):
         needs_scores = self.threshold is not None or self.calibrate is not None or len(candidates) > 1
         if not needs_scores or not _rows_differ(rows):
             return candidates[0]._learn_counts(rows)
-        fold_set = _limit_test_rows(rows, rows.fold_set_of(alike_folds(rows, FOLDS)))
+        fold_set = _limit_test_rows(rows, rows.fold_set_of(alike_folds(rows, CHOOSING_FOLDS)))
         candidate_scores = LabelScores.of(rows, fold_set, candidates, PendingWarnings())
         losses = [scores.loss(slice(None)) for scores in candidate_scores] if len(candidates) > 1 else [0.0]
         best_number = int(np.argmin(losses))
@@ -323,7 +323,7 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     assert rows.sets is not None
     label_sets = rows.sets.take(labelled_rows)
     flags = label_sets.flags(labels)
-    folds_of_all_rows = alike_folds(rows, WEIGHED_FOLDS)
+    folds_of_all_rows = alike_folds(rows, WEIGHING_FOLDS)
     folds = folds_of_all_rows[labelled_rows]
     weights = np.ones(len(labelled_rows)) if rows.weights is None else rows.weights[labelled_rows]
     weighed_columns = (*text_columns, *cells.names)

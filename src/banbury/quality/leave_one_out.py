@@ -19,7 +19,7 @@ from banbury.tally.tally import sums_of_rows
 
 FAR = 131_072.0  # nats; sums of scores so far from 0 are rounded by more than 1e-11
 OUTWEIGHS = 1024.0  # how many times the rest of its class a row may weigh: without a heavier row, sums lose digits
-SETTLED = 750.0  # nats between two classes: the smallest double is e^-745, so the lesser one has probability 0
+DECISIVE_LEAD = 750.0  # nats between two classes: the smallest double is e^-745, so the lesser one has probability 0
 
 
 class WithoutEach(NamedTuple):
@@ -143,7 +143,7 @@ def _lose_precision(scores: Real, n_features: int) -> NDArray[np.bool_]:
     if is_far.any():
         runner_up = np.partition(scores[is_far], -2, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
         rounding = np.abs(best_scores[is_far]) * (n_features + 2) * 2.0**-50
-        is_far[is_far] = best_scores[is_far] - runner_up <= SETTLED + rounding
+        is_far[is_far] = best_scores[is_far] - runner_up <= DECISIVE_LEAD + rounding
     return is_far
 
 

@@ -27,7 +27,7 @@ from banbury.tally.tally import Label
 
 BINS = 15  # of the expected calibration error
 SHOWN = 20
-OWN_ROWS = (
+TRAINING_ROWS_NOTE = (
     "these are the rows that the model was trained on, so the figures are too optimistic: use cross-validation to "
     "estimate its accuracy on others"
 )
@@ -90,7 +90,7 @@ class Outcomes:
         row_numbers = np.arange(len(truth))
         true_posterior = posteriors[row_numbers, truth]
         confidence = posteriors[row_numbers, predicted]
-        is_right = predicted == truth
+        is_correct = predicted == truth
         squared_norms = np.einsum("ij,ij->i", posteriors, posteriors)
         losses = -np.log(np.maximum(true_posterior, LEAST_PROBABILITY))
         squared_distances = np.maximum(squared_norms - 2.0 * true_posterior + 1.0, 0.0)
@@ -108,9 +108,9 @@ class Outcomes:
         _, sums = _core.count_moments(columns, np.zeros(3), np.ones(3), weighted_bins, BINS, unit_weights, 1)
         return cls(
             len(truth),
-            folds=count_rows(2 * folds + is_right, n_folds, 2),
+            folds=count_rows(2 * folds + is_correct, n_folds, 2),
             confusion=count_rows(truth.astype(np.int64) * n_classes + predicted, n_classes, n_classes),
-            bins=count_rows(2 * bin_numbers + is_right, BINS, 2),
+            bins=count_rows(2 * bin_numbers + is_correct, BINS, 2),
             sums=sums,
         )
 
@@ -148,10 +148,12 @@ class Outcomes:
         return float(sums_over_bins.values(FINEST)[0, 0, 0]) / self.weight
 
     @property
-    def by_confidence(self) -> tuple[Real, Real, Real]:
-        """Returns the sums of confidence, of correct predictions and of weights in bins of equal width (bins, each)."""
-        confidence_sums = self.sums.values(FINEST)[QUANTITIES.index("confidence"), :, 0]
-        return confidence_sums, self.bins.value[:, 1], sum_axis(self.bins, 1).value[:, 0]
+    def calibration_error(self) -> float:
+        """The mean distance between confidence and accuracy over bins of equal width."""
+        confidence_by_bin = self.sums.values(FINEST)[QUANTITIES.index("confidence"), :, 0]
+        n_correct_by_bin = self.bins.value[:, 1]
+        n_rows_by_bin = sum_axis(self.bins, 1).value[:, 0]
+        return float(np.abs(confidence_by_bin - n_correct_by_bin).sum() / n_rows_by_bin.sum())
 
 
 class Measures(Displayed):
@@ -206,10 +208,10 @@ class Measures(Displayed):
     def per_class(self) -> PerClass:
         """Precision, recall, F1 and number of rows of each class; 0 where they are undefined."""
         confusion = self._outcomes.confusion
-        n_right = confusion.value.diagonal()
+        n_correct = confusion.value.diagonal()
         n_true = sum_axis(confusion, 1).value[:, 0]
         n_predicted = sum_axis(confusion, 0).value[0]
-        fractions = (n_right, n_predicted), (n_right, n_true), (2.0 * n_right, n_true + n_predicted)
+        fractions = (n_correct, n_predicted), (n_correct, n_true), (2.0 * n_correct, n_true + n_predicted)
         precision, recall, f1 = (
             np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
             for numerator, denominator in fractions
@@ -225,8 +227,7 @@ class Measures(Displayed):
     @cached_property
     def calibration_error(self) -> float:
         """The mean distance between confidence and accuracy over bins of equal width."""
-        confidence_sums, n_right, n_rows = self._outcomes.by_confidence
-        return float(np.abs(confidence_sums - n_right).sum() / n_rows.sum())
+        return self._outcomes.calibration_error
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the measures for JSON."""
@@ -417,9 +418,9 @@ class FoldMeasures(Measures):
     @cached_property
     def fold_accuracies(self) -> Real:
         """The share of correct predictions in each fold."""
-        n_right = self._outcomes.folds.value[:, 1]  # by fold; column 0 has the wrong predictions
+        n_correct = self._outcomes.folds.value[:, 1]  # by fold; column 0 has the wrong predictions
         n_rows = sum_axis(self._outcomes.folds, 1).value[:, 0]  # by fold
-        return n_right[n_rows > 0] / n_rows[n_rows > 0]
+        return n_correct[n_rows > 0] / n_rows[n_rows > 0]
 
     @cached_property
     def accuracy(self) -> Mean:
@@ -538,5 +539,5 @@ def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
     posteriors = np.concatenate(posterior_batches)
     posteriors = np.hstack([posteriors, np.zeros((len(posteriors), len(classes) - posteriors.shape[1]))])
     if source.again and same_rows(lambda: model.n_rows == len(rows) and model.has_counted(source, target)):
-        notes = (OWN_ROWS,)
+        notes = (TRAINING_ROWS_NOTE,)
     return Evaluation(classes, rows, truth[rows], posteriors, notes=notes)

@@ -16,7 +16,7 @@ from banbury.families.bags.text import TEXT_CANDIDATES, TEXT_SETTINGS
 from banbury.families.family import HOWS, Family, How, check_positive
 from banbury.labels.calibration import METHODS as LABEL_METHODS
 from banbury.model.naive_bayes import ClassPrior, check_seed, is_auto
-from banbury.notebooks import Tabular, columns_of
+from banbury.notebooks import Tabular, align_columns, columns_of
 from banbury.quality.calibration import METHODS, Calibration, Method
 from banbury.quality.families import FamilyChoice, choose_families
 from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
@@ -413,18 +413,16 @@ class Tuning(Tabular):
             setting_texts.append(
                 ", ".join(f"{name}={x:g}" if isinstance(x, float) else f"{name}={x!r}" for name, x in values)
             )
-        width = max(len("settings"), *map(len, setting_texts))
         how_many = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
         method = getattr(self.calibration, "method", None)
         calibration_text = "" if method is None else f", each calibrated ({method})"
         method_text = f"by {self._comparison.validations[0].n_folds}-fold cross-validation"
         title = f"{how_many} tried on {self.tally.n_rows:,.6g} rows {method_text}{calibration_text}, best first:"
         measure_names = [name.replace("_", " ") for name in self._measures(0)]
-        lines = [title, "  " + "  ".join([f"{'settings':{width}}", *measure_names])]
+        table = [["settings", *measure_names]]
         for i, text in zip(shown_settings, setting_texts, strict=True):
-            score, *headline = self._measures(i).values()
-            line = f"  {text:{width}}  {score:{max(8, len(self.scoring))}.4f}"
-            lines.append(line + "".join(f"  {value:8.4f}" for value in headline))
+            table.append([text, *(f"{measure:.4f}" for measure in self._measures(i).values())])
+        lines = [title, *align_columns(table, right_aligned=range(1, len(table[0])))]
         n_hidden = len(self.settings) - len(shown_settings)
         lines += [f"  … and {n_hidden:,} more"] if n_hidden else []
         if len(self.settings) > 1 and float(np.ptp(np.round(self.scores, 12))) == 0.0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +149,14 @@ def _sink(rows: LabelledRows, n_splits: int, keep: Keep, models: dict[int, Model
     return _Posteriors(rows, models) if in_memory else _Sums(rows, n_splits)
 
 
+class _TestedRows(NamedTuple):
+    """The number of each tested row, the fold that tested it, and its posteriors (tested rows × classes)."""
+
+    row_numbers: Int
+    folds: NDArray[np.int32]
+    posteriors: Real
+
+
 @dataclass(eq=False)
 class _Posteriors:
     """Collects the posteriors of all rows, fold set by fold set: a sink. Models are stored in ``models``, if it is a
@@ -177,26 +185,31 @@ class _Posteriors:
 
     def validation(self, what: str) -> Validation:
         """Returns the validation of all tested rows; ``what`` describes it for users."""
-        test_rows, folds, posteriors = self._join_rounds()
+        tested = self._join_fold_sets()
         rows = self.rows
-        weights = None if rows.weights is None else rows.weights[test_rows]
+        weights = None if rows.weights is None else rows.weights[tested.row_numbers]
         if weights is not None and not weights.any():
             raise errors.no_test_rows()
-        truth = rows.labels[test_rows]
-        notes = _sample_note(rows)
-        return CrossValidation(rows.classes, test_rows, truth, posteriors, weights, what, notes, folds=folds)
+        return CrossValidation(
+            rows.classes,
+            tested.row_numbers,
+            rows.labels[tested.row_numbers],
+            tested.posteriors,
+            weights,
+            what,
+            _sample_note(rows),
+            folds=tested.folds,
+        )
 
-    def _join_rounds(self) -> tuple[Int, NDArray[np.int32], Real]:
-        """Joins the fold sets. Returns the number of each tested row, the fold that tested it, and its posteriors (tested
-        rows × classes). Folds are numbered on from one set to the next.
-        """
+    def _join_fold_sets(self) -> _TestedRows:
+        """Joins the tested rows of all fold sets. Folds are numbered on from one set to the next."""
         if len(self.fold_sets) == 1:
             ((fold_set, posteriors_of_set),) = self.fold_sets
             fold_of_row = fold_set.tested_by.astype(np.int32, copy=False)
             if int(fold_of_row.min(initial=0)) >= 0:  # all rows are tested, so nothing is copied
-                return np.arange(len(fold_of_row)), fold_of_row, posteriors_of_set
+                return _TestedRows(np.arange(len(fold_of_row)), fold_of_row, posteriors_of_set)
             test_rows = np.flatnonzero(fold_of_row >= 0)
-            return test_rows, fold_of_row[test_rows], posteriors_of_set[test_rows]
+            return _TestedRows(test_rows, fold_of_row[test_rows], posteriors_of_set[test_rows])
         row_numbers: list[Int] = []
         folds: list[NDArray[np.int32]] = []
         posteriors: list[Real] = []
@@ -207,7 +220,8 @@ class _Posteriors:
             folds.append(fold_set.tested_by[test_rows] + np.int32(first_fold))
             posteriors.append(posteriors_of_set[test_rows])
             first_fold += len(fold_set.splits)
-        return np.concatenate(row_numbers), np.concatenate(folds).astype(np.int32), np.concatenate(posteriors)
+        all_folds = np.concatenate(folds).astype(np.int32)
+        return _TestedRows(np.concatenate(row_numbers), all_folds, np.concatenate(posteriors))
 
 
 @dataclass(eq=False)
@@ -222,7 +236,7 @@ class _LabelPosteriors(_Posteriors):
 
     def validation(self, what: str) -> LabelEvaluation:
         """Returns the evaluation of all tested rows, whose labels are predicted with the thresholds of their fold."""
-        test_rows, folds, posterior = self._join_rounds()
+        test_rows, folds, posterior = self._join_fold_sets()
         rows = self.rows
         assert rows.sets is not None
         truth = rows.sets.take(test_rows).flags(rows.names)

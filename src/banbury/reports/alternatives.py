@@ -21,9 +21,9 @@ from banbury.quality.validation import Validation, default_folds, validate
 from banbury.rows.labelled import MemoryRows
 from banbury.weighing import FEWEST_ROWS
 
-MOST_ROWS = 10_000  # larger data are sampled, stratified by class
+MOST_ROWS_TRIED = 10_000  # larger data are sampled, stratified by class
 # Most rows × columns for which families are chosen within each fold; no limit for a single text column.
-MOST_CELLS = 2_000
+MOST_CELLS_TRIED = 2_000
 MIN_GAIN = 0.02  # share of the log loss by which a better alternative must be lower
 
 
@@ -108,8 +108,8 @@ def try_alternatives(
     """
     sample = np.flatnonzero(rows.labels >= 0)
     n_rows = len(sample)
-    if n_rows > MOST_ROWS:
-        sample = np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS])
+    if n_rows > MOST_ROWS_TRIED:
+        sample = np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS_TRIED])
     folds = min(validation.n_folds, default_folds(len(sample), [Weighed()]))
     if folds < 2 or len(rows.classes) < 2:
         return None
@@ -166,7 +166,7 @@ class _Trial:
     def validate_chosen_families(self) -> Validation | None:
         """Returns the cross-validation of families chosen within each fold; None if that would take too long."""
         are_texts = [feature.reads_text for feature in self.rows.schema.features]
-        if len(self.sample) * len(are_texts) > MOST_CELLS and are_texts != [True]:
+        if len(self.sample) * len(are_texts) > MOST_CELLS_TRIED and are_texts != [True]:
             return None
         return self.validate(Tuned.of(features="choose", seed=self.seed))
 

@@ -7,7 +7,7 @@ from functools import partial
 from math import log
 from typing import Any
 
-from banbury import __version__
+from banbury import __version__, errors
 from banbury.arrays import Real
 from banbury.errors import many
 from banbury.labels import LabelModel, LabelWeighing
@@ -57,8 +57,7 @@ def name_tag(value: Any) -> str:
 
 def shorten(value: Any, most: int = 60) -> str:
     """Returns the value as text of at most ``most`` characters."""
-    text = str(value)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return errors.shortened(value, most)
 
 
 def breakable(html: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,10 +28,10 @@ from banbury.rows.labelled import MemoryRows, load_rows, renumber
 from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.tally.tally import Label
 
-MOST_ROWS = 200_000  # most rows for learning curves and pairs
+MOST_ROWS_MEASURED = 200_000  # most rows for learning curves and pairs
 MOST_CLASSES = 100  # most classes whose informative values are listed
 MANY_ROWS = 20_000  # above so many rows, fewer repeats make a smooth curve
-BINS = 10  # bins of confidence
+CONFIDENCE_BINS = 10  # bins of confidence
 MOST_RECOMMENDED = 3  # most alternatives that are recommended
 
 
@@ -58,6 +58,15 @@ class Mistake:
         strongest = () if self.explanation is None else self.explanation.evidence[:10]
         fields = {name: value for name, value in vars(self).items() if name != "explanation"}
         return fields | {"evidence": [[evidence.feature, evidence.value, evidence.decibans] for evidence in strongest]}
+
+
+class AccuracyGain(NamedTuple):
+    """How much more accurate a model of ``n_after`` rows is than one of ``n_before``, with the standard error."""
+
+    n_before: int
+    n_after: int
+    gain: float
+    error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +105,8 @@ class Findings:
         return name_class(label, self.model.schema.target)
 
     @property
-    def more_rows(self) -> tuple[int, int, float, float] | None:
-        """Two numbers of rows, the second about twice the first, the accuracy gained between them, and its standard
-        error.
-        """
+    def more_rows(self) -> AccuracyGain | None:
+        """The accuracy gained by the last doubling of the number of rows; None without a learning curve."""
         curve = self.learning_curve
         if curve is None or len(curve.sizes) < 2:
             return None
@@ -107,7 +114,7 @@ class Findings:
         earlier_index = min(half_index, len(curve.sizes) - 2)
         gains = curve.accuracy[:, -1] - curve.accuracy[:, earlier_index]
         error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
-        return int(curve.sizes[earlier_index]), int(curve.sizes[-1]), float(gains.mean()), error
+        return AccuracyGain(int(curve.sizes[earlier_index]), int(curve.sizes[-1]), float(gains.mean()), error)
 
     @property
     def next_steps(self) -> tuple[str, ...]:
@@ -120,10 +127,10 @@ class Findings:
                 accuracies = f"accuracy {alternative.accuracy:.1%} instead of {current.accuracy:.1%}"
                 steps.append(f"{alternative.name[0].upper()}{alternative.name[1:]}: {gain}, {accuracies}.")
         if self.more_rows is not None:
-            first, last, gain_in_accuracy, error = self.more_rows
+            n_before, n_after, gain_in_accuracy, error = self.more_rows
             if gain_in_accuracy > 2.0 * error:
                 points = f"{100 * gain_in_accuracy:.1f} points (± {100 * error:.1f})"
-                steps.append(f"More rows: accuracy rose by {points} from {first:,} to {last:,} rows.")
+                steps.append(f"More rows: accuracy rose by {points} from {n_before:,} to {n_after:,} rows.")
         return tuple(steps)
 
     @property
@@ -143,7 +150,7 @@ class Findings:
         if self.before_calibration is not None:
             validations = {"calibrated": self.validation, "before calibration": self.before_calibration}
         return {
-            name: reliability(validation.posteriors, validation.truth, BINS, validation.weights)
+            name: reliability(validation.posteriors, validation.truth, CONFIDENCE_BINS, validation.weights)
             for name, validation in validations.items()
         }
 
@@ -174,8 +181,8 @@ def measure_model(
     own_rows = rows.tally == model.tally
     validated = _cross_validate(model, rows, folds, seed) if own_rows else _evaluate(model, rows)
     sample = rows  # if there are too many, a stratified sample
-    if rows.n_labelled > MOST_ROWS:
-        sample = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS]))
+    if rows.n_labelled > MOST_ROWS_MEASURED:
+        sample = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS_MEASURED]))
     why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model was trained on"
     repeats = (5 if rows.n_labelled <= MANY_ROWS else 3) if isinstance(validated.recipe, Plain | Calibrated) else 1
     sample_labels = np.array([*sample.classes, None], dtype=object)[sample.labels]

@@ -46,7 +46,7 @@ from banbury.reports.elements import (
     table_row,
     text_cell,
 )
-from banbury.reports.findings import MOST_ROWS, Findings, Mistake
+from banbury.reports.findings import MOST_ROWS_MEASURED, Findings, Mistake
 from banbury.weighing import Weighing
 
 MOST_CLASSES_OF_MATRIX = 30  # most classes of a legible confusion matrix
@@ -413,8 +413,10 @@ def _learning_section(findings: Findings) -> str:
 
 def _sample_note(findings: Findings) -> str:
     """Returns a note that only a sample was measured; empty if all rows were."""
-    sample = f" Measured on a stratified sample of {findings.n_sampled:,} rows, because more than {MOST_ROWS:,} would take long."
-    return sample if findings.n_sampled < findings.n_rows else ""
+    if findings.n_sampled == findings.n_rows:
+        return ""
+    sample = f" Measured on a stratified sample of {findings.n_sampled:,} rows"
+    return f"{sample}, because more than {MOST_ROWS_MEASURED:,} would take long."
 
 
 # What it has learned --------------------------------------------------------------------------------------------------

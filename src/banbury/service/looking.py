@@ -22,7 +22,7 @@ from banbury.quality.curves import learn_sizes
 from banbury.quality.recipes import Recipe, Weighed, recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.reports import charts
-from banbury.reports.findings import BINS
+from banbury.reports.findings import CONFIDENCE_BINS
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.service.log import StoredRow
 from banbury.service.rows import key
@@ -194,7 +194,7 @@ class Looking:
         """
         if validation is None:
             return []
-        calibration_curve = reliability(validation.posteriors, validation.truth, BINS, validation.weights)
+        calibration_curve = reliability(validation.posteriors, validation.truth, CONFIDENCE_BINS, validation.weights)
         figures = [_figure("Accuracy by confidence", charts.draw_calibration({"out of fold": calibration_curve}))]
         if len(rows) < FEWEST_ROWS_OF_CURVE:
             return figures

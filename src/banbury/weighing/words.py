@@ -48,7 +48,7 @@ def text_parameters(
     evidence = WordEvidence.of_classes(lexicon.documents(), lexicon.used.texts)
     setting = learned.setting
     table = np.float32(setting.evidence_weight) * evidence.log_ratios
-    table[lexicon.places(learned.words)] += learned.corrections[:-1][:, classes]
+    table[lexicon.positions(learned.words)] += learned.corrections[:-1][:, classes]
     table *= np.float32(weight)
     scale = evidence.scale(setting.idf_power)
     return word_scores(lexicon, sums, scale, table, setting.use_counts, evidence.documents, evidence.texts)

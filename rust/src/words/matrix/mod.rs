@@ -3,7 +3,7 @@
 mod counting;
 mod rows;
 
-use crate::columns::{Block, Value, each};
+use crate::columns::{Block, Value, with_typed_view};
 use crate::error::{Error, Fault, Number, demand};
 use crate::simd::wide;
 use crate::threads;
@@ -92,7 +92,7 @@ impl<'a> Matrix<'a> {
             }
         }
         let is_contiguous = match &layout {
-            Layout::Dense(block) => each!(block, view => view.to_slice().is_some()),
+            Layout::Dense(block) => with_typed_view!(block, view => view.to_slice().is_some()),
             Layout::Sparse { .. } => false,
         };
         let mut matrix = Matrix { layout, n_columns, threshold, skip, is_contiguous, reals: None };
@@ -212,7 +212,7 @@ impl<'a> Matrix<'a> {
         room.resize(room.len().max(cells.len()), 0.0);
         let room = &mut room[..cells.len()];
         let (Layout::Dense(block) | Layout::Sparse { values: block, .. }) = &self.layout;
-        each!(block, view => {
+        with_typed_view!(block, view => {
             let (width, room) = (view.ncols(), &mut *room);
             let (row, from) = (cells.start / width, cells.start % width);
             let in_line = || view.row(row).to_slice()?.get(from..from + cells.len());

@@ -2,7 +2,7 @@
 
 use super::{Layout, Matrix, finite_or_nan};
 use crate::classes::{self, Rows, Weights};
-use crate::columns::each;
+use crate::columns::with_typed_view;
 use crate::error::{Error, fit};
 use crate::integers::PARTS;
 use crate::simd::wide;
@@ -88,7 +88,7 @@ impl Matrix<'_> {
         }
         numbers.resize(numbers.len().max(rows.len() * k), 0.0);
         if let Layout::Dense(block) = &self.layout {
-            each!(block, view => for column in 0..k {
+            with_typed_view!(block, view => for column in 0..k {
                 let cells = view.column(column);
                 for (at, row) in rows.clone().enumerate() {
                     numbers[at * k + column] = self.counts(cells[row]);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,16 @@ def model_attribute(compute: Callable[[Any, Model], T]) -> T:
     return cast(T, property(get, doc=compute.__doc__))
 
 
+class CheckedRows(NamedTuple):
+    """Rows with their labels. ``X`` are the rows as the user gave them, and ``batch`` the same rows, checked."""
+
+    X: Any
+    batch: Batch
+    codes: Codes  # the label of each row
+    classes: LabelArray  # those that occur, sorted
+    weights: Real | None
+
+
 class DropIn(Guarded):
     """The base of the five drop-in classes. Each says how its columns are counted and computes its attributes from the
     model.
@@ -158,25 +168,21 @@ class DropIn(Guarded):
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from the rows and forgets everything learned before."""
-        batch, codes, classes, weights = self._read(X, y, sample_weight, reset=True)
-        weightless = [] if weights is None else np.bincount(codes.codes, weights, len(classes)) == 0
+        rows = self._read(X, y, sample_weight, reset=True)
+        classes = rows.classes
+        weightless = [] if rows.weights is None else np.bincount(rows.codes.codes, rows.weights, len(classes)) == 0
         declared = classes if self._has_class_prior else classes[weightless]
-        self._begin(X, batch, codes, len(classes), declared, weights)
+        self._begin(rows, len(classes), declared)
         _ = self._learner.current
         self.classes_ = classes
 
-    def _begin(
-        self, X: Any, batch: Batch, codes: Codes, n_classes: int, declared_classes: LabelArray, weights: Any
-    ) -> None:
-        """Learns from the first rows. ``X``: the rows as the user gave them, ``batch``: the same rows, checked;
-        ``codes``: their labels; ``declared_classes``: classes that exist even without rows; ``weights``: one per row,
-        or None.
-        """
+    def _begin(self, rows: CheckedRows, n_classes: int, declared_classes: LabelArray) -> None:
+        """Learns from the first rows. ``declared_classes``: classes that exist even without rows."""
         settings = self._settings(n_classes)
-        schema = self._schema(batch, settings)
-        self._float_dtype = self._float_dtype_of(batch)
+        schema = self._schema(rows.batch, settings)
+        self._float_dtype = self._float_dtype_of(rows.batch)
         make_learner = partial(Learner, declared=tuple(declared_classes.tolist()))
-        self._learner = self._change(make_learner, schema, X, batch, codes, weights, settings)
+        self._learner = self._change(make_learner, schema, rows, settings)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     @in_one_step
@@ -187,14 +193,14 @@ class DropIn(Guarded):
         """
         is_first = not self.__sklearn_is_fitted__()
         all_classes = self._check_classes(classes, None if is_first else self.classes_)
-        batch, codes, _, weights = self._read(X, y, sample_weight, is_first, all_classes)
+        rows = self._read(X, y, sample_weight, is_first, all_classes)
         if is_first:
-            self._begin(X, batch, codes, len(all_classes), all_classes, weights)
+            self._begin(rows, len(all_classes), all_classes)
             self.classes_ = all_classes
             return
         learner = self._learner if classes is None else self._learner.declare(all_classes.tolist())
         settings = self._settings(len(all_classes)).after(learner.settings)
-        self._learner = self._change(learner.learn, learner.schema, X, batch, codes, weights, settings)
+        self._learner = self._change(learner.learn, learner.schema, rows, settings)
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -204,8 +210,8 @@ class DropIn(Guarded):
         its last row, unless ``classes`` of ``partial_fit`` or the class prior names it.
         """
         learner = self._learner_of_fit()
-        batch, codes, _, weights = self._read(X, y, sample_weight, False, self.classes_)
-        learner = self._change(learner.forget, learner.schema, X, batch, codes, weights)
+        rows = self._read(X, y, sample_weight, reset=False, all_classes=self.classes_)
+        learner = self._change(learner.forget, learner.schema, rows)
         settings = learner.settings
         remaining_classes = set(learner.classes)
         if len(remaining_classes) < len(self.classes_):
@@ -238,22 +244,18 @@ class DropIn(Guarded):
         self,
         change: Callable[..., Learner],
         schema: Schema,
-        X: Any,
-        batch: Batch,
-        labels: Codes,
-        weights: Any,
+        rows: CheckedRows,
         settings: Settings | None = None,
     ) -> Learner:
         """Returns the learner after learning or forgetting rows with ``change`` (a function of their tally and the
-        settings). Numbers that cannot be counted raise scikit-learn's errors; ``X`` has the rows as the user gave them.
-        ``weights``: one per row, or None; ``settings``: None if they stay the same.
+        settings). Numbers that cannot be counted raise scikit-learn's errors. ``settings``: None if they stay the same.
         """
         try:
-            tally = count_rows(batch, schema, labels, weights, n_threads(None))
-            self._check_sums(tally, X)
+            tally = count_rows(rows.batch, schema, rows.codes, rows.weights, n_threads(None))
+            self._check_sums(tally, rows.X)
             return change(tally, settings)
         except errors.BadValue:
-            self._check_with_sklearn(X)
+            self._check_with_sklearn(rows.X)
             raise
 
     def _check_sums(self, tally: Tally, X: Any) -> None:
@@ -267,10 +269,9 @@ class DropIn(Guarded):
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, reset: bool, all_classes: LabelArray | None = None
-    ) -> tuple[Batch, Codes, LabelArray, Real | None]:
-        """Returns the rows as a batch, their labels as codes, the sorted classes that occur among them, and their
-        weights. ``reset``: whether these are the first rows; ``all_classes``: the classes named on the first call, or
-        None if any class may occur.
+    ) -> CheckedRows:
+        """Checks and reads rows, labels and weights. ``reset``: whether these are the first rows; ``all_classes``: the
+        classes named on the first call, or None if any class may occur.
         """
         batch = self._rows(X, y, reset)
         codes, classes = self._labels(y, batch.n_rows)
@@ -278,7 +279,7 @@ class DropIn(Guarded):
             raise ValueError(
                 f"The target label(s) {unknown_classes} in y do not exist in the initial classes {all_classes}"
             )
-        return batch, codes, classes, self._weights(sample_weight, batch)
+        return CheckedRows(X, batch, codes, classes, self._weights(sample_weight, batch))
 
     @property
     def _accepted_dtype(self) -> Any:
@@ -305,11 +306,11 @@ class DropIn(Guarded):
                 self.n_features_in_ = X.shape[1]
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
                 if isinstance(X, np.ndarray):
-                    return Matrix(X, positions(X.shape[1]), False)
+                    return Matrix(X, positions(X.shape[1]), named=False)
                 if not (self._sums_repeated_entries and y is UNLABELLED) and has_twins(X):
                     X = X.copy()
                     X.sum_duplicates()
-                return Sparse(X, positions(X.shape[1]), False)
+                return Sparse(X, positions(X.shape[1]), named=False)
         sparse_formats: Any = SPARSE if self._sparse else False
         checks = {"accept_sparse": sparse_formats, "ensure_all_finite": False, "dtype": self._accepted_dtype}
         return self._batch(validate_data(self, X, reset=reset, **checks))

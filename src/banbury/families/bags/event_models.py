@@ -109,12 +109,12 @@ def pseudo_count(model: str, how: How, alpha: float | Real) -> Any:
     return mode if mode.ndim else float(mode)
 
 
-def of_words(a: float | Real, pairs: WordClassPairs) -> float | Real:
+def alpha_of_words(a: float | Real, pairs: WordClassPairs) -> float | Real:
     """Returns the pseudo-counts of some words (``pairs``), given one number for all words or one for each id (``a``)."""
     return a[pairs.ids] if isinstance(a, np.ndarray) else a
 
 
-def all_words(a: float | Real, n_words: int) -> float:
+def total_alpha(a: float | Real, n_words: int) -> float:
     """Returns the sum of the pseudo-counts of all words, given one number for each of ``n_words`` words or one for each
     id (``a``).
     """
@@ -220,7 +220,7 @@ def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Rea
     """Returns log(n + a) for each word in the classes where it does not occur (words), and in those where it does
     (pairs). ``counts`` has n of each pair.
     """
-    pseudo_counts = of_words(a, pairs)
+    pseudo_counts = alpha_of_words(a, pairs)
     if isinstance(pseudo_counts, np.ndarray):
         return np.log(pseudo_counts), np.log(counts + pairs.per_pair(pseudo_counts))
     return np.full(len(pairs.ids), np.log(a)), np.log(counts + a)
@@ -230,7 +230,7 @@ def change_base(scores: WordScores, per_class: Real, n_words: int, a: float | Re
     """Updates the part of the scores that all words of a class share, from the sum of counts of each class
     (``per_class``) and the number of words.
     """
-    total = per_class + all_words(a, n_words)
+    total = per_class + total_alpha(a, n_words)
     if scores.polya is not None:
         scores.polya = total
     elif model in WEIGHING:
@@ -299,7 +299,7 @@ def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real
     and for those where it is (pairs).
     """
     word_totals = pairs.per_word(counts)
-    pseudo_counts = of_words(a, pairs)
+    pseudo_counts = alpha_of_words(a, pairs)
     counts_elsewhere = pairs.per_pair(word_totals) - counts
     if counts_elsewhere.dtype.kind == "f":  # whole numbers do not round
         # Of a class with most of a word's count, the difference would be of its rounding.
@@ -318,7 +318,7 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
     total_of_all = per_class.sum()
     is_majority = per_class > 0.5 * total_of_all
     other_classes = np.where(is_majority, np.where(is_majority, 0.0, per_class).sum(), total_of_all - per_class)
-    return np.asarray(np.log(other_classes + all_words(a, n_words)))
+    return np.asarray(np.log(other_classes + total_alpha(a, n_words)))
 
 
 def normalise_complement(weighed: WeighedWords, a: float | Real) -> WordScores:
@@ -379,7 +379,7 @@ def draw_scores(
             [cells, counts_elsewhere] if len(signs) == 2 else [counts_elsewhere if model == "complement" else cells],
             axis=-1,
         )
-        pseudo_counts = np.reshape(raise_alpha(of_words(alpha, pairs)), (-1, 1, 1))
+        pseudo_counts = np.reshape(raise_alpha(alpha_of_words(alpha, pairs)), (-1, 1, 1))
         gamma_draws = np.maximum(rng.standard_gamma(gamma_shapes + pseudo_counts), TINY)
         totals += gamma_draws.sum(axis=0)
         logs = np.log(gamma_draws)

@@ -11,7 +11,7 @@ from banbury.families.bags.vocabulary import pairs_of
 from banbury.families.family import Feature, HeldOutRows
 from banbury.sums import Words
 
-CELLS_TOGETHER = 1 << 23  # words × classes that are looked at together
+CELLS_TOGETHER = 1 << 23  # words × classes that are processed together
 
 
 def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: HeldOutRows, a: float) -> Real:

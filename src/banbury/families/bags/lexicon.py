@@ -16,7 +16,7 @@ from banbury.families.bags.bag_of_words import bag_of_words
 from banbury.families.bags.vocabulary import Vocabulary
 from banbury.families.family import ColumnReader, Feature
 
-NOWHERE = 2**32 - 1  # the rank of a word that is left out
+NOT_LISTED = 2**32 - 1  # the rank of a word that the lexicon does not have
 TEXTS_TOGETHER = 1 << 14  # texts whose words are processed at a time
 WORDS_TOGETHER = 1 << 20
 
@@ -41,9 +41,9 @@ class Bags(_core.Bags):
         for some_texts in slices_of_length(len(texts)):
             start = offsets[some_texts.start]
             end = offsets[some_texts.stop]
-            places = np.repeat(shift[some_texts], sizes[some_texts]) + np.arange(start, end)
-            words[start:end] = self.words[places]
-            times[start:end] = self.times[places]
+            positions = np.repeat(shift[some_texts], sizes[some_texts]) + np.arange(start, end)
+            words[start:end] = self.words[positions]
+            times[start:end] = self.times[positions]
         return Bags(offsets, words, times, self.hashes[texts], self.n_words)
 
     @classmethod
@@ -61,17 +61,19 @@ class Bags(_core.Bags):
         """Sums ``numbers``, one for each word of each text, over the words of each text."""
         sums = np.zeros(len(self))
         sizes = np.diff(self.offsets)
-        for some in slices_of_length(len(self)):
-            texts = np.repeat(np.arange(some.stop - some.start), sizes[some])
-            some_numbers = numbers[self.offsets[some.start] : self.offsets[some.stop]]
-            sums[some] = np.bincount(texts, some_numbers, some.stop - some.start)
+        for texts in slices_of_length(len(self)):
+            n_texts = texts.stop - texts.start
+            text_of_word = np.repeat(np.arange(n_texts), sizes[texts])
+            sums[texts] = np.bincount(
+                text_of_word, numbers[self.offsets[texts.start] : self.offsets[texts.stop]], n_texts
+            )
         return sums
 
     def squares(self, values: Real) -> Real:
         """Sums, for each word of the lexicon, the squares of ``values``, which say how much it counts in each text."""
         sums = np.zeros(self.n_words)
-        for some in slices_of_length(len(self.words), WORDS_TOGETHER):
-            sums += np.bincount(self.words[some], np.square(values[some]), self.n_words)
+        for words in slices_of_length(len(self.words), WORDS_TOGETHER):
+            sums += np.bincount(self.words[words], np.square(values[words]), self.n_words)
         return sums
 
 
@@ -103,8 +105,8 @@ class Lexicon:
 
     @cached_property
     def ranks(self) -> NDArray[np.uint32]:
-        """The place in the list of each id of the table; NOWHERE if the list does not have the word."""
-        ranks = np.full(self.used.table.n_ids, NOWHERE, dtype=np.uint32)
+        """The rank of each id of the table in the list; NOT_LISTED if the list does not have the word."""
+        ranks = np.full(self.used.table.n_ids, NOT_LISTED, dtype=np.uint32)
         ranks[self.used.ids] = np.arange(len(self), dtype=np.uint32)
         return ranks
 
@@ -121,10 +123,10 @@ class Lexicon:
         reals = np.ascontiguousarray(times, dtype=np.float64)
         return Bags(*Bags.ranked(starts, codes, reals, self.ranks, threads), len(self))
 
-    def places(self, words: Sequence[str]) -> Int:
-        """Returns the place of each of these words in the list, which has all of them."""
+    def positions(self, words: Sequence[str]) -> Int:
+        """Returns the position of each of these words in the list, which has all of them."""
         names = self.words
         if names == list(words):
             return np.arange(len(names))
-        place = {word: k for k, word in enumerate(names)}
-        return np.array([place[word] for word in words], dtype=np.int64)
+        position_of = {word: position for position, word in enumerate(names)}
+        return np.array([position_of[word] for word in words], dtype=np.int64)

@@ -72,10 +72,10 @@ class LookedUpTexts:
         """Counts the words of the rows with these numbers, each in its class; a row may come more than once.
         ``classes`` and ``weights`` have one for each of them.
         """
-        offsets, places = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
+        offsets, positions = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
         class_codes = np.where(self.missing[rows], np.int32(-1), classes)
         table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)
-        matrix = _core.Matrix(self.values[places], (offsets, self.ids[places]), self.n_words, None, True)
+        matrix = _core.Matrix(self.values[positions], (offsets, self.ids[positions]), self.n_words, None, True)
         return Words(table.count(NO_TOKENISER, matrix, class_codes, weights, threads))
 
 

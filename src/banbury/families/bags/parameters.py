@@ -17,7 +17,7 @@ from banbury.arrays import Int, Real
 from banbury.families.bags import event_models
 from banbury.families.bags.event_models import CERTAIN, BernoulliGrowth, WordScores
 from banbury.families.bags.vocabulary import CELLS, Ids, Vocabulary, WordClassPairs, every_word, pairs_of
-from banbury.families.dirichlet import per_feature
+from banbury.families.dirichlet import sum_slices
 from banbury.families.evidence import Comparison, TellingValues, Term
 from banbury.families.family import (
     Choice,
@@ -191,10 +191,10 @@ class BagParameters(Parameters):
         """
         assert self.scores.certain is not None
         _, word_rows, _ = self.scores.weights.rows(ids)
-        impossible = per_feature(np.isneginf(word_rows).astype(np.float64), offsets) > 0
+        impossible = sum_slices(np.isneginf(word_rows).astype(np.float64), offsets) > 0
         certain = word_rows == CERTAIN
-        impossible |= per_feature(certain.astype(np.float64), offsets) < self.scores.certain
-        log_likelihoods = self.scores.constant + per_feature(
+        impossible |= sum_slices(certain.astype(np.float64), offsets) < self.scores.certain
+        log_likelihoods = self.scores.constant + sum_slices(
             np.where(certain | np.isneginf(word_rows), 0.0, word_rows), offsets
         )
         return np.where(impossible, -np.inf, log_likelihoods)
@@ -383,9 +383,9 @@ class BagParameters(Parameters):
         self._make_rows(ids)
         has_row, _, _ = self.scores.weights.rows(np.asarray(ids).astype(np.uint32))
         n_times = np.where(has_row, 1 if family.once else n_times, 0)
-        n_tokens = per_feature(n_times[:, None].astype(np.float64), offsets)[:, 0].astype(np.int64)
+        n_tokens = sum_slices(n_times[:, None].astype(np.float64), offsets)[:, 0].astype(np.int64)
         log_factorials = np.array([math.lgamma(n + 1) for n in range(int(n_tokens.max(initial=0)) + 1)])
-        return np.asarray(log_factorials[n_tokens] - per_feature(log_factorials[n_times][:, None], offsets)[:, 0])
+        return np.asarray(log_factorials[n_tokens] - sum_slices(log_factorials[n_times][:, None], offsets)[:, 0])
 
     def linear(self) -> LinearWords:
         """Returns the words in order with what they weigh.
@@ -397,7 +397,9 @@ class BagParameters(Parameters):
         return LinearWords(words, scale[:, None] * weights, self.scores.constant, self.family.reading)
 
     def _every_word(self) -> tuple[list[str], Real, Real]:
-        """Returns the words in order, their weights (words × classes) and their scales (words)."""
+        """Returns the words in order, their weights (words × classes) and their scales (words); raises if scores are not
+        linear.
+        """
         if self.scores.polya is not None or self.scores.certain is not None:
             raise errors.bad_setting("how", self.choice.how, "a different setting for a linear form, such as 'mean'")
         event_models.check_size(self.vocabulary, self.features.names[0], "the linear form")
@@ -418,9 +420,9 @@ class BagParameters(Parameters):
             for ids, share, had in self.values()
         )
 
-    def _column_and_value(self, ids: Ids, place: int) -> tuple[str, str]:
-        """Returns the column and the value that one of the words (by id), the one at this place, stands for."""
-        column, word = self.family.word(self.features[0], self.table.words(ids[place : place + 1])[0])
+    def _column_and_value(self, ids: Ids, index: int) -> tuple[str, str]:
+        """Returns the column and the value of the word with the id ``ids[index]``."""
+        column, word = self.family.word(self.features[0], self.table.words(ids[index : index + 1])[0])
         return column, "occurs" if word is None else word
 
     def values(self) -> Iterator[tuple[Ids, Real, Real]]:
@@ -477,8 +479,8 @@ class BagParameters(Parameters):
         polya = self.scores.polya
         step = max(1, MOST_DRAWN_CELLS // max(words.n_words, 1))
         for start in range(0, len(drawn_classes), step):
-            some_classes = drawn_classes[start : start + step]
-            for c, word_rows in zip(some_classes, self._rows_of_classes(words, some_classes).T, strict=True):
+            classes_of_step = drawn_classes[start : start + step]
+            for c, word_rows in zip(classes_of_step, self._rows_of_classes(words, classes_of_step).T, strict=True):
                 share = self._drawing_share(word_rows)
                 yield ClassUrn(rows_of_classes[c], share, lengths[c], None if polya is None else float(polya[c]))
 

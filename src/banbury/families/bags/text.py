@@ -257,14 +257,14 @@ class Text(BagOfWords):
         lowered = text.lower() if self.lowercase else text
         group = self.split.groups
         matches = [match for match in self.split.finditer(lowered) if match.group(group)]
-        place_in_text = [
-            place for place, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)
+        index_in_text = [  # of each character of ``lowered``: lower case may be longer
+            index for index, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)
         ]
         first_words, last_words = self.tokeniser.places([match.group(group) for match in matches])
         spans = [match.span(group) for match in matches]
         token_words = zip(first_words.tolist(), last_words.tolist(), strict=True)
         return [
-            (place_in_text[spans[first][0]], place_in_text[spans[last - 1][1] - 1] + 1) for first, last in token_words
+            (index_in_text[spans[first][0]], index_in_text[spans[last - 1][1] - 1] + 1) for first, last in token_words
         ]
 
     def first_text(self, rows: ColumnReader, name: str) -> str | None:
@@ -282,17 +282,17 @@ class Text(BagOfWords):
         text_for_kernel, tokens = self.split_text(text)
         _, ids = table.encode(self.tokeniser, text_for_kernel, 1)
         id_of = dict(zip(tokens, ids.tolist(), strict=True))
-        tokens_of = dict[str, list[int]]()
-        for place, token in enumerate(tokens):
-            tokens_of.setdefault(token, []).append(place)
-        occurrences = np.array([len(places) for places in tokens_of.values()], dtype=np.int32)
+        indices_of = dict[str, list[int]]()
+        for index, token in enumerate(tokens):
+            indices_of.setdefault(token, []).append(index)
+        occurrences = np.array([len(indices) for indices in indices_of.values()], dtype=np.int32)
         amounts = (
             np.ones(len(occurrences)) if self.once else self.count_values(np.array([0, len(occurrences)]), occurrences)
         )
         spans = self.token_spans(text)
         return [
-            RowWord(id_of[token], feature.name, token, amount, len(places), tuple(spans[place] for place in places))
-            for (token, places), amount in zip(tokens_of.items(), amounts.tolist(), strict=True)
+            RowWord(id_of[token], feature.name, token, amount, len(indices), tuple(spans[index] for index in indices))
+            for (token, indices), amount in zip(indices_of.items(), amounts.tolist(), strict=True)
             if id_of[token] >= 0
         ]
 
@@ -387,12 +387,12 @@ class Text(BagOfWords):
         words = np.array(names, dtype=object)
         space = "" if self.unit == "characters" else " "
         for urn in urns:
-            for row, places in zip(urn.rows.tolist(), self._draw_words(urn, rng), strict=True):
-                texts[row] = space.join(words[places])
+            for row, word_indices in zip(urn.rows.tolist(), self._draw_words(urn, rng), strict=True):
+                texts[row] = space.join(words[word_indices])
         return [texts]
 
     def _draw_words(self, urn: ClassUrn, rng: np.random.Generator) -> Iterable[Int]:
-        """Yields the words of each text of a class, by their places in the vocabulary."""
+        """Yields the words of each text of a class, by their indices in the vocabulary."""
         share = urn.share
         if self.model == "bernoulli":
             return (np.flatnonzero(rng.random(len(share)) < share) for _ in urn.rows)
@@ -462,11 +462,11 @@ def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
 
 
 def _draw_copies(words: Int, n_balls: float, rng: np.random.Generator) -> Int:
-    """Turns words drawn independently of each other into draws from Pólya's urn: the word at place t copies an earlier
-    one with probability t / (n_balls + t). ``n_balls`` is the number of balls in the urn.
+    """Turns words that were drawn independently into draws from Pólya's urn with ``n_balls`` balls: word t copies an
+    earlier one with probability t / (n_balls + t).
     """
     text = words.copy()
-    place_to_copy = np.floor(rng.random(len(text)) * (n_balls + np.arange(len(text))) - n_balls).astype(np.int64)
-    for t in np.flatnonzero(place_to_copy >= 0).tolist():
-        text[t] = text[min(int(place_to_copy[t]), t - 1)]
+    index_to_copy = np.floor(rng.random(len(text)) * (n_balls + np.arange(len(text))) - n_balls).astype(np.int64)
+    for t in np.flatnonzero(index_to_copy >= 0).tolist():
+        text[t] = text[min(int(index_to_copy[t]), t - 1)]
     return text

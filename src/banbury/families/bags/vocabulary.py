@@ -18,7 +18,7 @@ from banbury.threads import n_threads
 
 Ids = NDArray[np.uint32]
 
-CELLS = 1 << 21  # of words × classes that are looked at together, so that millions of pairs need no large temporaries
+CELLS = 1 << 21  # words × classes that are processed together, so that millions of pairs need no large temporaries
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,8 @@ class AllBut(Learned):
         groups: The words of each group of texts.
         group: The number of the group that is left out.
         cached_pairs: Pairs that were read before, by their ids; None to keep none.
-        places: Class c of ``total`` is class ``places[c]`` here, or −1 if no text of it is left; None if all classes are left.
+        new_class: Class c of ``total`` is class ``new_class[c]`` here, or −1 if no text of it is left; None if all
+            classes are left.
         only_class: The class that alone counts, if any.
     """
 
@@ -194,7 +195,7 @@ class AllBut(Learned):
     groups: _core.Groups
     group: int
     cached_pairs: dict[Any, Any] | None = None
-    places: Int | None = None
+    new_class: Int | None = None
     only_class: int | None = None
 
     def of_class(self, c: int) -> AllBut:
@@ -228,8 +229,8 @@ class AllBut(Learned):
         if key not in cached_pairs:
             cached_pairs[key] = self.groups.pairs_without(self.total, self.group, ids)
         starts, classes, occurrences, documents = cached_pairs[key]
-        if self.places is not None:
-            classes = self.places[classes].astype(np.int32)
+        if self.new_class is not None:
+            classes = self.new_class[classes].astype(np.int32)
         if self.only_class is None:
             return starts, classes, occurrences, documents
         of_one_class = classes == self.only_class
@@ -243,7 +244,12 @@ def whole_counts(table: Any) -> tuple[_core.Words, tuple[_core.Groups, int] | No
     """
     if isinstance(table, _core.Words):
         return table, None
-    if isinstance(table, AllBut) and table.cached_pairs is None and table.places is None and table.only_class is None:
+    if (
+        isinstance(table, AllBut)
+        and table.cached_pairs is None
+        and table.new_class is None
+        and table.only_class is None
+    ):
         return table.total, (table.groups, table.group)
     return None
 
@@ -373,12 +379,12 @@ class Pruning:
         needs_information = self.max_words is not None and self.choose_by == "mutual_information"
         start = 0
         for pairs in words:
-            places = slice(start, start + len(pairs.ids))
-            occurrences[places] = _round_sums(pairs.per_word(pairs.occurrences))
-            documents[places] = _round_sums(pairs.per_word(pairs.documents))
+            some_words = slice(start, start + len(pairs.ids))
+            occurrences[some_words] = _round_sums(pairs.per_word(pairs.occurrences))
+            documents[some_words] = _round_sums(pairs.per_word(pairs.documents))
             if needs_information:
-                information[places] = mutual_information(pairs, words.texts)
-            start = places.stop
+                information[some_words] = mutual_information(pairs, words.texts)
+            start = some_words.stop
         return occurrences, documents, information
 
 
@@ -389,7 +395,7 @@ def _round_sums(sums: NDArray[Any]) -> Real:
 
 
 def _best(scores: Real, n: int) -> Int:
-    """Returns the places of the n highest scores; ties go to the first."""
+    """Returns the indices of the n highest scores; ties go to the first."""
     return np.argsort(-scores, kind="stable")[:n]
 
 

@@ -26,24 +26,27 @@ from banbury.tally.schema import ColumnFacts, Schema
 from banbury.tally.table import Labels, Table
 from banbury.tally.tally import Tally, count_rows
 
-EVERY = ("rows",)  # the one class, of all rows
+ONE_CLASS = ("rows",)  # the one class, of all rows
 Parents = tuple[tuple[int, ...], ...]
 
 
 def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
-    """Returns the variables of each table that is counted, by number: each node alone, then each node with its parents."""
-    return [*((v,) for v in range(len(parents))), *((v, *above) for v, above in enumerate(parents))]
+    """Returns the numbers of the nodes of each table that is counted: each node alone, then each node with its parents."""
+    return [
+        *((node,) for node in range(len(parents))),
+        *((node, *node_parents) for node, node_parents in enumerate(parents)),
+    ]
 
 
-def tables_of(variables: Sequence[Variable], parents: Parents) -> Schema:
+def schema_of_tables(variables: Sequence[Variable], parents: Parents) -> Schema:
     """Returns the schema of a network's tally, whose features are its tables."""
     names = [variable.name for variable in variables]
-    return Schema(Features.of(table_of([names[v] for v in scope]) for scope in scopes_of(parents)))
+    return Schema(Features.of(table_of([names[node] for node in scope]) for scope in scopes_of(parents)))
 
 
 def axes_of(variables: Sequence[Variable], parents: Parents) -> list[tuple[Keys, ...]]:
     """Returns for each table the values of the variables that are its axes."""
-    return [tuple(variables[v].keys for v in scope) for scope in scopes_of(parents)]
+    return [tuple(variables[node].keys for node in scope) for scope in scopes_of(parents)]
 
 
 def keys_at(cell_numbers: Int, variables: Sequence[Variable], parents: Parents) -> list[Combinations]:
@@ -78,9 +81,9 @@ class NetworkCounts:
         counted_variables = tuple(
             variable.of_keys(key for (key,) in keys) for variable, keys in zip(variables, counts.keys, strict=False)
         )
-        for v, above in enumerate(parents):
-            check_size(counted_variables, v, above)
-        return cls(counted_variables, parents, tally._with_classes(EVERY))
+        for node, node_parents in enumerate(parents):
+            check_size(counted_variables, node, node_parents)
+        return cls(counted_variables, parents, tally._with_classes(ONE_CLASS))
 
     @classmethod
     def count(
@@ -91,9 +94,9 @@ class NetworkCounts:
         class_numbers = np.zeros(batch.n_rows, dtype=np.int32)
         if target is not None:
             class_numbers[columns.codes(variables[target].name).codes < 0] = -1
-        schema = tables_of(variables, parents)
+        schema = schema_of_tables(variables, parents)
         weights = labels.weights_of(batch)
-        tally = count_rows(columns, schema, Codes(class_numbers, 0, EVERY), weights, labels.threads)
+        tally = count_rows(columns, schema, Codes(class_numbers, 0, ONE_CLASS), weights, labels.threads)
         return cls.of(variables, parents, replace(tally, skipped=0))
 
     @classmethod
@@ -101,10 +104,10 @@ class NetworkCounts:
         """Returns the counts of the network of a tree. The target is node 0 and a parent of every other node.
 
         Args:
-            tree: The tree of the other columns; ``tree.known`` are those with a value in some row.
+            tree: The tree of the other columns; ``tree.columns_with_values`` are those with a value in some row.
             rows: The number of rows with each value of the target.
         """
-        node_of_column = {k: node for node, k in enumerate(tree.columns_with_values, 1)}
+        node_of_column = {k: number for number, k in enumerate(tree.columns_with_values, 1)}
         parents: list[tuple[int, ...]] = [()]
         node_tables = [rows]
         tables_with_parents = [rows]
@@ -119,7 +122,7 @@ class NetworkCounts:
             keys: Any = tuple(product(*axes))
             keys_and_cells.append((keys, table.arranged([len(keys), 1])))
         counts = Counts.join(keys_and_cells, 1).without_empty([])
-        tally = Tally(tables_of(variables, tuple(parents)), EVERY, sum_axis(rows, 0), (counts,))
+        tally = Tally(schema_of_tables(variables, tuple(parents)), ONE_CLASS, sum_axis(rows, 0), (counts,))
         return cls.of(variables, tuple(parents), tally)
 
     @property
@@ -128,15 +131,15 @@ class NetworkCounts:
         return self.tally.rows
 
     @cached_property
-    def seen(self) -> tuple[Integers, ...]:
+    def value_counts(self) -> tuple[Integers, ...]:
         """The number of rows with each value of each node."""
-        return tuple(self._table(v) for v in range(len(self.variables)))
+        return tuple(self._table(node) for node in range(len(self.variables)))
 
     @cached_property
-    def cells(self) -> tuple[Integers, ...]:
+    def cell_counts(self) -> tuple[Integers, ...]:
         """The number of rows with each value of a node and of its parents (values × values of each parent), by node."""
         n_nodes = len(self.variables)
-        return tuple(self._table(n_nodes + v) for v in range(n_nodes))
+        return tuple(self._table(n_nodes + node) for node in range(n_nodes))
 
     def _table(self, number: int) -> Integers:
         """Returns a table of counts by its number. It has a cell for every combination of its variables' values."""
@@ -147,29 +150,32 @@ class NetworkCounts:
         return cells.merge(cells_of(keys, axes), prod(shape), 0).arranged(shape)
 
     @property
-    def places(self) -> Int:
-        """The numbers of the cells that rows have, as ``keys_at`` takes them."""
-        cell_numbers = []
+    def cell_numbers(self) -> Int:
+        """The numbers of the cells that have rows, in ascending order, as ``keys_at`` takes them."""
+        numbers_by_table = []
         start = 0
         for axes, keys in zip(axes_of(self.variables, self.parents), self.tally.sums[0].keys, strict=True):
-            cell_numbers.append(start + cells_of(keys, axes))
+            numbers_by_table.append(start + cells_of(keys, axes))
             start += prod(map(len, axes))
-        return np.concatenate(cell_numbers)
+        return np.concatenate(numbers_by_table)
 
     # The algebra
 
     def _check_same_structure(self, other: NetworkCounts) -> None:
-        """Raises an error if the other counts are those of another structure, or of nodes with other bins or families."""
+        """Raises an error unless ``other`` has the same structure, and nodes with the same bins and families."""
         reason = _describe_difference(self._parent_names(), other._parent_names())
-        for node, other_node in zip(self.variables, other.variables, strict=False):
-            reason = reason or node.incompatibility(other_node)
+        for variable, other_variable in zip(self.variables, other.variables, strict=False):
+            reason = reason or variable.incompatibility(other_variable)
         if reason:
             raise errors.unlike_networks(reason)
 
     def _parent_names(self) -> dict[str, list[str]]:
         """Returns the names of the parents of each node, by the name of the node."""
         names = [variable.name for variable in self.variables]
-        return {name: [names[p] for p in above] for name, above in zip(names, self.parents, strict=True)}
+        return {
+            name: [names[parent] for parent in node_parents]
+            for name, node_parents in zip(names, self.parents, strict=True)
+        }
 
     def __add__(self, other: NetworkCounts) -> NetworkCounts:
         self._check_same_structure(other)
@@ -184,9 +190,9 @@ class NetworkCounts:
             n_missing = getattr(problem, "left", None)
             if n_missing is None:  # more rows would have a value than there are rows
                 n_missing = (self.rows - other.rows).value - (self.tally.sums[0] - other.tally.sums[0]).present.value
-            for node in self.variables if key is not None else ():
-                if node.name == problem.feature:  # type: ignore[attr-defined]
-                    raise errors.negative_rows(n_missing, node.name, node.name_of_key(key[0])) from None
+            for variable in self.variables if key is not None else ():
+                if variable.name == problem.feature:  # type: ignore[attr-defined]
+                    raise errors.negative_rows(n_missing, variable.name, variable.name_of_key(key[0])) from None
             raise errors.negative_rows(np.min(n_missing), None, None) from None
         return remaining.check_consistency()
 
@@ -195,13 +201,13 @@ class NetworkCounts:
         parents' values than have it at all.
         """
         counts = self.tally.sums[0]
-        for v, variable in enumerate(self.variables):
-            node_table = counts.feature(v)
-            table_with_parents = counts.feature(len(self.variables) + v)
+        for node, variable in enumerate(self.variables):
+            node_table = counts.feature(node)
+            table_with_parents = counts.feature(len(self.variables) + node)
             values = sort_keys({key[0] for keys, _ in (node_table, table_with_parents) for key in keys})
-            place_of_value = {value: k for k, value in enumerate(values)}
+            number_of_value = {value: k for k, value in enumerate(values)}
             rows_with_value, rows_with_parents = (
-                cells.merge(as_index([place_of_value[key[0]] for key in keys]), len(values), 0)
+                cells.merge(as_index([number_of_value[key[0]] for key in keys]), len(values), 0)
                 for keys, cells in (node_table, table_with_parents)
             )
             rows_without_parents = rows_with_value - rows_with_parents
@@ -214,8 +220,8 @@ class NetworkCounts:
     def __mul__(self, factor: float) -> NetworkCounts:
         return NetworkCounts.of(self.variables, self.parents, self.tally * factor)
 
-    def same(self, other: NetworkCounts) -> bool:
-        """Whether both are the same counts; raises an error if they are not counts of the same tables."""
+    def equals(self, other: NetworkCounts) -> bool:
+        """Whether both counts are equal; raises an error if they count different tables."""
         self._check_same_structure(other)
         return bool(self.tally == other.tally)
 
@@ -233,7 +239,7 @@ def _describe_difference(
     for name in own_parents:
         if own_parents[name] != other_parents[name]:
             own_names, other_names = (
-                errors.listed(above) or "none" for above in (own_parents[name], other_parents[name])
+                errors.listed(node_parents) or "none" for node_parents in (own_parents[name], other_parents[name])
             )
             return f"the parents of {name!r} are {own_names} in one network and {other_names} in the other"
     if list(own_parents) != list(other_parents):
@@ -241,12 +247,12 @@ def _describe_difference(
     return None
 
 
-def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) -> None:
+def check_size(variables: Sequence[Variable], node: int, parents: Sequence[int]) -> None:
     """Raises an error if the table of a node given its parents would have too many cells."""
-    n_cells = prod(variables[u].size for u in (v, *parents))
+    n_cells = prod(variables[number].size for number in (node, *parents))
     if n_cells > MOST_CELLS:
-        name = variables[v].name
-        sizes = " × ".join(f"{variables[u].size:,} of {variables[u].name!r}" for u in (v, *parents))
+        name = variables[node].name
+        sizes = " × ".join(f"{variables[number].size:,} of {variables[number].name!r}" for number in (node, *parents))
         raise errors.TooManyCells(
             f"the table of {name!r} given its {many(len(parents), 'parent')} would have {n_cells:,} cells ({sizes}), but "
             f"the limit is {MOST_CELLS:,}. Use fewer parents, fewer bins, or join rare values.",
@@ -255,17 +261,28 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
         )
 
 
-def count_batches(source: Source, labels: Labels, begin: Callable[[Batch, ColumnFacts], Callable[[Batch], Any]]) -> Any:
+def count_batches(
+    source: Source, labels: Labels, begin: Callable[[Batch, ColumnFacts], Callable[[Batch], NetworkCounts]]
+) -> NetworkCounts:
     """Counts batch by batch and returns the sum. If a later batch needs a wider type for a column, all rows are read
     again.
 
     Args:
         begin: Called with the first batch; returns the function that counts a batch.
     """
-    count_and_sum: list[Any] = []  # the function that counts a batch, and the sum so far; empty before the first batch
+    total: NetworkCounts | None = None
+
+    def start_over() -> None:
+        """Forgets what was counted, because all rows are read again."""
+        nonlocal total
+        total = None
+
     table = Table(source, labels)
-    for batch in table.batches("counting", count_and_sum.clear, quietly=True):
-        count = count_and_sum[0] if count_and_sum else begin(batch, table.facts)
-        counts = count(batch)
-        count_and_sum[:] = [count, count_and_sum[1] + counts if count_and_sum else counts]
-    return count_and_sum[1]
+    for batch in table.batches("counting", start_over, quietly=True):
+        if total is None:
+            count = begin(batch, table.facts)
+            total = count(batch)
+        else:
+            total = total + count(batch)
+    assert total is not None  # a table without rows raises an error
+    return total

@@ -61,7 +61,7 @@ def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int
     return np.asarray(log_table + log_scale.reshape(log_scale.shape + (1,) * (len(keep) - log_scale.ndim)))
 
 
-def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> list[Real]:
+def outside_products(factors: Sequence[Factor], sizes: Mapping[int, int]) -> list[Real]:
     """Returns for each factor the product of all other factors, summed over variables that the factor does not have, up
     to a constant.
 
@@ -80,13 +80,13 @@ def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> l
         steps.append(multiplied)
         remaining.append(len(tables))
         tables.append(_scale(_product(step_factors, scope, sizes))[0])
-    others_of = {number: Factor(tables[number].scope, np.ones_like(tables[number].table)) for number in remaining}
+    outside_of = {number: Factor(tables[number].scope, np.ones_like(tables[number].table)) for number in remaining}
     for product_number, multiplied in reversed([*enumerate(steps, len(factors))]):
-        outside = others_of.pop(product_number)
+        outside = outside_of.pop(product_number)
         for number in multiplied:
-            others = [outside, *(tables[other] for other in multiplied if other != number)]
-            others_of[number] = _scale(_product(others, tables[number].scope, sizes))[0]
-    return [others_of[number].table for number in range(len(factors))]
+            step_factors = [outside, *(tables[sibling] for sibling in multiplied if sibling != number)]
+            outside_of[number] = _scale(_product(step_factors, tables[number].scope, sizes))[0]
+    return [outside_of[number].table for number in range(len(factors))]
 
 
 def _elimination_order(factors: Sequence[Factor], keep: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -132,7 +132,10 @@ def _product(factors: Sequence[Factor], scope: tuple[int, ...], sizes: Mapping[i
     """Multiplies factors and sums out all variables that are not in ``scope``. If no factor has a variable of ``scope``,
     the product is the same for all of its values.
     """
-    axis_of = {variable: k for k, variable in enumerate(dict.fromkeys(v for factor in factors for v in factor.scope))}
+    axis_of = {
+        variable: k
+        for k, variable in enumerate(dict.fromkeys(variable for factor in factors for variable in factor.scope))
+    }
     arguments: list[Any] = []
     for factor in factors:
         arguments += [factor.table, [axis_of[variable] for variable in factor.scope]]

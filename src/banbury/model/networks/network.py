@@ -64,23 +64,23 @@ class BeliefNetwork(Displayed):
 
     kind: ClassVar[str] = "network"
 
-    variables: tuple[Variable, ...]
+    _variables: tuple[Variable, ...]
     _parents: tuple[tuple[int, ...], ...]
     choice: Choice
-    sums: NetworkCounts | None  # None if the tables were given
-    _given: tuple[Real, ...] = ()
+    _counts: NetworkCounts | None  # None if the user gave the tables
+    _given_tables: tuple[Real, ...] = ()
     target: str | None = None
-    columns: tuple[str, ...] = ()  # of the training data, in order, without the target
-    named: bool = True  # whether these columns had names
+    columns: tuple[str, ...] = ()  # the columns of the training data, in order, without the target
+    _named: bool = True  # whether these columns had names
     left_out: Mapping[str, str] = field(default_factory=dict)  # the reason why a column is no node, by column
     threads: int | None = None
-    reading: Mapping[str, Any] = field(default_factory=dict)  # the options with which the training data were read
+    _reading: Mapping[str, Any] = field(default_factory=dict)  # the options with which the training data were read
 
     # Constructors
 
-    def __new__(cls, variables: Any = None, *parts: Any, **named: Any) -> BeliefNetwork:
+    def __new__(cls, _variables: Any = None, *fields: Any, **named_fields: Any) -> BeliefNetwork:
         """Creates a network for the class methods below; raises an error if users call the class itself."""
-        if not isinstance(variables, tuple) or not all(isinstance(variable, Variable) for variable in variables):
+        if not isinstance(_variables, tuple) or not all(isinstance(variable, Variable) for variable in _variables):
             raise errors.BadSetting(
                 "bb.BeliefNetwork has no constructor. Count the tables of a structure with bb.BeliefNetwork.count(data, "
                 "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
@@ -92,7 +92,7 @@ class BeliefNetwork(Displayed):
 
     def __getnewargs__(self) -> tuple[tuple[Variable, ...]]:
         """Returns what ``__new__`` needs for copies and pickles."""
-        return (self.variables,)
+        return (self._variables,)
 
     @classmethod
     def count(
@@ -132,35 +132,35 @@ class BeliefNetwork(Displayed):
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(threads))
         first_batch: list[Batch] = []
 
-        def begin(batch: Batch, facts: ColumnFacts) -> Callable[[Batch], NetworkCounts]:
+        def settle_nodes(batch: Batch, facts: ColumnFacts) -> Callable[[Batch], NetworkCounts]:
             """Settles the nodes by the first batch, and returns the function that counts a batch."""
             first_batch[:] = [batch]
             declared = _families_of_columns(features, order)
             schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none", facts=facts)
             schema = with_few_values(schema, batch, missing, facts)
-            for name, why in schema.left_out.items():
+            for name, reason in schema.left_out.items():
                 raise errors.BadSetting(
-                    f"column {name!r} is named in parents= but cannot be counted: {why}. Declare it in features=, or take it "
+                    f"column {name!r} is named in parents= but cannot be counted: {reason}. Declare it in features=, or take it "
                     "out.",
                     name="parents",
                     value=name,
                 )
             weights = labels.weights_of(batch)
-            nodes = {feature.name: _node(batch, feature, bins, weights) for feature in schema.features}
+            nodes = {feature.name: _make_node(batch, feature, bins, weights) for feature in schema.features}
             variables = [nodes[name] for name in order]
             return lambda batch: NetworkCounts.count(batch, variables, parent_numbers, labels)
 
         parent_numbers = _number_parents(structure, order)
-        sums: NetworkCounts = count_batches(source, labels, begin)
+        counts: NetworkCounts = count_batches(source, labels, settle_nodes)
         return cls(
-            sums.variables,
+            counts.variables,
             parent_numbers,
             choice,
-            sums,
+            counts,
             columns=tuple(name for name in first_batch[0].names if name not in labels.roles()),
-            named=first_batch[0].named,
+            _named=first_batch[0].named,
             threads=threads,
-            reading=source.reading,
+            _reading=source.reading,
         )
 
     @classmethod
@@ -219,25 +219,28 @@ class BeliefNetwork(Displayed):
         target = schema.target or "class"
         while target in schema.columns:
             target += "_"
-        left_out = {**schema.left_out, **{v.name: "no value" for v in tree.variables if v.size == 0}}
+        left_out = {
+            **schema.left_out,
+            **{variable.name: "no value" for variable in tree.variables if variable.size == 0},
+        }
         for feature in schema.features:
             if set(feature.inputs).isdisjoint(variable.name for variable in tree.variables):
-                reason = feature.why if feature.holds_lists else in_words(feature.family)
-                reason = "texts" if feature.reads_text else reason
-                left_out[feature.name] = f"{reason}, which have no table"
+                description = feature.why if feature.holds_lists else in_words(feature.family)
+                description = "texts" if feature.reads_text else description
+                left_out[feature.name] = f"{description}, which have no table"
         target_node = Variable(target, model.classes, kind=kind_of_values(model.classes))
-        sums = NetworkCounts.of_tree(tree, target_node, model.tally.rows)
+        counts = NetworkCounts.of_tree(tree, target_node, model.tally.rows)
         return cls(
-            sums.variables,
-            sums.parents,
+            counts.variables,
+            counts.parents,
             model.choice,
-            sums,
+            counts,
             target=target,
             columns=schema.columns,
-            named=schema.named,
+            _named=schema.named,
             left_out=left_out,
             threads=model.threads,
-            reading=schema.reading,
+            _reading=schema.reading,
         )
 
     @classmethod
@@ -287,22 +290,26 @@ class BeliefNetwork(Displayed):
         """Counts more rows with this network's structure and bins, and returns their network: ``network +
         network.count_more(rows)`` adds them.
         """
-        sums = self._require_counts("no more rows can be counted")
-        target = None if self.target is None else self._node(self.target)
+        counts = self._require_counts("no more rows can be counted")
+        target = None if self.target is None else self._node_number(self.target)
 
         def count(batch: Batch) -> NetworkCounts:
             """Counts a batch."""
-            return NetworkCounts.count(self._align(batch, all_nodes=True), self.variables, sums.parents, labels, target)
+            return NetworkCounts.count(
+                self._align(batch, all_nodes=True), self._variables, counts.parents, labels, target
+            )
 
         source = self._read(data, reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
-        return self._with(count_batches(source, labels, lambda batch, facts: count))
+        return self._with_counts(count_batches(source, labels, lambda batch, facts: count))
 
     def __add__(self, other: BeliefNetwork) -> BeliefNetwork:
         """Returns the network of both data sets together."""
         if not isinstance(other, BeliefNetwork):
             raise errors.not_a_tally(other, "add")
-        return self._with(self._require_counts("it cannot be added to") + other._require_counts("it cannot be added"))
+        return self._with_counts(
+            self._require_counts("it cannot be added to") + other._require_counts("it cannot be added")
+        )
 
     def __radd__(self, other: object) -> BeliefNetwork:
         return self if other == 0 else NotImplemented  # so that sum(networks) works
@@ -313,7 +320,7 @@ class BeliefNetwork(Displayed):
         """
         if not isinstance(other, BeliefNetwork):
             raise errors.not_a_tally(other, "subtract")
-        return self._with(
+        return self._with_counts(
             self._require_counts("nothing can be subtracted") - other._require_counts("it cannot be subtracted")
         )
 
@@ -324,7 +331,7 @@ class BeliefNetwork(Displayed):
         check_positive("the factor of a network", float(factor), zero=True)
         if float(factor) * self.n_rows >= MOST_ROWS or factor >= MOST_ROWS:
             raise errors.bad_setting("the factor of a network", factor, "a factor that leaves fewer than 2**63 rows")
-        return self._with(self._require_counts("it cannot be scaled") * float(factor))
+        return self._with_counts(self._require_counts("it cannot be scaled") * float(factor))
 
     __rmul__ = __mul__
 
@@ -332,10 +339,15 @@ class BeliefNetwork(Displayed):
         """Whether both hold the same counts, or were given the same tables."""
         if not isinstance(other, BeliefNetwork):
             return NotImplemented
-        if self.sums is not None and other.sums is not None:
-            return self.sums.same(other.sums)
-        same = self.sums is other.sums and self.variables == other.variables and self._parents == other._parents
-        return same and all(np.array_equal(a, b) for a, b in zip(self._given, other._given, strict=True))
+        if self._counts is not None and other._counts is not None:
+            return self._counts.equals(other._counts)
+        has_same_nodes = self._variables == other._variables and self._parents == other._parents
+        has_same_origin = self._counts is other._counts  # None if the tables were given
+        return (
+            has_same_origin
+            and has_same_nodes
+            and all(np.array_equal(a, b) for a, b in zip(self._given_tables, other._given_tables, strict=True))
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -348,25 +360,25 @@ class BeliefNetwork(Displayed):
         """Returns the counts. If the tables were given instead, raises an error whose ``reason`` says what cannot be
         done.
         """
-        if self.sums is None:
+        if self._counts is None:
             raise errors.BadSetting(
                 f"this network's tables were given rather than counted, so {reason}. Count a network with "
                 "bb.BeliefNetwork.count(data, parents).",
                 name="network",
                 value=reason,
             )
-        return self.sums
+        return self._counts
 
-    def _with(self, sums: NetworkCounts) -> BeliefNetwork:
+    def _with_counts(self, counts: NetworkCounts) -> BeliefNetwork:
         """Returns the same network with other counts."""
-        return replace(self, variables=sums.variables, sums=sums)
+        return replace(self, _variables=counts.variables, _counts=counts)
 
     # Structure and tables
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
         """The names of the nodes."""
-        return tuple(variable.name for variable in self.variables)
+        return tuple(variable.name for variable in self._variables)
 
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
@@ -384,7 +396,7 @@ class BeliefNetwork(Displayed):
     @cached_property
     def values(self) -> dict[str, Keys]:
         """The values of each node, in order; for numbers, the bins."""
-        return {variable.name: variable.values for variable in self.variables}
+        return {variable.name: variable.values for variable in self._variables}
 
     @property
     def n_rows(self) -> float:
@@ -397,17 +409,20 @@ class BeliefNetwork(Displayed):
         """The number of free parameters: for each node, one less than its number of values for every combination of its
         parents' values.
         """
-        sizes = [variable.size for variable in self.variables]
-        return sum((sizes[v] - 1) * prod(sizes[p] for p in parents) for v, parents in enumerate(self._parents))
+        sizes = [variable.size for variable in self._variables]
+        return sum(
+            (size - 1) * prod(sizes[parent] for parent in parents)
+            for size, parents in zip(sizes, self._parents, strict=True)
+        )
 
     @property
     def bic(self) -> float:
         """The Bayesian information criterion of the counted rows, −2 log L + k log n, at maximum likelihood. Lower is
         better.
         """
-        sums = self._require_counts("it has no rows")
+        counts = self._require_counts("it has no rows")
         log_likelihood = 0.0
-        for cells in sums.cells:
+        for cells in counts.cell_counts:
             rows = cells.value
             rows_by_parents = np.broadcast_to(rows.sum(axis=0), rows.shape)
             probabilities = np.divide(rows, rows_by_parents, out=np.ones(rows.shape), where=rows > 0)
@@ -424,14 +439,14 @@ class BeliefNetwork(Displayed):
         {('a', 'b'): 1.0}
         """
         bits = {}
-        for v, cells in enumerate(self._require_counts("it has no rows").cells):
+        for node, cells in enumerate(self._require_counts("it has no rows").cell_counts):
             joint = shares(cells.value)
-            for axis, parent in enumerate(self._parents[v], 1):
+            for axis, parent in enumerate(self._parents[node], 1):
                 without_node, without_parent, without_either = (
                     entropy(np.asarray(joint.sum(axis=axes))) for axes in (0, axis, (0, axis))
                 )
                 edge_bits = without_node + without_parent - entropy(joint) - without_either
-                bits[self.nodes[parent], self.nodes[v]] = max(edge_bits, 0.0)
+                bits[self.nodes[parent], self.nodes[node]] = max(edge_bits, 0.0)
         return bits
 
     @cached_property
@@ -442,13 +457,13 @@ class BeliefNetwork(Displayed):
     @cached_property
     def _scorer(self) -> Scorer:
         """The estimated tables, and exact inference with them."""
-        sizes = tuple(variable.size for variable in self.variables)
-        if self.sums is None:
-            return Scorer(sizes, self._parents, self._given, (None,) * len(sizes))
+        sizes = tuple(variable.size for variable in self._variables)
+        if self._counts is None:
+            return Scorer(sizes, self._parents, self._given_tables, (None,) * len(sizes))
         rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED_GENERATOR
         tables = []
         log_unseen = list[Real | None]()
-        for variable, cells in zip(self.variables, self.sums.cells, strict=True):
+        for variable, cells in zip(self._variables, self._counts.cell_counts, strict=True):
             if variable.size == 0:
                 raise errors.EmptyData(
                     f"no counted row has a value of {variable.name!r}, so it has no table. Count rows with a value, or "
@@ -479,13 +494,13 @@ class BeliefNetwork(Displayed):
         """
         errors.require(isinstance(of, (str, Sequence)), "of", of, "a node, or several different nodes")
         names = (of,) if isinstance(of, str) else tuple(of)
-        query = tuple(self._node(name) for name in names)
+        query = tuple(self._node_number(name) for name in names)
         errors.require(query and len(set(query)) == len(query), "of", of, "a node, or several different nodes")
         log_joint = log_query(self._scorer, query, self._evidence(given))
         self._check_possible(np.isfinite(log_joint).any(), given)
         weights = np.exp(log_joint - log_joint.max())
         probabilities = (weights / weights.sum()).reshape(-1)
-        values = [self.variables[v].values for v in query]
+        values = [self._variables[node].values for node in query]
         keys: Iterable[Any] = values[0] if isinstance(of, str) else product(*values)
         return dict(zip(keys, probabilities.tolist(), strict=True))
 
@@ -499,7 +514,7 @@ class BeliefNetwork(Displayed):
         {'a': {0: 0.0, 1: 1.0}, 'b': {0: 0.0, 1: 1.0}}
         """
         posteriors = {}
-        for variable, weights in zip(self.variables, marginals(self._scorer, self._evidence(given)), strict=True):
+        for variable, weights in zip(self._variables, marginals(self._scorer, self._evidence(given)), strict=True):
             total = weights.sum()
             self._check_possible(total > 0, given)
             posteriors[variable.name] = dict(zip(variable.values, (weights / total).tolist(), strict=True))
@@ -531,7 +546,7 @@ class BeliefNetwork(Displayed):
             shown = [f"{name} = {value!r}" for name, value in self._read_evidence(evidence).items()]
             raise errors.impossible_given(shown, self.choice.how not in ("mle", "map"))
 
-    def _node(self, name: Any) -> int:
+    def _node_number(self, name: Any) -> int:
         """Returns the number of a node by its name; raises an error if there is none."""
         if name not in self.nodes:
             if isinstance(name, str) and name in self.left_out:
@@ -545,8 +560,10 @@ class BeliefNetwork(Displayed):
 
     def _evidence(self, evidence: Mapping[str, Any] | None) -> dict[int, Real]:
         """Returns the user's evidence as likelihoods: for each observed node, by its number, one number per value."""
-        observations = {self._node(name): observation for name, observation in self._read_evidence(evidence).items()}
-        return {v: self.variables[v].likelihood(observation) for v, observation in observations.items()}
+        observations = {
+            self._node_number(name): observation for name, observation in self._read_evidence(evidence).items()
+        }
+        return {node: self._variables[node].likelihood(observation) for node, observation in observations.items()}
 
     def _read_evidence(self, evidence: Any) -> dict[str, Any]:
         """Returns the user's evidence as a mapping from nodes to observations, without missing ones.
@@ -557,13 +574,14 @@ class BeliefNetwork(Displayed):
             row: dict[Any, Any] = evidence.to_dict()
             evidence = {name: observation for name, observation in row.items() if name in self.nodes}
             if row and not evidence:
-                raise errors.unknown_column(next((n for n in self.nodes if n != self.target), self.nodes[0]), list(row))
+                example = next((name for name in self.nodes if name != self.target), self.nodes[0])
+                raise errors.unknown_column(example, list(row))
             warn_about_other_columns([], [name for name in row if name not in {*self.columns, *evidence}], set())
         if evidence is not None and not isinstance(evidence, Mapping):
             raise errors.bad_setting("given", evidence, "a mapping from nodes to known values, or a row")
         observations = {}
         for name, observation in (evidence or {}).items():
-            variable = self.variables[self._node(name)]
+            variable = self._variables[self._node_number(name)]
             if not is_missing(observation):
                 observations[name] = observation
             elif None in variable.index:  # "missing" is one of the node's values
@@ -622,7 +640,7 @@ class BeliefNetwork(Displayed):
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
         """Returns the most probable value of ``of`` in each row; the first one in a tie."""
-        values = self.variables[self._target_node(of)].values
+        values = self._variables[self._target_node(of)].values
         best = self.posterior(rows, of, **reading).argmax(axis=1)
         same_type = len({type(value) for value in values}) == 1
         return np.asarray(np.array(values, dtype=None if same_type else object)[best])
@@ -635,11 +653,11 @@ class BeliefNetwork(Displayed):
                 name="of",
                 value=None,
             )
-        return self._node(self.target if of is None else of)
+        return self._node_number(self.target if of is None else of)
 
     def _score(self, rows: Any, query: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
         """Returns log P(query nodes, observed values) of all rows (rows × values of each query node)."""
-        no_rows = np.empty((0, *(self._scorer.sizes[v] for v in query)))
+        no_rows = np.empty((0, *(self._scorer.sizes[node] for node in query)))
         warned = set[str]()
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         log_joints = [
@@ -654,20 +672,24 @@ class BeliefNetwork(Displayed):
         """
         threads = n_threads(self.threads)
         present = {*batch.names}
-        not_required = {self.target, *(self.nodes[v] for v in query)}
+        not_required = {self.target, *(self.nodes[node] for node in query)}
         absent = [name for name in self.nodes if name not in present and name not in not_required]
         warn_about_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), warned)
         all_missing = np.full(batch.n_rows, MISSING, dtype=np.int32)
         return [
-            variable.value_numbers(batch, threads) if v not in query and variable.name in present else all_missing
-            for v, variable in enumerate(self.variables)
+            variable.value_numbers(batch, threads) if node not in query and variable.name in present else all_missing
+            for node, variable in enumerate(self._variables)
         ]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         """Opens rows as batches, read like the rows that were counted unless ``reading`` says otherwise."""
-        kinds: dict[str, Any] = {v.name: "number" for v in self.variables if v.cuts is not None}
-        kinds |= {v.name: "string" for v in self.variables if v.cuts is None and v.kind == "string"}
-        return read(rows, kinds=kinds, **{"remembered": self.reading, **reading})
+        kinds: dict[str, Any] = {variable.name: "number" for variable in self._variables if variable.cuts is not None}
+        kinds |= {
+            variable.name: "string"
+            for variable in self._variables
+            if variable.cuts is None and variable.kind == "string"
+        }
+        return read(rows, kinds=kinds, **{"remembered": self._reading, **reading})
 
     def _align(self, batch: Batch, all_nodes: bool = False) -> Batch:
         """Returns the batch with this network's column names if its columns have no names. Raises an error if it has no
@@ -698,18 +720,18 @@ class BeliefNetwork(Displayed):
         scorer = self._scorer
         value_numbers: dict[str, NDArray[np.int64]] = {}
         for name in in_topological_order(self.parents):
-            v = self.nodes.index(name)
+            node = self.nodes.index(name)
             parents_cell = np.zeros(n, dtype=np.int64)  # of each row: the number of its combination of parents' values
-            for parent in self._parents[v]:
+            for parent in self._parents[node]:
                 parents_cell = parents_cell * scorer.sizes[parent] + value_numbers[self.nodes[parent]]
-            cumulative = np.cumsum(scorer.tables[v].reshape(scorer.sizes[v], -1), axis=0)[:-1]
+            cumulative = np.cumsum(scorer.tables[node].reshape(scorer.sizes[node], -1), axis=0)[:-1]
             value_numbers[name] = (cumulative[:, parents_cell] <= rng.random(n)).sum(axis=0)
-        return {variable.name: variable.draw(value_numbers[variable.name], rng) for variable in self.variables}
+        return {variable.name: variable.draw(value_numbers[variable.name], rng) for variable in self._variables}
 
     def __repr__(self) -> str:
-        rows = "tables given" if self.sums is None else many(self.n_rows, "row")
+        rows = "tables given" if self._counts is None else many(self.n_rows, "row")
         lines = [f"BeliefNetwork: {many(len(self.nodes), 'node')}, {many(len(self.edges), 'edge')}, {rows}"]
-        for variable, parents in list(zip(self.variables, self.parents.values(), strict=True))[:SHOWN]:
+        for variable, parents in list(zip(self._variables, self.parents.values(), strict=True))[:SHOWN]:
             condition = f" given {errors.listed(parents)}" if parents else ""
             lines.append(f"  {variable.name}{condition}: {errors.listed(variable.values, 6)}")
         if len(self.nodes) > SHOWN:
@@ -722,7 +744,7 @@ class BeliefNetwork(Displayed):
     def _notebook_tables(self) -> list[NotebookTable]:
         """Returns the table that a notebook shows: the nodes with their parents and values."""
         parents = [", ".join(parents) for parents in self.parents.values()]
-        values = [errors.listed(variable.values, 6) for variable in self.variables]
+        values = [errors.listed(variable.values, 6) for variable in self._variables]
         return [NotebookTable("", {"node": self.nodes, "parents": parents, "values": values})]
 
 
@@ -755,7 +777,7 @@ def _tree_of(model: Model) -> DependencyTree | None:
     return trees[0] if len(trees) == 1 else None
 
 
-def _node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> Variable:
+def _make_node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> Variable:
     """Returns the node of a column; raises an error if it cannot have a table."""
     if feature.columns:
         raise no_block(feature.name)

@@ -12,14 +12,14 @@ import numpy as np
 from banbury.arrays import Int, Real
 from banbury.families.dirichlet import log
 from banbury.families.nodes import MISSING, UNSEEN, NodeForest, ValueNumbers
-from banbury.model.networks.elimination import ROW, Factor, eliminate, products_of_others
+from banbury.model.networks.elimination import ROW, Factor, eliminate, outside_products
 from banbury.model.networks.structure import ancestors
 
 MOST_PATTERNS = (
-    16  # of missing values: rows with the most frequent ones are scored pattern by pattern, all others together
+    16  # patterns of missing values whose rows are scored separately, the most frequent; all others together
 )
-FEW_ROWS = 64  # a pattern is scored separately if there is at most one for so many rows
-MOST_AT_ONCE = 1 << 22  # numbers in the tables of the rows that are scored together
+ROWS_PER_PATTERN = 64  # at least so many rows, on average, for each pattern that is scored separately
+MOST_NUMBERS = 1 << 22  # in the tables of the rows that are scored together
 
 
 @dataclass(frozen=True)
@@ -41,25 +41,30 @@ class Scorer:
         """The logarithm of each table."""
         return [log(table) for table in self.tables]
 
-    def log_joint(self, places: Sequence[ValueNumbers], query: tuple[int, ...]) -> Real:
+    def log_joint(self, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...]) -> Real:
         """Returns log P(query variables, observed values) (rows × values of each query variable).
 
         Args:
-            places: For each variable, the number of the value of each row; MISSING, or UNSEEN if the value was never
+            value_numbers: For each variable, the number of the value of each row; MISSING, or UNSEEN if the value was never
                 counted.
             query: The query variables, whose observed values are ignored.
         """
-        n_rows = len(places[0])
-        log_joint = np.empty((n_rows, *(self.sizes[v] for v in query)))
-        lacks_values = any(column.min(initial=0) < 0 for v, column in enumerate(places) if v not in query)
+        n_rows = len(value_numbers[0])
+        log_joint = np.empty((n_rows, *(self.sizes[variable] for variable in query)))
+        lacks_values = any(
+            column.min(initial=0) < 0 for variable, column in enumerate(value_numbers) if variable not in query
+        )
         if lacks_values and (forest := self._forest(query)) is not None:
             for rows in _slices(np.arange(n_rows), forest.width):
-                log_joint[rows] = self._log_joint_in_forest(forest, [column[rows] for column in places], query)
+                log_joint[rows] = self._log_joint_in_forest(forest, [column[rows] for column in value_numbers], query)
             return log_joint
-        for group, hidden in self._group_rows(places, query):
-            hidden_sizes = ([self.sizes[u] for u in (v, *above) if u in hidden] for v, above in enumerate(self.parents))
+        for group, hidden in self._group_rows(value_numbers, query):
+            hidden_sizes = (
+                [self.sizes[member] for member in (variable, *parents) if member in hidden]
+                for variable, parents in enumerate(self.parents)
+            )
             for rows in _slices(group, sum(map(prod, hidden_sizes))):
-                log_joint[rows] = self._eliminate_hidden([column[rows] for column in places], query, hidden)
+                log_joint[rows] = self._eliminate_hidden([column[rows] for column in value_numbers], query, hidden)
         return log_joint
 
     # By one pass of messages
@@ -77,7 +82,9 @@ class Scorer:
             return None
         left_out: list[int | None] = [*query]
         if not query:
-            roots = [p for above in self.parents for p in above if not self.parents[p]]  # once for each child
+            roots = [
+                parent for parents in self.parents for parent in parents if not self.parents[parent]
+            ]  # once per child
             left_out = [None, *([max(set(roots), key=roots.count)] if roots else [])]
         for variable in left_out:
             if variable not in self._forests:
@@ -86,43 +93,51 @@ class Scorer:
                 return forest
         return None
 
-    def _log_joint_in_forest(self, forest: NodeForest, places: Sequence[ValueNumbers], query: tuple[int, ...]) -> Real:
+    def _log_joint_in_forest(
+        self, forest: NodeForest, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...]
+    ) -> Real:
         """Returns log P(query variable, observed values) (rows × its values), or log P(observed values) of each row if
         there is no query variable.
         """
         if query:
-            return forest.log_joint(places)
+            return forest.log_joint(value_numbers)
         if forest.query is None:
-            return forest.log_joint(places)[:, 0]
-        log_joint = np.empty(len(places[0]))
+            return forest.log_joint(value_numbers)[:, 0]
+        log_joint = np.empty(len(value_numbers[0]))
         log_unseen = self.log_unseen[forest.query]
-        for place in np.unique(places[forest.query]).tolist():
-            rows = np.flatnonzero(places[forest.query] == place)
-            places_of_rows = [column[rows] for column in places]
-            if place >= 0:
-                log_joint[rows] = forest.for_queried_value(place).log_joint(places_of_rows)[:, 0]
+        for value_number in np.unique(value_numbers[forest.query]).tolist():
+            rows = np.flatnonzero(value_numbers[forest.query] == value_number)
+            numbers_of_rows = [column[rows] for column in value_numbers]
+            if value_number >= 0:
+                log_joint[rows] = forest.for_queried_value(value_number).log_joint(numbers_of_rows)[:, 0]
             else:
-                log_evidence = float(log_unseen) if log_unseen is not None and place == UNSEEN else 0.0
-                log_joint[rows] = np.logaddexp.reduce(forest.log_joint(places_of_rows), axis=1) + log_evidence
+                log_evidence = float(log_unseen) if log_unseen is not None and value_number == UNSEEN else 0.0
+                log_joint[rows] = np.logaddexp.reduce(forest.log_joint(numbers_of_rows), axis=1) + log_evidence
         return log_joint
 
     # By variable elimination
 
-    def _group_rows(self, places: Sequence[ValueNumbers], query: tuple[int, ...]) -> Iterator[tuple[Int, set[int]]]:
+    def _group_rows(
+        self, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...]
+    ) -> Iterator[tuple[Int, set[int]]]:
         """Yields groups of row numbers, and the hidden variables of each group: the query, and those that some row of
         the group lacks. Rows of a group lack the same values, except that rare patterns are one group.
         """
-        n_rows = len(places[0])
-        incomplete = [v for v, column in enumerate(places) if v not in query and column.min(initial=0) < 0]
+        n_rows = len(value_numbers[0])
+        incomplete = [
+            variable
+            for variable, column in enumerate(value_numbers)
+            if variable not in query and column.min(initial=0) < 0
+        ]
         if not incomplete:
             yield np.arange(n_rows), set(query)
             return
-        is_missing = np.stack([places[v] < 0 for v in incomplete], axis=1)
+        is_missing = np.stack([value_numbers[variable] < 0 for variable in incomplete], axis=1)
         patterns, pattern_of_row, rows_of_pattern = np.unique(
             is_missing, axis=0, return_inverse=True, return_counts=True
         )
         pattern_of_row = pattern_of_row.reshape(-1)
-        most_patterns = min(MOST_PATTERNS, 1 + n_rows // FEW_ROWS)
+        most_patterns = min(MOST_PATTERNS, 1 + n_rows // ROWS_PER_PATTERN)
         if len(patterns) > most_patterns:
             frequent = np.argsort(-rows_of_pattern, kind="stable")[: most_patterns - 1]
             is_rare = np.ones(len(patterns), dtype=np.bool_)
@@ -134,20 +149,24 @@ class Scorer:
         for number in np.unique(pattern_of_row).tolist():
             yield np.flatnonzero(pattern_of_row == number), {*query, *np.array(incomplete)[patterns[number]].tolist()}
 
-    def _eliminate_hidden(self, places: Sequence[ValueNumbers], query: tuple[int, ...], hidden: set[int]) -> Real:
+    def _eliminate_hidden(
+        self, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...], hidden: set[int]
+    ) -> Real:
         """Returns log P(query variables, observed values) of rows that have a value of every variable that is not
         hidden. If a row has the value of a hidden variable, the value is evidence about it.
         """
-        n_rows = len(places[0])
-        has_values = [v not in query and (column != MISSING).any() for v, column in enumerate(places)]
-        observed = [v for v in range(len(self.sizes)) if v not in hidden or has_values[v]]
+        n_rows = len(value_numbers[0])
+        has_values = [
+            variable not in query and (column != MISSING).any() for variable, column in enumerate(value_numbers)
+        ]
+        observed = [variable for variable in range(len(self.sizes)) if variable not in hidden or has_values[variable]]
         log_constant = np.zeros(n_rows)  # the log-probability of what is observed with all of its parents
         log_potentials: dict[
             int, Real
         ] = {}  # the factors of one hidden variable, multiplied: rows × values, or 1 × values
         factors: list[Factor] = []  # those of several hidden variables
-        for v in ancestors({*query, *observed}, self.parents):
-            for scope, log_table in self._condition_on_rows(v, places, hidden, n_rows):
+        for variable in ancestors({*query, *observed}, self.parents):
+            for scope, log_table in self._condition_on_rows(variable, value_numbers, hidden, n_rows):
                 if not scope:
                     log_constant = log_constant + log_table
                 elif len(scope) == 1:
@@ -155,34 +174,46 @@ class Scorer:
                     log_potentials[scope[0]] = log_potentials.get(scope[0], 0.0) + log_potential
                 else:
                     factors.append(Factor((ROW, *scope) if log_table.ndim > len(scope) else scope, np.exp(log_table)))
-        for v in hidden.difference(query).intersection(observed):
-            is_possible = (places[v][:, None] == np.arange(self.sizes[v])) | (places[v][:, None] < 0)
-            log_potentials[v] = log_potentials.get(v, 0.0) + np.where(is_possible, 0.0, -np.inf)
+        for variable in hidden.difference(query).intersection(observed):
+            is_possible = (value_numbers[variable][:, None] == np.arange(self.sizes[variable])) | (
+                value_numbers[variable][:, None] < 0
+            )
+            log_potentials[variable] = log_potentials.get(variable, 0.0) + np.where(is_possible, 0.0, -np.inf)
         if not factors and (*log_potentials,) == query and len(query) == 1:  # as in naive Bayes: nothing to sum out
             return np.asarray(log_constant[:, None] + log_potentials[query[0]])
-        for v, log_potential in log_potentials.items():  # scaled before the exponential, lest all of a row underflow
-            highest = np.broadcast_to(log_potential, (n_rows, self.sizes[v])).max(axis=1)
+        for (
+            variable,
+            log_potential,
+        ) in log_potentials.items():  # scaled before the exponential, lest all of a row underflow
+            highest = np.broadcast_to(log_potential, (n_rows, self.sizes[variable])).max(axis=1)
             highest = np.where(np.isfinite(highest), highest, 0.0)
-            factors.append(Factor((ROW, v), np.exp(log_potential - highest[:, None])))
+            factors.append(Factor((ROW, variable), np.exp(log_potential - highest[:, None])))
             log_constant = log_constant + highest
         log_joint = eliminate(factors, (ROW, *query), {ROW: n_rows, **dict(enumerate(self.sizes))})
         return np.asarray(log_constant.reshape(-1, *(1,) * len(query)) + log_joint)
 
     def _condition_on_rows(
-        self, v: int, places: Sequence[ValueNumbers], hidden: set[int], n_rows: int
+        self, variable: int, value_numbers: Sequence[ValueNumbers], hidden: set[int], n_rows: int
     ) -> Iterator[tuple[tuple[int, ...], Real]]:
         """Yields the log table of a variable at the rows' observed values, with its hidden variables. If rows have a
         value of the variable that was never counted, also yields what such a value says about the parents.
         """
-        yield self._select_observed((v, *self.parents[v]), self.log_tables[v], places, hidden, n_rows)
-        log_unseen = self.log_unseen[v]
-        is_unseen = places[v] == UNSEEN
-        if log_unseen is not None and v in hidden and is_unseen.any():
-            scope, log_table = self._select_observed(self.parents[v], log_unseen, places, hidden, n_rows)
+        yield self._select_observed(
+            (variable, *self.parents[variable]), self.log_tables[variable], value_numbers, hidden, n_rows
+        )
+        log_unseen = self.log_unseen[variable]
+        is_unseen = value_numbers[variable] == UNSEEN
+        if log_unseen is not None and variable in hidden and is_unseen.any():
+            scope, log_table = self._select_observed(self.parents[variable], log_unseen, value_numbers, hidden, n_rows)
             yield scope, np.where(is_unseen.reshape(-1, *(1,) * len(scope)), log_table, 0.0)
 
     def _select_observed(
-        self, scope: tuple[int, ...], log_table: Real, places: Sequence[ValueNumbers], hidden: set[int], n_rows: int
+        self,
+        scope: tuple[int, ...],
+        log_table: Real,
+        value_numbers: Sequence[ValueNumbers],
+        hidden: set[int],
+        n_rows: int,
     ) -> tuple[tuple[int, ...], Real]:
         """Returns the hidden variables of a log table over the variables ``scope``, and the table at the rows' values
         of the others: rows × values of each hidden variable, or without rows if all variables are hidden.
@@ -194,13 +225,13 @@ class Scorer:
         transposed = log_table.transpose([scope.index(variable) for variable in (*observed, *hidden_scope)])
         cells = np.zeros(n_rows, dtype=np.int64)
         for variable in observed:
-            cells = cells * self.sizes[variable] + places[variable]
+            cells = cells * self.sizes[variable] + value_numbers[variable]
         return hidden_scope, np.asarray(transposed.reshape(-1, *transposed.shape[len(observed) :])[cells])
 
 
 def _slices(rows: Int, numbers_per_row: int) -> Iterator[Int]:
-    """Yields row numbers in pieces that need at most MOST_AT_ONCE numbers, and have at least one row."""
-    n_rows = max(MOST_AT_ONCE // max(numbers_per_row, 1), 1)
+    """Yields row numbers in pieces that need at most MOST_NUMBERS numbers, and have at least one row."""
+    n_rows = max(MOST_NUMBERS // max(numbers_per_row, 1), 1)
     for start in range(0, len(rows), n_rows):
         yield rows[start : start + n_rows]
 
@@ -213,23 +244,25 @@ def log_query(scorer: Scorer, query: tuple[int, ...], evidence: Mapping[int, Rea
     """Returns log P(query variables, evidence), with an axis for each query variable."""
     certain = _find_certain_values(evidence, query)
     relevant = ancestors({*query, *evidence}, scorer.parents)  # summing out all others gives 1
-    factors = [_condition(scorer, v, certain) for v in relevant]
-    factors += [Factor((v,), likelihood) for v, likelihood in evidence.items() if v not in certain]
-    log_constant = sum(float(log(evidence[v].max())) for v in certain)
+    factors = [_condition(scorer, variable, certain) for variable in relevant]
+    factors += [Factor((variable,), likelihood) for variable, likelihood in evidence.items() if variable not in certain]
+    log_constant = sum(float(log(evidence[variable].max())) for variable in certain)
     return np.asarray(eliminate(factors, query, dict(enumerate(scorer.sizes))) + log_constant)
 
 
 def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
     """Returns P(value, evidence) of every variable up to a constant, at about three times the cost of one variable."""
     certain = _find_certain_values(evidence, query=())
-    tables = [_condition(scorer, v, certain) for v in range(len(scorer.sizes))]
-    uncertain_evidence = [Factor((v,), likelihood) for v, likelihood in evidence.items() if v not in certain]
-    products = products_of_others([*tables, *uncertain_evidence], dict(enumerate(scorer.sizes)))
+    tables = [_condition(scorer, variable, certain) for variable in range(len(scorer.sizes))]
+    uncertain_evidence = [
+        Factor((variable,), likelihood) for variable, likelihood in evidence.items() if variable not in certain
+    ]
+    products = outside_products([*tables, *uncertain_evidence], dict(enumerate(scorer.sizes)))
     variable_weights = []
-    for v, (factor, product_of_others) in enumerate(zip(tables, products, strict=False)):
-        joint = factor.table * product_of_others
-        if v in certain:
-            weights = np.where(np.arange(scorer.sizes[v]) == certain[v], joint.sum(), 0.0)
+    for variable, (factor, outside_product) in enumerate(zip(tables, products, strict=False)):
+        joint = factor.table * outside_product
+        if variable in certain:
+            weights = np.where(np.arange(scorer.sizes[variable]) == certain[variable], joint.sum(), 0.0)
         else:
             weights = joint.sum(axis=tuple(range(1, joint.ndim)))  # the first axis is the variable's own
         variable_weights.append(weights)
@@ -238,12 +271,16 @@ def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
 
 def _find_certain_values(evidence: Mapping[int, Real], query: tuple[int, ...]) -> dict[int, int]:
     """Returns the number of the only possible value of each variable outside the query that has only one."""
-    certain = (v for v, likelihood in evidence.items() if v not in query and np.count_nonzero(likelihood) == 1)
-    return {v: int(np.flatnonzero(evidence[v])[0]) for v in certain}
+    certain = (
+        variable
+        for variable, likelihood in evidence.items()
+        if variable not in query and np.count_nonzero(likelihood) == 1
+    )
+    return {variable: int(np.flatnonzero(evidence[variable])[0]) for variable in certain}
 
 
-def _condition(scorer: Scorer, v: int, certain: Mapping[int, int]) -> Factor:
+def _condition(scorer: Scorer, variable: int, certain: Mapping[int, int]) -> Factor:
     """Returns the table of a variable, without the axes of variables whose value is certain."""
-    scope = (v, *scorer.parents[v])
-    table = scorer.tables[v][tuple(certain.get(variable, slice(None)) for variable in scope)]
-    return Factor(tuple(variable for variable in scope if variable not in certain), table)
+    scope = (variable, *scorer.parents[variable])
+    table = scorer.tables[variable][tuple(certain.get(member, slice(None)) for member in scope)]
+    return Factor(tuple(member for member in scope if member not in certain), table)
