@@ -64,10 +64,6 @@ impl ClassSums {
 
 /// Rows of words to be added up.
 pub trait WordRows: Sync {
-    /// Whether a row lists words that it has equally often, and no others, one after the other. Then each number of times is converted
-    /// to a cell once: adding up damped texts took 1.4 times as long without this.
-    const GROUPS_BY_COUNT: bool;
-
     /// The number of words, or columns.
     fn n_ids(&self) -> usize;
     /// The number of cells of a row; a text may have fewer distinct words.
@@ -96,11 +92,11 @@ pub struct Scratch {
     /// The rows whose counts are in `counts`, if it has several.
     pub tile: Range<usize>,
     pub counts: Vec<f64>,
-    /// The distinct words of a text, how often each occurs, and both together for sorting.
+    /// The distinct words of a text, how often each occurs, and these numbers of times in ascending order.
     pub numbering: Numbering,
     pub ids: Vec<u32>,
     pub times: Vec<u32>,
-    pub times_and_ids: Vec<(u32, u32)>,
+    pub sorted_times: Vec<u32>,
 }
 
 /// Rows to be added up, and what is known about their sums.
@@ -276,16 +272,6 @@ impl<W: WordRows> RowsToSum<'_, W> {
         let weight = self.weight(row, A::WEIGHTS);
         if let Some(counts) = self.words.counts_of_all_words(row, scratch) {
             sums.iter_mut().zip(counts).for_each(|(sum, &x)| sum.add(x, weight));
-            return;
-        }
-        if W::GROUPS_BY_COUNT {
-            let mut cell_of_count = (0.0, A::default());
-            self.words.each(row, scratch, |id, x| {
-                if x != cell_of_count.0 {
-                    cell_of_count = (x, A::of(x, weight));
-                }
-                sums[id as usize].merge(&cell_of_count.1);
-            });
             return;
         }
         self.words.each(

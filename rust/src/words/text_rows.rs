@@ -4,28 +4,42 @@ use super::class_sums::{Scratch, WordRows};
 use crate::hash_table::Key;
 use crate::text::Tokeniser;
 
+/// Numbers of times that are damped once for all texts; most words of a text occur once, and few more than eight times.
+const DAMPED_ONCE: usize = 9;
+
 /// How much a word counts in a text: its occurrences n, or log(1 + n), divided by the text's length or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Damping {
     log: bool,
     length: bool,
+    damped: [f64; DAMPED_ONCE],
 }
 
 impl Damping {
     pub fn of(tokeniser: &Tokeniser) -> Self {
-        Damping { log: tokeniser.settings().log, length: tokeniser.settings().length }
+        let (log, length) = (tokeniser.settings().log, tokeniser.settings().length);
+        Damping {
+            log,
+            length,
+            damped: std::array::from_fn(|times| Self::compute(log, times as u32)),
+        }
+    }
+
+    fn compute(log: bool, times: u32) -> f64 {
+        let times = f64::from(times);
+        if log { times.ln_1p() } else { times }
     }
 
     /// How much a word counts that occurs `times` times, before it is divided by the length.
     #[inline(always)]
-    pub fn damp(self, times: u32) -> f64 {
-        let times = f64::from(times);
-        if self.log { times.ln_1p() } else { times }
+    pub fn damp(&self, times: u32) -> f64 {
+        let damped = self.damped.get(times as usize);
+        damped.copied().unwrap_or_else(|| Self::compute(self.log, times))
     }
 
     /// The Euclidean length of a text whose words occur so many times each; 1 if counts are not divided by it. Sorts `times`: squares
     /// are added from the smallest up, so that the order of the words has no effect.
-    pub fn length(self, times: &mut [u32]) -> f64 {
+    pub fn length(&self, times: &mut [u32]) -> f64 {
         if !self.length || times.is_empty() {
             return 1.0;
         }
@@ -45,8 +59,6 @@ pub struct TextRows<'a> {
 }
 
 impl WordRows for TextRows<'_> {
-    const GROUPS_BY_COUNT: bool = true;
-
     fn n_ids(&self) -> usize {
         self.n_ids
     }
@@ -61,7 +73,7 @@ impl WordRows for TextRows<'_> {
 
     #[inline(always)]
     fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
-        let Scratch { numbering, ids, times, times_and_ids, .. } = scratch;
+        let Scratch { numbering, ids, times, sorted_times, .. } = scratch;
         let tokens = self.texts[row - self.first];
         numbering.clear(tokens.len());
         ids.clear();
@@ -74,13 +86,10 @@ impl WordRows for TextRows<'_> {
             }
             times[number] += 1;
         }
-        times_and_ids.clear();
-        times_and_ids.extend(times.iter().copied().zip(ids.iter().copied()));
-        times_and_ids.sort_unstable();
-        let length = self.damping.length(times);
-        for equally_often in times_and_ids.chunk_by(|a, b| a.0 == b.0) {
-            let x = self.damping.damp(equally_often[0].0) / length;
-            equally_often.iter().for_each(|&(_, id)| f(id, x));
+        sorted_times.clone_from(times);
+        let length = self.damping.length(sorted_times);
+        for (&id, &times) in ids.iter().zip(times.iter()) {
+            f(id, self.damping.damp(times) / length);
         }
     }
 }

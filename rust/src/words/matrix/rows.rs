@@ -31,8 +31,6 @@ pub struct MatrixRows<'a, 'm> {
 }
 
 impl WordRows for Matrix<'_> {
-    const GROUPS_BY_COUNT: bool = false;
-
     fn n_ids(&self) -> usize {
         self.n_columns
     }
