@@ -642,13 +642,13 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "names_unlike_line",
         lambda d: counted(file(d, "|1x3 a note\n1,2,a\n3,4,b\n"), columns=["x", "z", "y"]),
         errors.LengthMismatch,
-        ["rows.csv, line 1: 2 fields separated by '|'", "columns= names 3", "'|1x3 a note'", "delimiter=", "not a row"],
+        ["rows.csv, line 1: 2 fields separated by '|'", "there are 3 column names", "'|1x3 a note'", "delimiter=", "skip_lines="],
     ),
     (
         "names_unlike_line",
         lambda d: counted(file(d, "\na note\n1,2,a\n"), columns=["x", "z", "y"], delimiter=","),
         errors.LengthMismatch,
-        ["rows.csv, line 2: 1 field, but columns= names 3: 'a note'"],
+        ["rows.csv, line 2: 1 field, but there are 3 column names: 'a note'"],
     ),
     (
         "other_columns",

@@ -87,8 +87,8 @@ def test_a_header_may_be_said_to_be_there_and_renamed():
         ("0.02,0.37,R\n0.05,0.31,M\n0.01,0.12,M\n", "0.02, 0.37 above numbers"),  # classes are letters
         ("A11 6 A34 4 1\nA12 48 A32 4 2\nA14 12 A34 4 1\n", "6, 4, 1 above numbers"),  # and a value stands there twice
         ("39,?,a\n50,4,b\n12,5,a\n", "39 above numbers"),
-        ("p,x,s\np,f,y\ne,x,s\n", "p, x, s that also occur below"),
-        ("ham\tgo until tomorrow\nspam\twin a new prize\nham\tall right then\n", "ham that also occur below"),
+        ("p,x,s\np,f,y\ne,x,s\n", "p, x, s also occur below"),
+        ("ham\tgo until tomorrow\nspam\twin a new prize\nham\tall right then\n", "ham also occurs below"),
     ],
 )
 def test_a_first_line_that_looks_like_a_row_is_a_row(text, why):

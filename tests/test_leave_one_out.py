@@ -27,7 +27,7 @@ from test_laws import CASES, Case, law, parametrized, quietly
 from test_selection import EVERY, Data, Splits, mixed_frame, refitted, some_cases, tables, tables_of
 
 HISTOGRAMS, KERNELS = "the bins of histograms", "the bandwidths of kernels"
-TREES = "the leaves and strengths of quantile trees"
+TREES = "the cut points and prior strengths of quantile trees"
 
 
 def kept(data: Data) -> set[str]:
@@ -46,7 +46,7 @@ def notes_of(found: CrossValidation) -> set[str]:
     if not found.notes:
         return set()
     (note,) = found.notes
-    head = "also learned from the row left out: "
+    head = "learned from all rows, the one left out included: "
     assert note.startswith(head)
     return set(note.removeprefix(head).split(", "))
 
@@ -399,8 +399,8 @@ def test_texts_and_tables_from_a_list_a_frame_and_several_batches() -> None:
 )
 def test_what_is_not_recomputed_is_told(family: Any, note: str) -> None:
     found = assert_left_out(table(["size", "large"], family))
-    assert found.notes == (f"also learned from the row left out: {note}",)
-    assert str(found).endswith(f"  also learned from the row left out: {note}")
+    assert found.notes == (f"learned from all rows, the one left out included: {note}",)
+    assert str(found).endswith(f"  learned from all rows, the one left out included: {note}")
     assert found.to_dict()["notes"] == list(found.notes)
 
 
@@ -408,7 +408,7 @@ def test_all_that_is_not_recomputed_is_told_once() -> None:
     data = mixed_frame(30)
     families = {**data.families, "said": bb.Text(), "size": bb.Histogram()}
     found = Data(data.columns, families, data.labels).validate(folds="loo")
-    assert found.notes == (f"also learned from the row left out: {HISTOGRAMS}, {KERNELS}",)
+    assert found.notes == (f"learned from all rows, the one left out included: {HISTOGRAMS}, {KERNELS}",)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -864,7 +864,7 @@ def test_a_file_with_names_has_no_header(tmp_path):
 
 def test_names_must_be_as_many_as_a_files_columns(tmp_path):
     with pytest.raises(
-        errors.LengthMismatch, match=r"t.csv, line 1: 2 fields separated by ',', but columns= names 3: '1,a'"
+        errors.LengthMismatch, match=r"t.csv, line 1: 2 fields separated by ',', but there are 3 column names: '1,a'"
     ):
         read(written(tmp_path, "t.csv", "1,a\n"), columns=["a", "b", "c"])
 

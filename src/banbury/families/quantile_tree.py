@@ -266,7 +266,7 @@ class QuantileTree(BinnedFamily):
 
     def leave_one_out_notes(self) -> list[str]:
         """Returns what is still estimated from all rows when one is left out, as phrases for people."""
-        return ["the leaves and strengths of quantile trees"]
+        return ["the cut points and prior strengths of quantile trees"]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class WithoutEach(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """A note for users that names what the models still learned from the rows left out; empty if nothing."""
-        note = f"also learned from the row left out: {', '.join(self.learned_from_all)}"
+        note = f"learned from all rows, the one left out included: {', '.join(self.learned_from_all)}"
         return (note,) * bool(self.learned_from_all)
 
 

@@ -179,9 +179,9 @@ class _DelimitedFile(BlockFile):
             line = lines_before(self.path, self.start - len(header), self.layout) + 1
             field_count = f"{len(fields):,} fields separated by {self.delimiter!r}" if len(fields) > 1 else "1 field"
             raise errors.LengthMismatch(
-                f"{self.path}, line {line:,}: {field_count}, but columns= names {len(names):,}: "
+                f"{self.path}, line {line:,}: {field_count}, but there are {errors.many(len(names), 'column name')}: "
                 f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; pass the delimiter "
-                "with delimiter= if it is a different one; remove the line if it is not a row.",
+                "with delimiter= if it is a different one; if the line is not a row, skip it with skip_lines=.",
                 path=self.path,
                 line=line,
             )
@@ -611,7 +611,10 @@ def evidence_of_a_row(first_line: Sequence[str], rows: Sequence[Sequence[str]], 
     is_row = 2 * len(repeated) > max(len(word_fields), 2) or (
         repeated and len(repeated) + len(text_fields) == len(word_fields)
     )
-    return f"{errors.listed(map(errors.shortened, repeated), 3)} that also occur below" if is_row else ""
+    if not is_row:
+        return ""
+    distinct = dict.fromkeys(repeated)
+    return f"{errors.listed(map(errors.shortened, distinct), 3)} also occur{'s' * (len(distinct) == 1)} below"
 
 
 def _is_text(cell: str) -> bool:
