@@ -642,7 +642,13 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "names_unlike_line",
         lambda d: counted(file(d, "|1x3 a note\n1,2,a\n3,4,b\n"), columns=["x", "z", "y"]),
         errors.LengthMismatch,
-        ["rows.csv, line 1: 2 fields separated by '|'", "there are 3 column names", "'|1x3 a note'", "delimiter=", "skip_lines="],
+        [
+            "rows.csv, line 1: 2 fields separated by '|'",
+            "there are 3 column names",
+            "'|1x3 a note'",
+            "delimiter=",
+            "skip_lines=",
+        ],
     ),
     (
         "names_unlike_line",
