@@ -216,7 +216,7 @@ MODELS: dict[str, Callable[[], Answers]] = {
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_class_is_answered_by_the_sum_that_explain_shows(kind: str) -> None:
     model = MODELS[kind]()
-    rows, one_by_one = asked_of(model._names)
+    rows, one_by_one = asked_of(model.names)
     posterior, predictions = model.posterior(rows), model.predict(rows)
     classes = list(model.classes)
     for i, row in enumerate(one_by_one):

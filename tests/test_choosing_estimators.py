@@ -184,8 +184,8 @@ def test_choose_is_tune(name: str, alpha: Any) -> None:
     X, y = DATA[name]
     clf = NB(features="choose", alpha=alpha).fit(X, y)
     found = bb.tune(X, y, features="choose", alpha=alpha)
-    assert clf.tuning_ is not None and clf.tuning_.chosen is not None and found.chosen is not None
-    assert clf.tuning_.chosen.names == found.chosen.names and clf.alpha_ == found.best["alpha"]
+    assert clf.tuning_ is not None and clf.tuning_.family_choice is not None and found.family_choice is not None
+    assert clf.tuning_.family_choice.names == found.family_choice.names and clf.alpha_ == found.best["alpha"]
     assert clf.tally_.schema == found.tally.schema and clf.tally_ == found.tally
     np.testing.assert_array_equal(clf.predict_proba(X), found.model.posterior(X))
 

@@ -71,7 +71,7 @@ def test_every_command_prints_the_figures_of_fit(capsys: pytest.CaptureFixture[s
     assert bb.load("t.banbury").weighing is not None
     curve = run(capsys, "learning-curve", "train.csv", "--target", "Survived", "--sizes", "150,1.0")
     assert curve["name"] == "weighed evidence" and curve["repeats"] == 1
-    assert "by weighed evidence" in run(capsys, "suspicious", "train.csv", "--target", "Survived")["told_by"]
+    assert "by weighed evidence" in run(capsys, "suspicious", "train.csv", "--target", "Survived")["method"]
     there = run(capsys, "evaluate", "m.banbury", "test.csv")
     assert figures(run(capsys, "report", "m.banbury", "test.csv", "-o", "r.html")) == figures(there)
     assert "This model predicted 400 rows" in Path("r.html").read_text()
@@ -338,14 +338,14 @@ def test_figures_agree_where_numbers_are_kept_less_finely(capsys: pytest.Capture
     assert fitted["folds"] == 3 and bb.load("m.banbury").weighing is not None
     assert figures(run(capsys, "report", "m.banbury", "many.csv", "--no-alternatives")) == figures(fitted)
     suspicious = run(capsys, "suspicious", "many.csv", "--target", "y")
-    assert suspicious["told_by"] == "leaving out one of 3 folds at a time, by weighed evidence"
+    assert suspicious["method"] == "leaving out one of 3 folds at a time, by weighed evidence"
 
 
 def test_what_was_tuned_keeps_no_rows() -> None:
     secret = ["a quiet lunch", "zebra pills", "a quiet day", "cheap pills"] * 5
     clf = bb.NaiveBayesClassifier(alpha="auto").fit(secret, ["ham", "spam"] * 10)
     assert b"a quiet lunch" not in pickle.dumps(clf.tuning_)
-    assert all(rows is None for rows, _ in clf.tuning_.comparison.tried)
+    assert all(rows is None for rows, _ in clf.tuning_._comparison.tried)
 
 
 def test_csv_of_tuned_settings_has_a_column_for_each_setting(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -147,7 +147,7 @@ def test_validation_dependence_and_trees_read_again_where_fractions_come_late():
     assert bb.diagnose(pieces(0.5), "y") == bb.diagnose(pieces(0.5), "y", features={"x": "gaussian"})
     with pytest.warns(bb.BanburyWarning, match="counting again from the start"):
         tree = bb.BeliefNetwork.tan(pieces(0.5), "y", bins=3)
-    assert [variable.cuts is not None for variable in tree.variables if variable.name in "xw"] == [True, False]
+    assert [variable.cuts is not None for variable in tree._variables if variable.name in "xw"] == [True, False]
 
 
 # Targets that look like measurements.
