@@ -25,7 +25,7 @@ class PartitionAnswers:
     model: Any
     question: str  # "predict", "posterior" or "explain"
     settings: Mapping[str, Any]  # keyword arguments of the model's method
-    row_columns: Collection[str] = ()  # names of the rows' own columns
+    row_columns: Collection[str] = ()  # names of the rows' own columns, which the answer's must not repeat
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -54,7 +54,7 @@ class PartitionAnswers:
         return _receive, (to_bytes(self.model), self.question, self.settings, self.row_columns)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
-        """The answers to the rows, column by column."""
+        """The answers to the rows of a partition: for each column of the answer a value per row."""
         with as_local(rows) as table:
             if has_no_rows(table):
                 return {name: [] for name in self.columns}

@@ -210,8 +210,8 @@ class Schema:
         return sorted({*rescaled_indices.tolist(), *indices_of_pairs})
 
     def _counting_rules(self) -> list[Any]:
-        """Returns everything that determines the sums of rows, for JSON: an entry for each feature, after one for sets of
-        labels if rows have them. Equal schemas have equal rules.
+        """Returns everything that determines the sums of rows, for JSON: an entry for each feature, after one for sets
+        of labels if rows have them. Equal schemas have equal rules.
         """
         labels_rule = [] if self.labels is None else ["sets of labels"]
         return labels_rule + [
@@ -437,8 +437,8 @@ def family_to_dict(feature_family: Family) -> dict[str, Any]:
 
 
 def _to_json(setting: Any) -> Any:
-    """Returns a setting of a family as JSON holds it: a mapping as a list of pairs, a prior as a mapping of its fields, a
-    tuple as a list.
+    """Returns a setting of a family as JSON holds it: a mapping as a list of pairs, a prior as a mapping of its fields,
+    a tuple as a list.
     """
     if isinstance(setting, Mapping):
         return {"pairs": [[_to_json(key), _to_json(member)] for key, member in setting.items()]}
