@@ -34,7 +34,7 @@ class PartitionedRows:
 
     @cached_property
     def _counted(self) -> tuple[CountPlan, FoldTallies]:
-        """What was settled for counting, and the tallies of the folds."""
+        """How rows are counted, and the tallies of the folds: counted once, in one pass."""
         plan, counts = self.table.count(lambda plan: CountFolds(plan, self.content_folds))
         assert counts.tally is not None
         check_classes(counts.tally, counts.n_rows, plan.schema.target)
@@ -64,11 +64,13 @@ class PartitionedRows:
         return self._counted[1].groups.total
 
     def fold_sets(self, folds: Any, seed: int) -> list[FoldSet]:
-        """One fold set, of the folds that have rows. The arguments are ignored, because ``content_folds`` decides."""
+        """One fold set, of the folds that have rows. It has no row numbers, since rows are on the workers. The
+        arguments are ignored, because ``content_folds`` decides.
+        """
         return [make_fold_set(len(self._counted[1].used_folds))]
 
     def count_fold_set(self, fold_set: FoldSet) -> Groups:
-        """The tallies of the folds."""
+        """The tallies of the folds, which are the groups of ``fold_set``."""
         return self._counted[1].groups
 
     def under(self, counting: Mapping[str, Any]) -> PartitionedRows:
@@ -93,11 +95,11 @@ class PartitionedRows:
         )
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
-        """Scores every row with the models of all rows minus its fold. Adds the outcomes of each recipe to its sink,
-        and warnings to ``pending``, to be given later.
+        """Scores every row, for each recipe, with the model of all rows minus its fold. Adds the outcomes of each
+        recipe to its sink (``sinks`` has one per recipe), and warnings to ``pending``, to be given later.
         """
         plan, fold_tallies = self._counted
-        n_together = max(1, MOST_MODELS // len(fold_tallies.used_folds))
+        n_together = max(1, MOST_MODELS // len(fold_tallies.used_folds))  # recipes that are scored in one pass
         for start in range(0, len(recipes), n_together):
             batch_of_recipes = recipes[start : start + n_together]
             scored = self.table.partitions.sum_of(

@@ -17,7 +17,9 @@ NamedMatrix = tuple[tuple[str, ...], Array]  # the names of its columns, and a m
 
 
 def side_by_side(columns: dict[str, Column]) -> list[NamedMatrix]:
-    """Moves the numeric columns out of ``columns`` into matrices, one for each NumPy type."""
+    """Removes the numeric columns from ``columns``, in place, and returns them as matrices with the names of their
+    columns, one for each NumPy type.
+    """
     arrays_by_type: dict[np.dtype[Any], dict[str, Array]] = {}
     for name, column in columns.items():
         if isinstance(column, Numbers) and not column.are_integers:
@@ -65,14 +67,18 @@ class Columns(dict[str, Column]):
         return column
 
     def _between(self, first: int, end: int) -> Array:
-        """The columns with numbers from ``first`` up to ``end``, rows × columns; all must be in one matrix."""
+        """The columns with numbers from ``first`` up to ``end``, rows × columns; all must be in one matrix. Columns are
+        numbered through all matrices; ``_starts`` has the number of each matrix's first column.
+        """
         matrix_number = bisect_right(self._starts, first) - 1
         return self._matrices[matrix_number][1][
             :, first - self._starts[matrix_number] : end - self._starts[matrix_number]
         ]
 
     def contiguous_runs(self, names: Sequence[str]) -> Iterator[Array | str]:
-        """These columns in order: adjacent ones of a matrix together as an array, others by name."""
+        """Yields these columns in order: adjacent ones of a matrix together as an array (rows × columns), others by
+        name.
+        """
         matrix = None if self._numbers_of is None else self._numbers_of(names)
         if matrix is not None:
             yield matrix
@@ -80,7 +86,7 @@ class Columns(dict[str, Column]):
         if not self._matrices:
             yield from names
             return
-        run_start = run_end = -1  # of the run that is not yielded yet
+        run_start = run_end = -1  # the columns of the run that is not yielded yet; −1 for none
         matrix_starts = frozenset(self._starts)
         for name in names:
             number = self._matrix_index.get(name)

@@ -29,7 +29,7 @@ Texts = list[str | None] | _core.ArrowTexts  # as the kernels take them
 KINDS_OF_DTYPES: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
 NUMERIC = ("boolean", "integer", "float", "empty")
 SMALL_SPAN = 65536  # integers from a narrower range are their own codes
-PARALLEL_ROWS = 65536  # rows that pay for several threads
+PARALLEL_ROWS = 65536  # from so many rows on, several threads are worth their start
 MISSING_INTEGER = np.iinfo(np.int64).min  # stands for a missing number among integers
 EXACT = 2**53  # up to here doubles hold every whole number
 FIRST_LISTS = 1000  # lists that decide how many numbers each list of a column has
@@ -80,7 +80,7 @@ class Column:
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
         """The column as integer codes, one for each distinct value. Values are converted to ``value_kind``, or keep
-        their own kind if it is None. ``threads``: how many may be used.
+        their own kind if it is None; raises Unfit for one that cannot be converted. ``threads``: how many may be used.
         """
         raise NotImplementedError
 
@@ -137,7 +137,7 @@ class Column:
         return [None if is_missing(value) else to_string(value) for value in self.cells()]
 
     def present(self) -> list[Scalar]:
-        """The values that are not missing."""
+        """The values that are not missing, in order."""
         return [value for value in self.cells() if not is_missing(value)]
 
     def head(self, n: int) -> list[Scalar]:
@@ -146,7 +146,7 @@ class Column:
         """
         values: list[Scalar] = []
         start = 0
-        step = 2 * n
+        step = 2 * n  # rows of the next slice
         while start < len(self) and len(values) < n:
             values += self.slice(start, min(start + step, len(self))).present()
             start += step
@@ -259,7 +259,8 @@ class Objects(Column):
         """The cells as codes of their distinct values, converted to ``value_kind`` unless that is None. Texts are
         encoded in Rust; other cells compare as in a Python dict, so 1, 1.0 and True are one value.
         """
-        codes_and_rows = _core.encode_objects(self._cells)  # None unless all cells are texts or missing
+        # The codes, and the row in which each first occurs; None unless all cells are texts or missing.
+        codes_and_rows = _core.encode_objects(self._cells)
         if codes_and_rows is not None:
             codes, first_rows, _ = codes_and_rows
             return convert_values(
@@ -276,6 +277,7 @@ class Objects(Column):
     def texts(self) -> Texts:
         """The cells as texts. A list that already holds only texts, None and NaN is returned itself."""
         cell_types = self._types
+        # Floats among texts are allowed only if all are NaN, which is missing.
         if cell_types <= {str, float, type(None)} and (
             float not in cell_types or all(type(value) is not float or value != value for value in self._cells)
         ):
@@ -350,7 +352,7 @@ class Codes(Column):
         return self._look_up([*map(to_string, self.values), None])
 
     def _look_up(self, values: list[Any]) -> list[Any]:
-        """The value of each row. ``values``: the values in order of their codes, and last the one for missing rows."""
+        """The value of each row. ``values``: one for each of ``self.values``, and last the one for missing rows."""
         return [values[index] for index in _value_indices(self).tolist()]
 
 
@@ -375,7 +377,7 @@ class Lists(Column):
 
     @cached_property
     def _matrix(self) -> Array:
-        """The stored matrix; if a list lacks some of its numbers, a copy in which all of them are NaN."""
+        """The stored matrix (rows × ``width``); if a list lacks some of its numbers, a copy in which that row is NaN."""
         numbers = ready(self.storage)
         if numbers.dtype.kind != "f" or not (rows_with_gaps := np.isnan(numbers).any(axis=1)).any():
             return numbers
@@ -402,10 +404,11 @@ class Lists(Column):
         return np.full((len(self), width), np.nan)
 
     def cells(self) -> Iterable[Any]:
-        """Each row as a NumberList, or None if the list is missing."""
+        """Yields each row as a NumberList, or None if the list or one of its numbers is missing."""
         lists = self.storage if isinstance(self.storage, list) else self.storage.tolist()
         return (
-            None if is_missing(numbers) or any(x != x for x in numbers) else NumberList(numbers) for numbers in lists
+            None if is_missing(numbers) or any(number != number for number in numbers) else NumberList(numbers)
+            for numbers in lists
         )
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
@@ -474,7 +477,7 @@ def from_array(array: Array) -> Column:
 
 
 def iso_texts(dates: Array) -> list[str | None]:
-    """Dates or durations as ISO 8601 texts, None where missing."""
+    """A NumPy array of dates or durations as ISO 8601 texts, None where missing."""
     return [None if np.isnat(date) else str(date) for date in dates]
 
 
@@ -519,7 +522,9 @@ def ready(array: Array) -> Array:
 
 
 def small_span(n_rows: int) -> int:
-    """Below which width a range of integers needs no numbering, for so many rows: they are their own codes."""
+    """The width (highest minus lowest) below which integers in so many rows need no numbering: they are their own
+    codes.
+    """
     return max(SMALL_SPAN, n_rows)
 
 
@@ -539,7 +544,9 @@ def integer_codes(array: Array, threads: int, value_kind: ValueKind | None = Non
 
 
 def _whole_codes(array: Array) -> Codes | None:
-    """Floats as codes if they are integers from a small range, NaN as missing; otherwise None."""
+    """Floats as codes if they are integers from a small range, NaN as missing; otherwise None. The integers are their
+    own codes.
+    """
     if not len(array):
         return None
     array = np.ascontiguousarray(array)
@@ -558,7 +565,9 @@ def _whole_codes(array: Array) -> Codes | None:
 
 
 def _number_values(array: Array, threads: int) -> Codes:
-    """Numbers the distinct values in order of first occurrence; NaN and ``MISSING_INTEGER`` are missing."""
+    """An array of numbers as codes, which number the distinct values in order of first occurrence; NaN and
+    ``MISSING_INTEGER`` are missing.
+    """
     codes, first_rows = encode_bytes(array, threads)
     distinct_numbers = array[first_rows]
     is_missing = (
@@ -640,11 +649,12 @@ CONVERSIONS: dict[ValueKind, tuple[Callable[[Any], Scalar], str]] = {
 
 
 def regroup(codes: Codes, values: Sequence[Scalar | None], categorical: bool = False) -> Codes:
-    """Replaces the k-th value of the column by ``values[k]``. Rows whose new value is None or NaN become missing; codes
-    with equal new values are merged. ``categorical``: whether the new column is declared so.
+    """A copy of the column in which ``values[k]`` replaces value k, that of code ``codes.low + k``. Rows whose new
+    value is None or NaN become missing; codes with equal new values are merged. ``categorical``: whether the new column
+    is declared so.
     """
     code_by_value: dict[Scalar, int] = {}
-    new_codes = [
+    new_codes = [  # one for each of ``values``
         -1 if value is None or value != value else code_by_value.setdefault(value, len(code_by_value))
         for value in values
     ]

@@ -59,13 +59,13 @@ def decode_file(data: bytes, declared: str | None = None) -> str:
     """The text of a whole file, which may begin with the byte-order mark of UTF-16 or UTF-32. ``declared``: its
     character set, if known.
     """
-    for mark, name in MARKS:
+    for mark, charset_name in MARKS:
         if data.startswith(mark):
             try:
-                return data.decode(name)
+                return data.decode(charset_name)
             except UnicodeDecodeError:
-                if name == "utf-16":
-                    return data.decode(name, "replace")
+                if charset_name == "utf-16":
+                    return data.decode(charset_name, "replace")
     return decode(data, declared)
 
 
