@@ -56,7 +56,7 @@ __all__ += ["n_threads", "read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
-STREAM_BATCH = 4096  # texts of a stream that make one batch
+STREAM_BATCH = 4096  # texts of a stream that make one batch, unless the user says how many
 
 
 def read(
@@ -67,7 +67,7 @@ def read(
     remembered: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Source:
-    """Reads a table as batches of columns.
+    """Opens a table and returns a source, which yields it in batches of columns.
 
     Args:
         data: The path of a CSV, Parquet or newline-delimited JSON file, a pandas or Polars frame, any object with the
@@ -261,7 +261,7 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
 
 
 def is_texts(data: Any) -> bool:
-    """Whether it is a list of texts rather than of file names."""
+    """Whether ``data`` is a list or tuple whose first entry is a string."""
     return isinstance(data, (list, tuple)) and len(data) > 0 and isinstance(data[0], str)
 
 
@@ -289,30 +289,30 @@ def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
     def is_list(name: Any, value: Any) -> bool:
         """Whether the value is a list of numbers in a column that holds lists."""
         may_be_list = kinds.get(name) == "list" and _is_column(value)
-        return may_be_list and all(isinstance(x, (int, float, np.number)) for x in value)
+        return may_be_list and all(isinstance(member, (int, float, np.number)) for member in value)
 
     return all(_is_cell(value) or is_list(name, value) for name, value in cells.items())
 
 
 def _is_cell(value: Any) -> bool:
-    """Whether it is a scalar."""
+    """Whether ``value`` is a scalar or None."""
     return value is None or isinstance(value, (str, int, float, np.generic))
 
 
 def _speaks_arrow(value: Any) -> bool:
-    """Whether it has Arrow's C interface."""
+    """Whether ``value`` has Arrow's C interface."""
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 def _is_column(value: Any) -> bool:
-    """Whether it is one-dimensional rather than a scalar."""
+    """Whether ``value`` is a list or an array of any dimension rather than a scalar; a text is a scalar."""
     if _speaks_arrow(value):
         return True
     return np.ndim(value) > 0 if hasattr(value, "__array__") else isinstance(value, (list, tuple, range))
 
 
 def _is_table(value: Any) -> bool:
-    """Whether it is a mapping or frame of columns."""
+    """Whether ``value`` is a mapping or a frame of columns."""
     return isinstance(value, Mapping) or hasattr(value, "columns") or hasattr(value, "schema")
 
 
@@ -388,7 +388,9 @@ def _chain_tables(data: Iterable[Any], options: Options) -> Source:
 
 
 def _align_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The batches with consecutive row numbers and with their columns in the order of the first batch."""
+    """Yields the batches, changed in place, with consecutive row numbers and with their columns in the order of the
+    first batch. Raises an error if a batch has other columns, or if there is none.
+    """
     names: tuple[str, ...] | None = None
     for batch in number_rows(batches):
         names = batch.names if names is None else names

@@ -30,7 +30,7 @@ from banbury.reading.columns import (
     usual_width,
 )
 
-LONG_TEXT = 64  # bytes on average: such texts are hardly categories
+LONG_TEXT = 64  # bytes: texts that are so long on average are hardly categories
 BLANKS = " \t\n\r\f\v"
 
 
@@ -73,7 +73,8 @@ def _from_nullable(array: Any, kind: Kind) -> Column:
     ``kind``: "boolean" or "integer".
     """
     if kind == "boolean":
-        return Codes(fill_nulls(array, 2, np.uint8), 0, [False, True], value_kind="boolean")
+        # A missing value has the code 2.
+        return Codes(fill_nulls(array, gap=2, dtype=np.uint8), low=0, values=[False, True], value_kind="boolean")
     numbers = fill_nulls(array, np.nan, np.float64)
     if np.fmax.reduce(np.abs(numbers)) <= EXACT:
         return Numbers(numbers, are_integers=True)
@@ -128,7 +129,7 @@ _KINDS: dict[Kind, str] = {
 
 def _lists(array: Any) -> Column | None:
     """The column of an Arrow array of lists of numbers; None if most lists have no common length."""
-    lengths = numbers_of_buffer(arrow("compute").list_value_length(array).drop_null())
+    lengths = numbers_of_buffer(arrow("compute").list_value_length(array).drop_null())  # of lists that are not null
     width = usual_width(lengths.tolist()) if len(array) else getattr(array.type, "list_size", 0)
     if not width:
         return None
@@ -188,7 +189,7 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
 
 
 def _from_dictionary(array: Any, categorical: bool) -> Column:
-    """The column of a dictionary array, as codes of its values."""
+    """The column of a dictionary array, as codes of its values. ``categorical``: whether to declare it so."""
     return regroup(Codes(_indices(array), 0, []), texts(array.dictionary), categorical)
 
 
@@ -218,17 +219,17 @@ class Strings(Column):
     strip: bool = False
     missing_values: frozenset[str] = frozenset()
     declared: Kind = "string"
-    _encoded: Codes | None = field(default=None, init=False)
+    _encoded: Codes | None = field(default=None, init=False)  # the texts as codes, if they were encoded already
 
     def kind(self) -> Kind:
         return self.declared
 
     def encode(self) -> Codes | None:
-        """Encodes the texts now, in the thread that has just parsed them. Long texts are hardly categories, so they are
-        left for later.
+        """Encodes the texts now, in the thread that has just parsed them, and returns the codes, which are kept. Long
+        texts are hardly categories, so they are left for later: then it returns None.
         """
         if len(self.storage) and self.storage.nbytes < LONG_TEXT * len(self.storage):
-            self._encoded = self._codes(1)
+            self._encoded = self._codes(threads=1)
         return self._encoded
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
@@ -236,11 +237,14 @@ class Strings(Column):
         return convert_values(self._encoded or self._codes(threads), "string", value_kind)
 
     def _codes(self, threads: int) -> Codes:
-        """The texts as codes of their distinct values, numbered by the Rust kernel."""
+        """The texts as codes of their distinct values, numbered by the Rust kernel. Texts that mean a missing value are
+        missing.
+        """
         self.storage = _narrow(self.storage)
-        buffers = offsets, data, _, _ = _buffers(self.storage)
+        buffers = offsets, data, _, _ = _buffers(self.storage)  # where each text begins in ``data``, their bytes
         codes, first_rows, _ = _core.encode_strings(*buffers, self.strip, threads)
         text_bytes = data.data
+        # Where the first text of each code begins and ends.
         bounds = zip(offsets[first_rows].tolist(), offsets[first_rows + 1].tolist(), strict=True)
         values = self._strip([decode_bytes(bytes(text_bytes[start:end])) for start, end in bounds])
         return regroup(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
@@ -249,14 +253,16 @@ class Strings(Column):
         return self._strip(texts(self.storage))
 
     def _strip(self, values: list[Any]) -> list[Any]:
-        """The texts stripped of blanks if the column says so; missing values are None."""
+        """These texts stripped of blanks if the column says so; then those that mean a missing value are None."""
         if not self.strip:
             return values
         stripped = (value and value.strip(BLANKS) for value in values)
         return [None if value in self.missing_values else value for value in stripped]
 
     def texts(self) -> Texts:
-        """The Arrow buffers themselves; a list if a text is not UTF-8, a copy if texts must be stripped of blanks."""
+        """The texts as the kernels take them: in the Arrow buffers themselves; in a list if one is not UTF-8; in a copy
+        if they must be stripped of blanks.
+        """
         self.storage = array = _narrow(self.storage)
         if self.strip and _any_blanks(*_buffers(array)[:2]):
             pa = arrow()
@@ -292,7 +298,7 @@ def join_strings(columns: Sequence[Strings]) -> Column | None:
 
 
 def _narrow(array: Any) -> Any:
-    """The strings in a layout of offsets and bytes, which string views do not have."""
+    """The Arrow array of strings in a layout of offsets and bytes, which string views do not have."""
     return array.cast(arrow().large_string()) if arrow("types").is_string_view(array.type) else array
 
 
@@ -314,8 +320,8 @@ def _buffers(array: Any) -> tuple[Array, NDArray[np.uint8], NDArray[np.uint8] | 
 def _any_blanks(offsets: Array, data: NDArray[np.uint8]) -> bool:
     """Whether some text begins or ends with a blank. ``offsets``: where each text begins in ``data``."""
     is_not_empty = offsets[1:] > offsets[:-1]
-    end_bytes = np.concatenate([data[offsets[:-1][is_not_empty]], data[offsets[1:][is_not_empty] - 1]])
-    return bool(np.isin(end_bytes, np.frombuffer(BLANKS.encode(), np.uint8)).any())
+    outer_bytes = np.concatenate([data[offsets[:-1][is_not_empty]], data[offsets[1:][is_not_empty] - 1]])
+    return bool(np.isin(outer_bytes, np.frombuffer(BLANKS.encode(), np.uint8)).any())
 
 
 def _integers(array: Int) -> Any:

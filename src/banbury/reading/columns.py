@@ -377,7 +377,7 @@ class Lists(Column):
 
     @cached_property
     def _matrix(self) -> Array:
-        """The stored matrix (rows × ``width``); if a list lacks some of its numbers, a copy in which that row is NaN."""
+        """The stored matrix (rows × ``width``), or a copy in which each row that lacks some numbers is all NaN."""
         numbers = ready(self.storage)
         if numbers.dtype.kind != "f" or not (rows_with_gaps := np.isnan(numbers).any(axis=1)).any():
             return numbers

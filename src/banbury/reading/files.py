@@ -35,7 +35,7 @@ DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
 MAYBE_TEXTS = (".txt", ".data", ".dat")  # endings of tables that other files have, too
 PARQUET = (".parquet", ".pq")
 LINES = (".ndjson", ".jsonl", ".json")
-PARQUET_ROWS = 131072  # of a batch
+PARQUET_ROWS = 131072  # rows of a batch
 LONGEST_PATH = 4096  # characters; longer strings are texts
 SNIFFED = 65536  # bytes that show what a file contains
 ARFF = (".arff",)
@@ -149,7 +149,7 @@ def has_table_ending(path: str) -> bool:
 
 
 def _recall(path: str, options: Options) -> Options:
-    """The options, with those remembered for documents unless the file name says that this is a table."""
+    """The options, with those that are remembered for documents set, unless the file name says that this is a table."""
     return options if has_table_ending(path) else options.recall(FILE_SETTINGS)
 
 

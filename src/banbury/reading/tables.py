@@ -56,7 +56,9 @@ def check_column_names(names: Names, n_columns: int) -> tuple[str, ...]:
 
 
 def names_for(own_names: Sequence[Any], names: Names, source: str | None = None) -> tuple[str, ...]:
-    """The names of columns: ``names`` if the user gave any, otherwise their own."""
+    """The names of columns as texts: ``names`` if the user gave any, otherwise their own. Raises an error if two are
+    equal or their number differs.
+    """
     return distinct(own_names, source) if names is None else check_column_names(names, len(own_names))
 
 
@@ -108,7 +110,7 @@ def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
 
 
 def has_twins(rows: Any) -> bool:
-    """Whether some row of a sparse matrix in CSR format has two entries for the same column."""
+    """Whether some row of a sparse matrix in CSR format has two entries for one column."""
     if rows.has_canonical_format:  # SciPy looks once, and remembers
         return False
     offsets = rows.indptr.astype(np.int64, copy=False)
@@ -123,7 +125,7 @@ def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
     """
     frame_names = frame.columns.tolist()
     column_names = names_for(frame_names, names)
-    own_names = dict(zip(column_names, frame_names, strict=True))
+    own_names = dict(zip(column_names, frame_names, strict=True))  # our name → the frame's
 
     def numbers_of(columns: Sequence[str]) -> Array | None:
         """All columns of a small numeric frame as one matrix; None for anything else."""
@@ -206,7 +208,7 @@ def from_arrow_table(table: Any, names: Names, batch_rows: int | None, text: boo
     """A source for an Arrow table, a batch for each chunk; many small chunks are joined first. ``text``: its only
     column holds texts.
     """
-    n_chunks = table.column(0).num_chunks if table.num_columns else 1
+    n_chunks = table.column(0).num_chunks if table.num_columns else 1  # pieces in which Arrow stores the rows
     if n_chunks > 1 and table.num_rows < SMALL_CHUNK * n_chunks:
         table = table.combine_chunks()
     source = from_arrow_batches(
@@ -276,7 +278,7 @@ def from_arrow_stream(data: Any, names: Names) -> Source:
     data = without_128_bits(data)
     reader = _open_stream(data)
     schema = reader.schema
-    open_readers = [reader]
+    open_readers = [reader]  # at most one, for the next pass
     again = not (hasattr(data, "__next__") or hasattr(data, "read_next_batch"))
     if again:
         try:
@@ -358,7 +360,7 @@ def encode(values: Any, threads: int = 1) -> Codes:
 
 
 def column(values: Any) -> Column:
-    """The column of any one-dimensional object."""
+    """The column of any one-dimensional object: a list, an array, a series, an iterable. Raises an error for others."""
     if type(values) is list:
         return from_list(values)
     if isinstance(values, np.ndarray):
@@ -398,7 +400,7 @@ def from_pandas(values: Any) -> Column:
         return from_array(values.to_numpy())
     if hasattr(array, "categories") and hasattr(array, "codes"):
         categories = column(array.categories)
-        return regroup(Codes(array.codes, 0, []), categories.head(len(categories)), categorical=True)
+        return regroup(Codes(array.codes, low=0, values=[]), categories.head(len(categories)), categorical=True)
     try:
         return from_arrow(arrow().array(array))
     except (TypeError, OverflowError, UnicodeEncodeError, arrow().ArrowException):
