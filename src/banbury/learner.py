@@ -138,7 +138,7 @@ class Learner:
         the classes to keep even if they have no rows.
         """
         sums = tally._with_classes(declared)._read_texts() if declared else tally._read_texts()
-        self._set(sums, settings, declared, [])
+        self._set(sums, settings, declared, live=[])
 
     def _set(self, sums: Tally, settings: Any, declared: tuple[Label, ...], live: list[tuple[Any, Tally, Any]]) -> None:
         """Sets all attributes. ``sums``: the tally, which may have words that no text contains any more; ``declared``:

@@ -46,7 +46,7 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
         data = [data]
     if isinstance(data, (list, tuple)) and data and all(isinstance(delayed, Delayed) for delayed in data):
         graph = {key: task for delayed in data for key, task in dict(delayed.__dask_graph__()).items()}
-        return Dask([TaskRef(delayed.key) for delayed in data], None, client, graph)
+        return Dask([TaskRef(delayed.key) for delayed in data], names=None, client=client, graph=graph)
     if dask.is_dask_collection(data):
         if not hasattr(data, "to_delayed") or len(np.shape(data.__dask_keys__())) != 2:
             raise errors.bad_setting(

@@ -44,7 +44,7 @@ class CountFolds(CountPart):
             class_numbers >= 0, class_numbers * np.int32(n_folds) + self.content_folds.folds(aligned, schema), -1
         )
         pair_names = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
-        labels = Codes(codes.astype(np.int32), 0, pair_names)
+        labels = Codes(codes.astype(np.int32), low=0, values=pair_names)
         yield count_rows(aligned, schema, labels, weights, table.labels.threads)
 
 
@@ -213,7 +213,7 @@ class Evaluate(EachPart):
 
     def value_of(self, rows: Any) -> Evaluated:
         """The outcomes of a partition's rows."""
-        evaluated = Evaluated(self.model.classes, None, 0)
+        evaluated = Evaluated(self.model.classes, outcomes=None, n_rows=0)
         for batch, posteriors in self.model.stream(self.model._read(rows, self.reading)):
             evaluated += self._of(batch, posteriors)
         return evaluated
@@ -223,7 +223,7 @@ class Evaluate(EachPart):
         only the rows have get posterior 0.
         """
         model = self.model
-        codes, names = number_values(batch.codes(self.target, model._target_kind), 1)
+        codes, names = number_values(batch.codes(self.target, model._target_kind), threads=1)
         new_classes: Any = sort_keys(occurring_names(names, codes).difference(model.classes))
         classes = (*model.classes, *new_classes)
         true_classes = renumber([(names, codes)], classes)  # the class number of each row, −1 for none

@@ -269,7 +269,7 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source:
     """A source for several documents, tables or folders, one after another. Folders with the same target column keep
     it.
     """
-    paths = from_paths([os.fspath(path) for path in data], None, options)
+    paths = from_paths([os.fspath(path) for path in data], name=None, options=options)
     if isinstance(paths, Source):
         return paths
     if not all(map(os.path.isdir, paths)):

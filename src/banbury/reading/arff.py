@@ -86,7 +86,7 @@ class _ArffFile(BlockFile):
         """Reads the header. Returns the declared columns, and the byte at which the rows begin."""
         attributes: list[Attribute] = []
         line_number = 0
-        for block in split_into_blocks(self.path, 0):
+        for block in split_into_blocks(self.path, start=0):
             offset = block.offset
             for line_bytes in bytes(block.data).removesuffix(b"\n").split(b"\n"):
                 offset += len(line_bytes) + 1
@@ -270,9 +270,9 @@ class _ArffFile(BlockFile):
         named_attributes = zip(self.names, self.attributes, arrays, strict=True)
         columns = {name: _column(attribute, array) for name, attribute, array in named_attributes}
         if self.weight is None:
-            return Batch(self.names, n_rows, columns, True, self.path)
+            return Batch(self.names, n_rows, columns, named=True, source=self.path)
         columns[self.weight] = Numbers(np.ones(n_rows) if weights is None else np.array(weights))
-        batch = Batch((*self.names, self.weight), n_rows, columns, True, self.path)
+        batch = Batch((*self.names, self.weight), n_rows, columns, named=True, source=self.path)
         batch.non_features = frozenset([self.weight])
         return batch
 

@@ -78,7 +78,7 @@ def _from_nullable(array: Any, kind: Kind) -> Column:
     numbers = fill_nulls(array, np.nan, np.float64)
     if np.fmax.reduce(np.abs(numbers)) <= EXACT:
         return Numbers(numbers, are_integers=True)
-    return _from_dictionary(array.dictionary_encode(), False)
+    return _from_dictionary(array.dictionary_encode(), categorical=False)
 
 
 def _iso_texts(array: Any) -> list[str | None]:
@@ -190,7 +190,7 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
 
 def _from_dictionary(array: Any, categorical: bool) -> Column:
     """The column of a dictionary array, as codes of its values. ``categorical``: whether to declare it so."""
-    return regroup(Codes(_indices(array), 0, []), texts(array.dictionary), categorical)
+    return regroup(Codes(_indices(array), low=0, values=[]), texts(array.dictionary), categorical)
 
 
 def _indices(array: Any) -> Array:
@@ -247,7 +247,7 @@ class Strings(Column):
         # Where the first text of each code begins and ends.
         bounds = zip(offsets[first_rows].tolist(), offsets[first_rows + 1].tolist(), strict=True)
         values = self._strip([decode_bytes(bytes(text_bytes[start:end])) for start, end in bounds])
-        return regroup(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
+        return regroup(Codes(codes, low=0, values=[]), values)  # two spellings in bytes may be one text
 
     def cells(self) -> Iterable[Any]:
         return self._strip(texts(self.storage))

@@ -512,7 +512,7 @@ class ParserWork(Generic[T]):
         """Does the work with a batch and stores the result, unless it fails or warns."""
         if self.work is None:
             return
-        with LimitThreads(1), contextlib.suppress(errors.BanburyError), errors.collect_warnings() as warnings:
+        with LimitThreads(threads=1), contextlib.suppress(errors.BanburyError), errors.collect_warnings() as warnings:
             result = self.work(batch)
             if not warnings:
                 self._results[batch] = result
@@ -576,7 +576,7 @@ def _start_in_memory(batches: tuple[Batch, ...], _: ParserWork[Any] | None) -> I
 
 def no_rows(names: tuple[str, ...], source: str | None) -> Batch:
     """A batch of these columns without rows."""
-    return Batch(names, 0, {name: empty_column(0) for name in names}, True, source)
+    return Batch(names, 0, {name: empty_column(n_rows=0) for name in names}, named=True, source=source)
 
 
 def number_rows(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -629,7 +629,7 @@ def _join_columns(columns: Sequence[Column]) -> Column:
         return Objects(joined_cells, text=True)
     joined_column = from_list(joined_cells)
     return (
-        joined_column.to_codes(None, 1).as_categorical()
+        joined_column.to_codes(value_kind=None, threads=1).as_categorical()
         if any(column.categorical for column in columns)
         else joined_column
     )

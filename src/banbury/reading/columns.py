@@ -264,7 +264,7 @@ class Objects(Column):
         if codes_and_rows is not None:
             codes, first_rows, _ = codes_and_rows
             return convert_values(
-                Codes(codes, 0, [str(self._cells[row]) for row in first_rows.tolist()]), "string", value_kind
+                Codes(codes, low=0, values=[str(self._cells[row]) for row in first_rows.tolist()]), "string", value_kind
             )
         code_by_value: dict[Scalar, int] = {}
         code_iterator = (
@@ -272,7 +272,7 @@ class Objects(Column):
             for row, value in enumerate(self._cells)
         )
         codes = np.fromiter(code_iterator, np.int32, len(self._cells))
-        return convert_values(Codes(codes, 0, list(code_by_value)), None, value_kind)
+        return convert_values(Codes(codes, low=0, values=list(code_by_value)), kind=None, value_kind=value_kind)
 
     def texts(self) -> Texts:
         """The cells as texts. A list that already holds only texts, None and NaN is returned itself."""
@@ -417,7 +417,7 @@ class Lists(Column):
         return Codes(np.full(len(self), -1, dtype=np.int32), 0, [])
 
     def texts(self) -> Texts:
-        return self.to_codes(None, 1).texts()
+        return self.to_codes(value_kind=None, threads=1).texts()
 
 
 def usual_width(lengths: Iterable[int]) -> int | None:
@@ -466,7 +466,7 @@ def from_array(array: Array) -> Column:
     if dtype_kind in "US":
         codes, first_rows = encode_bytes(array, threads_for(len(array)))
         words = [word if dtype_kind == "U" else decode_bytes(word) for word in array[first_rows].tolist()]
-        return regroup(Codes(codes, 0, []), words)
+        return regroup(Codes(codes, low=0, values=[]), words)
     if dtype_kind in "Mm":
         return (
             empty_column(len(array)) if np.isnat(array).all() else Objects(array, known_kind="date", to_list=iso_texts)
@@ -533,7 +533,7 @@ def integer_codes(array: Array, threads: int, value_kind: ValueKind | None = Non
     be converted to ``value_kind``, they are numbered in order of first occurrence. ``threads``: how many may be used.
     """
     if len(array) == 0:
-        return Codes(array, 0, [])
+        return Codes(array, low=0, values=[])
     if value_kind in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
         lows, highs = _core.span([array], threads)
         low = int(lows[0])
@@ -574,10 +574,10 @@ def _number_values(array: Array, threads: int) -> Codes:
         np.isnan(distinct_numbers) if distinct_numbers.dtype.kind == "f" else distinct_numbers == MISSING_INTEGER
     )
     if not is_missing.any():
-        return Codes(codes, 0, distinct_numbers.tolist())
+        return Codes(codes, low=0, values=distinct_numbers.tolist())
     values = distinct_numbers.astype(object)
     values[is_missing] = None
-    return regroup(Codes(codes, 0, []), values.tolist())
+    return regroup(Codes(codes, low=0, values=[]), values.tolist())
 
 
 def encode_bytes(array: Array, threads: int) -> tuple[NDArray[np.int32], Int]:

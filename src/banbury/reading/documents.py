@@ -105,10 +105,10 @@ def from_messages(values: list[Any], options: Options) -> Source:
         else:
             data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
             rows.append(losses.cells(data.removeprefix(BYTE_ORDER_MARK), form, options, f"row {row:,}"))
-    losses.warn_about_broken(None)
+    losses.warn_about_broken(source=None)
     if not header_names:
         return from_texts([text for (text,) in rows], options.columns, options.batch_rows)
-    losses.check_headers(options, None)
+    losses.check_headers(options, source=None)
     names = names_for((*header_names, BODY), options.columns)
     return single(Batch(names, len(rows), _columns(names, rows)), options.batch_rows)
 
@@ -246,7 +246,7 @@ class _Documents:
             yield batch
         self._report_losses(losses, n_rows)
         if n_rows == 0:
-            yield self._batch([], None)
+            yield self._batch(rows=[], share=None)
 
     def _gather_batches(self, losses: Losses) -> Iterator[Batch]:
         """The documents in batches of bounded size. Notes in ``losses`` what could not be read."""
@@ -262,7 +262,7 @@ class _Documents:
                     rows = []
                     size = 0
         if rows:
-            yield self._batch(rows, 1.0)
+            yield self._batch(rows, share=1.0)
 
     def _batch(self, rows: list[tuple[str | None, str, Cells]], share: float | None) -> Batch:
         """A batch of documents, each a tuple of class, name and cells. ``share``: how much of all files has been read."""

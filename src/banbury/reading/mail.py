@@ -103,7 +103,7 @@ def message_text(data: bytes, headers: Headers) -> tuple[str, bool]:
     ('Grüße\\nBis bald.', False)
     """
     reader = _Reader(headers)
-    return reader.message(_lines(data), 0).text(), reader.broken
+    return reader.message(_lines(data), depth=0).text(), reader.broken
 
 
 def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], list[str], bool]:
@@ -114,7 +114,7 @@ def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], 
     ([None, 'Grüße', 'Bis bald.'], ['subject', 'from'], False)
     """
     reader = _Reader(SUBJECT)
-    headers, body = reader.open_message(_lines(data), 0)
+    headers, body = reader.open_message(_lines(data), depth=0)
     values: dict[str, list[str]] = {name.lower(): [] for name, _ in headers}
     for name, value in headers:
         if name.lower() in names:
@@ -214,7 +214,7 @@ class _Reader:
         self.n_parts += 1
         if depth > DEEPEST or self.n_parts > MOST_PARTS:
             self.broken = True
-            return _Content(default_kind, [], [])
+            return _Content(default_kind, texts=[], names=[])
         content_fields = {name.lower(): value for name, value in reversed(fields) if name[:8].lower() == "content-"}
         kind, parameters = self._parameters(content_fields.get("content-type", b""))
         kind = kind if re.fullmatch(r"[^\s/]+/[^\s/]+", kind) else default_kind
@@ -226,7 +226,7 @@ class _Reader:
             content = self.message(self._bytes(body, content_fields).lstrip(b"\n"), depth + 1)
             return _Content(kind, content.texts, [*content.names, name])
         if not kind.startswith("text/") or (disposition == "attachment" and name):
-            return _Content(kind, [], [name])
+            return _Content(kind, texts=[], names=[name])
         data = self._bytes(body, content_fields)
         charset_name = parameters.get("charset")
         if kind in ("text/html", "text/xhtml"):
@@ -245,9 +245,9 @@ class _Reader:
         raw_parts = self._split_parts(body, boundary.encode("utf-8", "surrogatepass")) if boundary else []
         if not raw_parts:
             self.broken = True
-            return _Content(kind, [decode(body)], [])
+            return _Content(kind, texts=[decode(body)], names=[])
         default_kind = "message/rfc822" if kind == "multipart/digest" else "text/plain"
-        contents = [self._part(*self._fields(raw_part, 0), depth + 1, default_kind) for raw_part in raw_parts]
+        contents = [self._part(*self._fields(raw_part, start=0), depth + 1, default_kind) for raw_part in raw_parts]
         names = [name for content in contents for name in content.names]
         if kind == "multipart/alternative":  # one text in several forms: the plain one, if it has words
             plain_contents = [content for content in contents if content.kind == "text/plain"]

@@ -268,7 +268,7 @@ def arrow_batch(
         position = positions[name]
         return from_arrow(record_batch.column(position), categorical=declared is None or position in declared)
 
-    return Batch(names, record_batch.num_rows, Columns(make), True, source)
+    return Batch(names, record_batch.num_rows, Columns(make), named=True, source=source)
 
 
 def from_arrow_stream(data: Any, names: Names) -> Source:
@@ -353,7 +353,7 @@ def encode(values: Any, threads: int = 1) -> Codes:
     Codes(codes=array([ 0,  1, -1,  0], dtype=int32), low=0, values=['spam', 'ham'])
     """
     try:
-        return column(values).to_codes(None, threads)
+        return column(values).to_codes(value_kind=None, threads=threads)
     except Unfit as unfit:
         value, row, needed = unfit.args
         raise errors.wrong_type(value, "labels", needed, row) from None

@@ -71,7 +71,7 @@ class SingleRows(FoldSet):
         row_groups = np.full(len(labels), -1, dtype=np.int32)
         n_rows = int(np.count_nonzero(labels >= 0))
         row_groups[labels >= 0] = np.arange(n_rows)
-        return cls(row_groups, n_rows, ())
+        return cls(row_groups, n_groups=n_rows, splits=())
 
     @property
     def tested_by(self) -> NDArray[np.int32]:

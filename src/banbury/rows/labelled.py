@@ -244,8 +244,8 @@ class LabelledRows:
         """Returns the tally of the rows with these numbers under a schema, without the rows outside a sample."""
         groups = np.full(self.n_rows, -1, dtype=np.int32)
         groups[row_numbers] = 0
-        tally = replace(self, tally_of_rest=None)._count(groups, 1, schema)
-        return Groups(tally, self.classes, 1, label_target=self.schema.labels).total
+        tally = replace(self, tally_of_rest=None)._count(groups, n_groups=1, schema=schema)
+        return Groups(tally, self.classes, n_groups=1, label_target=self.schema.labels).total
 
     @cached_property
     def any_idle(self) -> bool:
@@ -297,7 +297,13 @@ class MemoryRows(LabelledRows):
         while True:
             facts = ColumnFacts(fractional_columns)
             schema = infer(
-                first_batch, {}, None, table.declared_families, table.missing, trees=table.trees, facts=facts
+                first_batch,
+                reserved={},
+                target=None,
+                features=table.declared_families,
+                missing=table.missing,
+                trees=table.trees,
+                facts=facts,
             )
             new_columns = set[str]().union(*(fractional_among(batch, facts.whole_numbers) for batch in later_batches))
             if not new_columns:

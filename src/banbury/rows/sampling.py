@@ -203,9 +203,9 @@ class RowSample:
             weights = self.times[positions].astype(np.float64) * (1.0 if weights is None else weights)
         groups = None if self.groups is None else self.groups[positions]
         batch = self.batch.take(positions)
-        labels = Labels.of_arrays(None, weights, threads, groups)
+        labels = Labels.of_arrays(codes=None, weights=weights, threads=threads, groups=groups)
         if schema.labels is not None:
-            sets = LabelSets.of_cells(self.labels[positions].tolist(), None)
+            sets = LabelSets.of_cells(self.labels[positions].tolist(), delimiter=None)
             return Table(Source.of([batch]), replace(labels, sets_from=LabelTarget(), sets=sets), schema)
         names: Any = sort_keys(set(self.labels.tolist()))
         number_of = {name: number for number, name in enumerate(names)}  # class → number

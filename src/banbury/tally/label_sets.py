@@ -147,15 +147,15 @@ class LabelSets:
             return cls.of_flags(flags, tuple(labels.column_names))
         columns = getattr(labels, "columns", None)
         if columns is not None and hasattr(labels, "to_numpy"):
-            return cls.of_flags(labels.to_numpy(), tuple(to_scalar(name, 0) for name in columns))
+            return cls.of_flags(labels.to_numpy(), tuple(to_scalar(name, row=0) for name in columns))
         if isinstance(labels, np.ndarray) and labels.ndim == 2:
             return cls.of_flags(labels, tuple(range(labels.shape[1])))
         if _are_flags(labels):
             return cls.of_flags(np.array(labels), tuple(range(len(labels[0]))))
         try:
-            return cls.of_cells(_cells(labels), None)
+            return cls.of_cells(_cells(labels), delimiter=None)
         except BadLabel as bad:
-            raise bad.at(0) from None
+            raise bad.at(first_row=0) from None
 
     @classmethod
     def of_cells(cls, cells: Iterable[Any], delimiter: str | None) -> LabelSets:
@@ -209,7 +209,9 @@ class LabelSets:
         if len(set(names)) < len(names):
             description = f"labels {errors.listed(map(repr, names))}"
             raise errors.bad_setting("the target", description, "one that has each label once")
-        return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), True)
+        return cls(
+            offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), from_flags=True
+        )
 
     @classmethod
     def of_batches(cls, sets_of_batches: Sequence[LabelSets]) -> LabelSets:
@@ -337,7 +339,7 @@ def _label(value: Any) -> Scalar:
     if is_missing(value):
         raise BadLabel(0, value, "missing")
     try:
-        name = to_scalar(value, 0)
+        name = to_scalar(value, row=0)
     except Unfit:
         raise BadLabel(0, value, "not a text, a number or a boolean") from None
     if isinstance(name, float) and np.isinf(name):

@@ -361,16 +361,16 @@ def _template_from_dict(entry: Mapping[str, Any], template_family: Family) -> Fe
     scales = tuple((scale[0], scale[1]) for scale in entry.get("scales", ()))
     columns, kinds = (tuple(entry.get(part, ())) for part in ("columns", "kinds"))
     return Feature(
-        "",  # no name
+        "",
         template_family,
-        0.0,  # origin
-        1.0,  # unit
-        entry["kind"],
-        entry["why"],
-        columns,
-        scales,
-        kinds,
-        entry.get("holds_lists", False),
+        origin=0.0,
+        unit=1.0,
+        kind=entry["kind"],
+        why=entry["why"],
+        columns=columns,
+        scales=scales,
+        kinds=kinds,
+        holds_lists=entry.get("holds_lists", False),
     )
 
 
@@ -630,7 +630,7 @@ def of_one_family(batch: Batch, feature_family: Family) -> Schema:
     """
     template = Feature("", feature_family)
     features = template.counter.settle(Features.named(batch.names, [template] * len(batch.names)), batch)
-    return Schema(features, None, batch.names, batch.named)
+    return Schema(features, target=None, columns=batch.names, named=batch.named)
 
 
 def _families_by_column(

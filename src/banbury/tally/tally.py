@@ -96,7 +96,7 @@ class Tally(Displayed):
         if self.schema.labels is not None:
             total = readable_counts(self.rows)[self.classes.index(EVERY)] if EVERY in self.classes else 0
         else:
-            total = readable_counts(sum_axis(self.rows, 0))[0] if self.classes else 0
+            total = readable_counts(sum_axis(self.rows, axis=0))[0] if self.classes else 0
         return int(total) if self.rows.digits == 0 else float(total)
 
     @cached_property
@@ -111,10 +111,10 @@ class Tally(Displayed):
             return dict.fromkeys(self.schema.features.names, 0.0)
         if self._each_row_once is not self:
             return self._each_row_once.missing
-        n_rows = sum_axis(self.rows, 0)
+        n_rows = sum_axis(self.rows, axis=0)
         missing = dict[str, float]()
         for (_, features, _), sums in self._groups():
-            n_present = sum_axis(sums.present, 1).arranged([len(features)])
+            n_present = sum_axis(sums.present, axis=1).arranged([len(features)])
             n_missing = n_rows.take(np.zeros(len(features), dtype=np.int64), 0) - n_present
             missing |= zip(features.names, n_missing.value.tolist(), strict=True)
         return {name: max(missing[name], 0.0) for name in self.schema.features.names}
@@ -232,7 +232,7 @@ class Tally(Displayed):
 
     def _check_n_rows(self) -> Tally:
         """Returns this tally, or raises an error if it has more rows than exact sums can hold."""
-        if self.classes and not sum_axis(self.rows, 0).value[0] < MOST_ROWS:
+        if self.classes and not sum_axis(self.rows, axis=0).value[0] < MOST_ROWS:
             raise errors.too_many_rows()
         return self
 
@@ -904,8 +904,10 @@ def _count_in_parser_thread(table: Table, schema: Schema, batch: Batch) -> tuple
 
 def empty_tally(schema: Schema) -> Tally:
     """Returns the tally of no rows under a schema."""
-    empty_batch = Batch(schema.columns, 0, Columns(lambda name: empty_column(0)), schema.named)
-    return count_rows(empty_batch, schema, Codes(np.zeros(0, dtype=np.int32), low=0, values=()), None, 1)._read_texts()
+    empty_batch = Batch(schema.columns, 0, Columns(lambda name: empty_column(n_rows=0)), schema.named)
+    return count_rows(
+        empty_batch, schema, Codes(np.zeros(0, dtype=np.int32), low=0, values=()), weights=None, threads=1
+    )._read_texts()
 
 
 def tallies_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
@@ -950,7 +952,7 @@ def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, thr
     classes = zero_based_codes(labels, threads)  # the class number of each row, −1 for none
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is None:
-        return RowsToCount(batch, labels.values, classes, None, threads, skipped=skipped)
+        return RowsToCount(batch, labels.values, classes, weights=None, threads=threads, skipped=skipped)
     n_positive = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
     classes, weights = kernel_weights(classes, weights)
     assert weights is not None
