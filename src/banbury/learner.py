@@ -112,6 +112,7 @@ def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -
     """Returns the settings with which a model was estimated from its tally. For a tally they are the defaults for its
     kind.
     """
+    # How parameters are estimated.
     choice = PLAIN if isinstance(model, Tally) else replace(model.choice, waits=False)
     if isinstance(model, Model):
         return ModelSettings(choice, model.class_prior, model.calibration, model.weighing, threads)

@@ -29,7 +29,7 @@ def open_partitions(data: Any, engine: Any = None, partitions: int | None = None
 
     Engines are imported here, so that workers, which load only a part of this package, do not import them.
     """
-    name = _engine_of(data) if engine is None else _name_of(engine)
+    name = _engine_of(data) if engine is None else _name_of(engine)  # "dask", "spark", "processes" or None
     if name is None:
         return None
     if partitions is not None:

@@ -37,8 +37,9 @@ def at_partition(partition: int, name: str | None = None) -> Iterator[None]:
 
 @contextmanager
 def as_local(rows: Any) -> Iterator[Any]:
-    """The rows of a partition in a form that the readers accept: a remote file becomes a local copy, which is deleted
-    afterwards, and an iterator becomes a list. Anything else, including Arrow streams, stays as it is.
+    """The rows of a partition in a form that the readers accept: a remote file becomes the path of a local copy, which
+    is deleted afterwards, and a tuple or an iterator becomes a list. Anything else, including Arrow streams, stays as
+    it is.
     """
     if isinstance(rows, str) and "://" in rows:
         with local_copy(rows) as path:
@@ -51,7 +52,9 @@ def as_local(rows: Any) -> Iterator[Any]:
 
 @contextmanager
 def local_copy(address: str) -> Iterator[str]:
-    """A temporary local copy of a remote file, with the same ending."""
+    """The path of a temporary local copy of a remote file, with the same name; it is deleted afterwards. Raises BadFile
+    if the file cannot be read.
+    """
     with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
         path = os.path.join(folder, os.path.basename(address))
         filesystem, remote_path = filesystem_of(address)
@@ -63,7 +66,9 @@ def local_copy(address: str) -> Iterator[str]:
 
 
 def filesystem_of(address: str) -> tuple[Any, str]:
-    """The fsspec file system of an address such as s3://bucket/rows.parquet, and the path in it."""
+    """The fsspec file system of an address such as s3://bucket/rows.parquet, and the path in it. Raises an error if
+    fsspec or the library for this protocol is missing.
+    """
     protocol = address.partition("://")[0]
     try:
         from fsspec.core import url_to_fs

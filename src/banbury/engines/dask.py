@@ -125,7 +125,7 @@ def _check_workers(client: Any) -> None:
         return parcels.this_library()
 
     if client is not None:
-        libraries = client.run(has_banbury)
+        libraries = client.run(has_banbury)  # worker → its library's version and format, None without it
         lacking = [address for address, library in libraries.items() if library is None]
         if lacking:
             raise errors.EngineError(
@@ -313,7 +313,9 @@ def _join_answers(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
 
 
 def _records(rows: Any, work: Answer) -> list[Any]:
-    """The items of a bag as records with the answers; an item that is not a record becomes its "text"."""
+    """The items of a bag's partition as records (mappings) with the columns of the answer; an item that is not a record
+    becomes its "text". ``work``: computes the answers.
+    """
     items = list(rows)
     answers = work(items)
     answer_rows = zip(*answers.values(), strict=True) if items else ()

@@ -82,7 +82,9 @@ class Partitions:
         )
 
     def evaluate(self, model: Any, target: Any = None, *, sample: int | None = None, **reading: Any) -> Any:
-        """``bb.evaluate`` for all partitions; with several labels per row, for a sample of ``sample`` rows."""
+        """``bb.evaluate`` for all partitions; with several labels per row, for a sample of ``sample`` rows. ``target``:
+        the column of the true classes, None for that of the model; ``reading``: options for reading files.
+        """
         model = model_of(model)
         target = as_name(target)
         if model.schema.labels is not None:
@@ -94,6 +96,7 @@ class Partitions:
             target,
             "the name of the column with the true classes, for a Model and rows in partitions",
         )
+        # The sum over all partitions; its classes are the model's, and then those that only the rows have.
         evaluated = self.sum_of(Evaluate(replace(model, threads=1), target, reading), "scoring on")
         if evaluated is None or not evaluated.n_rows:
             raise _no_rows_error()
@@ -114,7 +117,7 @@ class Partitions:
             reading.setdefault("target_delimiter", labels.delimiter)
         table = self.table(labels if target is None else target, **reading)
         sample = table.draw_sample(model.tally, MOST_ROWS if n is None else n)
-        rows = sample.table(model.schema, n_threads(None))
+        rows = sample.table(model.schema, n_threads(None))  # in one batch
         evaluation = evaluate_labels(model, next(iter(rows.source)), rows.labels.sets)
         notes = [] if sample.is_whole else [f"a sample of {sample.n_sampled:,} of {sample.n_rows:,} rows"]
         return replace(evaluation, weights=rows.labels.weights, notes=(*evaluation.notes, *notes))

@@ -83,13 +83,14 @@ class PartitionedRows:
         return self.under({"schema": schema, "features": "auto"})
 
     def sample(self, n: int | None = None) -> MemoryRows:
-        """At most ``n`` distinct rows in memory, with every class; models made of them also count all other rows."""
+        """At most ``n`` distinct rows in memory, with every class, in the folds that ``content_folds`` gives them;
+        models made of them also count all other rows. None means the usual size.
+        """
         tally = self.table.count_all()
         also = () if self.content_folds.id is None else (self.content_folds.id,)
         sample = self.table.draw_sample(tally, self.table.sample_size if n is None else n, also)
-        is_dealt_in_turn = (
-            tally.schema.labels is not None and self.content_folds.id is None
-        )  # as those in memory are dealt
+        # Rows with label sets and without an id are assigned to folds later, as those in memory are.
+        is_dealt_in_turn = tally.schema.labels is not None and self.content_folds.id is None
         return rows_of_sample(
             sample, tally, self.table.settings.threads, None if is_dealt_in_turn else self.content_folds
         )

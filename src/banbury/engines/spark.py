@@ -69,7 +69,7 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
     if files is not None:
         file_numbers = session.range(0, len(files), 1, len(files))
         return Spark(file_numbers, session, partial(_files_of, files), len(files), files)
-    pickled_parts = [(number, pickle.dumps(part)) for number, part in enumerate(parts)]
+    pickled_parts = [(number, pickle.dumps(part)) for number, part in enumerate(parts)]  # one row of a frame each
     parts_frame = session.createDataFrame(pickled_parts, "id long, rows binary")
     return Spark(parts_frame, session, _parts_of, len(parts))
 
@@ -393,7 +393,8 @@ def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
 
 def _cells_of(work: PartWork, rows: Any, cell_size: int | None, batches: Batches) -> Batches:
     """Does the work on the partitions of this task, and yields the parcels, or errors instead, as cells of
-    ``cell_size`` bytes. ``rows``: turns the batches into pairs of partition number and rows.
+    ``cell_size`` bytes (None: the usual size). ``rows``: a function that turns the task's batches into pairs of
+    partition number and rows.
     """
     for partition, partition_rows in rows(batches):
         try:
@@ -406,7 +407,8 @@ def _cells_of(work: PartWork, rows: Any, cell_size: int | None, batches: Batches
 
 def _add_parcels(batches: Batches) -> Batches:
     """Adds the parcels of this task and yields the sum, or the first error, as cells under the number of the first
-    partition.
+    partition; nothing without parcels. ``batches``: cells, as tuples of partition, cell number, number of cells and
+    bytes.
     """
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
     first_cell = next(rows, None)

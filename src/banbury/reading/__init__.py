@@ -145,7 +145,7 @@ def _with_headers(source: Source, headers: Headers) -> Source:
 
 
 def _read(data: Any, options: Options) -> Source:
-    """A source for data of any kind, by its type."""
+    """A source for data of any kind, by its type. Raises an error for options that do not apply to it."""
     if isinstance(data, Mapping) or library(data) in ("numpy", "pandas", "polars", "pyarrow", "scipy"):
         options.refuse(TEXT_TABLE_SETTINGS, f"text files, but this is a {type(data).__name__}")
         options.refuse(FOLDER_SETTINGS, f"files of texts, but this is a {type(data).__name__}")
@@ -238,7 +238,7 @@ def _read_texts(values: Any, options: Options) -> Source:
 
 
 def _read_list(data: Sequence[Any], options: Options) -> Source:
-    """A source for a list of texts, records, rows or tables; the first entry decides."""
+    """A source for a list of texts, paths, records, rows or tables; the first entry decides which these are."""
     if not data:
         raise errors.empty_data(why="the list is empty")
     first_entry = data[0]
@@ -317,7 +317,9 @@ def _is_table(value: Any) -> bool:
 
 
 def _read_stream(data: Any, options: Options) -> Source:
-    """A source for an iterator or iterable of texts, paths or tables."""
+    """A source for an iterator or iterable of texts, paths or tables, which is not read before it is needed. Texts of
+    an iterator can be read only once. Raises TypeError for anything else.
+    """
     if hasattr(data, "fetchmany") and hasattr(data, "description"):
         raise TypeError(
             f"{type(data).__name__} is a database cursor, whose rows have no column names. Pass its results as a table: "
@@ -361,8 +363,10 @@ class _Repeatable:
 
 
 def _chain_tables(data: Iterable[Any], options: Options) -> Source:
-    """A source for the batches of several tables one after another, with one table in memory at a time."""
-    files: dict[str, Source] = {}  # kept, because a file's source remembers the types that it had to widen
+    """A source for the batches of several tables one after another, with one table in memory at a time. ``data``: the
+    tables, or the paths of files; the source can be read again unless they are iterators.
+    """
+    files: dict[str, Source] = {}  # by path; kept, because a file's source remembers the types that it had to widen
 
     def open_table(table: Any) -> Source:
         """The source of a table; that of a file is opened only once."""
@@ -382,6 +386,7 @@ def _chain_tables(data: Iterable[Any], options: Options) -> Source:
         options = replace(options, header=False)  # the other files are like the first
 
     def batches(parser_work: ParserWork[Any] | None) -> Iterator[Batch]:
+        """The batches of all tables, in order."""
         return _align_batches(batch for table in data for batch in open_table(table).start(parser_work))
 
     return Source(batches, again=not is_single_pass, reading=reading)
@@ -412,7 +417,7 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
     """Returns one row as a batch. It can be a mapping of values, a pandas Series, values in the order of ``names``, or
     a table with one row.
 
-    A column that a mapping does not have is missing. ``named``: False if ``names`` are made up.
+    A column that a mapping does not have is missing. ``names``: the columns; ``named``: False if they are made up.
 
     >>> batch = read_row({"length": 2.5, "colour": "red"}, ("length", "colour"), named=True)
     >>> batch.numbers(["length"]), batch.head("colour", 1)

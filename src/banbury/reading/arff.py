@@ -112,7 +112,7 @@ class _ArffFile(BlockFile):
             syntax = "an attribute is a name followed by numeric, string, date or {its values}"
             raise self.bad_line(number, f"{errors.shortened(line)!r} cannot be read: {syntax}")
         name = declaration[1]
-        kind = declaration[2]
+        kind = declaration[2]  # a type such as "numeric", or the values of a nominal column in braces
         try:
             name = _unescape(name[1:-1]) if name[0] in "'\"" else name
             if kind.startswith("{"):
@@ -234,6 +234,7 @@ class _ArffFile(BlockFile):
             for attribute in self.attributes
         ]
         start = 1
+        # Groups of a pair: 1 the position, 2 and 3 the value in single or double quotes, 4 the value without quotes.
         while (pair := _PAIR.match(line, start)) is not None:
             position = int(pair[1])
             start = pair.end()
@@ -310,6 +311,8 @@ def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
     """
     values: list[tuple[str, bool]] = []
     position = 0
+    # Groups of a cell: 1 and 2 its text in single or double quotes, 3 its text without quotes, 4 the separator after
+    # it.
     while (cell := _VALUE.match(text, position)) is not None:
         is_quoted = cell[3] is None
         unquoted = (cell[3] or "").strip(BLANKS)

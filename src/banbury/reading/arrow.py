@@ -43,7 +43,7 @@ def arrow(module: str = "") -> Any:
 def from_arrow(
     array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), categorical: bool = True
 ) -> Column:
-    """The column of an Arrow array.
+    """The column of an Arrow array or chunked array, by the kind of its type.
 
     ``strip``: whether to strip blanks from texts, as in text files. ``missing_values``: texts that then mean a missing
     value. ``categorical``: whether to declare a dictionary array as categorical.
@@ -91,7 +91,7 @@ def _iso_texts(array: Any) -> list[str | None]:
 
 
 def kind_of_type(data_type: Any) -> Kind:
-    """The kind of an Arrow type."""
+    """The kind of an Arrow type; that of the values for dictionaries, "list" for lists of numbers."""
     types = arrow("types")
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return kind_of_type(data_type.value_type)
@@ -303,8 +303,8 @@ def _narrow(array: Any) -> Any:
 
 
 def _buffers(array: Any) -> tuple[Array, NDArray[np.uint8], NDArray[np.uint8] | None, int]:
-    """Offsets, bytes, validity bitmap (None without nulls) and position of the first row in it, as the kernels take
-    them; no copy.
+    """The buffers of an array of strings as the kernels take them, without a copy: offsets (rows + 1), the bytes that
+    they point into, the validity bitmap (None without nulls), and the position of the first row in the bitmap.
     """
     validity, offsets, data = array.buffers()
     offset_type = np.int64 if arrow("types").is_large_string(array.type) else np.int32

@@ -181,7 +181,7 @@ class Batch:
         return self._with(tuple(names), self._columns)
 
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
-        """A batch of the same rows with other names and columns."""
+        """A batch of the same rows, with all facts about them, under these names and with these columns."""
         return Batch(
             names,
             self.n_rows,
@@ -475,7 +475,7 @@ def fits_int64(dtype: np.dtype[Any]) -> bool:
 
 def row_of_cells(cells: Mapping[str, Any], names: tuple[str, ...], named: bool) -> Batch:
     """A batch of one row. ``cells``: maps columns to values; columns of ``names`` that it lacks are missing. ``named``:
-    False if the names are made up.
+    False if the names are made up. Columns are made when they are first used.
     """
 
     def make(name: str) -> Column:
@@ -655,8 +655,8 @@ def other_columns(names: Sequence[str], first_columns: Sequence[str], subject: s
     ``kind``: "batch" or "partition".
     """
     first_names = frozenset(first_columns)
-    name_set = frozenset(names)
-    lacking = [name for name in first_columns if name not in name_set]
+    own_names = frozenset(names)
+    lacking = [name for name in first_columns if name not in own_names]
     extra = [name for name in names if name not in first_names]
     differences = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
     differences += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
@@ -668,7 +668,7 @@ def other_columns(names: Sequence[str], first_columns: Sequence[str], subject: s
 
 
 def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]:
-    """The names as texts. Raises an error if two are equal."""
+    """The names as texts, in order. Raises DuplicateColumn if two are equal. ``source``: the file, for that error."""
     names_as_texts = tuple(map(str, names))
     if len(set(names_as_texts)) < len(names_as_texts):
         frequencies = Counter(names_as_texts)

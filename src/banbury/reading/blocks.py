@@ -101,7 +101,7 @@ class FileBytes(io.RawIOBase):
         super().__init__()
         self._stream = stream
         self._path = path
-        self._n_read = 0
+        self._n_read = 0  # bytes
         self._max_bytes = max(MOST_UNPACKED, MOST_RATIO * size)
         self._unread_start: bytes | None = (
             None  # the first bytes after the mark, from the first read until they are handed out
@@ -176,8 +176,9 @@ class Uncommented:
         return data
 
     def _append_without_comments(self, piece: bytes) -> None:
-        """Appends a piece of the file without its comments to the buffer. Comments and quotations may continue from
-        piece to piece.
+        """Appends a piece of the file without its comments to ``_ready``. Comments and quotations may continue from
+        piece to piece: ``_in_comment``, ``_in_quotes`` and ``_at_line_start`` say where the piece before ended, and
+        then where this one ends.
         """
         newline = self._layout.newline
         quote = self._layout.quote
@@ -192,7 +193,7 @@ class Uncommented:
                     self._at_line_start = False
                     return
                 self._in_comment = False
-            end = piece.find(newline + comment, position) + 1 or len(piece)
+            end = piece.find(newline + comment, position) + 1 or len(piece)  # where the next comment begins
             text = piece[position:end]
             position = end
             self._ready += text

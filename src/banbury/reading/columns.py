@@ -393,7 +393,9 @@ class Lists(Column):
         return "empty" if np.isnan(self._matrix[:, 0]).all() else "list"
 
     def lists(self, width: int) -> Array:
-        """The lists as a matrix, rows × ``width``. Raises Uneven for a list of another length."""
+        """The lists as a matrix, rows × ``width``; the row of a missing list is NaN. Raises Uneven for a list of
+        another length.
+        """
         if isinstance(self.storage, list):
             return Lists(stack_lists(self.storage, width)).lists(width)
         if width == self.width:
@@ -488,6 +490,7 @@ def from_list(values: list[Any]) -> Column:
     if values and type(values[0]) is str:
         return Objects(values)
     cell_types = set(map(type, values))
+    # Integers among floats become floats only if doubles hold them exactly.
     if cell_types == {int} or cell_types == {bool} or cell_types == {float} or cell_types == {int, float}:
         array = np.array(values)
         is_exact = cell_types != {int, float} or all(abs(value) <= EXACT for value in values if type(value) is int)
@@ -581,7 +584,7 @@ def _number_values(array: Array, threads: int) -> Codes:
 
 
 def encode_bytes(array: Array, threads: int) -> tuple[NDArray[np.int32], Int]:
-    """Numbers the distinct cells of an array by their bytes.
+    """Numbers the distinct cells of a 1-D array by their bytes, in order of first occurrence.
 
     Returns the code of each row, and for each code the row at which it first occurs.
     """
@@ -602,7 +605,7 @@ def convert_values(codes: Codes, kind: ValueKind | None, value_kind: ValueKind |
     """
     if value_kind is None or value_kind == kind:
         return codes
-    convert, needed = CONVERSIONS[value_kind]
+    convert, needed = CONVERSIONS[value_kind]  # a function of a value, and what it needs, in words
     new_values: list[Scalar | None] = []
     for code, value in enumerate(codes.values):
         try:

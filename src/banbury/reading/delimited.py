@@ -466,8 +466,8 @@ class _DelimitedFile(BlockFile):
         return self.types | {name: required_types[kind] for name, kind in self.kinds.items() if name in column_names}
 
     def explain_failure(self, error: Exception, block: Block) -> Exception:
-        """Turns an Arrow error in a block into an error that names the line, the value and the next step. If types
-        inferred from the first block were too narrow, widens them and returns Widened.
+        """Returns, for an Arrow error in a block, an error that names the line, the value and the next step. If types
+        inferred from the first block were too narrow, widens them in ``types`` and returns Widened.
         """
         if not self._parses(block, dict.fromkeys(self.names, arrow().string())):
             for line, fields in self.records(block):
@@ -475,12 +475,12 @@ class _DelimitedFile(BlockFile):
                     return self._wrong_length(line, fields)
             return errors.bad_file(self.path, reason(error))
         types = self._column_types()
-        required = [name for name in self.names if name in self.kinds]
-        if required and not self._parses(block, types, required):
+        required_columns = [name for name in self.names if name in self.kinds]  # whose type the model determines
+        if required_columns and not self._parses(block, types, required_columns):
             column_number = find_first_failure(
-                len(required), lambda columns: self._parses(block, types, required[columns])
+                len(required_columns), lambda columns: self._parses(block, types, required_columns[columns])
             )
-            return self._wrong_value(block, required[column_number])
+            return self._wrong_value(block, required_columns[column_number])
         if widened_columns := self._widen(block):
             return Widened(widened_columns[0], kind_of_type(self.types[widened_columns[0]]))
         return errors.bad_file(self.path, reason(error))
@@ -578,10 +578,10 @@ def sniff_delimiter(text: str, quote: str) -> str:
 
 
 def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:
-    """The share of the first records with as many fields as the header, and the number of these fields; (0, 1) if it
-    does not split the header.
+    """The share (0 to 1) of the first records that ``delimiter`` splits into as many fields as the header, and the
+    number of the header's fields; (0, 1) if it does not split the header. ``quote``: empty if there is none.
     """
-    field_counts: list[int] = []
+    field_counts: list[int] = []  # of each record
     with contextlib.suppress(csv.Error):
         lengths = (len(fields) for fields in csv_reader(text, delimiter, "" if delimiter == "\t" else quote) if fields)
         field_counts.extend(islice(lengths, SNIFFED_RECORDS + 1))

@@ -192,14 +192,14 @@ class Losses:
         header_names = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
         for name in sorted(header_names - self.headers):
             suggestion = errors.did_you_mean(name, sorted(self.headers))
-            present = errors.listed(sorted(self.headers), 20)
+            headers_in_words = errors.listed(sorted(self.headers), 20)
             if suggestion:
                 raise errors.BadSetting(
-                    f"no message{where} has a header {name!r}.{suggestion}\n  Headers: {present}",
+                    f"no message{where} has a header {name!r}.{suggestion}\n  Headers: {headers_in_words}",
                     setting="headers",
                     value=name,
                 )
-            errors.warn(f"no message{where} has a header {name!r}, so its column is empty. Headers: {present}")
+            errors.warn(f"no message{where} has a header {name!r}, so its column is empty. Headers: {headers_in_words}")
 
 
 def from_files(
@@ -266,7 +266,7 @@ class _Documents:
 
     def _batch(self, rows: list[tuple[str | None, str, Cells]], share: float | None) -> Batch:
         """A batch of documents, each a tuple of class, name and cells. ``share``: how much of all files has been read."""
-        columns = _columns(self.names[self.has_classes :], [cells for _, _, cells in rows])
+        columns = _columns(self.names[self.has_classes :], [cells for _, _, cells in rows])  # without the class column
         if self.has_classes:
             columns[self.names[0]] = encode([label for label, _, _ in rows])
         # Lines without a class are plain texts, so neither the column nor the rows have names.
@@ -539,7 +539,9 @@ def _label_by_folder(path: str, paths: Sequence[str], folders: Sequence[str], op
 
 
 def _warn_about_single_folder(path: str, paths: Sequence[str], folder: str) -> None:
-    """Warns if all files lie in sub-folders of a single folder, as archives unpack: these may be the classes."""
+    """Warns if all files lie in sub-folders of a single folder, as archives unpack: these may be the classes. ``path``:
+    the folder that the user named; ``paths``: all files in it; ``folder``: the name of its only sub-folder.
+    """
     folder_names = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
     inner_folders = sorted({names[1] for names in folder_names if len(names) > 1})
     if len(inner_folders) > 1 and all(len(names) != 1 for names in folder_names):

@@ -65,7 +65,7 @@ def has_known_ending(path: str) -> bool:
 
 
 def are_paths(texts: Sequence[Any], options: Options) -> bool:
-    """Whether a list of strings names files or folders rather than being texts.
+    """Whether all entries of a list are names of files or folders rather than texts.
 
     Every string must be a single word with a known file ending (so that a missing file is reported), the path of an
     existing file that has such an ending or contains a slash, or the path of an existing folder that ends in a slash.
@@ -250,7 +250,7 @@ def from_parquet(path: str, options: Options) -> Source:
         n_rows = file.metadata.num_rows
     stored_names = schema.names
     given_names = options.columns
-    kinds = options.kinds or {}
+    kinds = options.kinds or {}  # what the model needs in each column
     names = stored_names if given_names is None or len(given_names) != len(stored_names) else given_names
     string_columns = [field.name for field in schema if kind_of_type(field.type) == "string"]
     text_columns = {

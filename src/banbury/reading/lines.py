@@ -179,6 +179,7 @@ class _LinesFile(BlockFile):
         """The error of the first line that Arrow could not parse: not JSON, or with a value of another type than
         before.
         """
+        # In words; the kind of the first value of each further column is added below.
         kind_by_column = {
             name: "a number" if data_type == arrow().float64() else "a text"
             for name, data_type in self._explicit_types()

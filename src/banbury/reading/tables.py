@@ -86,9 +86,9 @@ def _not_a_table(array: Any) -> errors.BanburyError:
             f"Found array with dim {array.ndim}, while dim <= 2 is required. Pass a 2-D array of rows and columns."
         )
     kind_of_array = "1D array" if array.ndim == 1 else "scalar array"
-    shown = repr(array if array.size <= 20 else array[:20])
+    array_text = repr(array if array.size <= 20 else array[:20])
     return errors.BanburyError(
-        f"Expected 2D array, got {kind_of_array} instead:\narray={shown}.\n"
+        f"Expected 2D array, got {kind_of_array} instead:\narray={array_text}.\n"
         "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
         "or array.reshape(1, -1) if it contains a single sample."
     )
@@ -171,7 +171,9 @@ def _matrix(values: Any) -> Column | None:
 
 
 def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Source:
-    """A source for a list of rows of one length, each a list, a tuple or an array."""
+    """A source for a list of rows of one length, each a list, a tuple or an array. Raises LengthMismatch if their
+    lengths differ.
+    """
     try:
         array = np.asarray(rows)
     except ValueError:

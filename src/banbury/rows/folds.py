@@ -210,8 +210,9 @@ def _is_split(candidate: Any) -> bool:
 
 
 def _run_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iterator[tuple[Int, Int]]:
-    """Yields the numbers of the training and test rows of a scikit-learn splitter, which sees only labelled rows.
-    ``labels`` has the class number of each row, −1 for none, and ``groups`` its group.
+    """Yields for each split of a scikit-learn splitter the numbers of its training and test rows among all rows, though
+    the splitter sees only labelled rows. ``labels`` has the class number of each row, −1 for none; ``groups`` the group
+    of each row, or None.
     """
     labelled_rows = np.flatnonzero(labels >= 0)
     labelled_groups = None if groups is None else _check_groups(groups, labels)[labelled_rows]
@@ -332,11 +333,11 @@ def _renumber(fold_of_row: NDArray[Any], used_folds: NDArray[Any]) -> NDArray[np
 
 
 def _partition(folds: NDArray[np.int32]) -> FoldSet:
-    """Returns the fold set in which each fold is tested once with a model of all other folds. ``folds`` has the fold of
-    each row, −1 for none.
+    """Returns the fold set in which each fold is tested once with a model of all other folds: fold k is group k, which
+    split k tests. ``folds`` has the fold of each row, from 0 without gaps, −1 for none.
     """
     n_folds = int(folds.max()) + 1
-    is_learned = ~np.eye(n_folds, dtype=np.bool_)  # folds × folds
+    is_learned = ~np.eye(n_folds, dtype=np.bool_)  # splits × groups: every group but the split's own
     return FoldSet(
         folds,
         n_folds,

@@ -330,9 +330,11 @@ class MemoryRows(LabelledRows):
                 yield batch.take(rows[piece_start : piece_start + ROWS_PER_PIECE] - batch_start)
 
     def only(self, row_numbers: Int) -> MemoryRows:
-        """Returns the rows with these numbers, which are in ascending order."""
+        """Returns the rows with these numbers, which are in ascending order, with their labels, weights, groups, folds
+        and label sets.
+        """
         batches = []
-        first_row = 0
+        first_row = 0  # rows before the next batch
         for batch in self.take(row_numbers):
             selected_batch = copy(batch)  # labels and weights are found by the number of a batch's first row
             selected_batch.first_row = first_row

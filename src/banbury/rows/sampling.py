@@ -256,7 +256,7 @@ def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
 
 
 def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
-    """Returns the name of the group of each row; None if rows have no groups."""
+    """Returns the name of the group of each row of a batch, as text, "" if it has none; None if rows have no groups."""
     labels = table.labels.of_rows(batch)
     if labels.group_name is not None:
         codes = batch.codes(labels.group_name)

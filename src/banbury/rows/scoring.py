@@ -292,7 +292,7 @@ def score_batches(
     impossible in every class. If the model is calibrated, so are the scores.
     """
     all_scores = np.empty((n_rows, len(names)))
-    start = 0
+    start = 0  # the first row of the next batch
     n_impossible_so_far = 0
     for batch in batches:
         scores, n_impossible = model._score_batch(batch, want)

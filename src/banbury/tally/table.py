@@ -264,7 +264,9 @@ def _reopen(
     features: FamilyOption,
     missing: Missing,
 ) -> Table:
-    """Opens the table of a file, ``data``, after unpickling. ``reading`` has the options it was read with."""
+    """Returns the table of a file, opened again after unpickling. ``data`` is its path, ``reading`` has the options it
+    was read with; the others are fields of ``Table``.
+    """
     return Table(open_source(data, schema, reading), labels, schema, features, missing, data, reading)
 
 
@@ -676,8 +678,8 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
 def number_classes(
     batch: Batch, schema: Schema, labels: Labels
 ) -> tuple[NDArray[np.int32], Sequence[Scalar], Real | None]:
-    """Returns the number of each row's class, −1 if it has none; the classes that the numbers stand for; and the rows'
-    weights.
+    """Returns three things: the number of each row's class, −1 if it has none; the classes that the numbers stand for;
+    and the rows' weights, None if all are 1. ``labels`` says where the classes and weights of the batch's rows are.
     """
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if len(codes.codes) != batch.n_rows:
@@ -743,7 +745,7 @@ def _warn_about_fractions(classes: Sequence[Any]) -> None:
 
 
 def bad_weight(row: int, weight: float) -> errors.BadWeight:
-    """Returns an error that says what is wrong with the weight of a row."""
+    """Returns an error that says what is wrong with the weight of the row with this number."""
     magnitude = "infinite" if weight == float("inf") else "too large"
     problem = "missing" if weight != weight else "negative" if weight < 0 else magnitude
     message = (

@@ -138,7 +138,7 @@ class Tally(Displayed):
         {'outlook + temperature + humidity': 0.38888888888888884}
         """
         features = self.schema.features
-        blocks = [features[index] for index in features.where(lambda template: template.columns)]
+        blocks = [features[index] for index in features.where(lambda template: template.columns)]  # joint features
         shares = {feature.name: feature.family.empty_share(feature, self.of(feature.name)) for feature in blocks}
         return {name: share for name, share in shares.items() if share is not None}
 
@@ -415,11 +415,11 @@ class Tally(Displayed):
         return replace(moved, rounded=self.rounded or rounded)
 
     def _trim(self, declared: tuple[Label, ...] = ()) -> Tally:
-        """Returns this tally without keys that no row has any more, and without classes that have no rows, except those
-        in ``declared``.
+        """Returns this tally without keys (categories, words) that no row has any more, and without classes that have
+        no rows, except those in ``declared``.
         """
         tally = self
-        is_kept = is_nonzero(self.rows)
+        is_kept = is_nonzero(self.rows)  # one per class
         if declared:
             declared_names = set(declared)
             is_kept = is_kept | [name in declared_names for name in self.classes]
@@ -472,7 +472,9 @@ class Tally(Displayed):
     # Looking
 
     def numbers(self) -> dict[str, Integers]:
-        """Returns all sums except those of words, by the names that they have in a file."""
+        """Returns all sums except those of words, by the names that they have in a file: "classes" for the rows of each
+        class, and others that begin with the number of the group of features.
+        """
         arrays = (
             (f"{group_number}.{name}", integers)
             for group_number, sums in enumerate(self.sums)
@@ -482,10 +484,10 @@ class Tally(Displayed):
 
     def _states(self) -> dict[str, NDArray[Any]]:
         """Returns the arrays that describe the sums besides the numbers, such as those of words, by their names in a
-        file.
+        file, which begin with the number of the group of features.
         """
         states = ((group_number, sums.state()) for group_number, sums in enumerate(self.sums))
-        return {f"{group_number}.{name}": array for group_number, state in states for name, array in state.items()}
+        return {f"{group_number}.{name}": array for group_number, arrays in states for name, array in arrays.items()}
 
     def digest(self) -> str:
         """Returns a SHA-256 hash of everything that was counted (64 hexadecimal digits). Two digests are equal exactly
