@@ -35,9 +35,9 @@ def table() -> NDArray[np.uint32]:
     lower = text.replace(chr(DOTTED_I), "i").lower()
     if len(lower) != CODES:
         raise RuntimeError("in this version of Unicode a character other than U+0130 has a lower case of several")
-    word = _runs(run for run in re.split(r"\W+", text) if run)
-    space = ~_runs(text.split())
-    return _codes(lower) | word * np.uint32(WORD) | space * np.uint32(SPACE)
+    is_word = _runs(run for run in re.split(r"\W+", text) if run)
+    is_space = ~_runs(text.split())
+    return _codes(lower) | is_word * np.uint32(WORD) | is_space * np.uint32(SPACE)
 
 
 def sigma_context() -> NDArray[np.uint8]:

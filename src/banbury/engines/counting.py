@@ -31,6 +31,7 @@ def at_partition(partition: int, name: str | None = None) -> Iterator[None]:
         if hasattr(error, "partition"):
             raise
         location = f"partition {partition:,}" + ("" if name is None else f" ({name})")
+        # ``_parts`` has the error's attributes by name.
         located_error = type(error)(f"{location}: {error}", **{**error._parts, "partition": partition})
         raise located_error from None
 

@@ -151,7 +151,7 @@ class ScoreFolds(EachPart):
         """The outcomes of a partition's rows, each scored with the models of all rows minus its fold; None if it has no
         rows.
         """
-        models, known_warnings = self._models()
+        models, known_warnings = self._models()  # models: [recipe][position in ``used_folds``]
         # The position of each fold in ``used_folds``, −1 if it has no rows.
         position_of_fold = np.full(self.content_folds.n_folds, -1, dtype=np.int32)
         position_of_fold[list(self.used_folds)] = np.arange(len(self.used_folds))
@@ -171,6 +171,7 @@ class ScoreFolds(EachPart):
             outcomes = list[Outcomes]()
             pending = PendingWarnings(n_impossible=0, wordless=dict(known_warnings.wordless))
             tested_weights = None if weights is None else weights[is_tested]
+            # What outcomes need besides the posteriors, the same for each recipe.
             tested = class_numbers[is_tested], fold_of_row[is_tested], len(self.used_folds), tested_weights
             for fold_models in models:
                 posteriors = np.empty((aligned.n_rows, len(classes)))
@@ -212,7 +213,7 @@ class Evaluate(EachPart):
     reading: Mapping[str, Any]
 
     def value_of(self, rows: Any) -> Evaluated:
-        """The outcomes of a partition's rows."""
+        """The outcomes of a partition's rows, over the model's classes and those that only the rows have."""
         evaluated = Evaluated(self.model.classes, outcomes=None, n_rows=0)
         for batch, posteriors in self.model.stream(self.model._read(rows, self.reading)):
             evaluated += self._of(batch, posteriors)

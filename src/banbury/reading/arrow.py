@@ -103,8 +103,8 @@ def kind_of_type(data_type: Any) -> Kind:
 
 
 def _plain_layout(array: Any) -> Any:
-    """The array decoded to a plain type: without extension types, run-end encoding, list views, or dictionaries of
-    lists.
+    """The array decoded to a plain type: without extension types, run-end encoding, or dictionaries of lists and other
+    values that cannot be counted.
     """
     types = arrow("types")
     if hasattr(array, "storage"):

@@ -126,7 +126,7 @@ def from_table(path: str, options: Options) -> Source:
     if kind == "Parquet" and os.path.exists(path):
         return from_parquet(path, options)
     head = head_of(path)
-    if head[257:262] == b"ustar":
+    if head[257:262] == b"ustar":  # where every tar archive says so
         raise errors.bad_file(path, "it is a tar archive. Unpack it with tar xf and read the file or folder inside it.")
     if _MARKUP.match(head) or ending(path) in MARKUP:
         raise errors.bad_file(

@@ -42,7 +42,9 @@ class FoldSet:
     splits: tuple[Split, ...]  # empty for ``SingleRows``
 
     def with_other_rows(self) -> FoldSet:
-        """Returns the fold set with one more group, of rows elsewhere that all splits learn from."""
+        """Returns the fold set with one more group, of rows elsewhere that all splits learn from. Splits whose training
+        rows are row numbers, not groups (``is_learned`` is None), are dropped.
+        """
         splits = tuple(
             replace(split, is_learned=np.append(split.is_learned, True))
             for split in self.splits

@@ -179,6 +179,9 @@ class LabelledRows:
         """Returns a tally under ``schema`` that counts every class and group separately: its class ``class * n_groups +
         group`` has the rows of one class and group. ``groups`` has the group of each row, −1 for none. Raises
         BadSetting if a column has too many values for so many classes.
+
+        ``self.starts`` has the number of each batch's first row, ``self.sets`` the labels of each row if it may have
+        several, and ``self.tally_of_rest`` the tally of all other rows if these are a sample.
         """
         count_batch = (
             self._class_counter(groups, n_groups) if self.sets is None else self._set_counter(groups, n_groups)
@@ -205,7 +208,8 @@ class LabelledRows:
 
     def _class_counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
         """Returns a function that counts the rows of a batch by class and group: class ``class * n_groups + group`` of
-        its tallies has the rows of one class and group. ``groups`` has the group of each row, −1 for none.
+        its tallies has the rows of one class and group. ``groups`` has the group of each row, ``self.labels`` its
+        class number, −1 for none.
         """
         is_counted = (self.labels >= 0) & (groups >= 0)
         class_and_group = np.where(is_counted, self.labels * np.int32(n_groups) + groups, np.int32(-1))

@@ -215,7 +215,9 @@ class LabelSets:
 
     @classmethod
     def of_batches(cls, sets_of_batches: Sequence[LabelSets]) -> LabelSets:
-        """Joins the sets of several batches, one after the other. Labels keep the order of their first occurrence."""
+        """Returns the sets of several batches, one after the other, as one object. ``names`` of the result are in the
+        order of their first occurrence; offsets are those of each batch, moved by the codes before it.
+        """
         if len(sets_of_batches) == 1:
             return sets_of_batches[0]
         names = tuple(dict.fromkeys(name for sets in sets_of_batches for name in sets.names))
@@ -234,6 +236,7 @@ class LabelSets:
 
     def take(self, rows: Int) -> LabelSets:
         """Returns the sets of the rows with these numbers, in this order."""
+        # Where each row begins in the new codes, and for each of these its position in the old ones.
         offsets, label_positions = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
         return LabelSets(offsets, self.codes[label_positions], self.names, self.has_target[rows])
 
@@ -248,7 +251,8 @@ class LabelSets:
 
     def codes_of(self, names: Sequence[Scalar]) -> tuple[Int, NDArray[np.int32]]:
         """Returns offsets (rows + 1) and codes for other names: a code is an index in ``names``, and the codes of a row
-        ascend. Labels that are not among them are left out.
+        ascend. Labels that are not among them are left out. ``self.codes`` has an index in ``self.names`` for each
+        label of each row, ``self.rows`` the number of that row.
         """
         code_of = {name: code for code, name in enumerate(names)}
         codes = np.array([*(code_of.get(name, -1) for name in self.names), -1], dtype=np.int32)[self.codes]
@@ -261,7 +265,7 @@ class LabelSets:
         return offsets, codes[order]
 
     def flags(self, names: Sequence[Scalar]) -> NDArray[np.bool_]:
-        """Returns whether each row has each of these labels: booleans, rows × labels."""
+        """Returns whether each row has each of these labels: booleans, rows × ``names``."""
         offsets, codes = self.codes_of(names)
         flags = np.zeros((len(self), len(names)), dtype=np.bool_)
         flags[np.repeat(np.arange(len(self)), np.diff(offsets)), codes] = True
@@ -269,7 +273,7 @@ class LabelSets:
 
     @property
     def single(self) -> bool:
-        """Whether every row with a target has exactly one label."""
+        """Whether there are rows and every one with a target has exactly one label."""
         return len(self) > 0 and bool((np.diff(self.offsets)[self.has_target] == 1).all())
 
 

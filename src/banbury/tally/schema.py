@@ -139,7 +139,10 @@ class Schema:
         return {name: index for index, name in enumerate(self.features.names)}
 
     def __getitem__(self, name: Any) -> Feature:
-        """Returns a feature by its name, or a block of columns by the tuple of its columns."""
+        """Returns a feature by its name, or a block of columns by the tuple of its columns. Raises UnknownColumn if
+        there is none. ``features.where`` returns the indices of features whose template, which has their columns,
+        passes a test.
+        """
         if isinstance(name, tuple):
             name = next(
                 (self.features.names[index] for index in self.features.where(lambda block: block.columns == name)), name
@@ -411,8 +414,8 @@ def _with_counting_half(feature: Feature, new: Family) -> Family:
     """Returns the family ``new`` with the counting settings of the feature's own family; raises SchemaMismatch if it
     needs sums that were not counted.
 
-    ``family.counting`` has the names of the settings that change what is counted, ``family.settings()`` those that are
-    set.
+    ``family.counting`` has the names of the settings that change what is counted, ``family.settings()`` the settings
+    that are set. ``family.counting_key()`` begins with the name of what is counted.
     """
     name = feature.name
     old = feature.family
@@ -537,13 +540,15 @@ def infer(
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
     if (joined_family := _family_that_joins(features)) is not None:
-        schema = infer(batch, reserved, target, joined_family.columns, missing, more_to_come, "none", facts)
+        # The columns are inferred with the family that it has for each of them, and then joined.
+        schema = infer(batch, reserved, target, joined_family.columns, missing, more_to_come, trees="none", facts=facts)
         return replace(schema, features=joined_family.join(schema.features, batch))
     reserved = {**dict.fromkeys(batch.non_features, "the weights of the rows"), **dict(reserved)}
     for name in reserved:
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names, batch.source)
     columns = tuple(name for name in batch.names if name not in reserved) if reserved else batch.names
+    # The family of each column that the user names, None to leave it out; and features of several columns (blocks).
     declared, blocks = _families_by_column(features, columns, batch, reserved)
     in_blocks = {name for block in blocks for name in block.columns}
     declared_names = declared.keys() | in_blocks
@@ -564,8 +569,8 @@ def infer(
             for name, kind in kinds.items()
         }
     takes_trees = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
-    names = list[str]()
-    templates = list[Feature]()
+    names = list[str]()  # of features of one column
+    templates = list[Feature]()  # one for each of these
     template_of = dict[tuple[int, str], Feature]()  # by family and reason, so that equal features share a template
     left_out: dict[str, str] = {}  # column → why
     for name in columns:

@@ -343,7 +343,7 @@ class Tally(Displayed):
 
     def _check_rows(self, rows: Integers) -> None:
         """Raises an error if a class has a negative number of rows; ``rows`` has one number per class."""
-        for (class_number,) in np.argwhere(rows.is_negative()):
+        for (class_number,) in np.argwhere(rows.is_negative()):  # the first of them raises
             raise errors.negative_count(readable_counts(rows)[class_number], self.classes[class_number])
 
     def _verify(self, before: Tally | None = None) -> Tally:
