@@ -230,8 +230,8 @@ class Learner:
 
     @property
     def current(self) -> Any:
-        """A model of the current tally, updated in place if possible. Its parameters change when the next row is
-        learned.
+        """A model of the current tally (``_sums``), updated in place if ``settings.follows`` says that it can be. Its
+        parameters change when the next row is learned.
         """
         if not self.settings.follows:
             return self.model

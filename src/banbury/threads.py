@@ -33,6 +33,7 @@ class LimitThreads:
             _limit.threads = n_threads(self.threads)
 
     def __exit__(self, *_: object) -> None:
+        """Restores the limit before."""
         _limit.threads = self._before
 
 

@@ -266,8 +266,8 @@ def is_texts(data: Any) -> bool:
 
 
 def _read_paths(data: Sequence[Any], options: Options) -> Source:
-    """A source for several documents, tables or folders, one after another. Folders with the same target column keep
-    it.
+    """A source for several documents, tables or folders, one after another. If all folders have one target column, the
+    source has it, too. ``data``: their paths.
     """
     paths = from_paths([os.fspath(path) for path in data], name=None, options=options)
     if isinstance(paths, Source):
@@ -317,8 +317,8 @@ def _is_table(value: Any) -> bool:
 
 
 def _read_stream(data: Any, options: Options) -> Source:
-    """A source for an iterator or iterable of texts, paths or tables, which is not read before it is needed. Texts of
-    an iterator can be read only once. Raises TypeError for anything else.
+    """A source for an iterator or iterable of texts, paths or tables; of an iterator, the first entry is taken at once.
+    Texts of an iterator can be read only once. Raises TypeError for anything else.
     """
     if hasattr(data, "fetchmany") and hasattr(data, "description"):
         raise TypeError(

@@ -222,6 +222,7 @@ class Strings(Column):
     _encoded: Codes | None = field(default=None, init=False)  # the texts as codes, if they were encoded already
 
     def kind(self) -> Kind:
+        """ "string", or "date" if the texts are dates."""
         return self.declared
 
     def encode(self) -> Codes | None:
@@ -250,6 +251,7 @@ class Strings(Column):
         return regroup(Codes(codes, low=0, values=[]), values)  # two spellings in bytes may be one text
 
     def cells(self) -> Iterable[Any]:
+        """The texts in order, None where missing."""
         return self._strip(texts(self.storage))
 
     def _strip(self, values: list[Any]) -> list[Any]:
@@ -277,6 +279,7 @@ class Strings(Column):
         return _core.ArrowTexts(*_buffers(array))
 
     def text_bytes(self) -> int:
+        """How many bytes the buffers of the Arrow array take."""
         return int(self.storage.nbytes)
 
     def take(self, rows: Int) -> Column:

@@ -416,16 +416,19 @@ class Sparse(Matrix):
 
     @property
     def matrix(self) -> Any:
+        """The stored sparse matrix, rows × columns."""
         return self._storage
 
     def _column(self, name: str) -> Array:
+        """The numbers of one column, with its zeros."""
         return self._dense([name])[:, 0]
 
     def _first_row(self) -> Array:
+        """The numbers of the first row, with its zeros."""
         return np.asarray(self._storage[:1].toarray())[0]  # type: ignore[no-any-return]
 
     def _dense(self, names: Sequence[str]) -> Array:
-        """These columns as a dense matrix, rows × columns."""
+        """These columns as a dense matrix, rows × columns, in their order."""
         return ready(np.asarray(self._choose_columns(names).toarray()))
 
     def _choose_columns(self, names: Sequence[str]) -> Any:
@@ -437,9 +440,13 @@ class Sparse(Matrix):
         return Sparse(self._storage[rows], self._own_names, self.named, self.source)
 
     def numbers(self, names: Sequence[str]) -> list[Array]:
+        """These columns as one dense matrix, rows × columns, in a list; an empty list without columns."""
         return [self._dense(names)] if names else []
 
     def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
+        """The column as integer codes, as ``Batch.codes`` gives them, and not as ``Matrix.codes``, which needs an
+        array.
+        """
         return Batch.codes(self, name, value_kind)
 
     def occurrences(self, names: Sequence[str]) -> Any:
@@ -547,6 +554,7 @@ class Source:
         return cls(partial(_start_in_memory, tuple(batches)), name, **fields)
 
     def __iter__(self) -> Iterator[Batch]:
+        """Begins a pass over the batches, without work for parser threads."""
         return self.start(None)
 
     def peekable(self) -> Source:

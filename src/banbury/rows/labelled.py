@@ -477,6 +477,7 @@ class WordIdColumn:
         self.missing = missing
 
     def __len__(self) -> int:
+        """The number of rows."""
         return len(self.missing)
 
     def texts(self) -> Any:

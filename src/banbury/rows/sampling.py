@@ -191,8 +191,8 @@ class RowSample:
         return self.n_sampled == self.n_rows
 
     def table(self, schema: Schema, threads: int) -> Table:
-        """Returns the sampled rows under a schema. If there are too many, copies are merged into one row with their
-        total weight.
+        """Returns the sampled rows (those in ``chosen``, with their copies) as a table under a schema. If there are too
+        many, copies are merged into one row with their total weight. ``times`` has the number of copies of each row.
         """
         if not len(self.hashes):
             raise errors.empty_data(None, "no row has a class and a weight")

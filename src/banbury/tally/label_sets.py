@@ -131,6 +131,7 @@ class LabelSets:
     from_flags: bool = False
 
     def __len__(self) -> int:
+        """The number of rows."""
         return len(self.offsets) - 1
 
     @classmethod
@@ -296,6 +297,7 @@ def _are_flags(rows: Any) -> bool:
     scalar_types = (bool, int, float, np.generic)
 
     def is_row(row: Any) -> bool:
+        """Whether ``row`` is a list or array of ``width`` entries that are 0 or 1."""
         has_width = isinstance(row, (list, np.ndarray)) and len(row) == width
         return has_width and all(isinstance(value, scalar_types) and value in (0, 1) for value in row)
 

@@ -176,7 +176,10 @@ class Schema:
         }
 
     def _explain_difference(self, other: Schema) -> str | None:
-        """Returns why tallies under the two schemas cannot be combined, or None. Different bin widths are not a reason."""
+        """Returns in words why tallies under the two schemas cannot be combined, or None if they can. Different bin
+        widths are not a reason. ``feature.columns`` has the columns of a block, ``feature.counting_key()`` what two
+        features must share for their sums to be added.
+        """
         if (self.labels is None) != (other.labels is None):
             return "one counts label sets and the other a single class per row"
         own_names = self.features.names
@@ -188,8 +191,8 @@ class Schema:
             )
             if not any(names_in_one):
                 return "the same features in another order"
-            first, second = map(errors.listed, names_in_one)
-            return f"features only in the first [{first}], only in the second [{second}]"
+            names_in_first, names_in_second = map(errors.listed, names_in_one)
+            return f"features only in the first [{names_in_first}], only in the second [{names_in_second}]"
         for index in self._features_to_compare(other):
             feature = self.features[index]
             other_feature = other.features[index]
@@ -259,10 +262,11 @@ class Schema:
         return replace(self, features=self.features.put([(indices, Features.of(new_features.values()))]))
 
     def __str__(self) -> str:
+        """Returns the schema as text: each feature with its family and why it has it, and what was left out."""
         target = "" if self.target is None else f", target {self.target!r}"
         lines = [f"Schema: {len(self.features):,} feature{'s' * (len(self.features) != 1)}{target}"]
-        rows = [(feature.name, str(feature.family), feature.why) for feature in self.features[:40]]
-        lines += align_columns(rows)
+        feature_rows = [(feature.name, str(feature.family), feature.why) for feature in self.features[:40]]
+        lines += align_columns(feature_rows)
         if len(self.features) > 40:
             lines.append(f"  … and {len(self.features) - 40:,} more")
         if self.left_out:

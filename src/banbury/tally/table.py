@@ -371,7 +371,7 @@ def align_names(batch: Batch, schema: Schema, reserved: Collection[str] = ()) ->
     """Returns the batch with the schema's column names if either has columns without names.
 
     ``reserved`` has the columns of the batch that are not counted, such as the target: they keep their names, and the
-    others get the schema's, in order.
+    others get the schema's, in order. Raises an error if a column is missing, or their number differs.
     """
     if batch.named and schema.named:
         batch_names = frozenset(batch.names)
@@ -435,13 +435,13 @@ class LabelledBatch:
             numbers = np.where(sets.has_target, 0, -1).astype(np.int32)
             names = [EVERY]
             weights = labels.weights_of(batch)
-        by_column = labels.group_name is not None and content_folds is None
+        by_column = labels.group_name is not None and content_folds is None  # whether groups are in a column
         groups = number_values(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
         batch = table.align(batch, schema)
         hashes = None if content_folds is None else row_hashes(batch, schema, content_folds.id)
         batch = features_only(batch, schema)
         if codes_words:  # they are asked for many times
-            non_text_features = schema.features.where(lambda feature: not feature.reads_text)
+            non_text_features = schema.features.where(lambda feature: not feature.reads_text)  # their indices
             inputs = schema.features.take(non_text_features).inputs
             string_columns = [name for name in inputs if batch.kind(name) == "string"]
             batch = batch.with_codes(string_columns) if string_columns else batch

@@ -556,15 +556,16 @@ class Tally(Displayed):
         return n_classes * (n_cells - 1 + n_cells * (n_numbers + n_numbers * (n_numbers + 1) // 2)) + n_prior
 
     def __str__(self) -> str:
-        weighted = self.rows.digits > 0
-        size = f"{float(self.n_rows):,.6g} (weights)" if weighted else many(int(self.n_rows), "row")
+        """Returns the tally as text: its classes with their rows, and its features with what was counted."""
+        has_fractional_weights = self.rows.digits > 0  # digits after the point
+        size = f"{float(self.n_rows):,.6g} (weights)" if has_fractional_weights else many(int(self.n_rows), "row")
         features = many(len(self.schema.features), "feature")
         noun, rows_and_shares = self._rows_and_shares()
         lines = [f"Tally of {size}, {many(len(rows_and_shares), noun)}, {features}"]
-        shown = [(errors.shortened(repr(name)), n_rows, share) for name, n_rows, share in rows_and_shares[:20]]
-        width = max((len(name) for name, _, _ in shown), default=0)
-        lines += [f"  {name:{width}}  {n_rows:>12,.12g}  {share:6.1%}" for name, n_rows, share in shown]
-        lines += more_line(len(rows_and_shares) - len(shown), noun)
+        table_rows = [(errors.shortened(repr(name)), n_rows, share) for name, n_rows, share in rows_and_shares[:20]]
+        width = max((len(name) for name, _, _ in table_rows), default=0)
+        lines += [f"  {name:{width}}  {n_rows:>12,.12g}  {share:6.1%}" for name, n_rows, share in table_rows]
+        lines += more_line(len(rows_and_shares) - len(table_rows), noun)
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
@@ -625,14 +626,14 @@ class Tally(Displayed):
         are many.
         """
         n_features = len(self.schema.features)
-        shown = self._summaries(20 if n_features > 21 else None)
-        width = max((len(feature.name) for feature, _ in shown), default=0)
+        summaries = self._summaries(20 if n_features > 21 else None)
+        width = max((len(feature.name) for feature, _ in summaries), default=0)
         lines = [
             f"{feature.name:{width}}  {feature.family.name:{len('kernel_density')}}  {summary}"
-            for feature, summary in shown
+            for feature, summary in summaries
         ]
         cut_lines = [line if len(line) <= 108 else line[:107] + "…" for line in lines]
-        return cut_lines + [line[2:] for line in more_line(n_features - len(shown), "feature")]
+        return cut_lines + [line[2:] for line in more_line(n_features - len(summaries), "feature")]
 
     def _missing_text(self, name: str) -> str:
         """Returns how many rows have no value of a feature, as ``, 3 missing``, or an empty text."""
