@@ -42,6 +42,7 @@ class ModelSettings:
         """Returns the model of a tally, estimated anew. Weights of evidence and a calibration that do not fit its
         classes are dropped.
         """
+        # ``choice`` says how parameters are estimated.
         model = model_under(tally, self.choice, self.prior(tally))
         if self.threads is not None:
             model = replace(model, threads=self.threads)

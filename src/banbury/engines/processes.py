@@ -18,7 +18,7 @@ from banbury.engines.parts import parts_of
 from banbury.threads import n_threads
 
 TASKS_PER_WORKER = 2  # partitions in progress for each worker process
-MOST_BROKEN_POOLS = 3  # consecutive broken pools before that is an error
+MOST_BROKEN_POOLS = 3  # pools that are started in one pass; if the last one breaks too, that is an error
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Processes:
@@ -73,7 +73,7 @@ class Processes:
         """Yields the number and parcel (or None) of each partition, as they are completed. A broken pool is replaced a
         few times; then EngineError is raised. ``rows_by_partition``: the rows, a file name or a group of files.
         """
-        unfinished = dict(rows_by_partition)
+        unfinished = dict(rows_by_partition)  # partitions without a parcel yet
         for _ in range(MOST_BROKEN_POOLS):
             executor = self.user_executor or pool()
             try:

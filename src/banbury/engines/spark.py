@@ -293,7 +293,7 @@ def _stages(session: Any) -> Iterator[Stages]:
     tasks and of those done.
     """
     context = session.sparkContext
-    group = context.getLocalProperty("spark.jobGroup.id")
+    group = context.getLocalProperty("spark.jobGroup.id")  # of jobs; None if the user has set none
     tracker = context.statusTracker()
     earlier_jobs = set(tracker.getJobIdsForGroup(group))
 

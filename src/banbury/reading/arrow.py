@@ -145,7 +145,7 @@ def _lists(array: Any) -> Column | None:
     if not array.null_count:
         return Lists(matrix)
     with_gaps = np.full((len(array), width), np.nan, dtype=numbers.dtype if numbers.dtype.kind == "f" else np.float64)
-    with_gaps[_bits(array.buffers()[0], array)] = matrix
+    with_gaps[_bits(array.buffers()[0], array)] = matrix  # the first buffer says which lists are not null
     return Lists(with_gaps)
 
 
@@ -161,7 +161,7 @@ def numbers_of_buffer(array: Any) -> Array:
     """The buffer of a numeric or boolean array as a NumPy array; nulls hold arbitrary numbers. ``to_numpy`` would
     import pandas.
     """
-    buffer = array.buffers()[1]
+    buffer = array.buffers()[1]  # the values; the first buffer is the validity bitmap
     if buffer is None:
         return np.zeros(len(array), dtype=array.type.to_pandas_dtype())
     if arrow("types").is_boolean(array.type):
@@ -175,13 +175,13 @@ def fill_nulls(array: Any, gap: float, dtype: Any) -> Array:
     if not array.null_count:
         return numbers
     numbers = numbers.astype(dtype)
-    numbers[~_bits(array.buffers()[0], array)] = gap
+    numbers[~_bits(array.buffers()[0], array)] = gap  # the first buffer says which entries are not null
     return numbers
 
 
 def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
-    """The bits of a bitmap that belong to the array, as booleans. ``buffer``: its validity bitmap, or the bitmap of
-    boolean values.
+    """The bits of a bitmap that belong to the array, as booleans, one per row. ``buffer``: its validity bitmap, or the
+    bitmap of boolean values; ``array.offset`` bits of it come before the first row.
     """
     first_byte, first_bit = divmod(array.offset, 8)
     packed = np.frombuffer(buffer, np.uint8)[first_byte : first_byte + (first_bit + len(array) + 7) // 8]

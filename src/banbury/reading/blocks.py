@@ -319,10 +319,10 @@ def line_end(data: bytes, layout: Layout) -> int:
     open_quotes = 0  # 1 if the number of quotation marks before ``end`` is odd
     if quote and data.find(quote, 0, end) >= 0:  # faster than bytes.count where there are many
         open_quotes = int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord(quote))) % 2
-    while end and open_quotes:
-        earlier = data.rfind(newline, 0, data.rfind(quote, 0, end)) + 1
-        open_quotes = (open_quotes + data.count(quote, earlier, end)) % 2
-        end = earlier
+    while end and open_quotes:  # go back to the end of the line before the last quotation mark
+        earlier_end = data.rfind(newline, 0, data.rfind(quote, 0, end)) + 1
+        open_quotes = (open_quotes + data.count(quote, earlier_end, end)) % 2
+        end = earlier_end
     return end
 
 

@@ -30,7 +30,8 @@ def side_by_side(columns: dict[str, Column]) -> list[NamedMatrix]:
 
 
 class Columns(dict[str, Column]):
-    """Columns by name. ``make`` creates one when it is first used, so that unused columns of a table cost nothing.
+    """A dictionary of columns by name. ``make`` creates one when it is first used and the dictionary keeps it, so that
+    unused columns of a table cost nothing.
 
     Columns stored in ``matrices`` are created anew each time. ``numbers_of``: a faster way to get several numeric
     columns as one matrix, or None if it does not apply.
@@ -48,7 +49,7 @@ class Columns(dict[str, Column]):
         """``make``: a function that creates the column of a name; ``matrices``: columns that are stored side by side;
         ``numbers_of``: a function that returns several columns as one matrix (rows × columns), or None.
         """
-        super().__init__()
+        super().__init__()  # the columns that were made already
         self._make = make
         self._matrices = matrices
         self._numbers_of = numbers_of

@@ -127,7 +127,7 @@ class _DelimitedFile(BlockFile):
             start += 1
         if not head[start:].strip():
             raise errors.bad_file(self.path, "it is empty." if not n_skipped else "nothing follows the skipped lines.")
-        end = first_end = head.find(newline, start) + 1 or len(head)
+        end = first_end = head.find(newline, start) + 1 or len(head)  # ``first_end``: of the line, whatever is quoted
         while quote and head.count(quote, start, end) % 2 and end < len(head):
             end = head.find(newline, end) + 1 or len(head)
         if quote and head.count(quote, start, end) % 2:
@@ -163,7 +163,7 @@ class _DelimitedFile(BlockFile):
                 "delimiter= if it is a different one, or read the file as an array of numbers.",
             )
         try:
-            fields: list[str] = next(self._records(header), [])
+            fields: list[str] = next(self._records(header), [])  # of the first line, header or not
         except csv.Error as error:
             raise errors.bad_file(self.path, f"its header cannot be read ({error}).") from None
         if names is None and not self.named:
@@ -613,6 +613,7 @@ def evidence_of_a_row(first_line: Sequence[str], rows: Sequence[Sequence[str]], 
     are_numbers = [(field, all(map(is_number, column))) for field, column in fields]
     number_fields = [field for field, is_numeric in are_numbers if is_numeric and not (field and field in missing)]
     word_fields = [field for field, is_numeric in are_numbers if not is_numeric and not (field and field in missing)]
+    # Words of the first line that occur again in their column.
     repeated = [field for field, column in fields if field in word_fields and field in column]
     text_fields = [
         field for field, column in fields if field not in repeated and _is_text(field) and any(map(_is_text, column))

@@ -143,6 +143,7 @@ class _LinesFile(BlockFile):
     def _refuse_depth(self, block: Block) -> None:
         """Raises BadFile for a line with too many nested brackets, which would overflow the stack of Arrow's parser."""
         block_bytes = np.frombuffer(block.data, dtype=np.uint8)
+        # For each byte 1 if it opens a bracket, −1 if it closes one.
         depth_changes = ((block_bytes == ord("{")) | (block_bytes == ord("["))).astype(np.int8) - (
             (block_bytes == ord("}")) | (block_bytes == ord("]"))
         )

@@ -175,7 +175,7 @@ class _Reader:
         that ends them.
         """
         fields = []
-        while match := _FIELD.match(data, start):
+        while match := _FIELD.match(data, start):  # group 1 is the name, group 2 the value
             fields.append((match[1].decode("ascii"), match[2]))
             start = match.end()
         if data.startswith(b"\n", start):
@@ -221,6 +221,7 @@ class _Reader:
         if kind.startswith("multipart/"):
             return self._multipart(kind, parameters.get("boundary", "").rstrip(), body, depth)
         disposition, disposition_parameters = self._parameters(content_fields.get("content-disposition", b""))
+        # The name of an attached file; empty if there is none.
         name = self._words(disposition_parameters.get("filename") or parameters.get("name") or "")
         if kind in ("message/rfc822", "message/global", "message/news"):
             content = self.message(self._bytes(body, content_fields).lstrip(b"\n"), depth + 1)
@@ -234,7 +235,9 @@ class _Reader:
         return _Content(kind, [self._text(data, charset_name)], [name])
 
     def _text(self, data: bytes, declared: str | None) -> str:
-        """The bytes decoded with the declared character set. An unknown one marks the message as broken."""
+        """The bytes decoded with the declared character set, None or "" if there is none. An unknown one marks the
+        message as broken.
+        """
         self.broken |= bool(declared) and charset(declared or "") is None and not data.isascii()
         return decode(data, declared)
 
@@ -307,7 +310,9 @@ class _Reader:
         return self._text(data, charset_name)
 
     def _bytes(self, body: bytes, content_fields: dict[str, bytes]) -> bytes:
-        """The body of a part with its transfer encoding undone. ``content_fields``: its content headers in lower case."""
+        """The body of a part with its transfer encoding undone. ``content_fields``: the values of its content headers,
+        by name in lower case.
+        """
         encoding = content_fields.get("content-transfer-encoding", b"").strip().lower()
         if encoding == b"base64":
             return self._base64(body)

@@ -303,8 +303,8 @@ def score_batches(
 
 
 def expand_scores(names: Sequence[Label], model: Scores, scores: Real, want: str) -> Real:
-    """Returns scores (rows × the model's classes) with a column for each of ``names``, which are all classes or labels.
-    Those that the model does not know get its score for unknown classes.
+    """Returns scores (rows × the model's classes, ``model._names``) as rows × ``names``, which are all classes or
+    labels. Those that the model does not know get its score for unknown classes. ``want`` is the kind of score.
     """
     if model._names == names:
         return scores
@@ -317,7 +317,7 @@ def normalise(log_joint: Real) -> Real:
     """Returns P(class | row) from log joint probabilities (rows × classes). A row that is impossible in every class
     gets equal probabilities.
     """
-    largest = over_classes(np.maximum, log_joint)
+    largest = over_classes(np.maximum, log_joint)  # of each row
     is_impossible = np.isneginf(largest)
     if is_impossible.any():
         log_joint = np.where(is_impossible[:, None], 0.0, log_joint)

@@ -181,6 +181,7 @@ class Table:
         """Yields the rows in parts. Each part is a table that can be pickled and counted elsewhere with
         ``bb.count(part, schema=schema)``; under one schema, the parts' tallies add up to the tally of the table.
         """
+        # If the table is a list of files, each file is a part; otherwise each batch.
         files = self.data if isinstance(self.data, (list, tuple)) and all(map(_is_file, self.data)) else ()
         if files and self.labels.by_column:
             yield from (replace(self, data=file, source=open_source(file, self.schema, self.reading)) for file in files)
@@ -657,6 +658,7 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
         array = numbers.astype(np.float64)
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
+    # From 2**53 on doubles do not hold every whole number.
     may_be_rounded = numbers.dtype.kind in "iu" and array.size and array.max() >= 2.0**53
     if may_be_rounded and (array.astype(numbers.dtype) != numbers).any():
         expected = "whole numbers below 2**53"

@@ -266,8 +266,8 @@ class Tally(Displayed):
 
         Returns None unless the tally has a single text column and contains all the classes.
         """
-        one_column = len(self.sums) == 1 and len(self.schema.columns) == 1 and not self.schema.named
-        if not one_column or {*map(type, texts), *map(type, labels)} != {str} or len(texts) != len(labels):
+        has_one_column = len(self.sums) == 1 and len(self.schema.columns) == 1 and not self.schema.named
+        if not has_one_column or {*map(type, texts), *map(type, labels)} != {str} or len(texts) != len(labels):
             return None
         [words] = self.sums
         if not isinstance(words, Words) or not set(self.classes).issuperset(labels):
@@ -329,7 +329,7 @@ class Tally(Displayed):
 
     def __eq__(self, other: object) -> bool:
         """Whether both tallies hold the same sums, to the last bit, under the same schema. Bins of another width are
-        other sums.
+        other sums. Raises SchemaMismatch if they count different things.
         """
         if not isinstance(other, Tally):
             return NotImplemented
