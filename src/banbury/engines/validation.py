@@ -40,6 +40,7 @@ class CountFolds(CountPart):
         aligned = table.align(batch, schema)
         n_folds = self.content_folds.n_folds
         class_numbers, names, weights = number_classes(aligned, schema, table.labels)
+        # The number of each row's pair of class and fold, −1 for rows without a class.
         codes = np.where(
             class_numbers >= 0, class_numbers * np.int32(n_folds) + self.content_folds.folds(aligned, schema), -1
         )

@@ -311,8 +311,7 @@ def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
     """
     values: list[tuple[str, bool]] = []
     position = 0
-    # Groups of a cell: 1 and 2 its text in single or double quotes, 3 its text without quotes, 4 the separator after
-    # it.
+    # Groups of a cell: 1 and 2 its text in single or double quotes, 3 its text without quotes, 4 the separator.
     while (cell := _VALUE.match(text, position)) is not None:
         is_quoted = cell[3] is None
         unquoted = (cell[3] or "").strip(BLANKS)

@@ -511,15 +511,15 @@ def open_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "st
 
 
 def read_into_memory(table: Table, content_folds: ContentFolds | None = None) -> MemoryRows:
-    """Reads the rows of a table into memory. The first batch settles the schema, as in ``bb.count``. ``content_folds`` says
-    how rows are assigned to folds by content, if they are.
+    """Returns the rows of a table, read into memory. The first batch settles the schema, as in ``bb.count``.
+    ``content_folds`` says how rows are assigned to folds by content, if they are.
     """
     fields, labelled_batches = _read_labels(table, content_folds, keeps=True)
     return MemoryRows(**fields, batches=tuple(batch.batch for batch in labelled_batches))
 
 
 def stream_rows(data: Any, target: Any, content_folds: ContentFolds | None = None, **settings: Any) -> StreamedRows:
-    """Opens rows that are read again in each pass. The class, weight and group of each row are read once and kept in
+    """Returns rows that are read again in each pass. The class, weight and group of each row are read once and kept in
     memory. ``content_folds`` says how rows are assigned to folds by content; the settings are those of ``Table.of``.
     """
     table = open_table_with_labels(data, target, **settings).again()

@@ -124,8 +124,8 @@ class Tally(Displayed):
         """Where rows have sets of labels, the tally of one class that holds every row once; otherwise this tally."""
         if self.schema.labels is None or EVERY not in self.classes:
             return self
-        plain = replace(self, schema=replace(self.schema, labels=None))
-        return plain._of_classes([self.classes.index(EVERY)], (EVERY,))
+        without_label_sets = replace(self, schema=replace(self.schema, labels=None))
+        return without_label_sets._of_classes([self.classes.index(EVERY)], (EVERY,))
 
     @cached_property
     def empty_cells(self) -> dict[str, float]:
@@ -653,6 +653,7 @@ def _with_label_names(problem: errors.NegativeCount) -> errors.NegativeCount:
     every row. ``problem`` is an error about a negative count.
     """
     label = problem.label  # type: ignore[attr-defined]
+    # ``_parts`` has the error's attributes by name.
     message = str(problem).replace(f"class {label!r}", "all rows" if label == EVERY else f"label {label!r}", 1)
     return errors.NegativeCount(message.replace(" of all rows", " among all rows", 1), **problem._parts)
 
@@ -691,7 +692,7 @@ def _canonical(key: Any) -> Any:
 
 
 def _as_json(keys: Any) -> str:
-    """Writes the keys of a group of features as JSON; equal keys are written alike."""
+    """Returns the keys of a group of features as JSON text; equal keys are written alike."""
     if isinstance(keys, WholeKeys):  # Python writes lists of integers as JSON does, and faster
         return str(keys.numbers.tolist())
     needs_canonical_form = not {int, str}.issuperset(map(type, keys))
