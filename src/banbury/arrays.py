@@ -13,12 +13,12 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 FARTHEST = 4e307  # numbers up to this can be subtracted, and the interval between them widened, without overflow
-FEW_CLASSES = 32  # up to so many a loop is faster than NumPy's reduction
+FEW_CLASSES = 32  # up to so many classes a loop is faster than NumPy's reduction
 
 
 def over_classes(ufunc: Any, numbers: NDArray[Any]) -> NDArray[Any]:
-    """Reduces numbers (rows × classes) to one per row with ``ufunc``, such as np.add or np.maximum. A loop is faster
-    for few classes.
+    """Returns numbers (rows × classes) reduced to one per row with ``ufunc``, such as np.add or np.maximum. A loop is
+    faster for few classes.
     """
     if not 0 < numbers.shape[1] <= FEW_CLASSES:
         return np.asarray(ufunc.reduce(numbers, axis=1))
@@ -36,7 +36,7 @@ def divide(numerator: Any, denominator: Any, otherwise: Any = 0.0) -> Real:
 
 def positions_in_slices(starts: Int, sizes: Int) -> tuple[Int, Int]:
     """Puts slices of an array one after the other: slice i has ``sizes[i]`` entries from ``starts[i]`` on. Returns the
-    offsets of the slices in the new array, and the positions of its entries in the old one.
+    offsets of the slices in the new array (slices + 1), and for each of its entries the position in the old array.
     """
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return offsets, np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])

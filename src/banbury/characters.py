@@ -22,7 +22,7 @@ FINAL_SIGMA = 0x3C2
 
 
 def table() -> NDArray[np.uint32]:
-    r"""Of each character its lower case (in the low 21 bits), and whether it is ``\w`` (bit 21) and ``\s`` (bit 22).
+    r"""For each code point its lower case (in the low 21 bits), and whether it is ``\w`` (bit 21) and ``\s`` (bit 22).
 
     The lower case is that of the character by itself. That of U+0130, the only one of two characters, is given as its
     first, ``i``.
@@ -35,13 +35,13 @@ def table() -> NDArray[np.uint32]:
     lower = text.replace(chr(DOTTED_I), "i").lower()
     if len(lower) != CODES:
         raise RuntimeError("in this version of Unicode a character other than U+0130 has a lower case of several")
-    word = _runs(run for run in re.split(r"\W+", text) if run)
-    space = ~_runs(text.split())
-    return _codes(lower) | word * np.uint32(WORD) | space * np.uint32(SPACE)
+    is_word = _runs(run for run in re.split(r"\W+", text) if run)
+    is_space = ~_runs(text.split())
+    return _codes(lower) | is_word * np.uint32(WORD) | is_space * np.uint32(SPACE)
 
 
 def sigma_context() -> NDArray[np.uint8]:
-    """How each character bears on a capital sigma next to it: 1 if it is cased, 2 if it is looked through, else 0.
+    """How each code point bears on a capital sigma next to it: 1 if it is cased, 2 if it is looked through, else 0.
 
     At the end of a word the lower case of Σ is ς: after a cased letter unless a cased letter follows, looking through
     accents, apostrophes and the like. So ς after A and the character says that it is cased or looked through, and ς after
@@ -51,8 +51,8 @@ def sigma_context() -> NDArray[np.uint8]:
     [1, 2, 0]
     """
     context = np.zeros(CODES, dtype=np.uint8)
-    matters = np.flatnonzero(_ends_a_word("A", np.arange(CODES)))
-    context[matters] = np.where(_ends_a_word(" ", matters), 1, 2)
+    relevant_codes = np.flatnonzero(_ends_a_word("A", np.arange(CODES)))  # cased or looked through
+    context[relevant_codes] = np.where(_ends_a_word(" ", relevant_codes), 1, 2)
     return context
 
 
@@ -60,7 +60,7 @@ def _ends_a_word(before: str, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Whether a capital sigma becomes ς between the character ``before`` together with one of these code points, and a
     space: an array with an entry for each code.
     """
-    test_strings = np.full((len(codes), 4), ord(" "), dtype=np.uint32)
+    test_strings = np.full((len(codes), 4), ord(" "), dtype=np.uint32)  # codes × characters: before, code, Σ, space
     test_strings[:, 0] = ord(before)
     # I replaces U+0130, whose lower case is two characters; spaces replace surrogates, which are slow to decode.
     test_strings[:, 1] = np.where(

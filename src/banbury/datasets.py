@@ -97,7 +97,7 @@ def docstrings() -> dict[str, list[Any]]:
     ('function', 1, False, 'tarfile')
     """
     rows = list(_find_documented(MODULES))
-    owners = [row.name.partition(".")[0] for row in rows]
+    owners = [row.name.partition(".")[0] for row in rows]  # the module of each
     if without_docstrings := [module for module in MODULES if module not in owners]:
         reason = "this Python strips docstrings, as it does with -OO or PYTHONOPTIMIZE=2. Run it without that option."
         raise errors.EmptyData(

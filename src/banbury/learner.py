@@ -24,7 +24,7 @@ class ModelSettings:
     choice: Choice = PLAIN
     class_prior: ClassPrior = None
     calibration: Calibrates | None = None
-    weighing: Any = None  # the weights of evidence
+    weighing: Any = None  # the weights of evidence; None if evidence is not weighed
     threads: int | None = None
 
     @property
@@ -39,7 +39,10 @@ class ModelSettings:
         return self.class_prior
 
     def model(self, tally: Tally) -> Model:
-        """Estimates the model of a tally. Weights and a calibration that do not fit its classes are dropped."""
+        """Returns the model of a tally, estimated anew. Weights of evidence and a calibration that do not fit its
+        classes are dropped.
+        """
+        # ``choice`` says how parameters are estimated.
         model = model_under(tally, self.choice, self.prior(tally))
         if self.threads is not None:
             model = replace(model, threads=self.threads)
@@ -49,8 +52,8 @@ class ModelSettings:
         return model.calibrated(self.calibration) if calibration_fits else model
 
     def follow(self, model: Model, tally: Tally) -> Model:
-        """Updates the model to a tally with the same classes, in place where possible. The old model must not be used
-        any more.
+        """Returns the model updated to a tally with the same classes. Parameters are changed in place where possible,
+        so the old model must not be used any more.
         """
         # The generator is unused, because the settings of a model that draws from one never follow.
         parameters_and_groups = zip(model.parameters, tally.groups, strict=True)
@@ -82,7 +85,7 @@ class LabelSettings:
 
     choice: Choice
     thresholds: Thresholds
-    weighing: LabelWeighing | None = None
+    weighing: LabelWeighing | None = None  # the weights of evidence; None if evidence is not weighed
     telling: int | None = None
     threads: int | None = None
 
@@ -91,7 +94,7 @@ class LabelSettings:
     calibration = None
 
     def model(self, tally: Tally) -> LabelModel:
-        """Estimates the model of a tally, with the weights of evidence and the thresholds of these settings."""
+        """Returns the model of a tally, estimated anew, with the weights and the thresholds of these settings."""
         choice = self.choice
         model = LabelModel.of(tally, how=choice.how, alpha=choice.alpha, telling=self.telling, threads=self.threads)
         return model.weighed(self.weighing).with_thresholds(self.thresholds)
@@ -110,6 +113,7 @@ def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -
     """Returns the settings with which a model was estimated from its tally. For a tally they are the defaults for its
     kind.
     """
+    # How parameters are estimated.
     choice = PLAIN if isinstance(model, Tally) else replace(model.choice, waits=False)
     if isinstance(model, Model):
         return ModelSettings(choice, model.class_prior, model.calibration, model.weighing, threads)
@@ -136,15 +140,17 @@ class Learner:
         the classes to keep even if they have no rows.
         """
         sums = tally._with_classes(declared)._read_texts() if declared else tally._read_texts()
-        self._set(sums, settings, declared, [])
+        self._set(sums, settings, declared, live=[])
 
     def _set(self, sums: Tally, settings: Any, declared: tuple[Label, ...], live: list[tuple[Any, Tally, Any]]) -> None:
-        """Sets all attributes."""
+        """Sets all attributes. ``sums``: the tally, which may have words that no text contains any more; ``declared``:
+        classes to keep even without rows; ``live``: the current model as (settings, tally, model), or nothing.
+        """
         self._sums = sums
         self._declared = declared
         self.settings = settings
-        self._tally: Tally | None = None
-        self._model: Any = None
+        self._tally: Tally | None = None  # the tally without such words, once it is asked for
+        self._model: Any = None  # its model, once it is asked for
         # The current model as (settings, tally, model); empty while it is updated. Learners made from one another share it.
         self._live = live
         self.notes: dict[str, Any] = {}  # what the owner of the learner computed from the current model
@@ -204,7 +210,7 @@ class Learner:
     # The tally and the model
 
     def freeze(self) -> Tally:
-        """Returns the tally without words that no text contains any more."""
+        """Returns the current tally without words that no text contains any more."""
         return self._sums._drop_absent_words()
 
     @property
@@ -216,7 +222,7 @@ class Learner:
 
     @property
     def model(self) -> Any:
-        """The model of the current tally."""
+        """The model of the current tally: updated in place if it has no words, otherwise estimated once and kept."""
         if self.settings.follows and not self._sums._has_words:
             return self.current
         if self._model is None:
@@ -225,12 +231,13 @@ class Learner:
 
     @property
     def current(self) -> Any:
-        """A model of the current tally, updated in place if possible. Its parameters change when the next row is
-        learned.
+        """A model of the current tally (``_sums``), updated in place if ``settings.follows`` says that it can be. Its
+        parameters change when the next row is learned.
         """
         if not self.settings.follows:
             return self.model
-        # The model is taken out while it is updated: after an interruption it is estimated anew.
+        # The last model, with the settings and the tally that it was made of. It is taken out while it is updated:
+        # after an interruption it is estimated anew.
         settings, tally, model = self._live.pop() if self._live else (None, None, None)
         estimates_alike = settings is self.settings or (settings is not None and settings.derives_like(self.settings))
         if tally is None or not estimates_alike or tally.classes != self.classes:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 
 MOST_THREADS = 1024
-LABELS_FOR_THREADS = 1 << 15  # fewer are looked up faster by one thread
+LABELS_FOR_THREADS = 1 << 15  # fewer numbers are looked up faster by one thread
 T = TypeVar("T")
 _limit = local()  # .threads: the most that the work of this thread may use, where somebody limits it
 
@@ -33,11 +33,14 @@ class LimitThreads:
             _limit.threads = n_threads(self.threads)
 
     def __exit__(self, *_: object) -> None:
+        """Restores the limit before."""
         _limit.threads = self._before
 
 
 def n_threads(threads: int | None) -> int:
-    """``threads``, else the environment's BANBURY_THREADS, else the processors this process may use; never above the limit."""
+    """The number of threads to use: ``threads``, else the environment's BANBURY_THREADS, else the processors that this
+    process may use; never above the limit that ``LimitThreads`` has set. Raises an error for an invalid number.
+    """
     limit: int | None = getattr(_limit, "threads", None)
     if limit is None:
         return _n_threads(threads)
@@ -45,8 +48,8 @@ def n_threads(threads: int | None) -> int:
 
 
 def _n_threads(threads: int | None) -> int:
-    """The number of threads: ``threads`` if given, or BANBURY_THREADS, or the number of processors. Raises an error for
-    an invalid number.
+    """The number of threads without regard to a limit: ``threads`` if given, or BANBURY_THREADS, or the number of
+    processors. Raises an error for an invalid number.
     """
     if threads is None:
         setting = os.environ.get("BANBURY_THREADS", "")
@@ -65,19 +68,19 @@ def _n_threads(threads: int | None) -> int:
 
 
 def look_up(labels: NDArray[Any], numbers: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
-    """The entry of ``labels`` (or its row, if it is a matrix) with each of these numbers; large arrays are looked up in
-    threads.
+    """The entry of ``labels`` (or its row, if it is a matrix) with each of these numbers, as an array in their order;
+    large arrays are looked up in ``threads`` threads, None for all.
     """
     if len(numbers) < LABELS_FOR_THREADS or numbers.dtype != np.int32 or labels.dtype.hasobject:
         return np.asarray(labels[numbers])
-    records = np.ascontiguousarray(labels).view(np.uint8).reshape(len(labels), -1)
+    records = np.ascontiguousarray(labels).view(np.uint8).reshape(len(labels), -1)  # entries × bytes
     rows = _core.decode_records(records, numbers, n_threads(threads)).view(labels.dtype)
     return rows.reshape(len(numbers), *labels.shape[1:])
 
 
 def run_in_threads(work: Callable[[int], T], n_tasks: int, workers: int) -> list[T]:
-    """A list of ``work(0)`` to ``work(n - 1)``, computed by ``workers`` threads; a single worker is the calling thread,
-    which Ctrl-C can stop.
+    """A list of ``work(0)`` to ``work(n_tasks - 1)``, computed by ``workers`` threads; a single worker is the calling
+    thread, which Ctrl-C can stop.
     """
     if workers == 1:
         return [work(number) for number in range(n_tasks)]
@@ -92,8 +95,8 @@ class OneBlasThread:
     """
 
     _lock = Lock()
-    _within = 0
-    _limit: Any = None
+    _within = 0  # uses of this class that are active
+    _limit: Any = None  # what lifts the limit again
 
     def __enter__(self) -> None:
         """Sets the limit if no other use of this class has set it."""
@@ -118,7 +121,7 @@ class BackgroundThread:
     def __init__(self) -> None:
         """Starts no thread yet."""
         self._pool: ThreadPoolExecutor | None = None
-        self._work: Future[Any] | None = None
+        self._work: Future[Any] | None = None  # the task in progress, or ended and not yet waited for
 
     def __enter__(self) -> BackgroundThread:
         return self
@@ -132,6 +135,7 @@ class BackgroundThread:
         """Starts a task in the background, after the one before has ended."""
         self.wait()
         self._pool = self._pool or ThreadPoolExecutor(1)
+        # ``warn_at_callers_line`` takes a function of one argument; 0 is that, and is ignored.
         self._work = self._pool.submit(errors.warn_at_callers_line(lambda _: work()), 0)
 
     def wait(self) -> None:

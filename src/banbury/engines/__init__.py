@@ -29,7 +29,7 @@ def open_partitions(data: Any, engine: Any = None, partitions: int | None = None
 
     Engines are imported here, so that workers, which load only a part of this package, do not import them.
     """
-    name = _engine_of(data) if engine is None else _name_of(engine)
+    name = _engine_of(data) if engine is None else _name_of(engine)  # "dask", "spark", "processes" or None
     if name is None:
         return None
     if partitions is not None:
@@ -41,7 +41,7 @@ def open_partitions(data: Any, engine: Any = None, partitions: int | None = None
 
 
 def _adapter(name: str) -> Any:
-    """The module of an engine. Raises MissingLibrary if its library is not installed."""
+    """The module of an engine, by its name, such as "dask". Raises MissingLibrary if its library is not installed."""
     try:
         if name == "dask":
             from banbury.engines import dask as adapter
@@ -68,7 +68,9 @@ def _engine_of(data: Any) -> str | None:
 
 
 def _name_of(engine: Any) -> str:
-    """The name of the engine that a user passed: a name, an address, a client, a session or an executor."""
+    """The name ("dask", "spark" or "processes") of the engine that a user passed as a name, an address, a client, a
+    session or an executor. Raises BadSetting for anything else.
+    """
     engine_names = {"dask", "spark", "processes"}
     if isinstance(engine, str):
         name = engine.partition("://")[0]

@@ -25,7 +25,7 @@ class PartitionAnswers:
     model: Any
     question: str  # "predict", "posterior" or "explain"
     settings: Mapping[str, Any]  # keyword arguments of the model's method
-    row_columns: Collection[str] = ()  # names of the rows' own columns
+    row_columns: Collection[str] = ()  # names of the rows' own columns, which the answer's must not repeat
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -54,14 +54,16 @@ class PartitionAnswers:
         return _receive, (to_bytes(self.model), self.question, self.settings, self.row_columns)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
-        """The answers to the rows, column by column."""
+        """The answers to the rows of a partition: for each column of the answer a value per row."""
         with as_local(rows) as table:
             if has_no_rows(table):
                 return {name: [] for name in self.columns}
             return dict(zip(self.columns, map(_plain, self._answers(table)), strict=True))
 
     def _answers(self, rows: Any) -> list[Any]:
-        """The columns of the answer, each with a value per row."""
+        """The columns of the answer, in the order of ``columns``, each with a value per row. ``question`` is "predict",
+        "posterior" or "explain".
+        """
         if self.question == "predict":
             return [self.model.predict(rows, **self.settings)]
         if self.question == "posterior":
@@ -72,12 +74,13 @@ class PartitionAnswers:
         return [list(column) for column in zip(*explanations, strict=True)]
 
     def _evidence(self, row: Any) -> list[Any]:
-        """The answer for one row, a batch: class, rival, probability, decibans and prior; then the decibans of each
-        feature, which together with the prior add up to the log odds.
+        """The answer for ``row``, a batch of one row: its class, the rival class, the probability of the class, its log
+        odds against the rival in decibans, and the part of the prior and the calibration; then the part of each feature
+        of the schema. The parts add up to the log odds. A column in a block counts towards its block.
         """
         explanation = self.model.explain(row, **self.settings)
         features = self.model.schema.features
-        decibans = dict.fromkeys(features.names, 0.0)
+        decibans = dict.fromkeys(features.names, 0.0)  # by feature
         for term in explanation.evidence:
             feature_name = next((feature.name for feature in features if term.feature in feature.columns), term.feature)
             decibans[feature_name] = decibans.get(feature_name, 0.0) + term.decibans

@@ -19,26 +19,28 @@ from banbury.tally.schema import NO_VALUE, ONE_VALUE, ColumnFacts, FamilyOption,
 from banbury.tally.table import Table, fractional_among
 from banbury.tally.tally import Tally, add_tally, empty_tally, tallies_of_batch
 
-GROUPS_PER_WORKER = 4  # at least, so that no worker waits for another's last group
+GROUPS_PER_WORKER = 4  # fewest groups of files per worker, so that no worker waits for another's last group
 
 
 @contextmanager
 def at_partition(partition: int, name: str | None = None) -> Iterator[None]:
-    """Adds the partition (and its name) to errors raised meanwhile."""
+    """Adds the partition (and its name) to the message of errors raised meanwhile, unless they have one already."""
     try:
         yield
     except errors.BanburyError as error:
         if hasattr(error, "partition"):
             raise
         location = f"partition {partition:,}" + ("" if name is None else f" ({name})")
+        # ``_parts`` has the error's attributes by name.
         located_error = type(error)(f"{location}: {error}", **{**error._parts, "partition": partition})
         raise located_error from None
 
 
 @contextmanager
 def as_local(rows: Any) -> Iterator[Any]:
-    """The rows of a partition in a form that the readers accept: a remote file becomes a local copy, which is deleted
-    afterwards, and an iterator becomes a list. Anything else, including Arrow streams, stays as it is.
+    """The rows of a partition in a form that the readers accept: a remote file becomes the path of a local copy, which
+    is deleted afterwards, and a tuple or an iterator becomes a list. Anything else, including Arrow streams, stays as
+    it is.
     """
     if isinstance(rows, str) and "://" in rows:
         with local_copy(rows) as path:
@@ -51,7 +53,9 @@ def as_local(rows: Any) -> Iterator[Any]:
 
 @contextmanager
 def local_copy(address: str) -> Iterator[str]:
-    """A temporary local copy of a remote file, with the same ending."""
+    """The path of a temporary local copy of a remote file, with the same name; it is deleted afterwards. Raises BadFile
+    if the file cannot be read.
+    """
     with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
         path = os.path.join(folder, os.path.basename(address))
         filesystem, remote_path = filesystem_of(address)
@@ -63,7 +67,9 @@ def local_copy(address: str) -> Iterator[str]:
 
 
 def filesystem_of(address: str) -> tuple[Any, str]:
-    """The fsspec file system of an address such as s3://bucket/rows.parquet, and the path in it."""
+    """The fsspec file system of an address such as s3://bucket/rows.parquet, and the path in it. Raises an error if
+    fsspec or the library for this protocol is missing.
+    """
     protocol = address.partition("://")[0]
     try:
         from fsspec.core import url_to_fs
@@ -90,8 +96,8 @@ class Sampled:
 
     batch: Batch
     name: str | None
-    target: str | None
-    weights: str | None
+    target: str | None  # a column, if the source itself names it
+    weights: str | None  # likewise
     reading: Mapping[str, Any]
 
 
@@ -125,14 +131,18 @@ class FileGroup:
 
 
 def group_files(files: Sequence[str], n_workers: int) -> dict[int, FileGroup]:
-    """Files in groups of at most eight, by the number of the first file; enough groups to keep all workers busy."""
-    size = max(1, min(FAN_IN, len(files) // (GROUPS_PER_WORKER * n_workers)))
+    """Files in groups of at most eight, by the number of the first file, which stands for the group; in a group they
+    are by partition number, which is their index in ``files``. There are enough groups to keep all workers busy.
+    """
+    size = max(1, min(FAN_IN, len(files) // (GROUPS_PER_WORKER * n_workers)))  # files in a group
     starts = range(0, len(files), size)
     return {start: FileGroup(dict(enumerate(files[start : start + size], start))) for start in starts}
 
 
 def files_in(partition: int, rows: Any) -> Mapping[int, Any]:
-    """The rows of a partition, or the files of a ``FileGroup``, by partition number."""
+    """The rows of a partition, or each file of a ``FileGroup``, by partition number. ``partition`` is ignored for a
+    group.
+    """
     return rows.files if isinstance(rows, FileGroup) else {partition: rows}
 
 
@@ -148,7 +158,9 @@ class EachPart:
         return add_up(self._parcel(number, rows_of_file) for number, rows_of_file in files_in(partition, rows).items())
 
     def _parcel(self, partition: int, rows: Any) -> Parcel | None:
-        """The parcel of one partition; None if there is no value."""
+        """The parcel of one partition, with its number and the value of its rows; None if there is no value. Errors
+        name the partition.
+        """
         with (
             at_partition(partition),
             as_local(rows) as local_rows,
@@ -187,7 +199,7 @@ class TakeFirst(EachPart):
         return (
             Sampled(join_batches(batches), source.name, source.target, source.weights, source.reading)
             if n_rows
-            else None
+            else None  # an empty partition
         )
 
 
@@ -202,7 +214,7 @@ class CountPlan:
 
     settings: CountSettings
     schema: Schema
-    are_files: bool
+    are_files: bool  # whether partitions are files
     integer_columns: frozenset[str] = frozenset()
     constant_values: Mapping[str, Any] = field(default_factory=dict)
     columns_without_values: frozenset[str] = frozenset()
@@ -214,10 +226,10 @@ class CountPlan:
         """
         if not (self.integer_columns or self.constant_values or self.columns_without_values):
             return ColumnFacts()
-        present = [name for name in self.constant_values if name in batch.names]
-        varied = {name for name in present if self._varies(batch, name, self.constant_values[name])}
-        kinds_now = [(name, batch.kind(name)) for name in self.columns_without_values if name in batch.names]
-        kinds = {name: str(kind) for name, kind in kinds_now if kind != "empty"}
+        constant_columns = [name for name in self.constant_values if name in batch.names]
+        varied = {name for name in constant_columns if self._varies(batch, name, self.constant_values[name])}
+        names_and_kinds = [(name, batch.kind(name)) for name in self.columns_without_values if name in batch.names]
+        kinds = {name: str(kind) for name, kind in names_and_kinds if kind != "empty"}
         return ColumnFacts(frozenset(fractional_among(batch, self.integer_columns)), frozenset(varied), kinds)
 
     def _varies(self, batch: Batch, name: str, value: Any) -> bool:
@@ -237,7 +249,7 @@ class CountedRows:
     """
 
     n_rows: int
-    tally: Tally | None
+    tally: Tally | None  # None also before the first row
     new_facts: ColumnFacts = field(default_factory=ColumnFacts)
     warnings: tuple[str, ...] = ()
 
@@ -260,7 +272,7 @@ class CountPart:
         """The count of a partition, or of a group of files into one tally. ``rows``: a ``FileGroup``, or the rows of a
         partition in any form that ``bb.count`` reads.
         """
-        files = files_in(partition, rows)
+        files = files_in(partition, rows)  # rows by partition number
         counts = CountedRows(n_rows=0, tally=None)
         with errors.collect_warnings() as warnings:
             for number, rows_of_file in files.items():
@@ -274,11 +286,15 @@ class CountPart:
         return Parcel(tuple(files), replace(counts, warnings=tuple(warnings)))
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
-        """The tallies of a batch, to be added. ``table``: says how its rows are labelled and weighted."""
+        """Yields the tallies of a batch, which the caller adds up. ``table``: says how its rows are labelled and
+        weighted.
+        """
         return tallies_of_batch(table.align(batch, schema), schema, table.labels)
 
     def _add_rows(self, counts: CountedRows, rows: Any) -> CountedRows:
-        """Adds the rows of a partition to the counts, up to the batch that shows what the first rows did not."""
+        """Returns the counts with the rows of a partition added; or, if a batch shows what the first rows did not, up
+        to this batch, with what it shows in ``new_facts``. A text where files had numbers is such a fact, too.
+        """
         if has_no_rows(rows):
             return counts
         try:
@@ -305,8 +321,8 @@ class CountPart:
 def plan_count(
     sample: Sequence[Sampled], new_facts: ColumnFacts, settings: CountSettings, are_files: bool
 ) -> CountPlan:
-    """Infers the schema from the first rows and from what other rows have shown (``new_facts``), and settles how
-    rows are counted.
+    """Returns how rows are counted: the settings, and the schema that they have or that is inferred from the first rows
+    (``sample``, from one or more partitions) and from what other rows have shown (``new_facts``).
     """
     batch = join_batches([sampled.batch for sampled in sample])
     first_sampled = sample[0]

@@ -46,7 +46,7 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
         data = [data]
     if isinstance(data, (list, tuple)) and data and all(isinstance(delayed, Delayed) for delayed in data):
         graph = {key: task for delayed in data for key, task in dict(delayed.__dask_graph__()).items()}
-        return Dask([TaskRef(delayed.key) for delayed in data], None, client, graph)
+        return Dask([TaskRef(delayed.key) for delayed in data], names=None, client=client, graph=graph)
     if dask.is_dask_collection(data):
         if not hasattr(data, "to_delayed") or len(np.shape(data.__dask_keys__())) != 2:
             raise errors.bad_setting(
@@ -125,7 +125,7 @@ def _check_workers(client: Any) -> None:
         return parcels.this_library()
 
     if client is not None:
-        libraries = client.run(has_banbury)
+        libraries = client.run(has_banbury)  # worker → its library's version and format, None without it
         lacking = [address for address, library in libraries.items() if library is None]
         if lacking:
             raise errors.EngineError(
@@ -161,18 +161,21 @@ class Dask:
         self.parts = parts
         self.names = names
         self.client = client
-        self._graph = graph or {}
+        self._graph = graph or {}  # key → task
         self.are_files = are_files
         self.collection = collection
         self.columns = tuple(map(str, getattr(collection, "columns", ())))
         self.n_partitions: int | None = len(parts)
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """The parcels of the first partitions in order. Computes one partition, then 2, 4, 8 and so on at a time, to
-        skip empty ones quickly.
+        """Yields what ``take`` makes of each partition, in order: a parcel (the partition's number with a value, such
+        as its first rows), or None if the partition is empty. Ends after the last partition; a consumer that has enough
+        closes it earlier.
+
+        Computes one partition, then 2, 4, 8 and so on at a time, to skip empty ones quickly.
         """
-        start = 0
-        size = 1
+        start = 0  # the first partition of the next step
+        size = 1  # partitions in a step
         while start < len(self.parts):
             partitions = range(start, min(start + size, len(self.parts)))
             graph, keys = self._tasks(take, {partition: self.parts[partition] for partition in partitions})
@@ -181,14 +184,15 @@ class Dask:
             size = 2 * size
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
-        """Adds parcels in a tree on the workers, whose leaves are partitions or groups of files; only its root comes
-        here. Yields how many partitions are done, and None or finally the sum.
+        """Adds the parcels that ``work`` makes of all partitions in a tree on the workers, whose leaves are partitions
+        or groups of files; only its root comes here. Yields pairs of how many partitions are done and None, and finally
+        the number of all with the sum (None without any parcel). Raises the error of a failed task.
         """
-        rows_by_partition: dict[int, Any] = dict(enumerate(self.parts))
+        rows_by_partition: dict[int, Any] = dict(enumerate(self.parts))  # rows, a task, a file name or a group of files
         if self.are_files and self.names is not None and self.client is not None:
             rows_by_partition = group_files(self.names, max(sum(self.client.nthreads().values()), 1))
         graph, leaf_keys = self._tasks(work, rows_by_partition)
-        level_keys = leaf_keys
+        level_keys = leaf_keys  # the keys of one level of the tree, from the leaves to the root
         sums_name = f"banbury-sums-{uuid4().hex}"
         while len(level_keys) > 1:
             groups = [level_keys[start : start + FAN_IN] for start in range(0, len(level_keys), FAN_IN)]
@@ -209,7 +213,9 @@ class Dask:
             yield len(self.parts), self._result(root)
 
     def answer(self, work: Answer) -> Any:
-        """A lazy frame or bag with the columns of the answer."""
+        """A lazy frame or bag of the user's collection with the columns that ``work`` adds. Raises BadSetting for
+        delayed parts and other data.
+        """
         errors.require(
             self.collection is not None,
             "Dask data",
@@ -226,8 +232,9 @@ class Dask:
     # Tasks
 
     def _tasks(self, work: PartWork, rows_by_partition: Mapping[int, Any]) -> tuple[dict[Any, Any], list[Any]]:
-        """A graph with the work on each of these partitions, and the keys of their parcels. The work itself, which may
-        be large, is in the graph once.
+        """A Dask graph (key → task) with the work on each of these partitions, and the keys of their parcels, in order.
+        The work itself, which may be large, is in the graph once. ``rows_by_partition``: the rows of each partition
+        number, or the task or file name that they come from.
         """
         work_key = f"banbury-work-{uuid4().hex}"
         run_name = f"banbury-run-{uuid4().hex}"
@@ -238,8 +245,8 @@ class Dask:
         return graph, keys
 
     def _compute(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Parcel | None]:
-        """The parcels with these keys, in order, computed on the cluster or, without a client, by the current
-        scheduler.
+        """The parcels with these keys of a graph, in order, None for empty partitions; computed on the cluster or,
+        without a client, by the current scheduler. Raises the error of a failed task.
         """
         if self.client is None:
             return list((get_scheduler() or threaded.get)(graph, list(keys)))
@@ -249,7 +256,9 @@ class Dask:
 
     @contextmanager
     def _futures(self, graph: dict[Any, Any], keys: Sequence[Any]) -> Iterator[list[Any]]:
-        """The futures of these keys; they are released at the end, so that nothing is left running."""
+        """Begins computing these keys of a graph, and gives their futures, in order; they are released at the end, so
+        that nothing is left running.
+        """
         _running(self.client)
         futures = self.client.get(graph, list(keys), sync=False)
         try:
@@ -261,7 +270,7 @@ class Dask:
                 future.release()
 
     def _result(self, future: Any) -> Parcel | None:
-        """The parcel of a future; errors of the cluster are explained."""
+        """The parcel of a future, None for an empty partition; waits for it. Errors of the cluster are explained."""
         try:
             return future.result()  # type: ignore[no-any-return]
         except errors.BanburyError:
@@ -283,7 +292,7 @@ class _SharedWork:
 
 
 def _run(shared: _SharedWork, partition: int, rows: Any) -> Parcel | None:
-    """The parcel of a partition, computed on a worker."""
+    """The parcel of a partition, computed on a worker; None if it is empty."""
     return shared.work(partition, rows)
 
 
@@ -293,7 +302,9 @@ def _with_answers(rows: Any, work: Answer) -> Any:
 
 
 def _join_answers(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
-    """A pandas frame of the rows with the columns of the answers. ``work``: says the kind of each column."""
+    """A pandas frame of the rows with the columns of the answers. ``answers``: a value per row for each column;
+    ``work``: says the kind of each column.
+    """
     import pandas
 
     frame = rows.to_frame() if hasattr(rows, "to_frame") and not hasattr(rows, "columns") else rows
@@ -302,7 +313,9 @@ def _join_answers(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
 
 
 def _records(rows: Any, work: Answer) -> list[Any]:
-    """The items of a bag as records with the answers; an item that is not a record becomes its "text"."""
+    """The items of a bag's partition as records (mappings) with the columns of the answer; an item that is not a record
+    becomes its "text". ``work``: computes the answers.
+    """
     items = list(rows)
     answers = work(items)
     answer_rows = zip(*answers.values(), strict=True) if items else ()

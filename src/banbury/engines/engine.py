@@ -17,7 +17,7 @@ from banbury.engines.parcels import Parcel
 from banbury.progress import Ask
 
 T = TypeVar("T")
-PartWork = Callable[[int, Any], Parcel | None]
+PartWork = Callable[[int, Any], Parcel | None]  # (partition number, its rows) → parcel; None if there is nothing
 Steps: TypeAlias = Generator[T, None, None]  # the consumer closes it to stop the work
 FAN_IN = 8  # parcels that are added in one step
 
@@ -46,7 +46,9 @@ class Engine(Protocol):
     are_files: bool  # whether rows are file names, which workers read
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """Yields the parcels that the work makes of the partitions, in order, until the consumer stops."""
+        """Yields the parcels that the work makes of the partitions, in order, perhaps None for an empty one, until the
+        consumer stops.
+        """
         ...
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:

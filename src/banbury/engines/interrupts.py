@@ -21,7 +21,7 @@ SECONDS_TO_LEAVE_CALLBACK = 0.02  # after which the main thread raises an interr
 @contextmanager
 def hear_interrupts() -> Iterator[None]:
     """While active, sends a KeyboardInterrupt again if Python could not raise it, as in a finaliser."""
-    old_hook = sys.unraisablehook
+    old_hook = sys.unraisablehook  # Python calls it with an exception that it cannot raise
 
     def send_again(unraisable: Any) -> None:
         """Sends a lost KeyboardInterrupt again; passes other exceptions to the old hook."""

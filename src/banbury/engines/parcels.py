@@ -19,8 +19,8 @@ CELL_BYTES = 1 << 17  # 10,000 cells, which Spark sends at a time, stay below wh
 class Parcel:
     """The value that work made of some partitions, which can be added to that of others."""
 
-    partitions: tuple[int, ...]
-    value: Any
+    partitions: tuple[int, ...]  # their numbers
+    value: Any  # the sum of what work made of them
 
     def __add__(self, other: Parcel) -> Parcel:
         """The parcel of the partitions of both. Raises an error if they share one."""
@@ -34,7 +34,9 @@ class Parcel:
 
 
 def _open(library: Mapping[str, Any], content: bytes) -> Parcel:
-    """Restores a pickled parcel, if its library has the same format."""
+    """Restores a pickled parcel; raises EngineError if its library has another file format. ``library``: what
+    ``this_library`` returned there; ``content``: the pickled partition numbers and value.
+    """
     check_format(library)
     return Parcel(*pickle.loads(content))
 
@@ -50,7 +52,7 @@ def add_up(parcels: Iterable[Parcel | None]) -> Parcel | None:
 
 
 def this_library() -> dict[str, Any]:
-    """The version of this library and the format of its files."""
+    """The format of this library's files and its version, as "format" and "library"."""
     return {"format": FORMAT, "library": __version__}
 
 
@@ -82,8 +84,8 @@ def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineErr
 def in_cells(
     partition: int, parcel_or_error: Parcel | errors.BanburyError, size: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """A pickled parcel, or an error instead, as Arrow rows: the number of the partition, the number of the
-    cell, how many cells there are, and its bytes. ``size``: bytes of a cell.
+    """Yields a pickled parcel, or an error instead, cut into cells. A cell is an Arrow batch of one row: the number of
+    the partition, the number of the cell, how many cells there are, and its bytes. ``size``: bytes of a cell.
     """
     content = pickle.dumps(parcel_or_error)
     size = size or CELL_BYTES
@@ -97,8 +99,8 @@ def parcels_in(cells: Iterable[tuple[int, int, int, bytes]]) -> Iterator[tuple[i
     """Restores parcels from cells that ``in_cells`` made: tuples of partition, cell number, number of cells and bytes. Yields
     each partition once, as soon as it is complete. Raises the error that was sent instead of a parcel.
     """
-    incomplete = dict[int, dict[int, bytes]]()
-    complete = set[int]()
+    incomplete = dict[int, dict[int, bytes]]()  # partition → cell number → bytes
+    complete = set[int]()  # partitions
     for partition, cell_number, n_cells, content in cells:
         if partition in complete:
             continue

@@ -82,7 +82,9 @@ class Partitions:
         )
 
     def evaluate(self, model: Any, target: Any = None, *, sample: int | None = None, **reading: Any) -> Any:
-        """``bb.evaluate`` for all partitions; with several labels per row, for a sample of ``sample`` rows."""
+        """``bb.evaluate`` for all partitions; with several labels per row, for a sample of ``sample`` rows. ``target``:
+        the column of the true classes, None for that of the model; ``reading``: options for reading files.
+        """
         model = model_of(model)
         target = as_name(target)
         if model.schema.labels is not None:
@@ -94,6 +96,7 @@ class Partitions:
             target,
             "the name of the column with the true classes, for a Model and rows in partitions",
         )
+        # The sum over all partitions; its classes are the model's, and then those that only the rows have.
         evaluated = self.sum_of(Evaluate(replace(model, threads=1), target, reading), "scoring on")
         if evaluated is None or not evaluated.n_rows:
             raise _no_rows_error()
@@ -114,17 +117,20 @@ class Partitions:
             reading.setdefault("target_delimiter", labels.delimiter)
         table = self.table(labels if target is None else target, **reading)
         sample = table.draw_sample(model.tally, MOST_ROWS if n is None else n)
-        rows = sample.table(model.schema, n_threads(None))
+        rows = sample.table(model.schema, n_threads(None))  # in one batch
         evaluation = evaluate_labels(model, next(iter(rows.source)), rows.labels.sets)
         notes = [] if sample.is_whole else [f"a sample of {sample.n_sampled:,} of {sample.n_rows:,} rows"]
         return replace(evaluation, weights=rows.labels.weights, notes=(*evaluation.notes, *notes))
 
     def first_rows(self, reading: Mapping[str, Any], new_facts: ColumnFacts) -> list[Sampled]:
-        """The first rows of the first partitions, cached. ``new_facts``: what later rows have shown; if it says that a
-        column of files is text, they are read again.
+        """The first ``SAMPLE`` rows, from as many partitions as that takes, one entry per partition; cached in
+        ``_first_rows``. Raises an error if no partition has rows or their columns differ.
+
+        ``reading``: options for reading files. ``new_facts``: what later rows have shown; if it says that a column of
+        files is text, they are read again.
         """
-        read_as = {name: "string" for name, kind in new_facts.kinds.items() if kind == "string"}
-        kinds = read_as if self.engine.are_files else {}
+        string_columns = {name: "string" for name, kind in new_facts.kinds.items() if kind == "string"}
+        kinds = string_columns if self.engine.are_files else {}  # column → kind that files are read with
         if self._first_rows is not None and self._first_rows[0] == kinds:
             return self._first_rows[1]
         sample = list[Sampled]()
@@ -147,18 +153,19 @@ class Partitions:
         """The sum of the values that ``work`` makes of all partitions; None if there is none. ``activity``: what the
         progress line says is being done, such as "counting on".
         """
-        total = add_up(done.value for done in self.watch_steps(self.engine.add_up_parts(work), activity))
+        total = add_up(completed.value for completed in self.watch_steps(self.engine.add_up_parts(work), activity))
         return None if total is None else total.value
 
     def watch_steps(self, steps: Steps[tuple[int, Any]], activity: str) -> Iterator[CompletedParts]:
-        """The steps of an engine, pairs of partitions done and value, with a progress line that says ``activity``. However
-        this ends, nothing is left running.
+        """Yields the steps of an engine while a progress line says ``activity``. ``steps``: pairs of how many
+        partitions are done and a value, such as a parcel. However this ends, nothing is left running.
         """
         n_partitions = self.engine.n_partitions
-        count_tasks = self.engine.progress
+        count_tasks = self.engine.progress  # how many tasks are done; None if partitions are counted instead
         n_done_before = 0
 
         def report_steps() -> Iterator[CompletedParts]:
+            """Yields each step with how many partitions it has completed, and the share of all done so far."""
             nonlocal n_done_before
             for n_done, value in steps:
                 yield CompletedParts(n_done - n_done_before, n_done / n_partitions if n_partitions else None, value)
@@ -205,7 +212,8 @@ class PartitionedTable:
         return tally if names is None else replace(tally, parts=frozenset(names))
 
     def count(self, work: Callable[[CountPlan], PartWork]) -> tuple[CountPlan, CountedRows]:
-        """Counts all partitions with ``work(plan)`` and returns that plan, and the count.
+        """Counts all partitions with ``work(plan)`` and returns that plan, and the count with its tally. Gives the
+        workers' warnings; raises an error if no partition has rows.
 
         If rows show wider columns than the first ones did (``ColumnFacts``), counting starts again from the beginning.
         """
@@ -233,8 +241,8 @@ class PartitionedTable:
         )
 
     def draw_sample(self, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
-        """A sample of the rows that the tally counted, at most ``n`` distinct ones, in one pass, or in two if many rows
-        are identical.
+        """A sample of the rows that the tally counted, at most ``n`` distinct ones, selected by their hashes, in one
+        pass, or in two if many rows are identical.
 
         ``also``: uncounted columns to fetch with them; without any, rows come with their groups.
         """
@@ -246,6 +254,7 @@ class PartitionedTable:
         if tally.schema.labels is not None and not isinstance(plan.settings.target, LabelTarget):
             raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
         n_rows = float(tally.n_rows)
+        # Rows with higher hashes are not fetched: at first only as many as are likely to be enough, then all.
         for hash_limit in (ABOVE_ALL_HASHES * OVERSAMPLING * n / max(n_rows, 1.0), ABOVE_ALL_HASHES):
             work = SampleRows(plan, settings.groups, n, hash_limit, tuple(also))
             sample: RowSample | None = self.partitions.sum_of(work, "sampling on")
@@ -269,7 +278,9 @@ def _(table: PartitionedTable, tally: Tally, n: int) -> RowSample:
 
 
 def _check_settings(target: Any, threads: int | None = None, **settings: Any) -> CountSettings:
-    """The settings for counting. Raises an error for those that cannot apply to partitions."""
+    """The settings for counting; those in ``settings`` that are no fields of ``CountSettings`` are options for reading
+    files, None where omitted. Raises an error for those that cannot apply to partitions.
+    """
     names = {field.name for field in fields(CountSettings)}
     reading = {name: settings.pop(name) for name in settings.keys() - names}
     for name in ("weights", "groups"):
@@ -293,7 +304,7 @@ def _check_column(setting: str, value: Any) -> Any:
 
 
 def _check_alike(sample: Sequence[Sampled]) -> None:
-    """Raises an error if partitions have different columns."""
+    """Raises an error if partitions have different columns. ``sample``: the first rows of each."""
     names = sample[0].batch.names
     for sampled in sample[1:]:
         if set(sampled.batch.names) != set(names):

@@ -15,7 +15,7 @@ from banbury.reading.files import find_similar_file
 
 
 def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] | None]:
-    """The parts of data, and their names if they are files.
+    """The parts of data in order, and the file names if they are files, otherwise None. Raises an error without parts.
 
     Each file of a path, a pattern or a list of them is a part; so is each table of a list, tuple or iterator. Any other
     table is cut into ``partitions`` parts.

@@ -18,7 +18,7 @@ from banbury.engines.parts import parts_of
 from banbury.threads import n_threads
 
 TASKS_PER_WORKER = 2  # partitions in progress for each worker process
-MOST_BROKEN_POOLS = 3  # consecutive broken pools before that is an error
+MOST_BROKEN_POOLS = 3  # pools that are started in one pass; if the last one breaks too, that is an error
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Processes:
@@ -47,11 +47,15 @@ class Processes:
         self.are_files = names is not None
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """The parcels of the partitions in order, made in this process."""
+        """The parcels that ``take`` makes of the partitions, in order, None for an empty one; made in this process,
+        each when the consumer asks for it.
+        """
         return (take(partition, rows) for partition, rows in enumerate(self.parts))
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
-        """The parcels of all partitions as they are completed, with the number of partitions done."""
+        """Pairs of how many partitions are done and a parcel (or None), as they are completed: of one partition, or of
+        a group of files. The consumer adds the parcels.
+        """
         rows_by_partition = (
             dict(enumerate(self.parts)) if self.names is None else group_files(self.names, self._n_workers)
         )
@@ -66,8 +70,10 @@ class Processes:
         return n_threads(None) if self.user_executor is None else getattr(self.user_executor, "_max_workers", None) or 1
 
     def _run_all(self, work: PartWork, rows_by_partition: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
-        """The number and parcel of each partition, as they are completed. A broken pool is replaced a few times."""
-        unfinished = dict(rows_by_partition)
+        """Yields the number and parcel (or None) of each partition, as they are completed. A broken pool is replaced a
+        few times; then EngineError is raised. ``rows_by_partition``: the rows, a file name or a group of files.
+        """
+        unfinished = dict(rows_by_partition)  # partitions without a parcel yet
         for _ in range(MOST_BROKEN_POOLS):
             executor = self.user_executor or pool()
             try:
@@ -89,17 +95,17 @@ class Processes:
     def _run(
         self, executor: Executor, work: PartWork, rows_by_partition: Mapping[int, Any]
     ) -> Steps[tuple[int, Parcel | None]]:
-        """The number and parcel of each partition, as they are completed by the executor, with a limited number in
-        progress.
+        """Yields the number and parcel (or None) of each partition, as they are completed by the executor, with a
+        limited number in progress.
         """
         unstarted = iter(list(rows_by_partition.items()))
-        running = dict[Future[Parcel | None], int]()
-        at_a_time = TASKS_PER_WORKER * self._n_workers
+        running = dict[Future[Parcel | None], int]()  # the number of the partition that each future works on
+        most_running = TASKS_PER_WORKER * self._n_workers
         try:
             while True:
                 for partition, rows in unstarted:
                     running[executor.submit(work, partition, rows)] = partition
-                    if len(running) >= at_a_time:
+                    if len(running) >= most_running:
                         break
                 if not running:
                     return
@@ -128,6 +134,7 @@ def _initialise_worker() -> None:
     """Makes a worker process quiet, and ends it when its parent ends."""
 
     def end_with_parent() -> None:
+        """Waits until the parent process has ended, and then ends this one."""
         if (parent := parent_process()) is not None:
             parent.join()
             os._exit(1)

@@ -34,7 +34,7 @@ class PartitionedRows:
 
     @cached_property
     def _counted(self) -> tuple[CountPlan, FoldTallies]:
-        """What was settled for counting, and the tallies of the folds."""
+        """How rows are counted, and the tallies of the folds: counted once, in one pass."""
         plan, counts = self.table.count(lambda plan: CountFolds(plan, self.content_folds))
         assert counts.tally is not None
         check_classes(counts.tally, counts.n_rows, plan.schema.target)
@@ -64,11 +64,13 @@ class PartitionedRows:
         return self._counted[1].groups.total
 
     def fold_sets(self, folds: Any, seed: int) -> list[FoldSet]:
-        """One fold set, of the folds that have rows. The arguments are ignored, because ``content_folds`` decides."""
+        """One fold set, of the folds that have rows. It has no row numbers, since rows are on the workers. The
+        arguments are ignored, because ``content_folds`` decides.
+        """
         return [make_fold_set(len(self._counted[1].used_folds))]
 
     def count_fold_set(self, fold_set: FoldSet) -> Groups:
-        """The tallies of the folds."""
+        """The tallies of the folds, which are the groups of ``fold_set``."""
         return self._counted[1].groups
 
     def under(self, counting: Mapping[str, Any]) -> PartitionedRows:
@@ -81,23 +83,24 @@ class PartitionedRows:
         return self.under({"schema": schema, "features": "auto"})
 
     def sample(self, n: int | None = None) -> MemoryRows:
-        """At most ``n`` distinct rows in memory, with every class; models made of them also count all other rows."""
+        """At most ``n`` distinct rows in memory, with every class, in the folds that ``content_folds`` gives them;
+        models made of them also count all other rows. None means the usual size.
+        """
         tally = self.table.count_all()
         also = () if self.content_folds.id is None else (self.content_folds.id,)
         sample = self.table.draw_sample(tally, self.table.sample_size if n is None else n, also)
-        is_dealt_in_turn = (
-            tally.schema.labels is not None and self.content_folds.id is None
-        )  # as those in memory are dealt
+        # Rows with label sets and without an id are assigned to folds later, as those in memory are.
+        is_dealt_in_turn = tally.schema.labels is not None and self.content_folds.id is None
         return rows_of_sample(
             sample, tally, self.table.settings.threads, None if is_dealt_in_turn else self.content_folds
         )
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
-        """Scores every row with the models of all rows minus its fold. Adds the outcomes of each recipe to its sink,
-        and warnings to ``pending``, to be given later.
+        """Scores every row, for each recipe, with the model of all rows minus its fold. Adds the outcomes of each
+        recipe to its sink (``sinks`` has one per recipe), and warnings to ``pending``, to be given later.
         """
         plan, fold_tallies = self._counted
-        n_together = max(1, MOST_MODELS // len(fold_tallies.used_folds))
+        n_together = max(1, MOST_MODELS // len(fold_tallies.used_folds))  # recipes that are scored in one pass
         for start in range(0, len(recipes), n_together):
             batch_of_recipes = recipes[start : start + n_together]
             scored = self.table.partitions.sum_of(

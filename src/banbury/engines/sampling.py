@@ -23,7 +23,7 @@ class SampleRows(EachPart):
     also: tuple[str, ...] = ()  # uncounted columns that come with the rows
 
     def value_of(self, rows: Any) -> RowSample:
-        """The sample of a partition's rows."""
+        """The sample of a partition's rows, whose columns are copied, so that the partition need not stay in memory."""
         table = replace(self.plan.settings, groups=self.groups).table(rows)
         sample = RowSample.of(table, self.plan.schema, self.n, self.hash_limit, self.also)
         return replace(sample, batch=join_batches([sample.batch]))

@@ -44,11 +44,11 @@ ARROW_TYPE_BY_KIND = {
     "string": pa.string(),
     "list": pa.list_(pa.string()),
 }
-LARGE_CELL_BYTES = 1 << 28  # of a cell with first rows; Arrow allows fewer than 2**31
-BYTES_TOGETHER = 1 << 25  # of rows that a worker counts at once
-LOCAL_PARTITIONS = 16  # into which a local table is cut
-DEFAULT_PORTS = {"sc": "15002", "spark": "7077"}  # where an address has no port
-CONNECT_SECONDS = 10.0  # for Spark to respond at an address
+LARGE_CELL_BYTES = 1 << 28  # bytes of a cell with first rows; Arrow allows fewer than 2**31
+BYTES_TOGETHER = 1 << 25  # bytes of rows that a worker counts at once
+LOCAL_PARTITIONS = 16  # parts into which a local table is cut
+DEFAULT_PORTS = {"sc": "15002", "spark": "7077"}  # for addresses without a port, by protocol
+CONNECT_SECONDS = 10.0  # how long Spark may take to respond at an address
 EXAMPLE_ADDRESSES = ("spark://host:7077", "sc://host:15002", "local[2]")
 
 Batches = Iterator[pa.RecordBatch]
@@ -69,7 +69,7 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
     if files is not None:
         file_numbers = session.range(0, len(files), 1, len(files))
         return Spark(file_numbers, session, partial(_files_of, files), len(files), files)
-    pickled_parts = [(number, pickle.dumps(part)) for number, part in enumerate(parts)]
+    pickled_parts = [(number, pickle.dumps(part)) for number, part in enumerate(parts)]  # one row of a frame each
     parts_frame = session.createDataFrame(pickled_parts, "id long, rows binary")
     return Spark(parts_frame, session, _parts_of, len(parts))
 
@@ -105,7 +105,9 @@ def session_of(engine: Any) -> Any:
 
 
 def _check_reachable(address: str) -> None:
-    """Raises EngineError if nothing responds at an address; Spark itself would retry for minutes."""
+    """Raises EngineError if none of the hosts in an address responds; Spark itself would retry for minutes. An address
+    without hosts, such as "local[2]", is not checked.
+    """
     kind, _, hosts = address.partition("://")
     last_error: OSError | ValueError | None = None
     for host_and_port in hosts.partition("/")[0].partition(";")[0].split(",") if hosts else ():
@@ -175,11 +177,12 @@ class Spark:
         self.names = names
         self.columns = tuple(columns)
         self.are_files = names is not None
-        self._stages: Stages = tuple
+        self._stages: Stages = tuple  # a function that returns the tasks of the running job; () while there is none
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """The parcels of the first partitions. Of a frame Spark itself takes rows, so no worker runs the work; of files
-        and parts, one cell is taken, then 8, 64 and so on.
+        """Yields parcels that ``take`` makes of the first partitions, until there are no more or the consumer stops.
+        From a frame, Spark itself takes the first rows, so no worker runs the work, and there is one parcel, or none
+        without rows. Parcels of files and parts come as cells: one cell is fetched, then 8, 64 and so on.
         """
         if self.columns:
             with self._watch_job():
@@ -189,7 +192,7 @@ class Spark:
                 yield take(0, table.rename_columns(self.columns))
             return
         cells_frame = self._map_work(take, LARGE_CELL_BYTES)
-        yielded = set[int]()
+        yielded = set[int]()  # partitions
         n_cells = 1
         while True:
             with self._watch_job():
@@ -203,11 +206,12 @@ class Spark:
             n_cells *= FAN_IN
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
-        """Adds parcels in a tree on the workers, each of which holds a sum and one more. At most eight sums come here.
-        Yields how many partitions are done, and a sum.
+        """Adds the parcels that ``work`` makes of all partitions in a tree on the workers, each of which holds a sum
+        and one more parcel. Yields pairs of how many partitions are done and the sum of some partitions, of which at
+        most eight come here; the consumer adds these.
         """
-        sums = self._map_work(work)
-        n_sums = self.n_partitions
+        sums = self._map_work(work)  # a lazy frame of cells: first of the parcels, then of their sums
+        n_sums = self.n_partitions  # None if unknown
         if self.names is not None:
             groups = list(group_files(self.names, _n_workers(self.session)).values())
             n_sums = len(groups)
@@ -233,17 +237,21 @@ class Spark:
     # Jobs
 
     def _map_work(self, work: PartWork, cell_size: int | None = None) -> Any:
-        """The lazy frame of cells that the work makes of all partitions. ``cell_size``: the size of a cell in bytes."""
+        """The lazy frame of cells, which hold the parcels that the work makes of all partitions. ``cell_size``: the
+        size of a cell in bytes, None for the usual one.
+        """
         return self.renamed_frame.mapInArrow(partial(_cells_of, work, self.rows_of_batches, cell_size), CELL_SCHEMA)
 
     def _fetch_parcels(self, cells: Any) -> Steps[tuple[int, Parcel]]:
-        """Fetches the parcels in a frame of cells, each with its partition."""
+        """Yields the number of a partition and its parcel, for all in a frame of cells, which Spark computes now."""
         with self._watch_job():
             yield from parcels_in(map(tuple, cells.toLocalIterator() if _is_connect(cells) else cells.collect()))
 
     @contextmanager
     def _watch_job(self) -> Iterator[None]:
-        """Tags the Spark jobs begun meanwhile: if interrupted they are cancelled, and failures are explained."""
+        """Tags the Spark jobs begun meanwhile: if interrupted they are cancelled, and failures are explained.
+        ``_stages`` meanwhile returns their tasks.
+        """
         tag = f"banbury-{uuid4().hex}"
         _running(self.session).addTag(tag)
         try:
@@ -266,7 +274,9 @@ class Spark:
                 self.session.removeTag(tag)
 
     def progress(self) -> tuple[int, float | None]:
-        """How many tasks are done and their share, of the stage with most tasks, in which rows are counted."""
+        """How many tasks are done and their share (None if unknown), of the stage with most tasks, in which rows are
+        counted.
+        """
         try:
             n_tasks, n_done = max(self._stages(), default=(0, 0))
         except Exception:  # Spark may be gone, which fetching the parcels will report
@@ -283,11 +293,12 @@ def _stages(session: Any) -> Iterator[Stages]:
     tasks and of those done.
     """
     context = session.sparkContext
-    group = context.getLocalProperty("spark.jobGroup.id")
+    group = context.getLocalProperty("spark.jobGroup.id")  # of jobs; None if the user has set none
     tracker = context.statusTracker()
     earlier_jobs = set(tracker.getJobIdsForGroup(group))
 
     def stages() -> Iterator[tuple[int, int]]:
+        """Yields for each stage of the jobs begun since the number of its tasks and of those done."""
         jobs = map(tracker.getJobInfo, set(tracker.getJobIdsForGroup(group)) - earlier_jobs)
         for stage in map(tracker.getStageInfo, {stage for job in jobs if job is not None for stage in job.stageIds}):
             if stage is not None:
@@ -304,7 +315,7 @@ def _connect_stages(session: Any) -> Iterator[Stages]:
     last_stages: list[tuple[int, int]] = []
 
     def hear(stages: Any, **rest: Any) -> None:
-        """Notes the stages that Spark Connect reports."""
+        """Notes the stages that Spark Connect reports; if it reports none, the last ones stay."""
         last_stages[:] = [(stage.num_tasks, stage.num_completed_tasks) for stage in stages or ()] or last_stages
 
     session.registerProgressHandler(hear)
@@ -329,7 +340,9 @@ def _is_connect(session_or_frame: Any) -> bool:
 
 
 def _rows_of(names: Sequence[str], batches: Batches) -> Iterator[tuple[int, Any]]:
-    """The partition of this task and its rows as an Arrow stream with the column names ``names``."""
+    """Yields one pair: the number of this task's partition, and its rows as an Arrow stream with the column names
+    ``names``, or an empty list. ``batches``: the rows.
+    """
     partition = TaskContext.get().partitionId()
     first_batch = next(batches, None)
     if first_batch is None:
@@ -342,7 +355,7 @@ def _rows_of(names: Sequence[str], batches: Batches) -> Iterator[tuple[int, Any]
 def _join_small_batches(batches: Batches) -> Batches:
     """Joins consecutive batches into larger ones, since many texts are counted faster at once."""
     pending = list[pa.RecordBatch]()
-    size = 0
+    size = 0  # bytes of these
     for batch in batches:
         pending.append(batch)
         size += batch.nbytes
@@ -360,8 +373,8 @@ def _join_batches(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _files_of(files: Sequence[Any], batches: Batches) -> Iterator[tuple[int, Any]]:
-    """The number and the file name (or group of files) of each row of the batches. ``files``: all of them; the first
-    column of the batches numbers them.
+    """Yields the number and the file name (or group of files) of each row of the batches, whose first column has an
+    index in ``files``.
     """
     for batch in batches:
         for number in batch.column(0).to_pylist():
@@ -369,7 +382,7 @@ def _files_of(files: Sequence[Any], batches: Batches) -> Iterator[tuple[int, Any
 
 
 def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
-    """The number and the part of each row of the batches, whose columns are the number and the pickled part."""
+    """Yields the number and the part of each row of the batches, whose columns are the number and the pickled part."""
     for batch in batches:
         for number, pickled_part in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
             yield number, pickle.loads(pickled_part.as_py())
@@ -380,7 +393,8 @@ def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
 
 def _cells_of(work: PartWork, rows: Any, cell_size: int | None, batches: Batches) -> Batches:
     """Does the work on the partitions of this task, and yields the parcels, or errors instead, as cells of
-    ``cell_size`` bytes. ``rows``: turns the batches into pairs of partition number and rows.
+    ``cell_size`` bytes (None: the usual size). ``rows``: a function that turns the task's batches into pairs of
+    partition number and rows.
     """
     for partition, partition_rows in rows(batches):
         try:
@@ -393,7 +407,8 @@ def _cells_of(work: PartWork, rows: Any, cell_size: int | None, batches: Batches
 
 def _add_parcels(batches: Batches) -> Batches:
     """Adds the parcels of this task and yields the sum, or the first error, as cells under the number of the first
-    partition.
+    partition; nothing without parcels. ``batches``: cells, as tuples of partition, cell number, number of cells and
+    bytes.
     """
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
     first_cell = next(rows, None)
@@ -417,7 +432,7 @@ def _answer_batches(work: Answer, names: Sequence[str], batches: Batches) -> Bat
 
 
 def _arrow_columns(work: Answer, rows: Any) -> dict[str, pa.Array]:
-    """The columns of an answer as Arrow arrays."""
+    """The columns of the answer to these rows as Arrow arrays, by name."""
     columns = {}
     for name, values in work(rows).items():
         if (kind := work.columns[name]) == "string":

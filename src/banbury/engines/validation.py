@@ -34,17 +34,18 @@ class CountFolds(CountPart):
     content_folds: ContentFolds
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
-        """The tally of a batch, whose classes are JSON texts of a list of fold and class. ``table``: says how its rows
-        are labelled and weighted.
+        """Yields the tally of a batch. Its classes are JSON texts of a list of fold and class, such as ``[2, "spam"]``.
+        ``table``: says how its rows are labelled and weighted.
         """
         aligned = table.align(batch, schema)
         n_folds = self.content_folds.n_folds
         class_numbers, names, weights = number_classes(aligned, schema, table.labels)
+        # The number of each row's pair of class and fold, −1 for rows without a class.
         codes = np.where(
             class_numbers >= 0, class_numbers * np.int32(n_folds) + self.content_folds.folds(aligned, schema), -1
         )
         pair_names = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
-        labels = Codes(codes.astype(np.int32), 0, pair_names)
+        labels = Codes(codes.astype(np.int32), low=0, values=pair_names)
         yield count_rows(aligned, schema, labels, weights, table.labels.threads)
 
 
@@ -60,7 +61,7 @@ class FoldTallies:
         """The folds of the tally that ``CountFolds`` made, whose classes are JSON texts of fold and class. ``skipped``:
         how many rows without a class were skipped.
         """
-        pairs = [json.loads(str(name)) for name in counted.classes]
+        pairs = [json.loads(str(name)) for name in counted.classes]  # [fold, class]
         used_folds = tuple(sorted({fold for fold, _ in pairs}))
         errors.require(
             len(used_folds) >= 2,
@@ -69,6 +70,7 @@ class FoldTallies:
             "at least two folds; identical rows share a fold",
         )
         classes: Any = sort_keys({name for _, name in pairs})
+        # The number of each pair as ``Groups`` has it: class * number of folds + fold.
         group_numbers = [classes.index(name) * len(used_folds) + used_folds.index(fold) for fold, name in pairs]
         order = np.argsort(group_numbers)
         reordered = counted._of_classes(order.tolist(), tuple(sorted(group_numbers)))
@@ -77,10 +79,11 @@ class FoldTallies:
 
 def make_fold_set(n_folds: int) -> FoldSet:
     """A fold set in which each fold is scored by a model of all others. Its rows are on the workers, so it has no row
-    numbers.
+    numbers. Fold k is group k and split k.
     """
     no_rows = np.zeros(0, dtype=np.int64)
-    splits = tuple(Split(no_rows, learned) for learned in ~np.eye(n_folds, dtype=np.bool_))
+    # Split k learns from every group but k.
+    splits = tuple(Split(no_rows, is_learned) for is_learned in ~np.eye(n_folds, dtype=np.bool_))
     return FoldSet(np.zeros(0, dtype=np.int32), n_folds, splits)
 
 
@@ -94,7 +97,7 @@ class _ModelCache:
 class Scored:
     """The outcomes of some rows for each recipe, and warnings to give later."""
 
-    outcomes: tuple[Outcomes, ...]
+    outcomes: tuple[Outcomes, ...]  # one per recipe
     pending: PendingWarnings
 
     def __add__(self, other: Scored) -> Scored:
@@ -127,13 +130,13 @@ class ScoreFolds(EachPart):
         return cls(plan, content_folds, fold_tallies.groups, fold_tallies.used_folds, tuple(recipes), digest)
 
     def _models(self) -> tuple[list[list[Model]], PendingWarnings]:
-        """For each recipe the models of all rows minus each fold, in the order of ``used_folds``, made once per worker; and
-        the warnings that making them gave.
+        """For each recipe the models of all rows minus each fold, in the order of ``used_folds``; and the warnings that
+        making them gave. Both are made once per worker and cached under ``digest``.
         """
         if _ModelCache.models is None or _ModelCache.models[0] != self.digest:
             pending = PendingWarnings()
             weights = None if self.plan.settings.weights is None else np.zeros(1)
-            rows = self._dataset((), np.zeros(0, dtype=np.int32), weights)
+            rows = self._dataset(batches=(), labels=np.zeros(0, dtype=np.int32), weights=weights)  # models need no rows
             splits = make_fold_set(len(self.used_folds))
             fold_models = [FoldModels(rows, splits, self.groups, recipe, pending) for recipe in self.recipes]
             models_by_recipe = [[models[number] for number in range(len(self.used_folds))] for models in fold_models]
@@ -146,8 +149,11 @@ class ScoreFolds(EachPart):
         return MemoryRows(self.plan.schema, self.groups.classes, labels, weights, threads, batches=batches)
 
     def value_of(self, rows: Any) -> Scored | None:
-        """The outcomes of a partition's rows; None if it has none."""
-        models, known_warnings = self._models()
+        """The outcomes of a partition's rows, each scored with the models of all rows minus its fold; None if it has no
+        rows.
+        """
+        models, known_warnings = self._models()  # models: [recipe][position in ``used_folds``]
+        # The position of each fold in ``used_folds``, −1 if it has no rows.
         position_of_fold = np.full(self.content_folds.n_folds, -1, dtype=np.int32)
         position_of_fold[list(self.used_folds)] = np.arange(len(self.used_folds))
         schema = self.plan.schema
@@ -159,12 +165,14 @@ class ScoreFolds(EachPart):
             label_codes, names, weights = number_classes(aligned, schema, table.labels)
             class_numbers = renumber([(names, label_codes)], classes)
             positions = position_of_fold[self.content_folds.folds(aligned, schema)]
+            # The number of the model that tests each row, −1 for rows without a class.
             fold_of_row = np.where(class_numbers >= 0, positions, -1).astype(np.int32)
             memory_rows = self._dataset((aligned,), class_numbers, weights)
             is_tested = fold_of_row >= 0
             outcomes = list[Outcomes]()
-            pending = PendingWarnings(0, dict(known_warnings.wordless))
+            pending = PendingWarnings(n_impossible=0, wordless=dict(known_warnings.wordless))
             tested_weights = None if weights is None else weights[is_tested]
+            # What outcomes need besides the posteriors, the same for each recipe.
             tested = class_numbers[is_tested], fold_of_row[is_tested], len(self.used_folds), tested_weights
             for fold_models in models:
                 posteriors = np.empty((aligned.n_rows, len(classes)))
@@ -181,8 +189,8 @@ class ScoreFolds(EachPart):
 class Evaluated:
     """The outcomes of a model's predictions for some rows, over its classes and those that only the rows have."""
 
-    classes: tuple[Label, ...]
-    outcomes: Outcomes | None
+    classes: tuple[Label, ...]  # the model's, and then those that only the rows have
+    outcomes: Outcomes | None  # None without labelled rows
     n_rows: int  # labelled or not
 
     def __add__(self, other: Evaluated) -> Evaluated:
@@ -206,24 +214,26 @@ class Evaluate(EachPart):
     reading: Mapping[str, Any]
 
     def value_of(self, rows: Any) -> Evaluated:
-        """The outcomes of a partition's rows."""
-        evaluated = Evaluated(self.model.classes, None, 0)
+        """The outcomes of a partition's rows, over the model's classes and those that only the rows have."""
+        evaluated = Evaluated(self.model.classes, outcomes=None, n_rows=0)
         for batch, posteriors in self.model.stream(self.model._read(rows, self.reading)):
             evaluated += self._of(batch, posteriors)
         return evaluated
 
     def _of(self, batch: Batch, posteriors: Any) -> Evaluated:
-        """The outcomes of a batch. ``posteriors``: rows × classes of the model. Classes that only the rows have get
-        posterior 0.
+        """The outcomes of a batch's rows that have a class. ``posteriors``: rows × classes of the model. Classes that
+        only the rows have get posterior 0.
         """
         model = self.model
-        codes, names = number_values(batch.codes(self.target, model._target_kind), 1)
+        codes, names = number_values(batch.codes(self.target, model._target_kind), threads=1)
         new_classes: Any = sort_keys(occurring_names(names, codes).difference(model.classes))
         classes = (*model.classes, *new_classes)
-        truth = renumber([(names, codes)], classes)
-        has_class = truth >= 0
+        true_classes = renumber([(names, codes)], classes)  # the class number of each row, −1 for none
+        has_class = true_classes >= 0
         if not has_class.any():
-            return Evaluated(classes, None, batch.n_rows)
+            return Evaluated(classes, outcomes=None, n_rows=batch.n_rows)
         scores = np.hstack([posteriors[has_class], np.zeros((int(has_class.sum()), len(new_classes)))])
-        folds = np.zeros(len(scores), dtype=np.int32)
-        return Evaluated(classes, Outcomes.of(scores, truth[has_class], folds, 1, None), batch.n_rows)
+        folds = np.zeros(len(scores), dtype=np.int32)  # all rows are in one fold
+        return Evaluated(
+            classes, Outcomes.of(scores, true_classes[has_class], folds, n_folds=1, weights=None), batch.n_rows
+        )

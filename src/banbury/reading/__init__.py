@@ -56,7 +56,7 @@ __all__ += ["n_threads", "read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
-STREAM_BATCH = 4096  # texts of a stream that make one batch
+STREAM_BATCH = 4096  # texts of a stream that make one batch, unless the user says how many
 
 
 def read(
@@ -67,7 +67,7 @@ def read(
     remembered: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Source:
-    """Reads a table as batches of columns.
+    """Opens a table and returns a source, which yields it in batches of columns.
 
     Args:
         data: The path of a CSV, Parquet or newline-delimited JSON file, a pandas or Polars frame, any object with the
@@ -145,7 +145,7 @@ def _with_headers(source: Source, headers: Headers) -> Source:
 
 
 def _read(data: Any, options: Options) -> Source:
-    """A source for data of any kind, by its type."""
+    """A source for data of any kind, by its type. Raises an error for options that do not apply to it."""
     if isinstance(data, Mapping) or library(data) in ("numpy", "pandas", "polars", "pyarrow", "scipy"):
         options.refuse(TEXT_TABLE_SETTINGS, f"text files, but this is a {type(data).__name__}")
         options.refuse(FOLDER_SETTINGS, f"files of texts, but this is a {type(data).__name__}")
@@ -238,7 +238,7 @@ def _read_texts(values: Any, options: Options) -> Source:
 
 
 def _read_list(data: Sequence[Any], options: Options) -> Source:
-    """A source for a list of texts, records, rows or tables; the first entry decides."""
+    """A source for a list of texts, paths, records, rows or tables; the first entry decides which these are."""
     if not data:
         raise errors.empty_data(why="the list is empty")
     first_entry = data[0]
@@ -261,15 +261,15 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
 
 
 def is_texts(data: Any) -> bool:
-    """Whether it is a list of texts rather than of file names."""
+    """Whether ``data`` is a list or tuple whose first entry is a string."""
     return isinstance(data, (list, tuple)) and len(data) > 0 and isinstance(data[0], str)
 
 
 def _read_paths(data: Sequence[Any], options: Options) -> Source:
-    """A source for several documents, tables or folders, one after another. Folders with the same target column keep
-    it.
+    """A source for several documents, tables or folders, one after another. If all folders have one target column, the
+    source has it, too. ``data``: their paths.
     """
-    paths = from_paths([os.fspath(path) for path in data], None, options)
+    paths = from_paths([os.fspath(path) for path in data], name=None, options=options)
     if isinstance(paths, Source):
         return paths
     if not all(map(os.path.isdir, paths)):
@@ -289,35 +289,37 @@ def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
     def is_list(name: Any, value: Any) -> bool:
         """Whether the value is a list of numbers in a column that holds lists."""
         may_be_list = kinds.get(name) == "list" and _is_column(value)
-        return may_be_list and all(isinstance(x, (int, float, np.number)) for x in value)
+        return may_be_list and all(isinstance(member, (int, float, np.number)) for member in value)
 
     return all(_is_cell(value) or is_list(name, value) for name, value in cells.items())
 
 
 def _is_cell(value: Any) -> bool:
-    """Whether it is a scalar."""
+    """Whether ``value`` is a scalar or None."""
     return value is None or isinstance(value, (str, int, float, np.generic))
 
 
 def _speaks_arrow(value: Any) -> bool:
-    """Whether it has Arrow's C interface."""
+    """Whether ``value`` has Arrow's C interface."""
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 def _is_column(value: Any) -> bool:
-    """Whether it is one-dimensional rather than a scalar."""
+    """Whether ``value`` is a list or an array of any dimension rather than a scalar; a text is a scalar."""
     if _speaks_arrow(value):
         return True
     return np.ndim(value) > 0 if hasattr(value, "__array__") else isinstance(value, (list, tuple, range))
 
 
 def _is_table(value: Any) -> bool:
-    """Whether it is a mapping or frame of columns."""
+    """Whether ``value`` is a mapping or a frame of columns."""
     return isinstance(value, Mapping) or hasattr(value, "columns") or hasattr(value, "schema")
 
 
 def _read_stream(data: Any, options: Options) -> Source:
-    """A source for an iterator or iterable of texts, paths or tables."""
+    """A source for an iterator or iterable of texts, paths or tables; of an iterator, the first entry is taken at once.
+    Texts of an iterator can be read only once. Raises TypeError for anything else.
+    """
     if hasattr(data, "fetchmany") and hasattr(data, "description"):
         raise TypeError(
             f"{type(data).__name__} is a database cursor, whose rows have no column names. Pass its results as a table: "
@@ -361,8 +363,10 @@ class _Repeatable:
 
 
 def _chain_tables(data: Iterable[Any], options: Options) -> Source:
-    """A source for the batches of several tables one after another, with one table in memory at a time."""
-    files: dict[str, Source] = {}  # kept, because a file's source remembers the types that it had to widen
+    """A source for the batches of several tables one after another, with one table in memory at a time. ``data``: the
+    tables, or the paths of files; the source can be read again unless they are iterators.
+    """
+    files: dict[str, Source] = {}  # by path; kept, because a file's source remembers the types that it had to widen
 
     def open_table(table: Any) -> Source:
         """The source of a table; that of a file is opened only once."""
@@ -382,13 +386,16 @@ def _chain_tables(data: Iterable[Any], options: Options) -> Source:
         options = replace(options, header=False)  # the other files are like the first
 
     def batches(parser_work: ParserWork[Any] | None) -> Iterator[Batch]:
+        """The batches of all tables, in order."""
         return _align_batches(batch for table in data for batch in open_table(table).start(parser_work))
 
     return Source(batches, again=not is_single_pass, reading=reading)
 
 
 def _align_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The batches with consecutive row numbers and with their columns in the order of the first batch."""
+    """Yields the batches, changed in place, with consecutive row numbers and with their columns in the order of the
+    first batch. Raises an error if a batch has other columns, or if there is none.
+    """
     names: tuple[str, ...] | None = None
     for batch in number_rows(batches):
         names = batch.names if names is None else names
@@ -410,7 +417,7 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
     """Returns one row as a batch. It can be a mapping of values, a pandas Series, values in the order of ``names``, or
     a table with one row.
 
-    A column that a mapping does not have is missing. ``named``: False if ``names`` are made up.
+    A column that a mapping does not have is missing. ``names``: the columns; ``named``: False if they are made up.
 
     >>> batch = read_row({"length": 2.5, "colour": "red"}, ("length", "colour"), named=True)
     >>> batch.numbers(["length"]), batch.head("colour", 1)

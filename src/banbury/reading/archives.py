@@ -10,7 +10,7 @@ from banbury import errors
 
 ZIP = b"PK\x03\x04"
 OFFICE = ("[Content_Types].xml", "mimetype")  # what an office document has, which is a zip archive, too
-LISTED = 12
+LISTED = 12  # names of files in an error message
 
 
 def split_archive_path(path: str) -> tuple[str, str] | None:
@@ -33,8 +33,8 @@ def split_archive_path(path: str) -> tuple[str, str] | None:
 
 
 def table_in(path: str, endings: tuple[str, ...], compressed: tuple[str, ...]) -> str | None:
-    """The path of a table in a zip archive: the named member, or the only table. None if the path does not lead to an
-    archive.
+    """The path of a table in a zip archive, such as ``archive.zip/table.csv``: the named member, or the only table.
+    None if the path does not lead to an archive. Raises BadFile if there is no such member, or not exactly one table.
 
     ``endings``: file extensions of tables; ``compressed``: those of compressed files.
     """
@@ -54,7 +54,7 @@ def table_in(path: str, endings: tuple[str, ...], compressed: tuple[str, ...]) -
                 path, f"{archive} does not contain {member!r}.{suggestion} It contains {errors.listed(names, LISTED)}."
             )
         return path
-    split_names = [(name, *os.path.splitext(name.lower())) for name in names]
+    split_names = [(name, *os.path.splitext(name.lower())) for name in names]  # name, stem, suffix
     tables = [
         name
         for name, stem, suffix in split_names

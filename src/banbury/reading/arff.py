@@ -33,7 +33,7 @@ NUMBERS = ("numeric", "real", "integer")
 KINDS = (*NUMBERS, "string", "date")
 WEIGHT = "instance weight"
 SPECIAL = re.compile(rb"['\"\\{%\t]")
-MOST_CELLS = 1 << 22  # of a batch: sparse rows are stored with all their zeros
+MOST_CELLS = 1 << 22  # cells of a batch: sparse rows are stored with all their zeros
 
 _DECLARED = re.compile(
     r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s{]+)\s*(\{.*\}|\S+)", re.IGNORECASE | re.ASCII
@@ -77,16 +77,16 @@ class _ArffFile(BlockFile):
         self.attributes, self.start = self._header()
         declared_names = [attribute.name for attribute in self.attributes]
         self.names = names_for(distinct(declared_names, path), options.columns, path)
-        weight = WEIGHT
-        while weight in self.names:
-            weight += "_"
-        self.weight = weight if self._has_weights() else None
+        weight_name = WEIGHT
+        while weight_name in self.names:
+            weight_name += "_"
+        self.weight = weight_name if self._has_weights() else None  # the column of weights; None if all rows weigh 1
 
     def _header(self) -> tuple[list[Attribute], int]:
         """Reads the header. Returns the declared columns, and the byte at which the rows begin."""
         attributes: list[Attribute] = []
         line_number = 0
-        for block in split_into_blocks(self.path, 0):
+        for block in split_into_blocks(self.path, start=0):
             offset = block.offset
             for line_bytes in bytes(block.data).removesuffix(b"\n").split(b"\n"):
                 offset += len(line_bytes) + 1
@@ -112,7 +112,7 @@ class _ArffFile(BlockFile):
             syntax = "an attribute is a name followed by numeric, string, date or {its values}"
             raise self.bad_line(number, f"{errors.shortened(line)!r} cannot be read: {syntax}")
         name = declaration[1]
-        kind = declaration[2]
+        kind = declaration[2]  # a type such as "numeric", or the values of a nominal column in braces
         try:
             name = _unescape(name[1:-1]) if name[0] in "'\"" else name
             if kind.startswith("{"):
@@ -131,7 +131,7 @@ class _ArffFile(BlockFile):
     def blocks(self) -> Iterator[Block]:
         """The rows in blocks that fit in memory as dense tables, which a block of sparse rows may not."""
         max_rows = max(MOST_CELLS // len(self.attributes), 1)
-        for block in super().blocks():
+        for block in super().blocks():  # each is cut after every ``max_rows`` lines
             line_ends = np.flatnonzero(np.frombuffer(block.data, np.uint8) == ord("\n"))[max_rows - 1 :: max_rows] + 1
             bounds = sorted({0, *line_ends.tolist(), len(block.data)})
             for start, stop in pairwise(bounds):
@@ -151,7 +151,7 @@ class _ArffFile(BlockFile):
             raise self._blame_row(bad_row, block) from None
 
     def _blame_row(self, bad_row: BadRow, block: Block) -> errors.BadFile:
-        """The error of a row of the block, with its line number in the file."""
+        """The error of a row of the block, with its line number in the file, 0 if that is not known."""
         row, reason = bad_row.args
         return self.bad_line(self.line(block, row) or 0, reason)
 
@@ -177,21 +177,21 @@ class _ArffFile(BlockFile):
         types = {
             attribute.name: pa.float64() if attribute.kind in NUMBERS else pa.string() for attribute in self.attributes
         }
-        table = read_csv(block.data, list(types), types, ["?", " ?", "? ", " ? "])
+        table = read_csv(block.data, list(types), types, missing=["?", " ?", "? ", " ? "])
         columns = [column.combine_chunks() for column in table.columns]
         trimmed = [
             arrow("compute").ascii_trim_whitespace(column) if column.type == pa.string() else column
             for column in columns
         ]
-        return self._batch(table.num_rows, trimmed, None)
+        return self._batch(table.num_rows, trimmed, weights=None)
 
     def _parse_rows(self, block: Block) -> Batch:
         """Parses rows of any form one by one: dense or sparse, quoted, with weights."""
-        rows = [self._row(line, row) for row, (_, line) in enumerate(self.records(block))]
+        rows = [self._row(line, row) for row, (_, line) in enumerate(self.records(block))]  # (cells, weight)
         pa = arrow()
         columns = list[Any]()
         for column_number, attribute in enumerate(self.attributes):
-            cells = [values[column_number] for values, _ in rows]
+            cells = [row_cells[column_number] for row_cells, _ in rows]
             if attribute.kind not in NUMBERS:
                 columns.append(pa.array(cells, pa.string()))
                 continue
@@ -225,14 +225,16 @@ class _ArffFile(BlockFile):
                     f"{errors.many(len(values), 'value')} but {len(self.attributes):,} attributes are declared: "
                     f"{errors.shortened(line, 80)!r}",
                 )
-            return [None if value == "?" and not quoted else value for value, quoted in values], self._weight(
+            return [None if value == "?" and not is_quoted else value for value, is_quoted in values], self._weight(
                 remainder, row
             )
+        # A sparse row: pairs of a column's position and its value; the other cells have a default.
         cells: list[Any] = [
             0.0 if attribute.kind in NUMBERS else attribute.values[0] if attribute.values else None
             for attribute in self.attributes
         ]
         start = 1
+        # Groups of a pair: 1 the position, 2 and 3 the value in single or double quotes, 4 the value without quotes.
         while (pair := _PAIR.match(line, start)) is not None:
             position = int(pair[1])
             start = pair.end()
@@ -263,22 +265,22 @@ class _ArffFile(BlockFile):
             ) from None
 
     def _batch(self, n_rows: int, arrays: Sequence[Any], weights: list[float] | None) -> Batch:
-        """The batch of parsed columns: for each attribute an array of numbers or an Arrow array of texts. ``weights``:
-        None if all are 1.
+        """The batch of parsed columns, and of the weights if some row of the file has one. ``arrays``: for each
+        attribute an array of numbers or an Arrow array of texts; ``weights``: one per row, None if all are 1.
         """
         named_attributes = zip(self.names, self.attributes, arrays, strict=True)
         columns = {name: _column(attribute, array) for name, attribute, array in named_attributes}
         if self.weight is None:
-            return Batch(self.names, n_rows, columns, True, self.path)
+            return Batch(self.names, n_rows, columns, named=True, source=self.path)
         columns[self.weight] = Numbers(np.ones(n_rows) if weights is None else np.array(weights))
-        batch = Batch((*self.names, self.weight), n_rows, columns, True, self.path)
+        batch = Batch((*self.names, self.weight), n_rows, columns, named=True, source=self.path)
         batch.non_features = frozenset([self.weight])
         return batch
 
 
 def _column(attribute: Attribute, cells: Any) -> Column:
     """The column of an attribute. ``cells``: an array of numbers, or an Arrow array of texts; nominal ones become codes
-    of the declared values.
+    of the declared values, in their order. Raises BadRow for a value that is not declared.
     """
     if isinstance(cells, np.ndarray):
         return Numbers(cells)
@@ -287,8 +289,8 @@ def _column(attribute: Attribute, cells: Any) -> Column:
     if attribute.kind != "nominal":
         return from_arrow(cells)
     declared_codes = {value: code for code, value in enumerate(attribute.values)}
-    dictionary_array = cells.dictionary_encode()
-    codes_of_words = []
+    dictionary_array = cells.dictionary_encode()  # the distinct texts, and for each row the index of its text
+    declared_code_of_text = []  # one for each distinct text
     for value in texts(dictionary_array.dictionary):
         if value not in declared_codes:
             row = next(row for row, cell in enumerate(texts(cells)) if cell == value)
@@ -297,10 +299,10 @@ def _column(attribute: Attribute, cells: Any) -> Column:
             raise BadRow(
                 row, f"column {attribute.name!r} contains {value!r}, {fault}" + (f".{suggestion}" if suggestion else "")
             )
-        codes_of_words.append(declared_codes[value])
-    indices = dictionary_array.indices.fill_null(len(codes_of_words)).to_numpy()
-    row_codes = np.array([*codes_of_words, -1], dtype=np.int32)[indices]
-    return Codes(row_codes, 0, list(attribute.values), categorical=True)
+        declared_code_of_text.append(declared_codes[value])
+    indices = dictionary_array.indices.fill_null(len(declared_code_of_text)).to_numpy()
+    row_codes = np.array([*declared_code_of_text, -1], dtype=np.int32)[indices]
+    return Codes(row_codes, low=0, values=list(attribute.values), categorical=True)
 
 
 def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
@@ -309,6 +311,7 @@ def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
     """
     values: list[tuple[str, bool]] = []
     position = 0
+    # Groups of a cell: 1 and 2 its text in single or double quotes, 3 its text without quotes, 4 the separator.
     while (cell := _VALUE.match(text, position)) is not None:
         is_quoted = cell[3] is None
         unquoted = (cell[3] or "").strip(BLANKS)
@@ -322,9 +325,12 @@ def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
 
 
 def _unescape(text: str) -> str:
-    """Replaces escape sequences; two may make one character. Raises UnicodeDecodeError for half a character."""
+    """The text with escape sequences replaced by what they stand for; two may make one character. Raises
+    UnicodeDecodeError for half a character.
+    """
 
     def plain(match: re.Match[str]) -> str:
+        """The character that an escape sequence stands for."""
         return chr(int(match[1][1:], 16)) if len(match[1]) == 5 else _ESCAPES.get(match[1], match[1])
 
     text = _ESCAPED.sub(plain, text) if "\\" in text else text

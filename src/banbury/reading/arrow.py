@@ -30,7 +30,7 @@ from banbury.reading.columns import (
     usual_width,
 )
 
-LONG_TEXT = 64  # bytes on average: such texts are hardly categories
+LONG_TEXT = 64  # bytes: texts that are so long on average are hardly categories
 BLANKS = " \t\n\r\f\v"
 
 
@@ -43,7 +43,7 @@ def arrow(module: str = "") -> Any:
 def from_arrow(
     array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), categorical: bool = True
 ) -> Column:
-    """The column of an Arrow array.
+    """The column of an Arrow array or chunked array, by the kind of its type.
 
     ``strip``: whether to strip blanks from texts, as in text files. ``missing_values``: texts that then mean a missing
     value. ``categorical``: whether to declare a dictionary array as categorical.
@@ -73,11 +73,12 @@ def _from_nullable(array: Any, kind: Kind) -> Column:
     ``kind``: "boolean" or "integer".
     """
     if kind == "boolean":
-        return Codes(fill_nulls(array, 2, np.uint8), 0, [False, True], value_kind="boolean")
+        # A missing value has the code 2.
+        return Codes(fill_nulls(array, gap=2, dtype=np.uint8), low=0, values=[False, True], value_kind="boolean")
     numbers = fill_nulls(array, np.nan, np.float64)
     if np.fmax.reduce(np.abs(numbers)) <= EXACT:
         return Numbers(numbers, are_integers=True)
-    return _from_dictionary(array.dictionary_encode(), False)
+    return _from_dictionary(array.dictionary_encode(), categorical=False)
 
 
 def _iso_texts(array: Any) -> list[str | None]:
@@ -90,7 +91,7 @@ def _iso_texts(array: Any) -> list[str | None]:
 
 
 def kind_of_type(data_type: Any) -> Kind:
-    """The kind of an Arrow type."""
+    """The kind of an Arrow type; that of the values for dictionaries, "list" for lists of numbers."""
     types = arrow("types")
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return kind_of_type(data_type.value_type)
@@ -102,8 +103,8 @@ def kind_of_type(data_type: Any) -> Kind:
 
 
 def _plain_layout(array: Any) -> Any:
-    """The array decoded to a plain type: without extension types, run-end encoding, list views, or dictionaries of
-    lists.
+    """The array decoded to a plain type: without extension types, run-end encoding, or dictionaries of lists and other
+    values that cannot be counted.
     """
     types = arrow("types")
     if hasattr(array, "storage"):
@@ -128,7 +129,7 @@ _KINDS: dict[Kind, str] = {
 
 def _lists(array: Any) -> Column | None:
     """The column of an Arrow array of lists of numbers; None if most lists have no common length."""
-    lengths = numbers_of_buffer(arrow("compute").list_value_length(array).drop_null())
+    lengths = numbers_of_buffer(arrow("compute").list_value_length(array).drop_null())  # of lists that are not null
     width = usual_width(lengths.tolist()) if len(array) else getattr(array.type, "list_size", 0)
     if not width:
         return None
@@ -144,7 +145,7 @@ def _lists(array: Any) -> Column | None:
     if not array.null_count:
         return Lists(matrix)
     with_gaps = np.full((len(array), width), np.nan, dtype=numbers.dtype if numbers.dtype.kind == "f" else np.float64)
-    with_gaps[_bits(array.buffers()[0], array)] = matrix
+    with_gaps[_bits(array.buffers()[0], array)] = matrix  # the first buffer says which lists are not null
     return Lists(with_gaps)
 
 
@@ -160,7 +161,7 @@ def numbers_of_buffer(array: Any) -> Array:
     """The buffer of a numeric or boolean array as a NumPy array; nulls hold arbitrary numbers. ``to_numpy`` would
     import pandas.
     """
-    buffer = array.buffers()[1]
+    buffer = array.buffers()[1]  # the values; the first buffer is the validity bitmap
     if buffer is None:
         return np.zeros(len(array), dtype=array.type.to_pandas_dtype())
     if arrow("types").is_boolean(array.type):
@@ -174,13 +175,13 @@ def fill_nulls(array: Any, gap: float, dtype: Any) -> Array:
     if not array.null_count:
         return numbers
     numbers = numbers.astype(dtype)
-    numbers[~_bits(array.buffers()[0], array)] = gap
+    numbers[~_bits(array.buffers()[0], array)] = gap  # the first buffer says which entries are not null
     return numbers
 
 
 def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
-    """The bits of a bitmap that belong to the array, as booleans. ``buffer``: its validity bitmap, or the bitmap of
-    boolean values.
+    """The bits of a bitmap that belong to the array, as booleans, one per row. ``buffer``: its validity bitmap, or the
+    bitmap of boolean values; ``array.offset`` bits of it come before the first row.
     """
     first_byte, first_bit = divmod(array.offset, 8)
     packed = np.frombuffer(buffer, np.uint8)[first_byte : first_byte + (first_bit + len(array) + 7) // 8]
@@ -188,8 +189,8 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
 
 
 def _from_dictionary(array: Any, categorical: bool) -> Column:
-    """The column of a dictionary array, as codes of its values."""
-    return regroup(Codes(_indices(array), 0, []), texts(array.dictionary), categorical)
+    """The column of a dictionary array, as codes of its values. ``categorical``: whether to declare it so."""
+    return regroup(Codes(_indices(array), low=0, values=[]), texts(array.dictionary), categorical)
 
 
 def _indices(array: Any) -> Array:
@@ -218,17 +219,18 @@ class Strings(Column):
     strip: bool = False
     missing_values: frozenset[str] = frozenset()
     declared: Kind = "string"
-    _encoded: Codes | None = field(default=None, init=False)
+    _encoded: Codes | None = field(default=None, init=False)  # the texts as codes, if they were encoded already
 
     def kind(self) -> Kind:
+        """ "string", or "date" if the texts are dates."""
         return self.declared
 
     def encode(self) -> Codes | None:
-        """Encodes the texts now, in the thread that has just parsed them. Long texts are hardly categories, so they are
-        left for later.
+        """Encodes the texts now, in the thread that has just parsed them, and returns the codes, which are kept. Long
+        texts are hardly categories, so they are left for later: then it returns None.
         """
         if len(self.storage) and self.storage.nbytes < LONG_TEXT * len(self.storage):
-            self._encoded = self._codes(1)
+            self._encoded = self._codes(threads=1)
         return self._encoded
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
@@ -236,27 +238,33 @@ class Strings(Column):
         return convert_values(self._encoded or self._codes(threads), "string", value_kind)
 
     def _codes(self, threads: int) -> Codes:
-        """The texts as codes of their distinct values, numbered by the Rust kernel."""
+        """The texts as codes of their distinct values, numbered by the Rust kernel. Texts that mean a missing value are
+        missing.
+        """
         self.storage = _narrow(self.storage)
-        buffers = offsets, data, _, _ = _buffers(self.storage)
+        buffers = offsets, data, _, _ = _buffers(self.storage)  # where each text begins in ``data``, their bytes
         codes, first_rows, _ = _core.encode_strings(*buffers, self.strip, threads)
         text_bytes = data.data
+        # Where the first text of each code begins and ends.
         bounds = zip(offsets[first_rows].tolist(), offsets[first_rows + 1].tolist(), strict=True)
         values = self._strip([decode_bytes(bytes(text_bytes[start:end])) for start, end in bounds])
-        return regroup(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
+        return regroup(Codes(codes, low=0, values=[]), values)  # two spellings in bytes may be one text
 
     def cells(self) -> Iterable[Any]:
+        """The texts in order, None where missing."""
         return self._strip(texts(self.storage))
 
     def _strip(self, values: list[Any]) -> list[Any]:
-        """The texts stripped of blanks if the column says so; missing values are None."""
+        """These texts stripped of blanks if the column says so; then those that mean a missing value are None."""
         if not self.strip:
             return values
         stripped = (value and value.strip(BLANKS) for value in values)
         return [None if value in self.missing_values else value for value in stripped]
 
     def texts(self) -> Texts:
-        """The Arrow buffers themselves; a list if a text is not UTF-8, a copy if texts must be stripped of blanks."""
+        """The texts as the kernels take them: in the Arrow buffers themselves; in a list if one is not UTF-8; in a copy
+        if they must be stripped of blanks.
+        """
         self.storage = array = _narrow(self.storage)
         if self.strip and _any_blanks(*_buffers(array)[:2]):
             pa = arrow()
@@ -271,6 +279,7 @@ class Strings(Column):
         return _core.ArrowTexts(*_buffers(array))
 
     def text_bytes(self) -> int:
+        """How many bytes the buffers of the Arrow array take."""
         return int(self.storage.nbytes)
 
     def take(self, rows: Int) -> Column:
@@ -292,13 +301,13 @@ def join_strings(columns: Sequence[Strings]) -> Column | None:
 
 
 def _narrow(array: Any) -> Any:
-    """The strings in a layout of offsets and bytes, which string views do not have."""
+    """The Arrow array of strings in a layout of offsets and bytes, which string views do not have."""
     return array.cast(arrow().large_string()) if arrow("types").is_string_view(array.type) else array
 
 
 def _buffers(array: Any) -> tuple[Array, NDArray[np.uint8], NDArray[np.uint8] | None, int]:
-    """Offsets, bytes, validity bitmap (None without nulls) and position of the first row in it, as the kernels take
-    them; no copy.
+    """The buffers of an array of strings as the kernels take them, without a copy: offsets (rows + 1), the bytes that
+    they point into, the validity bitmap (None without nulls), and the position of the first row in the bitmap.
     """
     validity, offsets, data = array.buffers()
     offset_type = np.int64 if arrow("types").is_large_string(array.type) else np.int32
@@ -314,8 +323,8 @@ def _buffers(array: Any) -> tuple[Array, NDArray[np.uint8], NDArray[np.uint8] | 
 def _any_blanks(offsets: Array, data: NDArray[np.uint8]) -> bool:
     """Whether some text begins or ends with a blank. ``offsets``: where each text begins in ``data``."""
     is_not_empty = offsets[1:] > offsets[:-1]
-    end_bytes = np.concatenate([data[offsets[:-1][is_not_empty]], data[offsets[1:][is_not_empty] - 1]])
-    return bool(np.isin(end_bytes, np.frombuffer(BLANKS.encode(), np.uint8)).any())
+    outer_bytes = np.concatenate([data[offsets[:-1][is_not_empty]], data[offsets[1:][is_not_empty] - 1]])
+    return bool(np.isin(outer_bytes, np.frombuffer(BLANKS.encode(), np.uint8)).any())
 
 
 def _integers(array: Int) -> Any:

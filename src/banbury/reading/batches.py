@@ -39,7 +39,7 @@ from banbury.reading.columns import (
 from banbury.threads import LimitThreads
 
 T = TypeVar("T")
-NUMBERS_AT_ONCE = 1 << 20  # how many are checked together, to save memory
+NUMBERS_AT_ONCE = 1 << 20  # cells that are checked together, to save memory
 
 
 class Widened(Exception):
@@ -70,14 +70,14 @@ class Batch:
     source: str | None = None
     first_row: int = 0  # rows of the source before these
     row_names: list[str] | None = None
-    share: float | None = None  # of the source that has been read up to here, if known
+    share: float | None = None  # the share of the source that has been read up to here, if known
     non_features: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the batch with all its columns, made now if they are lazy."""
+        """Pickles the batch with all its columns, made now if they are lazy; without ``share`` and ``non_features``."""
         columns = {name: self.column(name) for name in self.names}
         arguments = self.names, self.n_rows, columns, self.named, self.source, self.first_row, self.row_names
         return Batch, arguments
@@ -94,7 +94,7 @@ class Batch:
         return self._try(name, lambda column: column.kind())
 
     def kinds(self, names: Sequence[str]) -> list[Kind]:
-        """The kind of each of these columns."""
+        """The kind of the values of each of these columns, in their order; "empty" if all are missing."""
         return [self.kind(name) for name in names]
 
     def categorical(self, name: str) -> bool:
@@ -110,6 +110,7 @@ class Batch:
         column, or a matrix (rows × columns) for several that are stored side by side.
         """
         columns = self._columns
+        # Names of columns, and matrices of columns that are stored side by side.
         runs = columns.contiguous_runs(names) if isinstance(columns, Columns) else names
         return [self._try(run, lambda column: column.numbers()) if isinstance(run, str) else ready(run) for run in runs]
 
@@ -144,7 +145,9 @@ class Batch:
         return column.numbers() if isinstance(column, Numbers) and fits_int64(column.storage.dtype) else None
 
     def occurrences(self, names: Sequence[str]) -> Any:
-        """These columns as a count matrix, rows × columns. For a sparse matrix: row offsets, column numbers and counts."""
+        """These columns as a count matrix (rows × columns). A sparse matrix overrides this: it returns row offsets,
+        column numbers and counts.
+        """
         arrays = self.numbers(names)
         if len(arrays) == 1 and arrays[0].ndim == 2:
             return arrays[0]
@@ -178,7 +181,7 @@ class Batch:
         return self._with(tuple(names), self._columns)
 
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
-        """A batch of the same rows with other names and columns."""
+        """A batch of the same rows, with all facts about them, under these names and with these columns."""
         return Batch(
             names,
             self.n_rows,
@@ -192,7 +195,7 @@ class Batch:
         )
 
     def slice(self, start: int, stop: int) -> Batch:
-        """The rows from start up to stop."""
+        """The rows from ``start`` up to ``stop``, numbered in this batch, without ``share`` and ``non_features``."""
         columns = self._change_columns(lambda matrix: matrix[start:stop], lambda column: column.slice(start, stop))
         n_rows = len(range(self.n_rows)[start:stop])
         row_names = self.row_names and self.row_names[start:stop]
@@ -211,7 +214,7 @@ class Batch:
         return self._with(self.names, Columns(lambda name: columns[name] if name in columns else old_columns[name]))
 
     def take(self, rows: Int) -> Batch:
-        """These rows, in this order."""
+        """The rows with these numbers in this batch, in this order; without row names and other facts about them."""
         columns = self._change_columns(lambda matrix: matrix.take(rows, axis=0), lambda column: column.take(rows))
         return Batch(self.names, len(rows), columns, self.named, self.source)
 
@@ -229,14 +232,14 @@ class Batch:
         )
 
     def _try(self, name: str, ask: Callable[[Column], T]) -> T:
-        """The value of ``ask`` for one column, such as its numbers. If it raises, because a cell is of the wrong kind,
+        """What ``ask`` returns for one column, such as its numbers. If it raises, because a cell is of the wrong kind,
         the error names the column, the row and the source.
         """
         column = self.column(name)
         try:
             return ask(column)
         except Unfit as unfit:
-            value, row, needed = unfit.args
+            value, row, needed = unfit.args  # needed: what the cell should be, in words
             row += self.first_row
             hint = errors.A_HEADER if row == 0 and self.source is not None and not self.named else ""
             raise errors.wrong_type(value, name, needed, row, self.source, hint) from None
@@ -272,7 +275,7 @@ def _answer_once(ask: Callable[..., Any]) -> Callable[..., Any]:
     """A function that calls ``ask``, a method of a batch whose first argument is a column name or several, and
     remembers its answers.
     """
-    answers: dict[Any, Any] = {}
+    answers: dict[Any, Any] = {}  # by the arguments
 
     def answer(names: Any, *arguments: Any) -> Any:
         """The answer for these columns and further arguments, computed the first time."""
@@ -293,8 +296,8 @@ class Matrix(Batch):
         """
         super().__init__(names, matrix.shape[0], Columns(lambda name: Numbers(self._column(name))), named, source)
         self._storage = matrix
-        self._array = ready(matrix) if isinstance(matrix, np.ndarray) else matrix
-        self._own_names = names
+        self._array = ready(matrix) if isinstance(matrix, np.ndarray) else matrix  # in a type that the kernels read
+        self._own_names = names  # of all columns of the matrix; ``names`` may be fewer
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the matrix as it is stored."""
@@ -306,7 +309,7 @@ class Matrix(Batch):
         return self._storage[:, self._position_by_name[name]]  # type: ignore[no-any-return]
 
     def _first_row(self) -> Array:
-        """The numbers of the first row."""
+        """The numbers of the first row, one per column of the matrix."""
         return self._storage[0]  # type: ignore[no-any-return]
 
     @cached_property
@@ -338,7 +341,7 @@ class Matrix(Batch):
         return batch
 
     def slice(self, start: int, stop: int) -> Batch:
-        """The rows from start up to stop, a view of the matrix."""
+        """The rows from ``start`` up to ``stop``, numbered in this batch: a view of the matrix."""
         sliced = type(self)(self._storage[start:stop], self._own_names, self.named, self.source)
         sliced.first_row = self.first_row + start
         return sliced
@@ -371,7 +374,9 @@ class Matrix(Batch):
         return super().kind(name) if kind == "empty" else kind  # missing in the first row, so perhaps in all rows
 
     def kinds(self, names: Sequence[str]) -> list[Kind]:
-        """The kind of each of these columns."""
+        """The kind of the values of each of these columns, in their order; "empty" if all are missing. The first row
+        decides where it has a number; the others are read only where it is NaN.
+        """
         positions = self._positions_of(names)
         kinds = self._kinds if positions is None else [self._kinds[position] for position in positions]
         if "empty" not in kinds:
@@ -380,14 +385,18 @@ class Matrix(Batch):
 
     @cached_property
     def _kinds(self) -> list[Kind]:
-        """The kind of every column by the type of the matrix and the first row: "empty" where that is NaN."""
+        """The kind of every column of the matrix, in order, by its NumPy type and first row: "empty" where that row is
+        NaN, though later rows may have numbers.
+        """
         kind = KINDS_OF_DTYPES[self.dtype.kind]
         if kind != "float" or self.n_rows == 0:
             return [kind] * len(self._own_names)
         return ["empty" if missing else kind for missing in np.isnan(self._first_row()).tolist()]
 
     def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
-        """The column as integer codes; integers from a small range are their own codes, without a copy."""
+        """The column as integer codes, as ``Batch.codes`` gives them; integers from a small range are their own codes,
+        without a copy.
+        """
         if value_kind in (None, "integer") and fits_int64(self._array.dtype):
             position = self._position_by_name[name]
             low = int(self.spans[0][position])
@@ -407,16 +416,19 @@ class Sparse(Matrix):
 
     @property
     def matrix(self) -> Any:
+        """The stored sparse matrix, rows × columns."""
         return self._storage
 
     def _column(self, name: str) -> Array:
+        """The numbers of one column, with its zeros."""
         return self._dense([name])[:, 0]
 
     def _first_row(self) -> Array:
+        """The numbers of the first row, with its zeros."""
         return np.asarray(self._storage[:1].toarray())[0]  # type: ignore[no-any-return]
 
     def _dense(self, names: Sequence[str]) -> Array:
-        """These columns as a dense matrix, rows × columns."""
+        """These columns as a dense matrix, rows × columns, in their order."""
         return ready(np.asarray(self._choose_columns(names).toarray()))
 
     def _choose_columns(self, names: Sequence[str]) -> Any:
@@ -428,9 +440,13 @@ class Sparse(Matrix):
         return Sparse(self._storage[rows], self._own_names, self.named, self.source)
 
     def numbers(self, names: Sequence[str]) -> list[Array]:
+        """These columns as one dense matrix, rows × columns, in a list; an empty list without columns."""
         return [self._dense(names)] if names else []
 
     def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
+        """The column as integer codes, as ``Batch.codes`` gives them, and not as ``Matrix.codes``, which needs an
+        array.
+        """
         return Batch.codes(self, name, value_kind)
 
     def occurrences(self, names: Sequence[str]) -> Any:
@@ -440,10 +456,10 @@ class Sparse(Matrix):
 
 
 def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
-    """Those of these columns whose numbers are all integers, small enough for doubles to hold exactly. Missing numbers
-    do not count.
+    """The names of those columns whose numbers are all integers, small enough for doubles to hold exactly. Missing
+    numbers do not count.
     """
-    are_whole: list[bool] = []
+    are_whole: list[bool] = []  # one for each of ``names``
     for array in batch.numbers(names) if names else []:
         matrix = array[:, None] if array.ndim == 1 else array
         n_rows, n_columns = matrix.shape
@@ -460,13 +476,13 @@ def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
 
 
 def fits_int64(dtype: np.dtype[Any]) -> bool:
-    """Whether it is an integer type whose numbers all fit into 64-bit signed integers."""
+    """Whether ``dtype`` is an integer type whose numbers all fit into 64-bit signed integers."""
     return dtype.kind in "iu" and dtype != np.uint64
 
 
 def row_of_cells(cells: Mapping[str, Any], names: tuple[str, ...], named: bool) -> Batch:
     """A batch of one row. ``cells``: maps columns to values; columns of ``names`` that it lacks are missing. ``named``:
-    False if the names are made up.
+    False if the names are made up. Columns are made when they are first used.
     """
 
     def make(name: str) -> Column:
@@ -497,13 +513,13 @@ class ParserWork(Generic[T]):
 
     threads: int | None
     work: Callable[[Batch], T] | None = None
-    _results: dict[Batch, T] = field(default_factory=dict)
+    _results: dict[Batch, T] = field(default_factory=dict)  # by batch, until they are taken
 
     def __call__(self, batch: Batch) -> None:
         """Does the work with a batch and stores the result, unless it fails or warns."""
         if self.work is None:
             return
-        with LimitThreads(1), contextlib.suppress(errors.BanburyError), errors.collect_warnings() as warnings:
+        with LimitThreads(threads=1), contextlib.suppress(errors.BanburyError), errors.collect_warnings() as warnings:
             result = self.work(batch)
             if not warnings:
                 self._results[batch] = result
@@ -538,13 +554,16 @@ class Source:
         return cls(partial(_start_in_memory, tuple(batches)), name, **fields)
 
     def __iter__(self) -> Iterator[Batch]:
+        """Begins a pass over the batches, without work for parser threads."""
         return self.start(None)
 
     def peekable(self) -> Source:
-        """The source with its first batches buffered, so that iterating up to the first rows does not use them up."""
+        """The source itself if it can be read again; otherwise one that buffers its first batches, so that iterating up
+        to the first rows does not use them up.
+        """
         if self.again:
             return self
-        batches = iter(self)
+        batches = iter(self)  # those not buffered yet
         buffered = list[Batch]()
 
         def start(_: ParserWork[Any] | None) -> Iterator[Batch]:
@@ -565,11 +584,11 @@ def _start_in_memory(batches: tuple[Batch, ...], _: ParserWork[Any] | None) -> I
 
 def no_rows(names: tuple[str, ...], source: str | None) -> Batch:
     """A batch of these columns without rows."""
-    return Batch(names, 0, {name: empty_column(0) for name in names}, True, source)
+    return Batch(names, 0, {name: empty_column(n_rows=0) for name in names}, named=True, source=source)
 
 
 def number_rows(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The batches, each with ``first_row`` set to the number of rows before it."""
+    """Yields the batches, each with ``first_row`` set in place to the number of rows before it."""
     first_row = 0
     for batch in batches:
         batch.first_row = first_row
@@ -578,7 +597,7 @@ def number_rows(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def join_batches(batches: Sequence[Batch]) -> Batch:
-    """Concatenates consecutive batches of the same columns.
+    """Returns consecutive batches of the same columns as one, without row names.
 
     Each column is joined when it is first asked for, and copied, so that no larger array stays in memory.
     """
@@ -591,10 +610,10 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
 
 
 def _join_columns(columns: Sequence[Column]) -> Column:
-    """Concatenates columns: texts and arrays of one type in their own form, others as lists of cells."""
+    """Returns columns concatenated to one: texts and arrays of one type in their own form, others as lists of cells."""
     first_column = columns[0]
-    strings = [column for column in columns if isinstance(column, Strings)]
-    if 1 < len(strings) == len(columns) and (joined_strings := join_strings(strings)) is not None:
+    string_columns = [column for column in columns if isinstance(column, Strings)]
+    if 1 < len(string_columns) == len(columns) and (joined_strings := join_strings(string_columns)) is not None:
         return joined_strings
     array_columns = [
         array_column
@@ -618,7 +637,7 @@ def _join_columns(columns: Sequence[Column]) -> Column:
         return Objects(joined_cells, text=True)
     joined_column = from_list(joined_cells)
     return (
-        joined_column.to_codes(None, 1).as_categorical()
+        joined_column.to_codes(value_kind=None, threads=1).as_categorical()
         if any(column.categorical for column in columns)
         else joined_column
     )
@@ -644,8 +663,8 @@ def other_columns(names: Sequence[str], first_columns: Sequence[str], subject: s
     ``kind``: "batch" or "partition".
     """
     first_names = frozenset(first_columns)
-    name_set = frozenset(names)
-    lacking = [name for name in first_columns if name not in name_set]
+    own_names = frozenset(names)
+    lacking = [name for name in first_columns if name not in own_names]
     extra = [name for name in names if name not in first_names]
     differences = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
     differences += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
@@ -657,7 +676,7 @@ def other_columns(names: Sequence[str], first_columns: Sequence[str], subject: s
 
 
 def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]:
-    """The names as texts. Raises an error if two are equal."""
+    """The names as texts, in order. Raises DuplicateColumn if two are equal. ``source``: the file, for that error."""
     names_as_texts = tuple(map(str, names))
     if len(set(names_as_texts)) < len(names_as_texts):
         frequencies = Counter(names_as_texts)

@@ -32,8 +32,8 @@ T = TypeVar("T")
 BLOCK = 4 << 20  # bytes that are read, and parsed by one thread, at a time
 LONGEST_RECORD = 64 << 20  # bytes
 HEAD = 1 << 20  # bytes at the beginning of a file from which its layout is inferred
-MOST_COLUMNS = 200_000  # of a text table
-MOST_THREADS = 16  # that parse one file
+MOST_COLUMNS = 200_000  # columns of a text table
+MOST_THREADS = 16  # threads that parse one file
 MOST_UNPACKED = 1 << 28  # bytes that any compressed file may unpack to
 MOST_RATIO = 200  # a larger file may unpack to so many times its size
 CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
@@ -60,8 +60,8 @@ UNQUOTED = Layout(quote=b"")
 class Block:
     """Whole lines of a file, and how many bytes of the decompressed file come before them."""
 
-    data: memoryview
-    offset: int
+    data: memoryview  # the bytes of these lines
+    offset: int  # bytes before them
 
 
 def ending(path: str) -> str:
@@ -101,7 +101,7 @@ class FileBytes(io.RawIOBase):
         super().__init__()
         self._stream = stream
         self._path = path
-        self._n_read = 0
+        self._n_read = 0  # bytes
         self._max_bytes = max(MOST_UNPACKED, MOST_RATIO * size)
         self._unread_start: bytes | None = (
             None  # the first bytes after the mark, from the first read until they are handed out
@@ -155,7 +155,8 @@ class Uncommented:
         """``stream``: the bytes of the file; ``layout``: says what begins a comment, ends a line and quotes a field."""
         self._stream = stream
         self._layout = layout
-        self._ready = bytearray()
+        self._ready = bytearray()  # bytes without comments that are not handed out yet
+        # Where the last piece of the file ended:
         self._in_comment = False
         self._in_quotes = False
         self._at_line_start = True
@@ -175,8 +176,9 @@ class Uncommented:
         return data
 
     def _append_without_comments(self, piece: bytes) -> None:
-        """Appends a piece of the file without its comments to the buffer. Comments and quotations may continue from
-        piece to piece.
+        """Appends a piece of the file without its comments to ``_ready``. Comments and quotations may continue from
+        piece to piece: ``_in_comment``, ``_in_quotes`` and ``_at_line_start`` say where the piece before ended, and
+        then where this one ends.
         """
         newline = self._layout.newline
         quote = self._layout.quote
@@ -191,7 +193,7 @@ class Uncommented:
                     self._at_line_start = False
                     return
                 self._in_comment = False
-            end = piece.find(newline + comment, position) + 1 or len(piece)
+            end = piece.find(newline + comment, position) + 1 or len(piece)  # where the next comment begins
             text = piece[position:end]
             position = end
             self._ready += text
@@ -244,9 +246,11 @@ def head_of(path: str, layout: Layout = UNQUOTED, size: int = HEAD) -> bytes:
 
 
 def first_lines_of(path: str, layout: Layout = UNQUOTED) -> bytes:
-    """The first megabyte of a file; if it has no line break, as much as one line may have."""
+    """The first megabyte of a file; if it has no line break, as much as one line may have (``LONGEST_RECORD`` bytes).
+    Raises BadFile if that has none either.
+    """
     head = head_of(path, layout)
-    for size in (HEAD, LONGEST_RECORD):
+    for size in (HEAD, LONGEST_RECORD):  # bytes that ``head`` has unless the file is shorter
         if len(head) < size or b"\n" in head or b"\r" in head:
             return head
         head = head_of(path, layout, LONGEST_RECORD)
@@ -260,12 +264,14 @@ def reason(error: BaseException) -> str:
 
 
 def split_into_blocks(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
-    """Cuts the file from byte ``start`` on into blocks that end at a line end outside quotation marks."""
+    """Yields the file from byte ``start`` on in blocks that end at a line end outside quotation marks, or at the end of
+    the file. Raises BadFile for zero bytes and for a line of more than ``LONGEST_RECORD`` bytes.
+    """
     newline = layout.newline
     with open_file(path, layout) as stream:
         fetch(stream, start, path)
-        remainder = b""
-        offset = start
+        remainder = b""  # the beginning of a line whose end is not read yet
+        offset = start  # where the next block begins
         while piece := fetch(stream, BLOCK, path):
             refuse_zero_bytes(path, piece, offset + len(remainder))
             data = remainder + piece if remainder else piece
@@ -283,7 +289,7 @@ def split_into_blocks(path: str, start: int, layout: Layout = UNQUOTED) -> Itera
 
 
 def read_ahead(entries: Iterator[T]) -> Iterator[T]:
-    """The entries, each prepared in a thread while the caller works on the one before."""
+    """Yields the entries, each prepared in a thread while the caller works on the one before. None ends them."""
     with ThreadPoolExecutor(1) as reader:
         next_entry = reader.submit(next, entries, None)
         while (entry := next_entry.result()) is not None:
@@ -310,13 +316,13 @@ def line_end(data: bytes, layout: Layout) -> int:
     newline = layout.newline
     quote = layout.quote
     end = data.rfind(newline) + 1
-    open_quotes = 0
+    open_quotes = 0  # 1 if the number of quotation marks before ``end`` is odd
     if quote and data.find(quote, 0, end) >= 0:  # faster than bytes.count where there are many
         open_quotes = int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord(quote))) % 2
-    while end and open_quotes:
-        earlier = data.rfind(newline, 0, data.rfind(quote, 0, end)) + 1
-        open_quotes = (open_quotes + data.count(quote, earlier, end)) % 2
-        end = earlier
+    while end and open_quotes:  # go back to the end of the line before the last quotation mark
+        earlier_end = data.rfind(newline, 0, data.rfind(quote, 0, end)) + 1
+        open_quotes = (open_quotes + data.count(quote, earlier_end, end)) % 2
+        end = earlier_end
     return end
 
 
@@ -335,7 +341,7 @@ def find_first_failure(n_entries: int, all_work: Callable[[slice], bool]) -> int
     whether all entries in a slice work.
     """
     low = 0
-    high = n_entries - 1
+    high = n_entries - 1  # the first failure is from ``low`` to ``high``
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if all_work(slice(low, middle + 1)) else (low, middle)
@@ -356,6 +362,7 @@ class BlockFile(Protocol):
     start: int = 0
     layout: Layout = UNQUOTED
 
+    # What these return is described above.
     def infer(self, block: Block) -> Any: ...
     def parse(self, block: Block) -> Any: ...
     def records(self, block: Block) -> Iterator[tuple[int, Any]]: ...
@@ -405,7 +412,9 @@ class BlockFile(Protocol):
         return number_rows(self._read(first_block, blocks, parser_work or ParserWork(threads=None)))
 
     def _read(self, first_block: Block, blocks: Iterator[Block], parser_work: ParserWork[Any]) -> Iterator[Batch]:
-        """Infers from the first block, then parses the others in a thread pool while one thread reads ahead."""
+        """Yields the batch of each block, in order. Infers the column types from the first block, then parses the
+        others in a thread pool while one thread reads ahead.
+        """
         yield self._try(lambda: self.infer(first_block), first_block)
         n_workers = min(n_threads(parser_work.threads), MOST_THREADS)
         parse = partial(self._parse, parser_work)
@@ -413,7 +422,7 @@ class BlockFile(Protocol):
             yield from (self._try(partial(parse, block), block) for block in blocks)
             return
         with ThreadPoolExecutor(n_workers) as pool:
-            parsing: deque[tuple[Future[Any], Block]] = deque()  # a few are under way at any time
+            parsing: deque[tuple[Future[Any], Block]] = deque()  # blocks under way, the oldest first
 
             def finish_oldest() -> Batch:
                 """The batch of the block that has been parsing longest."""
@@ -432,21 +441,22 @@ class BlockFile(Protocol):
                     parse_result.cancel()
 
     def _parse(self, parser_work: ParserWork[Any], block: Block) -> Any:
-        """Parses a block in a worker thread, and does ``parser_work`` if that gave a batch."""
+        """What ``parse`` returns for a block, in a worker thread; does ``parser_work`` with it if it is a batch."""
         parsed = self.parse(block)
         if isinstance(parsed, Batch):
             parser_work(parsed)
         return parsed
 
     def _try(self, parse: Callable[[], Any], block: Block) -> Batch:
-        """The batch of a block. ``parse`` parses it; an Arrow error is replaced by one that names the line and the
-        value.
+        """The batch of a block, with the share of the file read up to its end, if known. ``parse`` parses it; an Arrow
+        error is replaced by one that names the line and the value.
         """
         try:
             batch: Batch = self.finish(parse(), block)
         except arrow().ArrowException as error:
             raise self.explain_failure(error, block) from None
         with contextlib.suppress(OSError):  # the file has been deleted
+            # The size of a compressed file does not tell how many bytes it unpacks to.
             size = 0 if self.path.lower().endswith(COMPRESSED) else os.path.getsize(self.path)
             batch.share = min((block.offset + len(block.data)) / size, 1.0) if size else None
         return batch

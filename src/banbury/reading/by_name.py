@@ -17,7 +17,9 @@ NamedMatrix = tuple[tuple[str, ...], Array]  # the names of its columns, and a m
 
 
 def side_by_side(columns: dict[str, Column]) -> list[NamedMatrix]:
-    """Moves the numeric columns out of ``columns`` into matrices, one for each NumPy type."""
+    """Removes the numeric columns from ``columns``, in place, and returns them as matrices with the names of their
+    columns, one for each NumPy type.
+    """
     arrays_by_type: dict[np.dtype[Any], dict[str, Array]] = {}
     for name, column in columns.items():
         if isinstance(column, Numbers) and not column.are_integers:
@@ -28,7 +30,8 @@ def side_by_side(columns: dict[str, Column]) -> list[NamedMatrix]:
 
 
 class Columns(dict[str, Column]):
-    """Columns by name. ``make`` creates one when it is first used, so that unused columns of a table cost nothing.
+    """A dictionary of columns by name. ``make`` creates one when it is first used and the dictionary keeps it, so that
+    unused columns of a table cost nothing.
 
     Columns stored in ``matrices`` are created anew each time. ``numbers_of``: a faster way to get several numeric
     columns as one matrix, or None if it does not apply.
@@ -46,7 +49,7 @@ class Columns(dict[str, Column]):
         """``make``: a function that creates the column of a name; ``matrices``: columns that are stored side by side;
         ``numbers_of``: a function that returns several columns as one matrix (rows × columns), or None.
         """
-        super().__init__()
+        super().__init__()  # the columns that were made already
         self._make = make
         self._matrices = matrices
         self._numbers_of = numbers_of
@@ -65,14 +68,18 @@ class Columns(dict[str, Column]):
         return column
 
     def _between(self, first: int, end: int) -> Array:
-        """The columns with numbers from ``first`` up to ``end``, rows × columns; all must be in one matrix."""
+        """The columns with numbers from ``first`` up to ``end``, rows × columns; all must be in one matrix. Columns are
+        numbered through all matrices; ``_starts`` has the number of each matrix's first column.
+        """
         matrix_number = bisect_right(self._starts, first) - 1
         return self._matrices[matrix_number][1][
             :, first - self._starts[matrix_number] : end - self._starts[matrix_number]
         ]
 
     def contiguous_runs(self, names: Sequence[str]) -> Iterator[Array | str]:
-        """These columns in order: adjacent ones of a matrix together as an array, others by name."""
+        """Yields these columns in order: adjacent ones of a matrix together as an array (rows × columns), others by
+        name.
+        """
         matrix = None if self._numbers_of is None else self._numbers_of(names)
         if matrix is not None:
             yield matrix
@@ -80,7 +87,7 @@ class Columns(dict[str, Column]):
         if not self._matrices:
             yield from names
             return
-        run_start = run_end = -1  # of the run that is not yielded yet
+        run_start = run_end = -1  # the columns of the run that is not yielded yet; −1 for none
         matrix_starts = frozenset(self._starts)
         for name in names:
             number = self._matrix_index.get(name)

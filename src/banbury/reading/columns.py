@@ -29,7 +29,7 @@ Texts = list[str | None] | _core.ArrowTexts  # as the kernels take them
 KINDS_OF_DTYPES: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
 NUMERIC = ("boolean", "integer", "float", "empty")
 SMALL_SPAN = 65536  # integers from a narrower range are their own codes
-PARALLEL_ROWS = 65536  # rows that pay for several threads
+PARALLEL_ROWS = 65536  # from so many rows on, several threads are worth their start
 MISSING_INTEGER = np.iinfo(np.int64).min  # stands for a missing number among integers
 EXACT = 2**53  # up to here doubles hold every whole number
 FIRST_LISTS = 1000  # lists that decide how many numbers each list of a column has
@@ -80,7 +80,7 @@ class Column:
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
         """The column as integer codes, one for each distinct value. Values are converted to ``value_kind``, or keep
-        their own kind if it is None. ``threads``: how many may be used.
+        their own kind if it is None; raises Unfit for one that cannot be converted. ``threads``: how many may be used.
         """
         raise NotImplementedError
 
@@ -137,7 +137,7 @@ class Column:
         return [None if is_missing(value) else to_string(value) for value in self.cells()]
 
     def present(self) -> list[Scalar]:
-        """The values that are not missing."""
+        """The values that are not missing, in order."""
         return [value for value in self.cells() if not is_missing(value)]
 
     def head(self, n: int) -> list[Scalar]:
@@ -146,7 +146,7 @@ class Column:
         """
         values: list[Scalar] = []
         start = 0
-        step = 2 * n
+        step = 2 * n  # rows of the next slice
         while start < len(self) and len(values) < n:
             values += self.slice(start, min(start + step, len(self))).present()
             start += step
@@ -259,11 +259,12 @@ class Objects(Column):
         """The cells as codes of their distinct values, converted to ``value_kind`` unless that is None. Texts are
         encoded in Rust; other cells compare as in a Python dict, so 1, 1.0 and True are one value.
         """
-        codes_and_rows = _core.encode_objects(self._cells)  # None unless all cells are texts or missing
+        # The codes, and the row in which each first occurs; None unless all cells are texts or missing.
+        codes_and_rows = _core.encode_objects(self._cells)
         if codes_and_rows is not None:
             codes, first_rows, _ = codes_and_rows
             return convert_values(
-                Codes(codes, 0, [str(self._cells[row]) for row in first_rows.tolist()]), "string", value_kind
+                Codes(codes, low=0, values=[str(self._cells[row]) for row in first_rows.tolist()]), "string", value_kind
             )
         code_by_value: dict[Scalar, int] = {}
         code_iterator = (
@@ -271,11 +272,12 @@ class Objects(Column):
             for row, value in enumerate(self._cells)
         )
         codes = np.fromiter(code_iterator, np.int32, len(self._cells))
-        return convert_values(Codes(codes, 0, list(code_by_value)), None, value_kind)
+        return convert_values(Codes(codes, low=0, values=list(code_by_value)), kind=None, value_kind=value_kind)
 
     def texts(self) -> Texts:
         """The cells as texts. A list that already holds only texts, None and NaN is returned itself."""
         cell_types = self._types
+        # Floats among texts are allowed only if all are NaN, which is missing.
         if cell_types <= {str, float, type(None)} and (
             float not in cell_types or all(type(value) is not float or value != value for value in self._cells)
         ):
@@ -350,7 +352,7 @@ class Codes(Column):
         return self._look_up([*map(to_string, self.values), None])
 
     def _look_up(self, values: list[Any]) -> list[Any]:
-        """The value of each row. ``values``: the values in order of their codes, and last the one for missing rows."""
+        """The value of each row. ``values``: one for each of ``self.values``, and last the one for missing rows."""
         return [values[index] for index in _value_indices(self).tolist()]
 
 
@@ -375,7 +377,7 @@ class Lists(Column):
 
     @cached_property
     def _matrix(self) -> Array:
-        """The stored matrix; if a list lacks some of its numbers, a copy in which all of them are NaN."""
+        """The stored matrix (rows × ``width``), or a copy in which each row that lacks some numbers is all NaN."""
         numbers = ready(self.storage)
         if numbers.dtype.kind != "f" or not (rows_with_gaps := np.isnan(numbers).any(axis=1)).any():
             return numbers
@@ -391,7 +393,9 @@ class Lists(Column):
         return "empty" if np.isnan(self._matrix[:, 0]).all() else "list"
 
     def lists(self, width: int) -> Array:
-        """The lists as a matrix, rows × ``width``. Raises Uneven for a list of another length."""
+        """The lists as a matrix, rows × ``width``; the row of a missing list is NaN. Raises Uneven for a list of
+        another length.
+        """
         if isinstance(self.storage, list):
             return Lists(stack_lists(self.storage, width)).lists(width)
         if width == self.width:
@@ -402,10 +406,11 @@ class Lists(Column):
         return np.full((len(self), width), np.nan)
 
     def cells(self) -> Iterable[Any]:
-        """Each row as a NumberList, or None if the list is missing."""
+        """Yields each row as a NumberList, or None if the list or one of its numbers is missing."""
         lists = self.storage if isinstance(self.storage, list) else self.storage.tolist()
         return (
-            None if is_missing(numbers) or any(x != x for x in numbers) else NumberList(numbers) for numbers in lists
+            None if is_missing(numbers) or any(number != number for number in numbers) else NumberList(numbers)
+            for numbers in lists
         )
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
@@ -414,7 +419,7 @@ class Lists(Column):
         return Codes(np.full(len(self), -1, dtype=np.int32), 0, [])
 
     def texts(self) -> Texts:
-        return self.to_codes(None, 1).texts()
+        return self.to_codes(value_kind=None, threads=1).texts()
 
 
 def usual_width(lengths: Iterable[int]) -> int | None:
@@ -463,7 +468,7 @@ def from_array(array: Array) -> Column:
     if dtype_kind in "US":
         codes, first_rows = encode_bytes(array, threads_for(len(array)))
         words = [word if dtype_kind == "U" else decode_bytes(word) for word in array[first_rows].tolist()]
-        return regroup(Codes(codes, 0, []), words)
+        return regroup(Codes(codes, low=0, values=[]), words)
     if dtype_kind in "Mm":
         return (
             empty_column(len(array)) if np.isnat(array).all() else Objects(array, known_kind="date", to_list=iso_texts)
@@ -474,7 +479,7 @@ def from_array(array: Array) -> Column:
 
 
 def iso_texts(dates: Array) -> list[str | None]:
-    """Dates or durations as ISO 8601 texts, None where missing."""
+    """A NumPy array of dates or durations as ISO 8601 texts, None where missing."""
     return [None if np.isnat(date) else str(date) for date in dates]
 
 
@@ -485,6 +490,7 @@ def from_list(values: list[Any]) -> Column:
     if values and type(values[0]) is str:
         return Objects(values)
     cell_types = set(map(type, values))
+    # Integers among floats become floats only if doubles hold them exactly.
     if cell_types == {int} or cell_types == {bool} or cell_types == {float} or cell_types == {int, float}:
         array = np.array(values)
         is_exact = cell_types != {int, float} or all(abs(value) <= EXACT for value in values if type(value) is int)
@@ -519,7 +525,9 @@ def ready(array: Array) -> Array:
 
 
 def small_span(n_rows: int) -> int:
-    """Below which width a range of integers needs no numbering, for so many rows: they are their own codes."""
+    """The width (highest minus lowest) below which integers in so many rows need no numbering: they are their own
+    codes.
+    """
     return max(SMALL_SPAN, n_rows)
 
 
@@ -528,7 +536,7 @@ def integer_codes(array: Array, threads: int, value_kind: ValueKind | None = Non
     be converted to ``value_kind``, they are numbered in order of first occurrence. ``threads``: how many may be used.
     """
     if len(array) == 0:
-        return Codes(array, 0, [])
+        return Codes(array, low=0, values=[])
     if value_kind in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
         lows, highs = _core.span([array], threads)
         low = int(lows[0])
@@ -539,7 +547,9 @@ def integer_codes(array: Array, threads: int, value_kind: ValueKind | None = Non
 
 
 def _whole_codes(array: Array) -> Codes | None:
-    """Floats as codes if they are integers from a small range, NaN as missing; otherwise None."""
+    """Floats as codes if they are integers from a small range, NaN as missing; otherwise None. The integers are their
+    own codes.
+    """
     if not len(array):
         return None
     array = np.ascontiguousarray(array)
@@ -558,21 +568,23 @@ def _whole_codes(array: Array) -> Codes | None:
 
 
 def _number_values(array: Array, threads: int) -> Codes:
-    """Numbers the distinct values in order of first occurrence; NaN and ``MISSING_INTEGER`` are missing."""
+    """An array of numbers as codes, which number the distinct values in order of first occurrence; NaN and
+    ``MISSING_INTEGER`` are missing.
+    """
     codes, first_rows = encode_bytes(array, threads)
     distinct_numbers = array[first_rows]
     is_missing = (
         np.isnan(distinct_numbers) if distinct_numbers.dtype.kind == "f" else distinct_numbers == MISSING_INTEGER
     )
     if not is_missing.any():
-        return Codes(codes, 0, distinct_numbers.tolist())
+        return Codes(codes, low=0, values=distinct_numbers.tolist())
     values = distinct_numbers.astype(object)
     values[is_missing] = None
-    return regroup(Codes(codes, 0, []), values.tolist())
+    return regroup(Codes(codes, low=0, values=[]), values.tolist())
 
 
 def encode_bytes(array: Array, threads: int) -> tuple[NDArray[np.int32], Int]:
-    """Numbers the distinct cells of an array by their bytes.
+    """Numbers the distinct cells of a 1-D array by their bytes, in order of first occurrence.
 
     Returns the code of each row, and for each code the row at which it first occurs.
     """
@@ -593,7 +605,7 @@ def convert_values(codes: Codes, kind: ValueKind | None, value_kind: ValueKind |
     """
     if value_kind is None or value_kind == kind:
         return codes
-    convert, needed = CONVERSIONS[value_kind]
+    convert, needed = CONVERSIONS[value_kind]  # a function of a value, and what it needs, in words
     new_values: list[Scalar | None] = []
     for code, value in enumerate(codes.values):
         try:
@@ -640,11 +652,12 @@ CONVERSIONS: dict[ValueKind, tuple[Callable[[Any], Scalar], str]] = {
 
 
 def regroup(codes: Codes, values: Sequence[Scalar | None], categorical: bool = False) -> Codes:
-    """Replaces the k-th value of the column by ``values[k]``. Rows whose new value is None or NaN become missing; codes
-    with equal new values are merged. ``categorical``: whether the new column is declared so.
+    """A copy of the column in which ``values[k]`` replaces value k, that of code ``codes.low + k``. Rows whose new
+    value is None or NaN become missing; codes with equal new values are merged. ``categorical``: whether the new column
+    is declared so.
     """
     code_by_value: dict[Scalar, int] = {}
-    new_codes = [
+    new_codes = [  # one for each of ``values``
         -1 if value is None or value != value else code_by_value.setdefault(value, len(code_by_value))
         for value in values
     ]

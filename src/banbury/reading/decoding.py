@@ -59,13 +59,13 @@ def decode_file(data: bytes, declared: str | None = None) -> str:
     """The text of a whole file, which may begin with the byte-order mark of UTF-16 or UTF-32. ``declared``: its
     character set, if known.
     """
-    for mark, name in MARKS:
+    for mark, charset_name in MARKS:
         if data.startswith(mark):
             try:
-                return data.decode(name)
+                return data.decode(charset_name)
             except UnicodeDecodeError:
-                if name == "utf-16":
-                    return data.decode(name, "replace")
+                if charset_name == "utf-16":
+                    return data.decode(charset_name, "replace")
     return decode(data, declared)
 
 
@@ -105,6 +105,7 @@ def html_text(markup: str) -> str:
     >>> html_text("<title>Offer</title><p>V<b>ia</b>gra &amp; more<br>now<!-- hidden --><script>x = '<p>'</script>")
     '\\nOffer\\n\\nViagra & more\\nnow\\n'
     """
+    # Group 1 is "script" or "style", group 2 the name of any other element; comments have neither.
     text = _MARKUP.sub(lambda match: "\n" if match[1] or (match[2] or "").lower() in BLOCKS else "", markup)
     # Python refuses to make a number of thousands of digits; no character has more than seven.
     return html.unescape(_TOO_LONG.sub(r"\1", text)) if "&" in text else text

@@ -71,7 +71,9 @@ class _DelimitedFile(BlockFile):
         self.path = path
         self.missing_values = frozenset(text for text in options.missing_values if not LONE_SURROGATE.search(text))
         self.kinds = options.kinds or {}  # what the model needs in each column: "number", "string", "text" or "list"
-        self.types: dict[str, Any] = {}  # the Arrow type of each column
+        self.types: dict[
+            str, Any
+        ] = {}  # the Arrow type of each column, inferred from the first block and widened later
         self.has_warned_of_latin_1 = False
         self.has_warned_of_no_header = False
         self.kernel_letters = ""  # one for each column if the Rust parser can read most blocks
@@ -110,7 +112,8 @@ class _DelimitedFile(BlockFile):
 
     def _header(self, head: bytes, n_skipped: int) -> tuple[int, bytes]:
         """Where the header record ends in ``head`` (the first bytes of the file), and its bytes. Skips ``n_skipped``
-        lines, then blank lines.
+        lines, then blank lines. Raises BadFile if nothing follows them. A line break between quotation marks does not
+        end the record, unless they are unbalanced.
         """
         start = 0
         newline = self.layout.newline
@@ -124,7 +127,7 @@ class _DelimitedFile(BlockFile):
             start += 1
         if not head[start:].strip():
             raise errors.bad_file(self.path, "it is empty." if not n_skipped else "nothing follows the skipped lines.")
-        end = first_end = head.find(newline, start) + 1 or len(head)
+        end = first_end = head.find(newline, start) + 1 or len(head)  # ``first_end``: of the line, whatever is quoted
         while quote and head.count(quote, start, end) % 2 and end < len(head):
             end = head.find(newline, end) + 1 or len(head)
         if quote and head.count(quote, start, end) % 2:
@@ -160,7 +163,7 @@ class _DelimitedFile(BlockFile):
                 "delimiter= if it is a different one, or read the file as an array of numbers.",
             )
         try:
-            fields: list[str] = next(self._records(header), [])
+            fields: list[str] = next(self._records(header), [])  # of the first line, header or not
         except csv.Error as error:
             raise errors.bad_file(self.path, f"its header cannot be read ({error}).") from None
         if names is None and not self.named:
@@ -203,11 +206,13 @@ class _DelimitedFile(BlockFile):
             return data.decode("latin-1")
 
     def _records(self, data: bytes) -> Any:
-        """A csv.reader of the records in these bytes."""
+        """A csv.reader of the records in these bytes, which yields the fields of each as a list of texts."""
         return csv_reader(self._text(data), self.delimiter, self.quote)
 
     def infer(self, block: Block) -> Any:
-        """Parses the first block, infers the column types from it, and warns if the file seems to have no header."""
+        """Parses the first block into a batch. Sets ``types``, the Arrow type of each column, and what the Rust parser
+        needs for the other blocks; warns if the file seems to have no header.
+        """
         self.kernel_letters = ""
         batch = self._batch(block, types := dict[str, Any]())
         self.types = types
@@ -228,8 +233,8 @@ class _DelimitedFile(BlockFile):
         """A letter for each column (f, i, s: floats, integers, words) if the Rust parser can read the file; otherwise
         an empty text.
 
-        It can if all columns hold numbers or few distinct words. Also notes the words of the first block, so that
-        blocks share their codes.
+        It can if all columns hold numbers or few distinct words. ``batch`` is the first block; ``known_words`` is set
+        to the distinct words of each of its columns, sorted, so that blocks share their codes.
         """
         pa = arrow()
         types = self._column_types()
@@ -272,14 +277,16 @@ class _DelimitedFile(BlockFile):
         raise Widened(parsed[0], "string")
 
     def _kernel_batch(self, block: Block) -> Batch | None:
-        """The block parsed by the Rust kernel; None if it contains anything unusual, which Arrow must read or report."""
+        """The block parsed by the Rust kernel; None if the kernel cannot read this file (``kernel_letters`` is empty),
+        or if the block contains anything unusual, which Arrow must read or report.
+        """
         if not self.kernel_letters:
             return None
         block_bytes = np.frombuffer(block.data, np.uint8)
         missing = [text.encode() for text in self.missing_values]
         delimiter = ord(self.delimiter)
         quote = ord(self.quote) if self.quote else None
-        word_lines = ["".join(f"{word}\n" for word in words).encode() for words in self.known_words]
+        word_lines = ["".join(f"{word}\n" for word in words).encode() for words in self.known_words]  # one per column
         parsed_columns = _core.parse_fields(block_bytes, delimiter, quote, self.kernel_letters, missing, word_lines)
         if not parsed_columns:
             return None
@@ -291,11 +298,12 @@ class _DelimitedFile(BlockFile):
         return Batch(self.names, len(columns[self.names[0]]), columns, self.named, self.path)
 
     def _kernel_column(self, known_words: Sequence[str], cells: Any, block: Block) -> Column:
-        """The column of what the Rust kernel parsed. ``known_words``: those of the first block; ``cells``: an array of
-        numbers; or a tuple of word codes and, for new words, where they start and end in the block.
+        """The column of what the Rust kernel parsed. ``known_words``: those of the column in the first block;
+        ``cells``: an array of numbers; or a tuple of a code per row and, for words that are not known, pairs of where
+        they start and end in the block. Codes count the missing values first, then known and new words.
         """
         if isinstance(cells, tuple):
-            first_code = len(self.missing_values)
+            first_code = len(self.missing_values)  # lower codes are missing values
             words = [*known_words, *(decode_bytes(bytes(block.data[start:end])) for start, end in cells[1])]
             codes = Codes(cells[0], first_code, words)
             if len({*self.missing_values, *words}) < first_code + len(
@@ -308,8 +316,8 @@ class _DelimitedFile(BlockFile):
         return empty_column(len(cells)) if is_empty else Numbers(cells)
 
     def _leading_zero_columns(self, block: Block) -> list[str]:
-        """The numeric columns that contain codes with leading zeros, such as 00130 or 0x1F, which must be read as
-        texts.
+        """The names of the columns that were inferred as numeric, but in this block contain codes with leading zeros,
+        such as 00130 or 0x1F, which must be read as texts.
         """
         if not _core.any_leading_zero(np.frombuffer(block.data, np.uint8)):
             return []
@@ -331,23 +339,24 @@ class _DelimitedFile(BlockFile):
         ]
 
     def _batch(self, block: Block, types: dict[str, Any] | None = None) -> Batch:
-        """Parses a block with Arrow and encodes its texts, in the same thread.
+        """The batch of a block: parses it with Arrow and encodes its texts, in the same thread. Raises ArrowInvalid if
+        a cell does not fit its column's type.
 
-        ``types``: a dictionary to fill with the Arrow type of each column. Texts that are not UTF-8 are decoded as
-        Latin-1 when they are used.
+        ``types``: a dictionary to which the Arrow type of each column is added in place; None to discard them. Texts
+        that are not UTF-8 are decoded as Latin-1 when they are used.
         """
         self._warn_about_latin_1(block)
         columns = dict[str, Column]()
-        matrices = list[NamedMatrix]()
+        matrices = list[NamedMatrix]()  # numeric columns stored side by side, if there are many
         n_rows = 0
-        known_types: dict[Any, Any] = {}  # one object for each type, however many columns have it
-        for table in self._tables(block, self._column_types()):
+        known_types: dict[Any, Any] = {}  # type → one object for it, however many columns have it
+        for table in self._tables(block, self._column_types()):  # several if there are many columns
             if types is not None:
                 types.update((field.name, known_types.setdefault(field.type, field.type)) for field in table.schema)
             table_columns = dict(self._columns(table))
             n_rows = table.num_rows
             if len(self.names) > COLUMNS_TOGETHER:
-                matrices += side_by_side(table_columns)
+                matrices += side_by_side(table_columns)  # removes them from ``table_columns``
             columns |= table_columns
         return Batch(
             self.names, n_rows, Columns(columns.__getitem__, matrices) if matrices else columns, self.named, self.path
@@ -362,9 +371,9 @@ class _DelimitedFile(BlockFile):
             errors.warn(f"{self.path} {text}")
 
     def _columns(self, table: Any) -> Iterator[tuple[str, Column]]:
-        """The name and the column of each array of an Arrow table; short texts are encoded at once."""
+        """Yields the name and the column of each array of an Arrow table; short texts are encoded at once."""
         for name, array in zip(table.column_names, table.itercolumns(), strict=True):
-            column = from_arrow(array, True, self.missing_values)
+            column = from_arrow(array, strip=True, missing_values=self.missing_values)
             if isinstance(column, Strings) and self.kinds.get(name) != "text":
                 codes = column.encode()
                 if codes is not None and not codes.values:  # blanks alone
@@ -374,8 +383,8 @@ class _DelimitedFile(BlockFile):
             yield name, column
 
     def _tables(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> Iterator[Any]:
-        """The block's columns, or those named in ``only``, as Arrow tables: one table, or several of at most
-        ``COLUMNS_TOGETHER`` columns if there are many.
+        """Yields the block's columns, or those named in ``only`` (empty: all), as Arrow tables of all its rows: one
+        table, or several of at most ``COLUMNS_TOGETHER`` columns if there are many.
 
         ``types``: the Arrow type of each column; Arrow infers the others.
         """
@@ -389,15 +398,15 @@ class _DelimitedFile(BlockFile):
                 yield self._parse_columns(data, names, chosen_types, columns)
 
     def _split_columns(self, block: Block) -> Iterator[tuple[Any, Sequence[str], Sequence[str]]]:
-        """Divides a block with many columns. Yields text, the names of the columns in it, and the names of those to
-        parse from it.
+        """Divides a block with many columns into groups of columns. Yields for each group text with all records, the
+        names of the columns in it, and the names of those to parse from it.
 
         If the fields cannot be located by delimiters alone, the text is the whole block each time.
         """
         n_columns = len(self.names)
         newline = self.layout.newline
         field_bounds = self._locate_fields(block)
-        for first, end in pairwise(
+        for first, end in pairwise(  # positions of columns
             np.linspace(0, n_columns, -(-n_columns // COLUMNS_TOGETHER) + 1).astype(int).tolist()
         ):
             names = self.names[first:end]
@@ -422,14 +431,14 @@ class _DelimitedFile(BlockFile):
             if (is_quote & is_quoted & ~line_starts).any():  # a quotation mark within a field is a letter
                 return None
             is_separator &= ~is_quoted
-        separators = np.flatnonzero(is_separator)
+        separators = np.flatnonzero(is_separator)  # byte offsets of delimiters and line ends outside quotations
         if block_bytes[-1] != newline or not is_separator[-1]:
             separators = np.append(separators, len(block_bytes))
-        line_ends = np.flatnonzero(
+        line_ends = np.flatnonzero(  # indices in ``separators``
             (separators == len(block_bytes)) | (block_bytes[np.minimum(separators, len(block_bytes) - 1)] == newline)
         )
         line_starts = np.append(-1, separators[line_ends[:-1]])
-        n_fields = np.diff(line_ends, prepend=-1)
+        n_fields = np.diff(line_ends, prepend=-1)  # of each line
         line_lengths = separators[line_ends] - line_starts - 1
         is_blank = (n_fields == 1) & (
             (line_lengths == 0) | ((line_lengths == 1) & (block_bytes[line_starts + 1] == ord("\r")))
@@ -440,8 +449,8 @@ class _DelimitedFile(BlockFile):
         return np.column_stack([line_starts[~is_blank], field_ends])
 
     def _parse_columns(self, data: Any, names: Sequence[str], types: Mapping[str, Any], only: Sequence[str]) -> Any:
-        """Parses ``data``, whole records, with Arrow into a table of the columns ``only``, or of all. ``names``: the
-        fields of a record; ``types``: Arrow types by name.
+        """Parses ``data``, whole records, with Arrow into a table of the columns ``only`` (empty: all). ``names``: the
+        fields of a record; ``types``: Arrow types by name, without those that Arrow shall infer.
         """
         with_variants = (
             _pad_with_blanks if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list
@@ -457,8 +466,8 @@ class _DelimitedFile(BlockFile):
         return self.types | {name: required_types[kind] for name, kind in self.kinds.items() if name in column_names}
 
     def explain_failure(self, error: Exception, block: Block) -> Exception:
-        """Turns an Arrow error in a block into an error that names the line, the value and the next step. If types
-        inferred from the first block were too narrow, widens them and returns Widened.
+        """Returns, for an Arrow error in a block, an error that names the line, the value and the next step. If types
+        inferred from the first block were too narrow, widens them in ``types`` and returns Widened.
         """
         if not self._parses(block, dict.fromkeys(self.names, arrow().string())):
             for line, fields in self.records(block):
@@ -466,12 +475,12 @@ class _DelimitedFile(BlockFile):
                     return self._wrong_length(line, fields)
             return errors.bad_file(self.path, reason(error))
         types = self._column_types()
-        required = [name for name in self.names if name in self.kinds]
-        if required and not self._parses(block, types, required):
+        required_columns = [name for name in self.names if name in self.kinds]  # whose type the model determines
+        if required_columns and not self._parses(block, types, required_columns):
             column_number = find_first_failure(
-                len(required), lambda columns: self._parses(block, types, required[columns])
+                len(required_columns), lambda columns: self._parses(block, types, required_columns[columns])
             )
-            return self._wrong_value(block, required[column_number])
+            return self._wrong_value(block, required_columns[column_number])
         if widened_columns := self._widen(block):
             return Widened(widened_columns[0], kind_of_type(self.types[widened_columns[0]]))
         return errors.bad_file(self.path, reason(error))
@@ -498,11 +507,12 @@ class _DelimitedFile(BlockFile):
         return self.bad_line(line, problem)
 
     def _widen(self, block: Block) -> list[str]:
-        """Widens the types of all columns whose values in this block do not fit, so that reading restarts once and not
-        for each of them. Returns their names.
+        """Widens in ``self.types`` the types of all columns whose values in this block do not fit, so that reading
+        restarts once and not for each of them. Returns their names; none if the types fit. Columns in ``self.kinds``
+        keep the type that the model needs.
         """
         widened_columns = []
-        tables = self._tables(block, dict.fromkeys(self.kinds, arrow().string()))
+        tables = self._tables(block, dict.fromkeys(self.kinds, arrow().string()))  # other types are inferred anew
         for name, inferred_type in ((field.name, field.type) for table in tables for field in table.schema):
             old_type = self.types[name]
             if name in self.kinds or inferred_type == old_type or self._parses(block, {name: old_type}, [name]):
@@ -525,8 +535,11 @@ class _DelimitedFile(BlockFile):
         return True
 
     def records(self, block: Block) -> Iterator[tuple[int, list[str]]]:
-        """Line number and fields of each record of the block, up to the first that the csv module cannot read."""
+        """Yields the line number in the file and the fields of each record of the block, up to the first that the csv
+        module cannot read.
+        """
         reader = self._records(bytes(block.data))
+        # ``line``: the block's first line; ``first_line``: that of the next record.
         first_line = line = lines_before(self.path, block.offset, self.layout) + 1
         with contextlib.suppress(csv.Error):
             for fields in reader:
@@ -555,8 +568,8 @@ def csv_reader(text: str, delimiter: str, quote: str) -> Any:
 
 
 def sniff_delimiter(text: str, quote: str) -> str:
-    """The delimiter for which most records have as many fields as the header; a space only if no other splits the
-    header.
+    """The delimiter for which most records of ``text`` (the beginning of a file) have as many fields as the header; a
+    space only if no other splits the header. ``quote``: the quotation mark, empty if there is none.
     """
     scores = {delimiter: _agreement(text, delimiter, quote) for delimiter in DELIMITERS}
     best = max(scores, key=lambda delimiter: scores[delimiter])
@@ -565,10 +578,10 @@ def sniff_delimiter(text: str, quote: str) -> str:
 
 
 def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:
-    """The share of the first records with as many fields as the header, and the number of these fields; (0, 1) if it
-    does not split the header.
+    """The share (0 to 1) of the first records that ``delimiter`` splits into as many fields as the header, and the
+    number of the header's fields; (0, 1) if it does not split the header. ``quote``: empty if there is none.
     """
-    field_counts: list[int] = []
+    field_counts: list[int] = []  # of each record
     with contextlib.suppress(csv.Error):
         lengths = (len(fields) for fields in csv_reader(text, delimiter, "" if delimiter == "\t" else quote) if fields)
         field_counts.extend(islice(lengths, SNIFFED_RECORDS + 1))
@@ -595,10 +608,12 @@ def evidence_of_a_row(first_line: Sequence[str], rows: Sequence[Sequence[str]], 
     line; ``rows``: the records after it; ``missing``: the texts that mean a missing value.
     """
     cells_below = [[cell for cell in column if cell not in missing] for column in zip(*rows, strict=True)]
+    # Each field of the first line with the cells below it, where there are any.
     fields = [(field, column) for field, column in zip(first_line, cells_below, strict=False) if column]
     are_numbers = [(field, all(map(is_number, column))) for field, column in fields]
     number_fields = [field for field, is_numeric in are_numbers if is_numeric and not (field and field in missing)]
     word_fields = [field for field, is_numeric in are_numbers if not is_numeric and not (field and field in missing)]
+    # Words of the first line that occur again in their column.
     repeated = [field for field, column in fields if field in word_fields and field in column]
     text_fields = [
         field for field, column in fields if field not in repeated and _is_text(field) and any(map(_is_text, column))

@@ -78,7 +78,8 @@ _BINARY_BEGINNINGS = tuple(begin for begin, _ in _BINARY)
 
 
 def form_of(path: str, begin: bytes, posts: bool = False) -> Form:
-    """Whether a document is text, mail or HTML: by the ending of its name, or else by its first bytes ``begin``.
+    """The form of a document, "text", "mail" or "html": by the ending of its name, or else by its first bytes
+    ``begin``.
 
     ``posts``: whether news articles count as mail.
     """
@@ -95,7 +96,7 @@ def from_messages(values: list[Any], options: Options) -> Source:
     form: Form = "html" if options.format == "html" else "mail"
     losses = Losses()
     header_names = header_columns(options.headers)
-    rows: list[Cells] = []
+    rows: list[Cells] = []  # for each message the value of each header column, and the body
     for row, value in enumerate(values):
         if is_missing(value):
             rows.append([None] * (len(header_names) + 1))
@@ -104,10 +105,10 @@ def from_messages(values: list[Any], options: Options) -> Source:
         else:
             data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
             rows.append(losses.cells(data.removeprefix(BYTE_ORDER_MARK), form, options, f"row {row:,}"))
-    losses.warn_about_broken(None)
+    losses.warn_about_broken(source=None)
     if not header_names:
         return from_texts([text for (text,) in rows], options.columns, options.batch_rows)
-    losses.check_headers(options, None)
+    losses.check_headers(options, source=None)
     names = names_for((*header_names, BODY), options.columns)
     return single(Batch(names, len(rows), _columns(names, rows)), options.batch_rows)
 
@@ -133,14 +134,14 @@ class Losses:
     ``headers``: the mail headers that occur, if some become columns.
     """
 
-    files: list[tuple[str, str]] = field(default_factory=list)
+    files: list[tuple[str, str]] = field(default_factory=list)  # (path, reason)
     broken: list[str] = field(default_factory=list)
     n_messages: int = 0
     headers: set[str] = field(default_factory=set)
 
     def cells(self, data: bytes, form: Form, options: Options, name: str, cut_off: bool = False) -> Cells:
-        """The cells of one document: its text; or the value of each header column and then the body. Notes broken
-        messages.
+        """The cells of one document: its text; or the value of each header column (None if it lacks the header) and
+        then the body. Notes in this object that a message was read, its headers, and whether it is broken.
 
         ``name``: the name of the document for warnings; ``cut_off``: whether it was too long to be read completely.
         """
@@ -165,7 +166,7 @@ class Losses:
         return errors.listed((f"{path} ({reason})" for path, reason in self.files), 5)
 
     def warn_about_broken(self, source: str | None) -> None:
-        """Warns if messages were broken."""
+        """Warns if messages were broken. ``source``: the folder, pattern or file that they are from."""
         if self.broken:
             errors.warn(
                 f"{len(self.broken):,} of {self.n_messages:,} messages{errors.where(source)} are broken (damaged, cut off, or in "
@@ -191,14 +192,14 @@ class Losses:
         header_names = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
         for name in sorted(header_names - self.headers):
             suggestion = errors.did_you_mean(name, sorted(self.headers))
-            present = errors.listed(sorted(self.headers), 20)
+            headers_in_words = errors.listed(sorted(self.headers), 20)
             if suggestion:
                 raise errors.BadSetting(
-                    f"no message{where} has a header {name!r}.{suggestion}\n  Headers: {present}",
+                    f"no message{where} has a header {name!r}.{suggestion}\n  Headers: {headers_in_words}",
                     setting="headers",
                     value=name,
                 )
-            errors.warn(f"no message{where} has a header {name!r}, so its column is empty. Headers: {present}")
+            errors.warn(f"no message{where} has a header {name!r}, so its column is empty. Headers: {headers_in_words}")
 
 
 def from_files(
@@ -225,13 +226,13 @@ class _Documents:
     has_warned: bool = False
 
     def __post_init__(self) -> None:
-        """Names the columns."""
+        """Names the columns: the class if files have one, the header columns, and the text."""
         options = self.options
-        self.has_classes = any(file.label is not None for file in self.files)
+        self.has_classes = any(file.label is not None for file in self.files)  # then the first name is their column
         self.header_names = header_columns(options.headers)
         text_columns = (*self.header_names, BODY) if self.header_names else (TEXT,)
         self.names = names_for((CLASS, *text_columns) if self.has_classes else text_columns, options.columns)
-        self.reads_lines = options.format == "lines"
+        self.reads_lines = options.format == "lines"  # whether each line is a document
 
     def batches(self, _: ParserWork[Any] | None) -> Iterator[Batch]:
         """The documents in batches, read one batch ahead. Warns at the end of the first pass about what could not be
@@ -245,15 +246,15 @@ class _Documents:
             yield batch
         self._report_losses(losses, n_rows)
         if n_rows == 0:
-            yield self._batch([], None)
+            yield self._batch(rows=[], share=None)
 
     def _gather_batches(self, losses: Losses) -> Iterator[Batch]:
         """The documents in batches of bounded size. Notes in ``losses`` what could not be read."""
         max_rows = self.options.batch_rows or BATCH_ROWS
         rows: list[tuple[str | None, str, Cells]] = []  # the class, the name and the cells of each
-        size = 0
+        size = 0  # characters of these
         for number, file in enumerate(self.files):
-            for name, cells, share in self._documents(file, losses):
+            for name, cells, share in self._documents(file, losses):  # share: how much of the file has been read
                 rows.append((file.label, name, cells))
                 size += sum(len(cell) for cell in cells if cell)
                 if len(rows) == max_rows or size >= BATCH_CHARACTERS:
@@ -261,11 +262,11 @@ class _Documents:
                     rows = []
                     size = 0
         if rows:
-            yield self._batch(rows, 1.0)
+            yield self._batch(rows, share=1.0)
 
     def _batch(self, rows: list[tuple[str | None, str, Cells]], share: float | None) -> Batch:
         """A batch of documents, each a tuple of class, name and cells. ``share``: how much of all files has been read."""
-        columns = _columns(self.names[self.has_classes :], [cells for _, _, cells in rows])
+        columns = _columns(self.names[self.has_classes :], [cells for _, _, cells in rows])  # without the class column
         if self.has_classes:
             columns[self.names[0]] = encode([label for label, _, _ in rows])
         # Lines without a class are plain texts, so neither the column nor the rows have names.
@@ -275,8 +276,8 @@ class _Documents:
         return batch
 
     def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, Cells, float]]:
-        """Yields the name and the cells of each document of a file, and the share of the file that has been read. Notes
-        failures in ``losses``.
+        """Yields the name and the cells of each document of a file, and the share of the file that has been read (0 to
+        1). Notes in ``losses`` a file that cannot be read, and broken messages.
         """
         path = file.path
         printable = printable_path(file.path)
@@ -308,8 +309,8 @@ class _Documents:
             losses.files.append((printable, _reason(error, path)))
 
     def _lines(self, path: str, shown: str) -> Iterator[tuple[str, Cells, float]]:
-        """Each line of a file as a document: its name, its cells, and 0 as the share read. ``shown``: the path as
-        printed.
+        """Yields each line of a file as a document: the file's name, its cells (the line is the body), and 0 as the
+        share read. ``shown``: the path as printed.
         """
         with _stream(path) as stream:
             for line in stream:
@@ -319,11 +320,12 @@ class _Documents:
     def _messages(
         self, path: str, shown: str, data: bytes | None, losses: Losses
     ) -> Iterator[tuple[str, Cells, float]]:
-        """The messages of a mailbox: name, cells, and the share of the file that has been read.
+        """Yields each message of a mailbox: its name, its cells, and the share of the file that has been read.
 
-        ``data``: the mailbox if it is in memory; otherwise ``path`` is read as a stream. ``shown``: the path as
-        printed.
+        ``data``: the mailbox if it is in memory; if None, ``path`` is read as a stream. ``shown``: the path as printed.
+        ``losses`` gets what is broken.
         """
+        # Bytes of the file; 0 if the share read is not known.
         size = 0 if data is not None or path.lower().endswith(COMPRESSED) else os.path.getsize(path)
         with _stream(path) if data is None else io.BytesIO(data) as stream:
             is_single = data is not None and b"\nFrom " not in data and data.strip()
@@ -366,7 +368,7 @@ class _Documents:
 
 
 def _reason(error: Exception, path: str) -> str:
-    """Why a file could not be read, without its name."""
+    """Why a file could not be read, in words without its name and without a full stop."""
     message = error.strerror if isinstance(error, OSError) else None
     return message or str(error).removeprefix(f"cannot read {path}: ").rstrip(".")
 
@@ -416,8 +418,9 @@ def _stream(path: str) -> io.BufferedReader:
 
 
 def label_files(paths: Sequence[str], options: Options, folder: str = "") -> list[File]:
-    """Files with the class that each name tells: by the patterns in ``class_from``; or, of several files with one text
-    per line, the file name.
+    """The files at these paths, each with the class that its name tells: by the patterns in ``class_from``; or, of
+    several files with one text per line, the file name. Others have no class. ``folder``: the folder that they lie in,
+    if the user named one; patterns are matched below it.
 
     Files that no pattern matches are reported and left out; if the patterns are only remembered from other data they
     get no class.
@@ -456,7 +459,7 @@ def _stem(path: str) -> str:
 
 def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
     """The class of the first pattern that matches the file name, or the path if the pattern has a slash; None if none
-    matches.
+    matches. ``patterns``: maps patterns to classes.
     """
     posix_path = path.replace(os.sep, "/")
     name = os.path.basename(path)
@@ -472,9 +475,9 @@ def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
 
 def from_folder(path: str, options: Options) -> Source | list[str]:
     """A source of the documents in a folder, classified by its sub-folders; or the paths of its tables if it contains
-    nothing else.
+    nothing else. Raises an error if it has no files.
     """
-    unreadable: list[tuple[str, str]] = []
+    unreadable: list[tuple[str, str]] = []  # folders that cannot be listed, with the reason
     try:
         entries = _visible(path)
     except OSError as error:
@@ -516,7 +519,7 @@ def _label_by_folder(path: str, paths: Sequence[str], folders: Sequence[str], op
         _refuse_parts(path, paths, folders)
     level = options.classes_at or 1
     folder_names = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
-    pairs = list(zip(paths, folder_names, strict=True))
+    pairs = list(zip(paths, folder_names, strict=True))  # a file, and the names of the folders above it
     files = [File(file_path, printable_path(names[level - 1])) for file_path, names in pairs if len(names) >= level]
     strays = [printable_path(os.path.relpath(file_path, path)) for file_path, names in pairs if len(names) < level]
     if not files and strays:
@@ -536,7 +539,9 @@ def _label_by_folder(path: str, paths: Sequence[str], folders: Sequence[str], op
 
 
 def _warn_about_single_folder(path: str, paths: Sequence[str], folder: str) -> None:
-    """Warns if all files lie in sub-folders of a single folder, as archives unpack: these may be the classes."""
+    """Warns if all files lie in sub-folders of a single folder, as archives unpack: these may be the classes. ``path``:
+    the folder that the user named; ``paths``: all files in it; ``folder``: the name of its only sub-folder.
+    """
     folder_names = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
     inner_folders = sorted({names[1] for names in folder_names if len(names) > 1})
     if len(inner_folders) > 1 and all(len(names) != 1 for names in folder_names):
@@ -548,20 +553,21 @@ def _warn_about_single_folder(path: str, paths: Sequence[str], folder: str) -> N
 
 
 def _refuse_parts(path: str, paths: Sequence[str], folders: Sequence[str]) -> None:
-    """Raises if the folders look like parts of a collection, such as train and test, so that the folders in them may be
-    the classes.
+    """Raises BadSetting if the sub-folders look like parts of a collection, such as train and test, so that the folders
+    in them may be the classes; warns if there is a single sub-folder. ``path``: the folder; ``paths``: all files in it;
+    ``folders``: the names of its sub-folders.
     """
     part_folders = [name for name in folders if PART.search(name)]
     if len(folders) == 1 and not part_folders:
         _warn_about_single_folder(path, paths, folders[0])
-    inner_folders: dict[str, set[str]] = {name: set() for name in part_folders}
+    inner_folders: dict[str, set[str]] = {name: set() for name in part_folders}  # the folders in each part
     for file_path in paths:
         top, *below = os.path.relpath(file_path, path).split(os.sep)[:-1] or [""]
         if top in inner_folders and below:
             inner_folders[top].add(below[0])
-    folder_sets = [name for name in inner_folders.values() if name]
-    shared = set.intersection(*folder_sets) if len(folder_sets) > 1 else set()
-    if not part_folders or not (len(part_folders) == len(folders) or shared):
+    folder_sets = [names for names in inner_folders.values() if names]
+    shared_names = set.intersection(*folder_sets) if len(folder_sets) > 1 else set()
+    if not part_folders or not (len(part_folders) == len(folders) or shared_names):
         return
     all_inner = sorted(set().union(*folder_sets))
     read_one = f"Read only one of them, such as {os.path.join(path, part_folders[-1])}; or pass "
@@ -587,7 +593,7 @@ def _below(folder: str, seen: set[str], unreadable: list[tuple[str, str]]) -> li
     ``unreadable``: gets the folders that cannot be listed, with the reason.
     """
     files = list[str]()
-    stack = [(folder, True)]
+    stack = [(folder, True)]  # (path, whether it is a folder) of what is still to visit, the next last
     while stack:
         path, is_folder = stack.pop()
         if not is_folder:

@@ -35,7 +35,7 @@ DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
 MAYBE_TEXTS = (".txt", ".data", ".dat")  # endings of tables that other files have, too
 PARQUET = (".parquet", ".pq")
 LINES = (".ndjson", ".jsonl", ".json")
-PARQUET_ROWS = 131072  # of a batch
+PARQUET_ROWS = 131072  # rows of a batch
 LONGEST_PATH = 4096  # characters; longer strings are texts
 SNIFFED = 65536  # bytes that show what a file contains
 ARFF = (".arff",)
@@ -65,7 +65,7 @@ def has_known_ending(path: str) -> bool:
 
 
 def are_paths(texts: Sequence[Any], options: Options) -> bool:
-    """Whether a list of strings names files or folders rather than being texts.
+    """Whether all entries of a list are names of files or folders rather than texts.
 
     Every string must be a single word with a known file ending (so that a missing file is reported), the path of an
     existing file that has such an ending or contains a slash, or the path of an existing folder that ends in a slash.
@@ -126,7 +126,7 @@ def from_table(path: str, options: Options) -> Source:
     if kind == "Parquet" and os.path.exists(path):
         return from_parquet(path, options)
     head = head_of(path)
-    if head[257:262] == b"ustar":
+    if head[257:262] == b"ustar":  # where every tar archive says so
         raise errors.bad_file(path, "it is a tar archive. Unpack it with tar xf and read the file or folder inside it.")
     if _MARKUP.match(head) or ending(path) in MARKUP:
         raise errors.bad_file(
@@ -149,7 +149,7 @@ def has_table_ending(path: str) -> bool:
 
 
 def _recall(path: str, options: Options) -> Options:
-    """The options, with those remembered for documents unless the file name says that this is a table."""
+    """The options, with those that are remembered for documents set, unless the file name says that this is a table."""
     return options if has_table_ending(path) else options.recall(FILE_SETTINGS)
 
 
@@ -250,7 +250,7 @@ def from_parquet(path: str, options: Options) -> Source:
         n_rows = file.metadata.num_rows
     stored_names = schema.names
     given_names = options.columns
-    kinds = options.kinds or {}
+    kinds = options.kinds or {}  # what the model needs in each column
     names = stored_names if given_names is None or len(given_names) != len(stored_names) else given_names
     string_columns = [field.name for field in schema if kind_of_type(field.type) == "string"]
     text_columns = {

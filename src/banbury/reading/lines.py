@@ -30,7 +30,7 @@ _ARROW_MESSAGE = re.compile(r"JSON parse error: (.*) in row \d+")
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
 DEEPEST = 64  # brackets within each other
-MOST_CELLS = 20_000_000  # of a block: lines × keys
+MOST_CELLS = 20_000_000  # cells of a block: lines × keys
 TYPES_IN_WORDS = {
     dict: "a mapping",
     list: "a list",
@@ -42,7 +42,7 @@ TYPES_IN_WORDS = {
 
 
 def from_lines(path: str, options: Options) -> Source:
-    """A file with one JSON object per line, which need not fit in memory."""
+    """A source for a file with one JSON object per line, which need not fit in memory."""
     begin = head_of(path).lstrip()[:1]
     if begin != b"{":
         hint = " It contains one JSON list; convert it with `jq -c '.[]'`." if begin == b"[" else ""
@@ -58,12 +58,12 @@ class _LinesFile(BlockFile):
         self.path = path
         self.names = options.columns
         kinds = options.kinds or {}
-        self.numbers = frozenset(name for name, kind in kinds.items() if kind == "number")
-        self.texts = frozenset(name for name, kind in kinds.items() if kind == "text")
-        self.types: dict[str, Any] = {}
+        self.numbers = frozenset(name for name, kind in kinds.items() if kind == "number")  # columns
+        self.texts = frozenset(name for name, kind in kinds.items() if kind == "text")  # columns
+        self.types: dict[str, Any] = {}  # the Arrow type of each column found so far
 
     def infer(self, block: Block) -> Any:
-        """Parses the first block and sets the column types from it."""
+        """Parses the first block into an Arrow table, and adds its columns with their types to ``types``."""
         table = self.parse(block)
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             self.types.setdefault(name, self._fix_type(name, data_type, table, block))
@@ -86,8 +86,8 @@ class _LinesFile(BlockFile):
         return self._parse_as(block, self._explicit_types(), "infer")
 
     def _parse_as(self, block: Block, known_columns: list[tuple[str, Any]], unexpected: str) -> Any:
-        """Parses a block with Arrow. ``known_columns``: columns with their types; ``unexpected``: what to do with
-        others, "error" or "infer".
+        """Parses a block with Arrow into a table. ``known_columns``: columns with their types; ``unexpected``: what to
+        do with others, "error" or "infer".
         """
         pa_json = arrow("json")
         return pa_json.read_json(
@@ -112,8 +112,9 @@ class _LinesFile(BlockFile):
             )
 
     def finish(self, table: Any, block: Block) -> Batch:
-        """The batch of a parsed block. If a column is new or wider than known, notes its type and raises Widened to
-        restart reading.
+        """The batch of a parsed block, an Arrow table, with the columns found so far; missing where it lacks one. If a
+        column is new or wider than known, notes its type in ``types`` and raises Widened to restart reading. Raises
+        BadFile if no type holds both.
         """
         pa = arrow()
         wider_types = dict[str, Any]()
@@ -137,11 +138,12 @@ class _LinesFile(BlockFile):
         for name, known_type in self.types.items():
             column = table.column(positions[name]) if name in positions else pa.nulls(len(table))
             columns.append(column.cast(pa.float64()) if known_type == pa.float64() else column)
-        return arrow_batch(names, pa.table(columns, names=list(self.types)), self.path, ())
+        return arrow_batch(names, pa.table(columns, names=list(self.types)), self.path, declared=())
 
     def _refuse_depth(self, block: Block) -> None:
         """Raises BadFile for a line with too many nested brackets, which would overflow the stack of Arrow's parser."""
         block_bytes = np.frombuffer(block.data, dtype=np.uint8)
+        # For each byte 1 if it opens a bracket, −1 if it closes one.
         depth_changes = ((block_bytes == ord("{")) | (block_bytes == ord("["))).astype(np.int8) - (
             (block_bytes == ord("}")) | (block_bytes == ord("]"))
         )
@@ -154,13 +156,16 @@ class _LinesFile(BlockFile):
                 )
 
     def _explicit_types(self) -> list[tuple[str, Any]]:
-        """The columns whose type is given to Arrow: floats take integers too, texts need not be dates."""
+        """The columns, with their types, whose type is given to Arrow: floats, which take integers too, and texts,
+        which Arrow could take for dates.
+        """
         pa = arrow()
         return [(name, data_type) for name, data_type in self.types.items() if data_type in (pa.float64(), pa.string())]
 
     def _fix_type(self, name: str, data_type: Any, table: Any, block: Block) -> Any:
         """The Arrow type with which a column is read: float if the model needs numbers, text instead of a date if it
-        needs texts.
+        needs texts, otherwise ``data_type``, its type in ``table``. Raises an error that names the line of ``block`` if
+        the model needs numbers and the column has others.
         """
         if name in self.texts and kind_of_type(data_type) == "date":
             return arrow().string()
@@ -175,6 +180,7 @@ class _LinesFile(BlockFile):
         """The error of the first line that Arrow could not parse: not JSON, or with a value of another type than
         before.
         """
+        # In words; the kind of the first value of each further column is added below.
         kind_by_column = {
             name: "a number" if data_type == arrow().float64() else "a text"
             for name, data_type in self._explicit_types()
@@ -221,8 +227,8 @@ def _refuse_constant(constant: str) -> None:
 
 
 def _values(cells: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Every value that is not null with its path, such as "a/b" or "a/[]" for those in nested objects and lists.
-    ``prefix``: the path so far.
+    """Yields the path and the value of every value that is not null; paths are such as "a/b" or "a/[]" for those in
+    nested objects and lists. ``prefix``: the path so far.
     """
     for name, value in cells.items():
         if value is not None:

@@ -17,7 +17,7 @@ from banbury.reading.decoding import charset, decode, html_encoding, html_text
 from banbury.reading.options import SUBJECT, Headers
 
 DEEPEST = 30  # messages and multiparts within each other
-MOST_PARTS = 10_000
+MOST_PARTS = 10_000  # parts of a message that are read
 LONGEST_MESSAGE = 64 << 20  # bytes; the rest of a longer message in an mbox is left out, and longer files are skipped
 
 # What a message begins with once it has been delivered. A news article, or a letter saved as text, does not.
@@ -63,10 +63,10 @@ def messages(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
     A message begins at a "From " line between a blank line and a header.
     """
-    message: list[bytes] = []
-    size = 0
+    message: list[bytes] = []  # the lines of the message that is being read
+    size = 0  # its bytes, with those that are left out
     after_blank = True
-    from_line = b""
+    from_line = b""  # the line before, if it looked like the beginning of a message
     for line in lines:
         if from_line:
             if _AFTER_POSTMARK.match(line):
@@ -88,8 +88,8 @@ def messages(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
 
 def _join_lines(lines: list[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
-    """The message of these lines with >From unescaped, and whether it was cut off; nothing if it is blank. ``size``:
-    its full length.
+    """Yields the message of these lines with >From unescaped, and whether it was cut off; nothing if it is blank.
+    ``size``: its full length in bytes.
     """
     data = b"".join(lines)
     if data.strip():
@@ -103,7 +103,7 @@ def message_text(data: bytes, headers: Headers) -> tuple[str, bool]:
     ('Grüße\\nBis bald.', False)
     """
     reader = _Reader(headers)
-    return reader.message(_lines(data), 0).text(), reader.broken
+    return reader.message(_lines(data), depth=0).text(), reader.broken
 
 
 def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], list[str], bool]:
@@ -114,7 +114,7 @@ def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], 
     ([None, 'Grüße', 'Bis bald.'], ['subject', 'from'], False)
     """
     reader = _Reader(SUBJECT)
-    headers, body = reader.open_message(_lines(data), 0)
+    headers, body = reader.open_message(_lines(data), depth=0)
     values: dict[str, list[str]] = {name.lower(): [] for name, _ in headers}
     for name, value in headers:
         if name.lower() in names:
@@ -152,7 +152,7 @@ class _Reader:
         self.keeps_all_headers = headers == "keep"
         self.header_names = frozenset() if isinstance(headers, str) else frozenset(name.lower() for name in headers)
         self.broken = False
-        self.n_parts = 0
+        self.n_parts = 0  # parts read so far
 
     def message(self, data: bytes, depth: int) -> _Content:
         """The content of a message: the chosen headers, then its text. ``depth``: how deep it is nested."""
@@ -175,7 +175,7 @@ class _Reader:
         that ends them.
         """
         fields = []
-        while match := _FIELD.match(data, start):
+        while match := _FIELD.match(data, start):  # group 1 is the name, group 2 the value
             fields.append((match[1].decode("ascii"), match[2]))
             start = match.end()
         if data.startswith(b"\n", start):
@@ -194,8 +194,8 @@ class _Reader:
         return _ENCODED_RUN.sub(self._decode_words, _BETWEEN_ENCODED.sub("", text))
 
     def _decode_words(self, run: re.Match[str]) -> str:
-        """Decodes adjacent encoded words together, since a character may be split between them."""
-        encoded_texts: list[tuple[str, bytearray]] = []
+        """The text of adjacent encoded words, decoded together, since a character may be split between them."""
+        encoded_texts: list[tuple[str, bytearray]] = []  # a character set, and the bytes of words in it
         for charset_name, encoding, text in _ENCODED.findall(run[0]):
             raw = text.encode("utf-8", "surrogatepass")
             data = self._base64(raw) if encoding in "bB" else binascii.a2b_qp(raw, header=True)
@@ -208,25 +208,26 @@ class _Reader:
     def _part(
         self, fields: list[tuple[str, bytes]], body: bytes, depth: int, default_kind: str = "text/plain"
     ) -> _Content:
-        """The content of a part of a message. ``fields``: its headers; ``default_kind``: its content type if they do
-        not give a valid one.
+        """The content of a part of a message. ``fields``: its headers as pairs of name and raw value; ``default_kind``:
+        its content type if they do not give a valid one; ``depth``: how deep it is nested.
         """
         self.n_parts += 1
         if depth > DEEPEST or self.n_parts > MOST_PARTS:
             self.broken = True
-            return _Content(default_kind, [], [])
+            return _Content(default_kind, texts=[], names=[])
         content_fields = {name.lower(): value for name, value in reversed(fields) if name[:8].lower() == "content-"}
         kind, parameters = self._parameters(content_fields.get("content-type", b""))
         kind = kind if re.fullmatch(r"[^\s/]+/[^\s/]+", kind) else default_kind
         if kind.startswith("multipart/"):
             return self._multipart(kind, parameters.get("boundary", "").rstrip(), body, depth)
         disposition, disposition_parameters = self._parameters(content_fields.get("content-disposition", b""))
+        # The name of an attached file; empty if there is none.
         name = self._words(disposition_parameters.get("filename") or parameters.get("name") or "")
         if kind in ("message/rfc822", "message/global", "message/news"):
             content = self.message(self._bytes(body, content_fields).lstrip(b"\n"), depth + 1)
             return _Content(kind, content.texts, [*content.names, name])
         if not kind.startswith("text/") or (disposition == "attachment" and name):
-            return _Content(kind, [], [name])
+            return _Content(kind, texts=[], names=[name])
         data = self._bytes(body, content_fields)
         charset_name = parameters.get("charset")
         if kind in ("text/html", "text/xhtml"):
@@ -234,18 +235,22 @@ class _Reader:
         return _Content(kind, [self._text(data, charset_name)], [name])
 
     def _text(self, data: bytes, declared: str | None) -> str:
-        """The bytes decoded with the declared character set. An unknown one marks the message as broken."""
+        """The bytes decoded with the declared character set, None or "" if there is none. An unknown one marks the
+        message as broken.
+        """
         self.broken |= bool(declared) and charset(declared or "") is None and not data.isascii()
         return decode(data, declared)
 
     def _multipart(self, kind: str, boundary: str, body: bytes, depth: int) -> _Content:
-        """The content of a multipart body: all its parts, or of alternatives the plain text if it has words."""
+        """The content of a multipart body: all its parts, or of alternatives the plain text if it has words.
+        ``boundary``: the text of the lines between parts; ``depth``: how deep the body is nested.
+        """
         raw_parts = self._split_parts(body, boundary.encode("utf-8", "surrogatepass")) if boundary else []
         if not raw_parts:
             self.broken = True
-            return _Content(kind, [decode(body)], [])
+            return _Content(kind, texts=[decode(body)], names=[])
         default_kind = "message/rfc822" if kind == "multipart/digest" else "text/plain"
-        contents = [self._part(*self._fields(raw_part, 0), depth + 1, default_kind) for raw_part in raw_parts]
+        contents = [self._part(*self._fields(raw_part, start=0), depth + 1, default_kind) for raw_part in raw_parts]
         names = [name for content in contents for name in content.names]
         if kind == "multipart/alternative":  # one text in several forms: the plain one, if it has words
             plain_contents = [content for content in contents if content.kind == "text/plain"]
@@ -256,7 +261,8 @@ class _Reader:
         """The parts of a body between boundary lines; none if there is no such line."""
         parts = list[bytes]()
         boundary_line = b"--" + boundary
-        part_start = -1
+        part_start = -1  # where the current part begins, −1 before the first
+        # Where the next boundary line begins, −1 if there is none.
         line_start = 0 if body.startswith(boundary_line) else body.find(b"\n" + boundary_line) + 1 or -1
         while line_start >= 0 and len(parts) < MOST_PARTS:
             line_end = body.find(b"\n", line_start)
@@ -278,6 +284,7 @@ class _Reader:
         if ";" not in text:
             return main_value, {}
         parameters = dict[str, str]()
+        # Parameters split into pieces: name → number of the piece → (whether it is percent-encoded, its text).
         numbered_pieces = dict[str, dict[int, tuple[bool, str]]]()
         for name, quoted_value, plain_value in _PARAMETER.findall(text):
             content = re.sub(r"\\(.)", r"\1", quoted_value) if quoted_value else plain_value.strip()
@@ -290,8 +297,8 @@ class _Reader:
         return main_value, parameters | {name: self._join_pieces(pieces) for name, pieces in numbered_pieces.items()}
 
     def _join_pieces(self, pieces: dict[int, tuple[bool, str]]) -> str:
-        """Joins a parameter that is split into numbered pieces (RFC 2231). Maps each number to whether the piece is
-        percent-encoded, and its text; the first piece names the character set.
+        """The value of a parameter that is split into numbered pieces (RFC 2231). ``pieces``: maps each number to
+        whether the piece is percent-encoded, and its text; the first piece names the character set.
         """
         charset_name = ""
         data = b""
@@ -303,7 +310,9 @@ class _Reader:
         return self._text(data, charset_name)
 
     def _bytes(self, body: bytes, content_fields: dict[str, bytes]) -> bytes:
-        """The body of a part with its transfer encoding undone. ``content_fields``: its content headers in lower case."""
+        """The body of a part with its transfer encoding undone. ``content_fields``: the values of its content headers,
+        by name in lower case.
+        """
         encoding = content_fields.get("content-transfer-encoding", b"").strip().lower()
         if encoding == b"base64":
             return self._base64(body)

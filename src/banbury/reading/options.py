@@ -76,6 +76,7 @@ class Options:
     ) -> Options:
         """Options from the keywords that a user gave. ``remembered``: those with which other data were read."""
         missing_values = settings.get("missing_values")
+        # Options that may be given in a short form, in their full form.
         converted: dict[str, Any] = {"missing_values": (missing_values,)} if isinstance(missing_values, str) else {}
         if "class_from" in settings:
             converted["class_from"] = class_patterns(settings["class_from"])
@@ -99,11 +100,11 @@ class Options:
         )
 
     def recall(self, names: Sequence[str]) -> Options:
-        """A copy in which those options in ``names`` that are remembered are set."""
+        """A copy in which the options in ``names`` that are remembered from other data have their remembered values."""
         return replace(self, **{name: value for name, value in self.remembered.items() if name in names})
 
     def settings(self, names: Sequence[str]) -> dict[str, Any]:
-        """The options in ``names`` that differ from their defaults, as values that JSON can store."""
+        """The options in ``names`` that differ from their defaults, by name, as values that JSON can store."""
         settings = {name: _plain(getattr(self, name)) for name in names}
         return {name: value for name, value in settings.items() if value != _plain(getattr(DEFAULTS, name))}
 
@@ -153,7 +154,7 @@ DEFAULTS = Options()
 
 
 def _settings_for(use: str) -> tuple[str, ...]:
-    """The names of the options with this use."""
+    """The names of the options with this use, such as "tables", in the order of the fields of ``Options``."""
     return tuple(setting.name for setting in fields(Options) if use in setting.metadata.get("uses", ()))
 
 
@@ -178,7 +179,7 @@ def check_names(settings: Iterable[str]) -> None:
 
 
 def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, str] | None:
-    """Maps patterns of file names to classes. On the command line they are one text.
+    """Returns a mapping from patterns of file names to classes, or None. On the command line they are one text.
 
     >>> class_patterns("spm*=spam,*=ham")
     {'spm*': 'spam', '*': 'ham'}
@@ -209,6 +210,6 @@ def is_mark(text: Any) -> bool:
 
 
 def _are_texts(values: Any) -> bool:
-    """Whether it is a collection of strings."""
+    """Whether ``values`` is a collection of strings, and not a string itself."""
     is_collection = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
     return is_collection and all(isinstance(value, str) for value in values)

@@ -56,7 +56,9 @@ def check_column_names(names: Names, n_columns: int) -> tuple[str, ...]:
 
 
 def names_for(own_names: Sequence[Any], names: Names, source: str | None = None) -> tuple[str, ...]:
-    """The names of columns: ``names`` if the user gave any, otherwise their own."""
+    """The names of columns as texts: ``names`` if the user gave any, otherwise their own. Raises an error if two are
+    equal or their number differs.
+    """
     return distinct(own_names, source) if names is None else check_column_names(names, len(own_names))
 
 
@@ -84,9 +86,9 @@ def _not_a_table(array: Any) -> errors.BanburyError:
             f"Found array with dim {array.ndim}, while dim <= 2 is required. Pass a 2-D array of rows and columns."
         )
     kind_of_array = "1D array" if array.ndim == 1 else "scalar array"
-    shown = repr(array if array.size <= 20 else array[:20])
+    array_text = repr(array if array.size <= 20 else array[:20])
     return errors.BanburyError(
-        f"Expected 2D array, got {kind_of_array} instead:\narray={shown}.\n"
+        f"Expected 2D array, got {kind_of_array} instead:\narray={array_text}.\n"
         "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
         "or array.reshape(1, -1) if it contains a single sample."
     )
@@ -108,7 +110,7 @@ def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
 
 
 def has_twins(rows: Any) -> bool:
-    """Whether some row of a sparse matrix in CSR format has two entries for the same column."""
+    """Whether some row of a sparse matrix in CSR format has two entries for one column."""
     if rows.has_canonical_format:  # SciPy looks once, and remembers
         return False
     offsets = rows.indptr.astype(np.int64, copy=False)
@@ -123,7 +125,7 @@ def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
     """
     frame_names = frame.columns.tolist()
     column_names = names_for(frame_names, names)
-    own_names = dict(zip(column_names, frame_names, strict=True))
+    own_names = dict(zip(column_names, frame_names, strict=True))  # our name → the frame's
 
     def numbers_of(columns: Sequence[str]) -> Array | None:
         """All columns of a small numeric frame as one matrix; None for anything else."""
@@ -169,7 +171,9 @@ def _matrix(values: Any) -> Column | None:
 
 
 def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Source:
-    """A source for a list of rows of one length, each a list, a tuple or an array."""
+    """A source for a list of rows of one length, each a list, a tuple or an array. Raises LengthMismatch if their
+    lengths differ.
+    """
     try:
         array = np.asarray(rows)
     except ValueError:
@@ -206,7 +210,7 @@ def from_arrow_table(table: Any, names: Names, batch_rows: int | None, text: boo
     """A source for an Arrow table, a batch for each chunk; many small chunks are joined first. ``text``: its only
     column holds texts.
     """
-    n_chunks = table.column(0).num_chunks if table.num_columns else 1
+    n_chunks = table.column(0).num_chunks if table.num_columns else 1  # pieces in which Arrow stores the rows
     if n_chunks > 1 and table.num_rows < SMALL_CHUNK * n_chunks:
         table = table.combine_chunks()
     source = from_arrow_batches(
@@ -266,7 +270,7 @@ def arrow_batch(
         position = positions[name]
         return from_arrow(record_batch.column(position), categorical=declared is None or position in declared)
 
-    return Batch(names, record_batch.num_rows, Columns(make), True, source)
+    return Batch(names, record_batch.num_rows, Columns(make), named=True, source=source)
 
 
 def from_arrow_stream(data: Any, names: Names) -> Source:
@@ -276,7 +280,7 @@ def from_arrow_stream(data: Any, names: Names) -> Source:
     data = without_128_bits(data)
     reader = _open_stream(data)
     schema = reader.schema
-    open_readers = [reader]
+    open_readers = [reader]  # at most one, for the next pass
     again = not (hasattr(data, "__next__") or hasattr(data, "read_next_batch"))
     if again:
         try:
@@ -351,14 +355,14 @@ def encode(values: Any, threads: int = 1) -> Codes:
     Codes(codes=array([ 0,  1, -1,  0], dtype=int32), low=0, values=['spam', 'ham'])
     """
     try:
-        return column(values).to_codes(None, threads)
+        return column(values).to_codes(value_kind=None, threads=threads)
     except Unfit as unfit:
         value, row, needed = unfit.args
         raise errors.wrong_type(value, "labels", needed, row) from None
 
 
 def column(values: Any) -> Column:
-    """The column of any one-dimensional object."""
+    """The column of any one-dimensional object: a list, an array, a series, an iterable. Raises an error for others."""
     if type(values) is list:
         return from_list(values)
     if isinstance(values, np.ndarray):
@@ -398,7 +402,7 @@ def from_pandas(values: Any) -> Column:
         return from_array(values.to_numpy())
     if hasattr(array, "categories") and hasattr(array, "codes"):
         categories = column(array.categories)
-        return regroup(Codes(array.codes, 0, []), categories.head(len(categories)), categorical=True)
+        return regroup(Codes(array.codes, low=0, values=[]), categories.head(len(categories)), categorical=True)
     try:
         return from_arrow(arrow().array(array))
     except (TypeError, OverflowError, UnicodeEncodeError, arrow().ArrowException):

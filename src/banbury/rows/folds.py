@@ -37,12 +37,14 @@ class FoldSet:
     row, −1 for none; groups are counted separately.
     """
 
-    groups: NDArray[np.int32]
+    groups: NDArray[np.int32]  # from 0 to n_groups − 1, or −1
     n_groups: int
-    splits: tuple[Split, ...]
+    splits: tuple[Split, ...]  # empty for ``SingleRows``
 
     def with_other_rows(self) -> FoldSet:
-        """Returns the fold set with one more group, of rows elsewhere that all splits learn from."""
+        """Returns the fold set with one more group, of rows elsewhere that all splits learn from. Splits whose training
+        rows are row numbers, not groups (``is_learned`` is None), are dropped.
+        """
         splits = tuple(
             replace(split, is_learned=np.append(split.is_learned, True))
             for split in self.splits
@@ -53,10 +55,10 @@ class FoldSet:
     @property
     def tested_by(self) -> NDArray[np.int32]:
         """The number of the split that tests each row, or −1. Group k, if there is a split k, is the test rows of this
-        split.
+        split; groups with higher numbers are not tested.
         """
-        are_all_tested = self.n_groups == len(self.splits)
-        return self.groups if are_all_tested else np.where(self.groups < len(self.splits), self.groups, -1)
+        is_every_group_tested = self.n_groups == len(self.splits)
+        return self.groups if is_every_group_tested else np.where(self.groups < len(self.splits), self.groups, -1)
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,13 @@ class SingleRows(FoldSet):
 
     @classmethod
     def of(cls, labels: NDArray[np.int32]) -> SingleRows:
-        """Returns the fold set in which every labelled row is a group of its own."""
+        """Returns the fold set in which every labelled row is a group of its own. ``labels`` has the class number of
+        each row, −1 for none.
+        """
         row_groups = np.full(len(labels), -1, dtype=np.int32)
         n_rows = int(np.count_nonzero(labels >= 0))
         row_groups[labels >= 0] = np.arange(n_rows)
-        return cls(row_groups, n_rows, ())
+        return cls(row_groups, n_groups=n_rows, splits=())
 
     @property
     def tested_by(self) -> NDArray[np.int32]:
@@ -92,11 +96,13 @@ class ContentFolds:
 
     n_folds: int
     seed: int
-    id: str | None = None
+    id: str | None = None  # the column, None for all that are counted
 
     @classmethod
     def of(cls, folds: Any, seed: int, id: Any) -> ContentFolds:
-        """Checks the number of folds, and the name of the column whose values identify rows that belong together."""
+        """Returns an assignment to ``folds`` folds. ``id`` is the column whose values identify rows that belong
+        together, None for none. Raises an error if the number or the column is invalid.
+        """
         is_number = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
         requirement = f"a whole number from 2 to {MOST_FOLDS:,} when rows are assigned to folds by id= or by content"
         errors.require(is_number and 2 <= folds <= MOST_FOLDS, "folds", folds, requirement)
@@ -116,8 +122,8 @@ class ContentFolds:
         return self.of_hashes(row_hashes(batch, schema, self.id))
 
     def of_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Returns the fold of each row from a hash of its content."""
-        mixed = mix(hashes * HASH_FACTOR + np.uint64(self.seed))
+        """Returns the fold of each row, from 0, by a hash of its content."""
+        mixed = mix(hashes * HASH_FACTOR + np.uint64(self.seed))  # of these the highest 53 bits are used
         return ((mixed >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
 
 
@@ -134,8 +140,9 @@ def rows_together(groups: Any, id: Any, deal: Any) -> Any:
 
 
 def make_fold_sets(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[FoldSet]:
-    """Returns the fold sets for ``folds``: a number, a fold for each row, a list of splits, or a scikit-learn
-    splitter. ``labels`` has the class number of each row, and ``groups`` what a splitter keeps together.
+    """Returns the fold sets for ``folds``: a number, a fold for each row, a list of splits (training rows, test rows),
+    or a scikit-learn splitter. There are several if splits test rows repeatedly. ``labels`` has the class number of
+    each row, −1 for none, and ``groups`` the group of each row, which a splitter keeps together, or None.
     """
     is_splitter = hasattr(folds, "split") and not isinstance(folds, (str, bytes, type))
     if not is_splitter:
@@ -153,8 +160,8 @@ def make_fold_sets(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any
 
 
 def fold_set_of_numbers(fold: NDArray[Any], labels: NDArray[np.int32]) -> FoldSet:
-    """Returns the fold set in which every fold is tested once. ``fold`` is the fold of each row; rows with −1 or without a
-    label are in none.
+    """Returns the fold set in which every fold is tested once. ``fold`` has the fold of each row, ``labels`` its class
+    number; rows with −1 in either are in no fold. Raises an error if fewer than two folds have rows.
     """
     fold_of_row = np.where(labels >= 0, fold, -1)
     used_folds = np.unique(fold_of_row[fold_of_row >= 0])
@@ -167,7 +174,8 @@ def fold_set_of_numbers(fold: NDArray[Any], labels: NDArray[np.int32]) -> FoldSe
 
 def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
     """Returns the fold of every row, −1 for rows without a label. Labelled rows are assigned to folds in turn, in an
-    order that depends on their content and the seed.
+    order that depends on their content and the seed. ``hashes`` has a hash of each row's content, ``labels`` its class
+    number, −1 for none; ``folds`` is the number of folds.
     """
     labelled_rows = np.flatnonzero(labels >= 0)
     if len(labelled_rows) < 2:
@@ -184,7 +192,7 @@ def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int
 
 
 def describe_n_folds(fold_sets: Sequence[FoldSet]) -> str:
-    """Returns the number of folds, and of repeats, in words."""
+    """Returns the number of splits in all fold sets as text; ``3 × 10`` for three sets of ten folds."""
     split_counts = [len(fold_set.splits) for fold_set in fold_sets]
     if len(split_counts) > 1 and set(split_counts) == {split_counts[0]} != {1}:
         return f"{len(split_counts)} × {split_counts[0]}"
@@ -204,8 +212,9 @@ def _is_split(candidate: Any) -> bool:
 
 
 def _run_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iterator[tuple[Int, Int]]:
-    """Yields the numbers of the training and test rows of a scikit-learn splitter, which sees only labelled rows.
-    ``labels`` has the class number of each row, −1 for none, and ``groups`` its group.
+    """Yields for each split of a scikit-learn splitter the numbers of its training and test rows among all rows, though
+    the splitter sees only labelled rows. ``labels`` has the class number of each row, −1 for none; ``groups`` the group
+    of each row, or None.
     """
     labelled_rows = np.flatnonzero(labels >= 0)
     labelled_groups = None if groups is None else _check_groups(groups, labels)[labelled_rows]
@@ -221,7 +230,9 @@ def _run_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iter
 
 
 def _check_groups(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
-    """Checks the groups of the rows: an array with one number or name per row, none missing."""
+    """Returns the groups of the rows as an array. Raises an error unless they are one number or name per row, none
+    missing. ``labels`` has an entry per row.
+    """
     requirement = "a column, or one number or name per row, with none missing"
     is_list = hasattr(groups, "__len__") and not isinstance(groups, (str, bytes)) and getattr(groups, "ndim", 1) == 1
     errors.require(is_list, "groups", groups, requirement)
@@ -252,7 +263,9 @@ def _mixed_names(setting: str) -> errors.BadSetting:
 
 
 def _check_row_numbers(rows_or_mask: Any, n_rows: int) -> Int:
-    """Checks row numbers or a mask of rows from the user, and returns row numbers."""
+    """Returns the row numbers that the user passes as such or as a mask of rows. Raises an error if they are not from 0
+    to ``n_rows`` − 1.
+    """
     try:
         row_numbers = np.asarray(rows_or_mask)
     except ValueError:  # lists of different lengths
@@ -260,6 +273,7 @@ def _check_row_numbers(rows_or_mask: Any, n_rows: int) -> Int:
     if row_numbers.ndim != 1 or (len(row_numbers) and row_numbers.dtype.kind not in "biu"):
         raise errors.bad_setting("folds", "a split of values that are not row numbers", EXPECTED_FOLDS)
     if row_numbers.dtype.kind == "b":
+        # A mask of another length becomes a number that is refused below.
         row_numbers = np.flatnonzero(row_numbers) if len(row_numbers) == n_rows else np.array([n_rows])
     if len(row_numbers) and not 0 <= row_numbers.min() <= row_numbers.max() < n_rows:
         raise errors.bad_setting("folds", "a split with invalid row numbers", f"row numbers from 0 to {n_rows - 1:,}")
@@ -272,19 +286,19 @@ EXPECTED_FOLDS = (
 
 
 def _stratify(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
-    """Assigns a fold to every labelled row, −1 to others: the rows of a class are assigned to all folds in turn, in
-    random order.
+    """Returns the fold of every labelled row, −1 for others: the rows of a class are assigned to all folds in turn, in
+    random order. ``labels`` has the class number of each row, −1 for none; ``folds`` is the number of folds.
     """
     requirement = EXPECTED_FOLDS if folds < 2 else f"{MOST_FOLDS:,} at most, or 'loo' for one per row"
     errors.require(2 <= folds <= MOST_FOLDS, "folds", folds, requirement)
     n_rows = int(np.count_nonzero(labels >= 0))
     errors.require(folds <= n_rows, "folds", folds, f"at most the number of labelled rows, {n_rows:,}")
     rng = np.random.default_rng(seed)
-    random_orders = rng.permuted(np.tile(np.arange(folds, dtype=np.int32), (N_ORDERS, 1)), axis=1)
+    random_orders = rng.permuted(np.tile(np.arange(folds, dtype=np.int32), (N_ORDERS, 1)), axis=1)  # orders × folds
     n_classes = int(labels.max(initial=-1)) + 1
     threads = n_threads(None)
-    folds_by_class = list[NDArray[np.int32]]()
-    next_fold = int(rng.integers(folds))
+    folds_by_class = list[NDArray[np.int32]]()  # the folds of the rows of class 0, then of class 1, and so on
+    next_fold = int(rng.integers(folds))  # the first fold that gets one row more of the class
     for n_class_rows in _core.count_classes(labels, n_classes, None, threads).value.astype(np.int64).tolist():
         n_passes, n_left = divmod(n_class_rows, folds)
         folds_by_class.append(random_orders[rng.integers(N_ORDERS, size=n_passes)].reshape(-1))
@@ -297,7 +311,9 @@ def _stratify(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.in
 
 
 def _number_folds(folds: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Converts an array of fold numbers or names, one per row, to numbers from 0; −1 for rows without a label."""
+    """Returns the number of each row's fold, from 0 without gaps; −1 for rows without a label. ``folds`` has a fold
+    number or name per row, ``labels`` its class number, −1 for none.
+    """
     _check_names("folds", folds, len(labels), EXPECTED_FOLDS)
     try:
         names, fold_numbers = np.unique(np.asarray(folds), return_inverse=True)
@@ -314,16 +330,16 @@ def _number_folds(folds: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _renumber(fold_of_row: NDArray[Any], used_folds: NDArray[Any]) -> NDArray[np.int32]:
-    """Returns the place of each row's fold among the used folds, which are sorted; −1 stays."""
+    """Returns the index of each row's fold among the used folds, which are sorted; −1 stays."""
     return np.where(fold_of_row >= 0, np.searchsorted(used_folds, fold_of_row), -1).astype(np.int32)
 
 
 def _partition(folds: NDArray[np.int32]) -> FoldSet:
-    """Returns the fold set in which each fold is tested once with a model of all other folds. ``folds`` has the fold of
-    each row, −1 for none.
+    """Returns the fold set in which each fold is tested once with a model of all other folds: fold k is group k, which
+    split k tests. ``folds`` has the fold of each row, from 0 without gaps, −1 for none.
     """
     n_folds = int(folds.max()) + 1
-    is_learned = ~np.eye(n_folds, dtype=np.bool_)  # folds × folds
+    is_learned = ~np.eye(n_folds, dtype=np.bool_)  # splits × groups: every group but the split's own
     return FoldSet(
         folds,
         n_folds,
@@ -332,11 +348,12 @@ def _partition(folds: NDArray[np.int32]) -> FoldSet:
 
 
 def _divide_into_fold_sets(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[FoldSet]:
-    """Distributes splits, which are pairs of training and test rows, over fold sets. A new fold set begins when a row would
-    be tested twice. ``labels`` has the class number of each row, −1 for none.
+    """Yields fold sets that together have all splits, which are pairs of training and test rows (numbers or masks). A
+    new fold set begins when a row would be tested twice. ``labels`` has the class number of each row, −1 for none; rows
+    without a label are dropped. Warns if a split tests rows that it learns from.
     """
-    splits_of_set: list[tuple[Int, Int]] = []
-    is_tested = np.zeros(len(labels), dtype=np.bool_)
+    splits_of_set: list[tuple[Int, Int]] = []  # of the fold set that is being filled
+    is_tested = np.zeros(len(labels), dtype=np.bool_)  # whether it tests each row
     n_splits = 0
     is_overlapping = False
     for training_rows, test_rows in splits:
@@ -362,8 +379,9 @@ def _divide_into_fold_sets(splits: Iterable[Any], labels: NDArray[np.int32]) -> 
 
 
 def _numbers_with_label(rows_or_mask: Any, labels: NDArray[np.int32]) -> Int:
-    """Checks the row numbers, or mask of rows, of one side of a split, and returns the numbers of labelled rows in
-    ascending order.
+    """Returns the numbers of the labelled rows among those that a split trains on, or tests, in ascending order; the
+    user passes them as numbers or as a mask. Raises an error if a row occurs twice. ``labels`` has the class number of
+    each row, −1 for none.
     """
     row_numbers = _check_row_numbers(rows_or_mask, len(labels))
     distinct_numbers = np.unique(row_numbers)
@@ -374,11 +392,13 @@ def _numbers_with_label(rows_or_mask: Any, labels: NDArray[np.int32]) -> Int:
 
 
 def _build_fold_set(splits_of_set: list[tuple[Int, Int]], labels: NDArray[np.int32]) -> FoldSet:
-    """Builds a fold set from pairs of training and test row numbers. The test rows of each split form a group, and all
-    other rows form another one. Training rows are stored as groups if they are whole groups, otherwise as row numbers.
-    ``labels`` has the class number of each row, −1 for none.
+    """Returns a fold set of splits that are pairs of training and test row numbers, in their order. No row is tested
+    twice. ``labels`` has the class number of each row, −1 for none.
+
+    The test rows of split k form group k, and all other labelled rows form the last group. A split's training rows are
+    stored as ``is_learned``, a boolean per group, if they are whole groups, otherwise as row numbers in ``rows``.
     """
-    groups = np.where(labels >= 0, len(splits_of_set), -1).astype(np.int32)
+    groups = np.where(labels >= 0, len(splits_of_set), -1).astype(np.int32)  # of each row
     for fold, (_, test_rows) in enumerate(splits_of_set):
         groups[test_rows] = fold
     group_sizes = np.bincount(groups[groups >= 0], minlength=len(splits_of_set) + 1)
@@ -393,7 +413,12 @@ def _build_fold_set(splits_of_set: list[tuple[Int, Int]], labels: NDArray[np.int
 
 
 def training_rows(split: Split, fold_set: FoldSet) -> Int:
-    """Returns the numbers of the rows that a split of the fold set learns from."""
+    """Returns the numbers of the rows that a split of the fold set learns from, ascending. Raises an error if there are
+    fewer than two.
+
+    ``fold_set.groups`` has the group of each row, −1 for none. The split has its training rows as row numbers in
+    ``rows``; if that is None, ``is_learned`` has a boolean per group.
+    """
     is_in_group = fold_set.groups >= 0
     row_numbers = split.rows
     if row_numbers is None:

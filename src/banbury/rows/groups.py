@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Groups:
     """A tally in which class ``class * n_groups + group`` has the rows of one class and one group."""
 
-    counted: Tally
-    classes: tuple[Label, ...]
+    counted: Tally  # its classes are numbers: class * n_groups + group
+    classes: tuple[Label, ...]  # the names of the classes that these number
     n_groups: int
     threads: int = 1
     label_target: LabelTarget | None = (
@@ -49,20 +49,21 @@ class Groups:
         return self.only(np.ones(self.n_groups, dtype=np.bool_))
 
     def only(self, is_chosen: NDArray[np.bool_]) -> Tally:
-        """Returns the tally of some groups; ``is_chosen`` says which."""
+        """Returns the tally of some groups; ``is_chosen`` has a boolean per group."""
         return self._with_label_target(self._sum_groups(self.counted, is_chosen))
 
     def _with_label_target(self, tally: Tally) -> Tally:
-        """Returns the tally with the schema of label sets, if there are any."""
+        """Returns the tally with ``label_target`` in its schema if rows have sets of labels; otherwise the tally."""
         if self.label_target is None:
             return tally
         return replace(tally, schema=replace(tally.schema, labels=self.label_target))
 
     def _sum_groups(self, tally: Tally, is_chosen: NDArray[np.bool_], trims: bool = True) -> Tally:
-        """Adds up the chosen groups of a tally whose classes are pairs of class and group. ``trims`` says whether keys
-        that no row has any more are dropped.
+        """Returns the sum of the chosen groups of a tally whose classes are pairs of class and group, as ``counted``
+        has them. ``is_chosen`` has a boolean per group; ``trims`` says whether keys that no row has any more are
+        dropped.
         """
-        classes, groups = self.numbers.T
+        classes, groups = self.numbers.T  # the class and the group of each pair
         counted_numbers = np.flatnonzero(is_chosen[groups])
         class_numbers, class_position_of = np.unique(classes[counted_numbers], return_inverse=True)
         names = tuple(self.classes[class_number] for class_number in class_numbers.tolist())
@@ -74,9 +75,9 @@ class Groups:
 
     @cached_property
     def _without_words(self) -> Tally:
-        """The counted tally with empty tables of words."""
-        nothing = Words(_core.Words(len(self.counted.classes), 0))
-        return self.counted._with_sums(dict.fromkeys(self._columns, nothing))
+        """The counted tally with an empty table of words for each text column."""
+        empty_words = Words(_core.Words(len(self.counted.classes), 0))
+        return self.counted._with_sums(dict.fromkeys(self._columns, empty_words))
 
     @cached_property
     def _total_without_words(self) -> Tally:
@@ -85,7 +86,7 @@ class Groups:
 
     @property
     def word_tables(self) -> dict[str, _core.Words]:
-        """The table of words of each text column."""
+        """The table of words (of all pairs of class and group) of each text column that is not in a block, by name."""
         columns = ((self.counted.schema.groups[number].features[0], column) for number, column in self._columns.items())
         return {feature.name: column.table for feature, column in columns if not feature.columns}
 
@@ -96,18 +97,18 @@ class Groups:
         caches: bool = False,
         needs_all_words: bool = False,
     ) -> Tally:
-        """Returns the tally of some groups for estimation, whose words are read from the table of all groups.
-        ``is_chosen`` says which groups.
+        """Returns the tally of some groups for estimation, whose words are read from the table of all groups when they
+        are needed. ``is_chosen`` has a boolean per group.
 
         ``tested_group`` is the number of the group that will be scored: then only its words are read, unless
         ``needs_all_words``. ``caches`` says whether what is read is cached, for several models.
         """
-        left_out = np.flatnonzero(~is_chosen)
-        if len(left_out) * 2 > self.n_groups:
+        omitted_groups = np.flatnonzero(~is_chosen)
+        if len(omitted_groups) * 2 > self.n_groups:
             tally = self._sum_groups(self._without_words, is_chosen)
         else:  # all groups minus the others, which are fewer
             tally = self._total_without_words
-            for group in left_out.tolist():
+            for group in omitted_groups.tolist():
                 # With the keys of the total, so that none has to be looked up.
                 tally = tally._without_part(
                     self._sum_groups(self._without_words, np.arange(self.n_groups) == group, trims=False)
@@ -115,13 +116,13 @@ class Groups:
         if not self._columns:
             return self._with_label_target(tally)
         number_in_tally = {name: class_number for class_number, name in enumerate(tally.classes)}
-        classes, groups = self.numbers.T
+        classes, groups = self.numbers.T  # the class and the group of each counted class
         tally_number_of_class = np.array([number_in_tally.get(name, -1) for name in self.classes], dtype=np.int64)
         tally_number_of_counted = np.where(is_chosen[groups], tally_number_of_class[classes], -1)
         leaves_one_out = (
             tested_group is not None and int(is_chosen.sum()) == self.n_groups - 1 and not is_chosen[tested_group]
         )
-        words_by_group = {}
+        words_by_group = {}  # by the number of the group of features
         for feature_group, column in self._columns.items():
             shared_arguments = column.table, tally_number_of_counted, len(tally.classes), column.by_name
             if leaves_one_out:
@@ -157,8 +158,8 @@ class Groups:
 
     @cached_property
     def _columns(self) -> dict[int, _TextColumn]:
-        """The text columns by the number of their group of features."""
-        classes, groups = self.numbers.T
+        """The text columns by the number of their group of features in the schema."""
+        classes, groups = self.numbers.T  # the class and the group of each counted class
         position_of_class = {int(class_number): position for position, class_number in enumerate(self._used_classes)}
         class_positions = np.array(
             [position_of_class.get(class_number, -1) for class_number in range(len(self.classes))], dtype=np.int64
@@ -178,14 +179,14 @@ class Groups:
 class _TextColumn:
     """A text column of a tally of groups. What is computed from it is computed once, also if several threads need it."""
 
-    table: _core.Words
+    table: _core.Words  # the words of each counted class, which is a pair of class and group
     classes: NDArray[np.int64]  # the position of each counted class among the classes that have rows
     group_numbers: NDArray[np.int64]  # the group of each counted class
     n_classes: int  # classes that have rows
     n_groups: int
     threads: int
     _lock: Lock = field(default_factory=Lock)
-    _cache: dict[str, Any] = field(default_factory=dict)
+    _cache: dict[str, Any] = field(default_factory=dict)  # by name
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
         """Returns a cached object, computed by ``make`` when it is first needed."""
@@ -196,7 +197,7 @@ class _TextColumn:
 
     @property
     def total(self) -> _core.Words:
-        """The table of words of all groups together."""
+        """The table of words of all groups together, by class."""
         return self._once("total", lambda: self.table.place(self.classes, self.n_classes))
 
     @property

@@ -59,11 +59,11 @@ class LabelledRows:
     """
 
     schema: Schema
-    classes: tuple[Label, ...]
-    labels: NDArray[np.int32]
-    weights: NDArray[np.float64] | None
+    classes: tuple[Label, ...]  # the names that ``labels`` number
+    labels: NDArray[np.int32]  # the class number of each row, −1 for none
+    weights: NDArray[np.float64] | None  # one per row; None if all are 1
     threads: int
-    name: str | None = None
+    name: str | None = None  # of the file or folder, for messages
     groups: Any = None  # the group of each row, which a splitter keeps together
     skipped: int = 0  # the number of rows without a label
     table: Table | None = None
@@ -93,7 +93,7 @@ class LabelledRows:
 
     @cached_property
     def names(self) -> tuple[Label, ...]:
-        """The classes or labels that models distinguish."""
+        """The classes or labels that models distinguish, without ``EVERY``, the class of all rows."""
         return self.classes if self.sets is None else tuple(name for name in self.classes if name != EVERY)
 
     @property
@@ -108,7 +108,7 @@ class LabelledRows:
 
     @cached_property
     def starts(self) -> Int:
-        """The number of the first row of each batch, and the total number of rows."""
+        """The number of the first row of each batch, and last the total number of rows (batches + 1)."""
         return np.cumsum([0, *self.sizes], dtype=np.int64)
 
     def each_batch(self, activity: str) -> Iterator[Batch]:
@@ -116,10 +116,14 @@ class LabelledRows:
         raise NotImplementedError
 
     def fold_sets(self, folds: Any, seed: int) -> list[FoldSet]:
-        """Returns the fold sets for ``folds``, which are those of ``bb.cross_validate``. Rows that were assigned
-        by content keep their folds. ``seed`` decides which rows are in which fold.
+        """Returns the fold sets for ``folds``, as ``bb.cross_validate`` takes it: one set, or several if ``folds``
+        tests rows repeatedly. The splits of a fold set test each labelled row at most once. ``seed`` decides which rows
+        are in which fold.
 
-        Rows with sets of labels are assigned by content, because no label partitions the rows.
+        Rows that were assigned to folds by content (``self.fold`` has the fold of each row) keep them. Rows with sets
+        of labels (``self.sets``) are assigned by content, because no label partitions the rows. In a sample, all splits
+        also learn from the rows outside it. "loo" tests each labelled row by itself; it raises an error if
+        ``self.groups`` has a group for each row.
         """
         if isinstance(folds, str) and folds == "loo":
             refuse_groups(self.groups)
@@ -131,11 +135,13 @@ class LabelledRows:
         return [self._with_rest(fold_set) for fold_set in make_fold_sets(folds, self.labels, seed, self.groups)]
 
     def fold_set_of(self, fold: NDArray[Any]) -> FoldSet:
-        """Returns the fold set in which each row is tested once, in its ``fold``."""
+        """Returns the fold set in which each row is tested once, in its ``fold``, −1 for none."""
         return self._with_rest(fold_set_of_numbers(fold, self.labels))
 
     def _with_rest(self, fold_set: FoldSet) -> FoldSet:
-        """Returns the fold set with one more group, of the rows outside a sample, that all splits learn from."""
+        """Returns the fold set; if these rows are a sample (``tally_of_rest`` has counted the other rows), with one
+        more group, of the rows outside it, that all splits learn from.
+        """
         return fold_set if self.tally_of_rest is None else fold_set.with_other_rows()
 
     @cached_property
@@ -144,14 +150,17 @@ class LabelledRows:
         return np.concatenate([row_hashes(batch, self.schema) for batch in self.each_batch("reading")])
 
     def count(self, group_numbers: NDArray[np.int32], n_groups: int) -> Groups:
-        """Counts the rows of each group separately, in one pass. ``group_numbers`` has the group of each row; rows of
-        group −1 are not counted.
+        """Counts the rows of each group separately, in one pass, and returns the tallies as ``Groups``.
+        ``group_numbers`` has the group of each row, from 0 to ``n_groups`` − 1; rows of group −1 are not counted. If
+        these rows are a sample, the last group has all rows outside it.
         """
         counted_tally = self._count(group_numbers, n_groups, self.schema)
         return Groups(counted_tally, self.classes, n_groups, self.threads, self.schema.labels)
 
     def count_fold_set(self, fold_set: FoldSet) -> Groups:
-        """Counts the groups of a fold set separately, and caches those of the last fold set."""
+        """Counts the groups of a fold set separately, and returns their tallies. ``_counted`` caches those of the last
+        fold set.
+        """
         if not self._counted or self._counted[0][0] is not fold_set:
             self._counted.clear()
             self._counted.append((fold_set, self.count(fold_set.groups, fold_set.n_groups)))
@@ -167,8 +176,12 @@ class LabelledRows:
         return replace(groups.total, skipped=self.skipped)
 
     def _count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema) -> Tally:
-        """Counts every class and group separately: class number ``class * n_groups + group`` of the tally has the rows
-        of one class and group. ``groups`` has the group of each row.
+        """Returns a tally under ``schema`` that counts every class and group separately: its class ``class * n_groups +
+        group`` has the rows of one class and group. ``groups`` has the group of each row, −1 for none. Raises
+        BadSetting if a column has too many values for so many classes.
+
+        ``self.starts`` has the number of each batch's first row, ``self.sets`` the labels of each row if it may have
+        several, and ``self.tally_of_rest`` the tally of all other rows if these are a sample.
         """
         count_batch = (
             self._class_counter(groups, n_groups) if self.sets is None else self._set_counter(groups, n_groups)
@@ -188,14 +201,15 @@ class LabelledRows:
         tally = empty_tally(schema) if tally_so_far is None else tally_so_far
         if self.tally_of_rest is None:
             return tally
-        # The rows that are not here belong to the last group.
+        # The rows outside the sample belong to the last group.
         class_numbers = tuple(self.classes.index(name) * n_groups + n_groups - 1 for name in self.tally_of_rest.classes)
         unread_rows = replace(self.tally_of_rest, schema=replace(self.tally_of_rest.schema, labels=None))
         return tally + unread_rows._of_classes(range(len(class_numbers)), class_numbers)
 
     def _class_counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
-        """Returns a function that counts the rows of a batch by class and group. ``groups`` has the group of each row,
-        −1 for none.
+        """Returns a function that counts the rows of a batch by class and group: class ``class * n_groups + group`` of
+        its tallies has the rows of one class and group. ``groups`` has the group of each row, ``self.labels`` its
+        class number, −1 for none.
         """
         is_counted = (self.labels >= 0) & (groups >= 0)
         class_and_group = np.where(is_counted, self.labels * np.int32(n_groups) + groups, np.int32(-1))
@@ -211,13 +225,16 @@ class LabelledRows:
         assert self.sets is not None
         sets = self.sets
         first_number_of_class = {name: class_number * n_groups for class_number, name in enumerate(self.classes)}
+        # That of the class of all rows, and of each label; −1 for labels that are not among the classes.
         first_number_of_label = np.array(
             [first_number_of_class.get(name, -1) for name in (EVERY, *sets.names)], dtype=np.int64
         )
         is_counted = (self.labels >= 0) & (groups >= 0)
 
         def count_batch(batch: Batch, start: int, schema: Schema) -> Iterator[Tally]:
-            """Counts the rows of a batch whose first row has the number ``start``."""
+            """Yields the tally of the batch's labelled rows with a group, if any. ``start`` is the number of its first
+            row.
+            """
             row_numbers = start + np.flatnonzero(is_counted[start : start + batch.n_rows])
             if len(row_numbers):
                 rows = batch if len(row_numbers) == batch.n_rows else batch.take(row_numbers - start)
@@ -228,15 +245,15 @@ class LabelledRows:
         return count_batch
 
     def count_only(self, row_numbers: Int, schema: Schema) -> Tally:
-        """Returns the tally of the rows with these numbers under a schema."""
+        """Returns the tally of the rows with these numbers under a schema, without the rows outside a sample."""
         groups = np.full(self.n_rows, -1, dtype=np.int32)
         groups[row_numbers] = 0
-        tally = replace(self, tally_of_rest=None)._count(groups, 1, schema)
-        return Groups(tally, self.classes, 1, label_target=self.schema.labels).total
+        tally = replace(self, tally_of_rest=None)._count(groups, n_groups=1, schema=schema)
+        return Groups(tally, self.classes, n_groups=1, label_target=self.schema.labels).total
 
     @cached_property
     def any_idle(self) -> bool:
-        """Whether some rows have weight zero, so that they are scored but not counted."""
+        """Whether some row has weight zero, so that it is scored but not counted."""
         return self.weights is not None and not bool(self.weights.all())
 
     def under(self, counting: Mapping[str, Any]) -> Self:
@@ -274,8 +291,8 @@ class MemoryRows(LabelledRows):
         return iter(watch(self.batches, activity, self.name))
 
     def _infer_schema(self, table: Table) -> Schema:
-        """Infers the schema from the first batch; again if a later batch has fractions in a column that looked like
-        whole numbers.
+        """Returns the table's schema, if it has one, or infers it from the first batch; again if a later batch has
+        fractions in a column that looked like whole numbers.
         """
         if table.schema is not None:
             return table.schema
@@ -284,23 +301,31 @@ class MemoryRows(LabelledRows):
         while True:
             facts = ColumnFacts(fractional_columns)
             schema = infer(
-                first_batch, {}, None, table.declared_families, table.missing, trees=table.trees, facts=facts
+                first_batch,
+                reserved={},
+                target=None,
+                features=table.declared_families,
+                missing=table.missing,
+                trees=table.trees,
+                facts=facts,
             )
             new_columns = set[str]().union(*(fractional_among(batch, facts.whole_numbers) for batch in later_batches))
             if not new_columns:
-                unchanged_fields = ("target", "target_kind", "labels", "reading")
+                unchanged_fields = ("target", "target_kind", "labels", "reading")  # these concern no features
                 return replace(schema, **{name: getattr(self.schema, name) for name in unchanged_fields})
             fractional_columns |= new_columns
 
     def row_name(self, row: int) -> str | None:
-        """Returns the file that a row was read from, if each row has its own."""
+        """Returns the file that the row with this number was read from; None unless each row is a file of its own."""
         batch_number = int(np.searchsorted(self.starts, row, side="right")) - 1
         names = self.batches[batch_number].row_names
         return None if names is None else names[row - int(self.starts[batch_number])]
 
     def take(self, row_numbers: Int) -> Iterator[Batch]:
         """Yields the rows with these numbers, which are in ascending order, in batches of limited size."""
-        batch_ends = np.searchsorted(row_numbers, self.starts[1:])
+        batch_ends = np.searchsorted(
+            row_numbers, self.starts[1:]
+        )  # where in ``row_numbers`` the rows of each batch end
         for batch, batch_start, rows in zip(self.batches, self.starts, np.split(row_numbers, batch_ends), strict=False):
             if len(rows) == batch.n_rows:
                 yield batch
@@ -309,9 +334,11 @@ class MemoryRows(LabelledRows):
                 yield batch.take(rows[piece_start : piece_start + ROWS_PER_PIECE] - batch_start)
 
     def only(self, row_numbers: Int) -> MemoryRows:
-        """Returns the rows with these numbers, which are in ascending order."""
+        """Returns the rows with these numbers, which are in ascending order, with their labels, weights, groups, folds
+        and label sets.
+        """
         batches = []
-        first_row = 0
+        first_row = 0  # rows before the next batch
         for batch in self.take(row_numbers):
             selected_batch = copy(batch)  # labels and weights are found by the number of a batch's first row
             selected_batch.first_row = first_row
@@ -345,7 +372,7 @@ class MemoryRows(LabelledRows):
             return self
         batches = []
         for batch in self.batches:
-            columns: dict[str, WordIdColumn] = {}
+            columns: dict[str, WordIdColumn] = {}  # by column name
             for name, table in tables.items():
                 feature = self.schema[name]
                 family: Any = feature.family
@@ -361,7 +388,9 @@ class MemoryRows(LabelledRows):
         return self
 
     def among(self, tally: Tally) -> MemoryRows:
-        """Returns the rows as a sample of those that ``tally`` has counted, so that models also count all others."""
+        """Returns the rows as a sample of those that ``tally`` has counted, under its classes. Models made of the
+        sample also count all other rows, whose tally is ``tally_of_rest``.
+        """
         labels = renumber([(self.classes, self.labels)], tally.classes)
         sampled_rows = replace(self, classes=tally.classes, labels=labels, skipped=0)
         tally_of_rest = replace(tally, skipped=0, parts=frozenset()) - sampled_rows.tally
@@ -380,7 +409,9 @@ class StreamedRows(LabelledRows):
         return self.batch_sizes
 
     def each_batch(self, activity: str) -> Iterator[Batch]:
-        """Yields the batches in one pass. Raises an error if the rows are not the same as before."""
+        """Yields the batches, with features only, in one pass. Raises an error if their sizes differ from the first
+        pass. ``activity`` names the pass in progress messages.
+        """
         assert self.table is not None
         expected_sizes = iter(self.batch_sizes)
         subject = f"the rows{errors.where(self.name)}"
@@ -394,15 +425,18 @@ class StreamedRows(LabelledRows):
             raise change_error
 
     def _infer_schema(self, table: Table) -> Schema:
-        """Infers the schema from the first batch of the table."""
-        schemas = list[Schema]()
+        """Returns the schema that the first batch of the table settles; reads all batches, because a later one may
+        change the type of a column.
+        """
+        schemas = list[Schema]()  # one, or none before the first batch; a pass that starts again empties it
         for batch in table.batches("reading", schemas.clear, quietly=True):
             if not schemas:
                 schemas.append(table.settle_schema(batch))
         return schemas[0]
 
     def sample(self, n: int | None = None) -> MemoryRows:
-        """Returns at most ``n`` distinct rows, selected by content, with every class. Models also count all other rows.
+        """Returns in memory at most ``n`` distinct rows, selected by content, with every class. Models also count all
+        other rows. None means ``MOST_ROWS``.
 
         If there are no more than ``n`` rows, it returns all of them in their order, so that they get the same folds.
         """
@@ -434,13 +468,16 @@ class WordIdColumn:
     def __init__(
         self, offsets: Int, ids: NDArray[np.int32], times: NDArray[np.int32], missing: NDArray[np.bool_]
     ) -> None:
-        """Row i has the words ``ids[offsets[i] : offsets[i + 1]]``, each as often as ``times`` says."""
+        """Row i has the words ``ids[offsets[i] : offsets[i + 1]]``, each as often as the same slice of ``times`` says;
+        ``missing`` has a boolean per row.
+        """
         self.offsets = offsets
         self.ids = ids
         self.times = times
         self.missing = missing
 
     def __len__(self) -> int:
+        """The number of rows."""
         return len(self.missing)
 
     def texts(self) -> Any:
@@ -455,7 +492,9 @@ class WordIdColumn:
 
 
 def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
-    """Reads a labelled table into memory. The settings are those of ``Table.of``."""
+    """Returns the rows of a labelled table, read into memory. ``settings`` are those of ``Table.of``; some are refused
+    for sets of labels.
+    """
     table = open_table_with_labels(data, target, **settings)
     if table.has_sets:
         refuse_for_sets(settings.get("features"), groups=settings.get("groups"))
@@ -464,22 +503,23 @@ def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
 
 @singledispatch
 def open_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> Any:
-    """Opens the labelled rows of a table, which are assigned to folds by the column ``id``, by content, or by position.
-    ``folds``, ``seed``, ``id`` and ``deal`` are those of ``bb.cross_validate``.
+    """Returns the labelled rows of a table, which are assigned to folds by the column ``id``, by content, or by
+    position: ``MemoryRows``, or ``PartitionedRows`` if they are in partitions. ``folds``, ``seed``, ``id`` and ``deal``
+    are those of ``bb.cross_validate``.
     """
     return read_into_memory(table, ContentFolds.of_settings(folds, seed, id, deal))
 
 
 def read_into_memory(table: Table, content_folds: ContentFolds | None = None) -> MemoryRows:
-    """Reads the rows of a table into memory. The first batch settles the schema, as in ``bb.count``. ``content_folds`` says
-    how rows are assigned to folds by content, if they are.
+    """Returns the rows of a table, read into memory. The first batch settles the schema, as in ``bb.count``.
+    ``content_folds`` says how rows are assigned to folds by content, if they are.
     """
     fields, labelled_batches = _read_labels(table, content_folds, keeps=True)
     return MemoryRows(**fields, batches=tuple(batch.batch for batch in labelled_batches))
 
 
 def stream_rows(data: Any, target: Any, content_folds: ContentFolds | None = None, **settings: Any) -> StreamedRows:
-    """Opens rows that are read again in each pass. The class, weight and group of each row are read once and kept in
+    """Returns rows that are read again in each pass. The class, weight and group of each row are read once and kept in
     memory. ``content_folds`` says how rows are assigned to folds by content; the settings are those of ``Table.of``.
     """
     table = open_table_with_labels(data, target, **settings).again()
@@ -490,8 +530,9 @@ def stream_rows(data: Any, target: Any, content_folds: ContentFolds | None = Non
 def open_table_with_labels(
     data: Any, target: Any, *, features: Any = "auto", weights: Any = None, takes_sets: bool = True, **settings: Any
 ) -> Any:
-    """Opens a table of rows with a class or labels. If families are to be chosen later, they are inferred first. Unless
-    ``takes_sets``, several labels per row raise an error.
+    """Returns a table of rows with a class or labels, opened but not read: a ``Table``, or a ``PartitionedTable``. If
+    families are to be chosen later, they are inferred first. Unless ``takes_sets``, several labels per row raise an
+    error.
     """
     errors.require(np.asarray(weights).ndim <= 1, "weights", "a matrix", "one number per row")
     families = "auto" if chooses(features) else features
@@ -521,8 +562,8 @@ def _read_labels(
     table: Table, content_folds: ContentFolds | None, keeps: bool
 ) -> tuple[dict[str, Any], list[LabelledBatch]]:
     """Reads the label, weight, group and set of labels of every row in one pass. Returns the fields of
-    ``LabelledRows``, and the batches, which have their rows only if ``keeps``. ``content_folds`` says how rows are assigned
-    to folds by content, if they are.
+    ``LabelledRows`` by name, and the batches, which have their rows only if ``keeps``. ``content_folds`` says how rows
+    are assigned to folds by content, if they are. Raises an error if no row has a label and a positive weight.
     """
     batches = list[LabelledBatch]()
     for batch in table.batches("reading", batches.clear, quietly=keeps):
@@ -530,6 +571,8 @@ def _read_labels(
         labelled_batch = LabelledBatch.of(table, batch, schema, content_folds, codes_words=keeps)
         batches.append(labelled_batch if keeps else replace(labelled_batch, batch=batch.slice(0, 0)))
     batch_sizes = [len(batch.numbers) for batch in batches]
+    # For each batch the names of its classes, and the number of each row's class among them, −1 for none; in the
+    # weighted ones, also −1 for rows of weight zero.
     names_and_codes = names_and_weighted_codes = [(batch.names, batch.numbers) for batch in batches]
     weights = None
     if batches[0].weights is not None:
@@ -546,6 +589,7 @@ def _read_labels(
         names_and_codes = names_and_weighted_codes
         names_in_use |= label_sets.names_in_use(np.concatenate([codes >= 0 for _, codes in names_and_weighted_codes]))
     classes: Any = sort_keys(names_in_use)
+    # For each batch the names of its groups, and the number of each row's group among them.
     group_names_and_codes = [(batch.groups[1], batch.groups[0]) for batch in batches if batch.groups is not None]
     group_names: Any = sort_keys(set[Label]().union(*(occurring_names(*batch) for batch in group_names_and_codes)))
     skipped = sum(int(np.count_nonzero(batch.numbers < 0)) for batch in batches)
@@ -573,19 +617,20 @@ def _read_labels(
 
 
 def occurring_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
-    """Returns the names whose numbers occur among the codes; −1 stands for no name."""
+    """Returns the names whose indices occur among the codes; −1 stands for no name."""
     return {names[number] for number in np.flatnonzero(np.bincount(codes + 1, minlength=len(names) + 1)[1:]).tolist()}
 
 
 def renumber(
     names_and_codes: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]
 ) -> NDArray[np.int32]:
-    """Converts class codes to numbers in a common list of ``names``, −1 for other names. Each batch has the names that
-    its codes refer to, and a code for each row. The batches are concatenated.
+    """Returns the index in ``names``, a common list, of each row's name, −1 for other names or none; the batches are
+    concatenated. ``names_and_codes`` has for each batch the names that its codes refer to, and a code for each row, −1
+    for none.
     """
     number_of = {name: number for number, name in enumerate(names)}
-    codes_in_common = []
+    numbers_by_batch = []
     for batch_names, codes in names_and_codes:
-        numbers = np.array([*(number_of.get(name, -1) for name in batch_names), -1], dtype=np.int32)
-        codes_in_common.append(numbers[codes])
-    return np.concatenate(codes_in_common)
+        number_of_code = np.array([*(number_of.get(name, -1) for name in batch_names), -1], dtype=np.int32)
+        numbers_by_batch.append(number_of_code[codes])  # code −1 takes the last entry
+    return np.concatenate(numbers_by_batch)

@@ -33,7 +33,7 @@ from banbury.tally.table import (
 from banbury.tally.tally import Tally
 
 MOST_ROWS = 100_000  # rows of a sample, unless given
-ABOVE_ALL_HASHES = float(2**64)
+ABOVE_ALL_HASHES = float(2**64)  # hashes have 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +46,20 @@ class RowSample:
 
     n: int  # the largest number of distinct rows, unless there are more classes
     n_rows: int  # rows with a class and a weight that were sampled from
-    hashes: NDArray[np.uint64]
+    hashes: NDArray[np.uint64]  # of the rows, ascending; rows with equal hashes are copies
     times: Int  # the number of copies of each row
     batch: Batch  # the rows
-    labels: NDArray[Any]  # names of classes, or of several labels in a tuple
-    weights: Real | None
-    groups: NDArray[Any] | None
+    labels: NDArray[Any]  # for each row the name of its class, or a tuple of its labels
+    weights: Real | None  # (rows,)
+    groups: NDArray[Any] | None  # the name of each row's group
 
     @classmethod
     def of(
         cls, table: Table, schema: Schema, n: int, below: float = ABOVE_ALL_HASHES, also: Sequence[str] = ()
     ) -> RowSample:
-        """Samples the rows of a table whose hashes are lower than ``below``, including the columns in ``also`` that are
-        not counted. ``n`` is the largest number of distinct rows, unless there are more classes.
+        """Returns a sample of the rows of a table: those with the lowest hashes, if these are at most ``below``, and
+        the first of every class. ``n`` is the largest number of distinct rows, unless there are more classes. Rows come
+        with the columns in ``also`` that ``schema`` does not count.
         """
         errors.check_whole("sample", n, 2)
         inputs = set(schema.features.inputs).union(also)
@@ -67,6 +68,7 @@ class RowSample:
         kept_columns = [*schema.columns, *uncounted]
         sample: RowSample | None = None
         for batch in table.batches("sampling"):
+            # Of all rows of the batch; below, ``class_numbers`` and ``hashes`` are those of the usable rows.
             class_numbers, class_names, weights = _number_rows(table, batch, schema)
             if weights is not None and weights.ndim == 2:
                 raise errors.bad_setting("sample", n, "omitted with soft labels")
@@ -91,25 +93,25 @@ class RowSample:
             lowest_of_class = np.full(len(class_names), np.iinfo(np.uint64).max)
             np.minimum.at(lowest_of_class, class_numbers, hashes)
             may_enter = (hashes.astype(np.float64) <= largest_hash) | (hashes == lowest_of_class[class_numbers])
-            rows = usable_rows[may_enter]
+            rows = usable_rows[may_enter]  # numbers in the batch
             labels = np.empty(len(rows), dtype=object)
             labels[:] = [class_names[class_number] for class_number in class_numbers[may_enter].tolist()]
             batch_sample = cls(
-                n,
-                len(usable_rows),
-                hashes[may_enter],
-                np.ones(len(rows), dtype=np.int64),
-                aligned_batch.take(rows),
-                labels,
-                None if weights is None else weights[rows],
-                None if groups is None else groups[rows],
+                n=n,
+                n_rows=len(usable_rows),
+                hashes=hashes[may_enter],
+                times=np.ones(len(rows), dtype=np.int64),
+                batch=aligned_batch.take(rows),
+                labels=labels,
+                weights=None if weights is None else weights[rows],
+                groups=None if groups is None else groups[rows],
             )
             sample = batch_sample._trim() if sample is None else sample + batch_sample
         assert sample is not None  # a table without rows has raised an error
         return sample
 
     def __add__(self, other: RowSample) -> RowSample:
-        """Combines two samples into the sample of all their rows."""
+        """Returns the sample of the rows that both were sampled from."""
         samples = [sample for sample in (self, other) if len(sample.hashes)] or [self]
         combined = replace(samples[0], n_rows=self.n_rows + other.n_rows)
         if len(samples) == 1:
@@ -130,9 +132,10 @@ class RowSample:
         )._trim()
 
     def _trim(self) -> RowSample:
-        """Merges rows with equal hashes, and drops those that are neither among the ``n`` lowest hashes nor the first
-        row of a class.
+        """Returns the sample in the order of hashes, with rows of equal hashes merged, and without those that are
+        neither among the ``n`` lowest hashes nor the first row of a class.
         """
+        # The distinct hashes, the first row with each, and for each row the index of its hash among them.
         hashes, first_copies, hash_numbers = np.unique(self.hashes, return_index=True, return_inverse=True)
         times = np.zeros(len(hashes), dtype=np.int64)
         np.add.at(times, hash_numbers, self.times)
@@ -151,8 +154,8 @@ class RowSample:
 
     @cached_property
     def chosen(self) -> Int:
-        """The positions of the rows to use: the first row of every class, and as many others with the lowest hashes as
-        fit.
+        """The positions in this sample, ascending, of the rows to use: the first row of every class, and as many others
+        with the lowest hashes as fit into ``n``.
         """
         is_first = np.zeros(len(self.hashes), dtype=np.bool_)
         is_first[list(_first_rows(self.labels).values())] = True
@@ -160,7 +163,9 @@ class RowSample:
         return np.sort(np.concatenate([np.flatnonzero(is_first), later_rows]))
 
     def is_complete(self, below: float) -> bool:
-        """Whether no row with a hash above ``below`` could belong to the sample."""
+        """Whether a sample of rows with hashes up to ``below`` is that of all rows, because no row with a higher hash
+        could be among the ``n`` lowest.
+        """
         return below >= ABOVE_ALL_HASHES or int(np.count_nonzero(self.hashes.astype(np.float64) <= below)) >= self.n
 
     @property
@@ -170,7 +175,7 @@ class RowSample:
 
     @property
     def has_too_many_alike(self) -> bool:
-        """Whether copies are merged into one row because there would be more rows than requested."""
+        """Whether ``table`` merges copies into one row, because there would be more rows than requested."""
         return self.n_sampled > max(self.n, len(self.chosen))
 
     def check_subtractable(self) -> None:
@@ -186,8 +191,8 @@ class RowSample:
         return self.n_sampled == self.n_rows
 
     def table(self, schema: Schema, threads: int) -> Table:
-        """Returns the sampled rows under a schema. If there are too many, copies are merged into one row with their
-        total weight.
+        """Returns the sampled rows (those in ``chosen``, with their copies) as a table under a schema. If there are too
+        many, copies are merged into one row with their total weight. ``times`` has the number of copies of each row.
         """
         if not len(self.hashes):
             raise errors.empty_data(None, "no row has a class and a weight")
@@ -198,30 +203,30 @@ class RowSample:
             weights = self.times[positions].astype(np.float64) * (1.0 if weights is None else weights)
         groups = None if self.groups is None else self.groups[positions]
         batch = self.batch.take(positions)
-        labels = Labels.of_arrays(None, weights, threads, groups)
+        labels = Labels.of_arrays(codes=None, weights=weights, threads=threads, groups=groups)
         if schema.labels is not None:
-            sets = LabelSets.of_cells(self.labels[positions].tolist(), None)
+            sets = LabelSets.of_cells(self.labels[positions].tolist(), delimiter=None)
             return Table(Source.of([batch]), replace(labels, sets_from=LabelTarget(), sets=sets), schema)
         names: Any = sort_keys(set(self.labels.tolist()))
-        number_of = {name: number for number, name in enumerate(names)}
+        number_of = {name: number for number, name in enumerate(names)}  # class → number
         codes = np.array([number_of[name] for name in self.labels[positions].tolist()], dtype=np.int32)
         return Table(Source.of([batch]), replace(labels, codes=Codes(codes, low=0, values=list(names))), schema)
 
 
 @singledispatch
 def sample_rows(table: Any, tally: Tally, n: int) -> RowSample:
-    """Samples ``n`` rows of a table that a tally counted."""
+    """Returns a sample of at most ``n`` distinct rows of a table, all of which the tally counted."""
     return RowSample.of(table, tally.schema, n)
 
 
 def _number_rows(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.int32], Sequence[Any], Real | None]:
     """Returns three things: the class number of each row, −1 for none; the class of each number; and the weights of the
-    rows. With several labels per row, sets of labels take the place of classes.
+    rows, None if all are 1. With several labels per row, sets of labels (sorted tuples) take the place of classes.
     """
     if table.labels.sets_from is None:
         return number_classes(table.align(batch, schema), schema, table.labels)
     sets = table.labels.sets_of(batch)
-    number_of_set = dict[tuple[Any, ...], int]()
+    number_of_set = dict[tuple[Any, ...], int]()  # set of labels → number
     code_ranges = zip(sets.offsets.tolist(), sets.offsets[1:].tolist(), strict=False)
     label_sets = (
         tuple(sorted((sets.names[label] for label in sets.codes[start:end].tolist()), key=repr))
@@ -238,8 +243,8 @@ def _number_rows(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np
 
 
 def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
-    """Returns the position of the first row with each class or label. ``labels`` has a class, or a tuple of labels, for
-    each row.
+    """Returns for each class or label the position of the first row that has it. ``labels`` has a class, or a tuple of
+    labels, for each row.
     """
     positions = range(len(labels))
     first_row_of_cell = dict(zip(reversed(labels.tolist()), reversed(positions), strict=True))
@@ -251,7 +256,7 @@ def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
 
 
 def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
-    """Returns the name of the group of each row; None if rows have no groups."""
+    """Returns the name of the group of each row of a batch, as text, "" if it has none; None if rows have no groups."""
     labels = table.labels.of_rows(batch)
     if labels.group_name is not None:
         codes = batch.codes(labels.group_name)

@@ -72,7 +72,7 @@ class PendingWarnings:
     n_impossible: int = 0  # rows that are impossible in every class
     # Columns none of whose words is left, and how many there were.
     wordless: dict[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()  # which are no warnings: a result has them
+    notes: tuple[str, ...] = ()  # sentences that a result has; these are no warnings
 
     def __add__(self, other: PendingWarnings) -> PendingWarnings:
         """Combines two sets of warnings."""
@@ -81,7 +81,7 @@ class PendingWarnings:
         return PendingWarnings(self.n_impossible + other.n_impossible, wordless, tuple(notes))
 
     def add(self, other: PendingWarnings) -> None:
-        """Adds the warnings of another part of the work."""
+        """Adds the warnings of another part of the work to these, in place."""
         self.n_impossible += other.n_impossible
         self.wordless |= other.wordless
         self.notes += other.notes
@@ -104,14 +104,15 @@ def leave_out(
     pending: PendingWarnings,
 ) -> None:
     """Scores every row of a fold set with a model of the rows that its split learns from, and puts the scores of each
-    recipe into its sink. Rows are counted once for all recipes, and scored once for each. ``want`` is the kind of
-    score, as for ``Scores``.
+    recipe into its sink (``sinks`` has one per recipe). Rows are counted once for all recipes, and scored once for
+    each. ``want`` is the kind of score, as for ``Scores``. Adds to ``pending`` the warnings to give later.
     """
     with Steps() as steps:
         steps.begin("counting", 1.0 / (1.0 + len(recipes)), reads=True)
         groups = rows.count_fold_set(fold_set)
         steps.begin("scoring", 1.0, reads=True)
         models_by_recipe = [FoldModels(rows, fold_set, groups, recipe, pending) for recipe in recipes]
+        # Whether to score split by split rather than all rows in one pass.
         scores_by_split = groups.counted._has_words or rows.has_sets or not _learns_every_class(fold_set, groups)
         if isinstance(rows, MemoryRows) and scores_by_split:
             _score_by_split(rows, fold_set, groups, models_by_recipe, want, sinks, pending)
@@ -123,7 +124,9 @@ def leave_out(
 
 
 def _learns_every_class(fold_set: FoldSet, groups: Groups) -> bool:
-    """Whether every split learns from rows of all classes."""
+    """Whether every split learns whole groups (``is_learned`` has a boolean per group), in which all classes have rows.
+    ``groups`` has the counts of each group.
+    """
     class_numbers, group_numbers = groups.numbers.T  # of each counted pair of class and group
     learned_by_split = [split.is_learned for split in fold_set.splits if split.is_learned is not None]
     n_classes_by_split = [len(np.unique(class_numbers[is_learned[group_numbers]])) for is_learned in learned_by_split]
@@ -131,11 +134,12 @@ def _learns_every_class(fold_set: FoldSet, groups: Groups) -> bool:
 
 
 def _score_in_one_pass(rows: LabelledRows, fold_set: FoldSet, models: Sequence[Model], want: str, sink: Sink) -> int:
-    """Scores each batch once, every row with the model of the split that tests it. Returns how many rows are impossible
-    in every class.
+    """Scores each batch once, every row with the model of the split that tests it, and puts the scores into the sink.
+    ``models`` has a model per split; ``want`` is the kind of score. Returns how many rows are impossible in every
+    class.
     """
     n_impossible = 0
-    fold_of_row = fold_set.tested_by
+    fold_of_row = fold_set.tested_by  # the number of the split that tests each row, −1 for none
     for batch, start in zip(rows.each_batch("scoring"), rows.starts.tolist(), strict=False):
         batch_rows = slice(start, start + batch.n_rows)
         scores = np.empty((batch.n_rows, len(rows.classes)))
@@ -171,7 +175,8 @@ def _score_by_split(
         tally = tally_of_split(
             rows, split, groups, fold, keep=has_several_recipes, reads_whole_tables=reads_whole_tables
         )
-        source_rows = rows if split.is_learned is None else encoded_rows  # rows that are counted anew have other words
+        # Rows whose words are ids in the tables of ``groups``; rows that are counted anew have other tables.
+        source_rows = rows if split.is_learned is None else encoded_rows
         test_batches = list(source_rows.take(split.test))
         for fold_models, sink in zip(models_by_recipe, sinks, strict=True):
             model = replace(fold_models.estimate(tally), threads=rows.threads // n_workers or 1)
@@ -216,27 +221,28 @@ def score_batch(
     classes) into ``scores_out``. Rows with number −1 are not scored. Returns how many rows are impossible in every
     class.
     """
-    impossible = 0
+    n_impossible_so_far = 0
     if all(model.classes == rows.classes and not model.tally._has_words for model in models):
         for piece_start in range(0, batch.n_rows, ROWS_PER_PIECE):
             piece = remember_answers(batch.slice(piece_start, piece_start + ROWS_PER_PIECE))
             piece_rows = slice(piece_start, piece_start + ROWS_PER_PIECE)
-            impossible += score_each(
+            n_impossible_so_far += score_each(
                 models, piece, model_numbers[piece_rows], want, rows.threads, scores_out[piece_rows]
             )
-        return impossible
+        return n_impossible_so_far
     for number, model in enumerate(models):
         model_rows = np.flatnonzero(model_numbers == number)
         if len(model_rows):
             scores, n_impossible = model._score_batch(batch.take(model_rows), want)
             scores_out[model_rows] = expand_scores(rows.names, model, scores, want)
-            impossible += n_impossible
-    return impossible
+            n_impossible_so_far += n_impossible
+    return n_impossible_so_far
 
 
 def restrict_prior(prior: ClassPrior, classes: Sequence[Label], known_classes: Sequence[Label]) -> ClassPrior:
-    """Returns the class prior for a model that knows only some classes: given probabilities are divided by their sum
-    over these.
+    """Returns the class prior for a model that knows only some of the ``classes``: given probabilities (by name, or one
+    per class) are divided by their sum over the known ones. Any other prior, and one that estimating will refuse, is
+    returned as it is.
     """
     if len(known_classes) == len(classes) or prior is None or isinstance(prior, (str, int, float)):
         return prior
@@ -260,6 +266,9 @@ def tally_of_split(
     """Returns the tally of the rows that a split learns from, where ``fold`` is the split's number and ``groups`` are
     the counted groups of its fold set. ``keep`` caches what is read, for several models; ``reads_whole_tables`` reads
     whole tables of words, rather than only what the test rows need.
+
+    ``split.is_learned`` has a boolean per group; if it is None, ``split.rows`` has the numbers of the training rows,
+    which are counted now.
     """
     if split.is_learned is not None and reads_whole_tables:
         return groups.only(split.is_learned)
@@ -270,8 +279,8 @@ def tally_of_split(
 
 
 def score_rows(rows: MemoryRows, row_numbers: Int, model: Scores, want: str) -> tuple[Real, int]:
-    """Returns the scores of the rows with these numbers (rows × classes or labels), and how many are impossible in
-    every class.
+    """Returns the scores of the rows with these ascending numbers (rows × ``rows.names``, the classes or labels), and
+    how many are impossible in every class. ``want`` is the kind of score, as for ``Scores``.
     """
     return score_batches(rows.names, rows.take(row_numbers), len(row_numbers), model, want)
 
@@ -283,7 +292,7 @@ def score_batches(
     impossible in every class. If the model is calibrated, so are the scores.
     """
     all_scores = np.empty((n_rows, len(names)))
-    start = 0
+    start = 0  # the first row of the next batch
     n_impossible_so_far = 0
     for batch in batches:
         scores, n_impossible = model._score_batch(batch, want)
@@ -294,8 +303,8 @@ def score_batches(
 
 
 def expand_scores(names: Sequence[Label], model: Scores, scores: Real, want: str) -> Real:
-    """Returns scores (rows × the model's classes) with a column for each of ``names``, which are all classes or labels.
-    Those that the model does not know get its score for unknown classes.
+    """Returns scores (rows × the model's classes, ``model._names``) as rows × ``names``, which are all classes or
+    labels. Those that the model does not know get its score for unknown classes. ``want`` is the kind of score.
     """
     if model._names == names:
         return scores
@@ -308,7 +317,7 @@ def normalise(log_joint: Real) -> Real:
     """Returns P(class | row) from log joint probabilities (rows × classes). A row that is impossible in every class
     gets equal probabilities.
     """
-    largest = over_classes(np.maximum, log_joint)
+    largest = over_classes(np.maximum, log_joint)  # of each row
     is_impossible = np.isneginf(largest)
     if is_impossible.any():
         log_joint = np.where(is_impossible[:, None], 0.0, log_joint)

@@ -31,10 +31,10 @@ class LabelTarget:
     array given apart.
     """
 
-    columns: tuple[str, ...] = ()
-    delimiter: str | None = None
-    flags: bool = False  # each column is a label
-    folders: bool = False  # those that a file lies in
+    columns: tuple[str, ...] = ()  # empty if the labels are given apart
+    delimiter: str | None = None  # between the labels in a text; None if cells are sets
+    flags: bool = False  # each column is a label, and its cells say which rows have it
+    folders: bool = False  # the labels are the folders that a file lies in
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the target for JSON."""
@@ -57,7 +57,9 @@ class LabelTarget:
         return cls(tuple(columns), delimiter, flags, folders)
 
     def of_batch(self, batch: Batch) -> LabelSets:
-        """Returns the sets of labels of a batch's rows."""
+        """Returns the sets of labels of a batch's rows, one per row, from the columns that this target names. Raises an
+        error if a cell cannot be labels.
+        """
         if self.flags:
             return self._flags(batch)
         (name,) = self.columns
@@ -79,7 +81,9 @@ YES_OR_NO = {True: True, False: False, "true": True, "false": False, "yes": True
 
 
 def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
-    """Returns a column of yes and no, true and false, or 1 and 0 as booleans; missing values are false."""
+    """Returns a column of yes and no, true and false, or 1 and 0 as booleans, one per row; missing values are false.
+    Raises an error for any other value.
+    """
     flags = np.zeros(batch.n_rows, dtype=np.bool_)
     for row, value in enumerate(batch.column(name).cells()):
         flag = None if is_missing(value) else plain(value)
@@ -120,18 +124,21 @@ class LabelSets:
     whether the labels were given as a matrix of flags (rows × labels), in which labels without rows have names too.
     """
 
-    offsets: Int
-    codes: NDArray[np.int32]
+    offsets: Int  # (rows + 1,)
+    codes: NDArray[np.int32]  # indices in ``names``, row after row
     names: tuple[Scalar, ...]
-    has_target: NDArray[np.bool_]
+    has_target: NDArray[np.bool_]  # (rows,)
     from_flags: bool = False
 
     def __len__(self) -> int:
+        """The number of rows."""
         return len(self.offsets) - 1
 
     @classmethod
     def of(cls, labels: Any) -> LabelSets:
-        """Converts labels in any common form: a list or set of labels per row, or flags, rows × labels."""
+        """Returns labels in any common form (a list or set of labels per row, or flags, rows × labels) as LabelSets.
+        Flags without names get the labels 0, 1 and so on.
+        """
         if isinstance(labels, LabelSets):
             return labels
         if hasattr(labels, "toarray"):
@@ -141,29 +148,30 @@ class LabelSets:
             return cls.of_flags(flags, tuple(labels.column_names))
         columns = getattr(labels, "columns", None)
         if columns is not None and hasattr(labels, "to_numpy"):
-            return cls.of_flags(labels.to_numpy(), tuple(to_scalar(name, 0) for name in columns))
+            return cls.of_flags(labels.to_numpy(), tuple(to_scalar(name, row=0) for name in columns))
         if isinstance(labels, np.ndarray) and labels.ndim == 2:
             return cls.of_flags(labels, tuple(range(labels.shape[1])))
         if _are_flags(labels):
             return cls.of_flags(np.array(labels), tuple(range(len(labels[0]))))
         try:
-            return cls.of_cells(_cells(labels), None)
+            return cls.of_cells(_cells(labels), delimiter=None)
         except BadLabel as bad:
-            raise bad.at(0) from None
+            raise bad.at(first_row=0) from None
 
     @classmethod
     def of_cells(cls, cells: Iterable[Any], delimiter: str | None) -> LabelSets:
-        """Converts one cell per row: a set, a list, or a text with a delimiter between labels. A missing cell is no
-        target.
+        """Returns the label sets of one cell per row: a set, a list, or a text with ``delimiter`` between labels. A
+        missing cell is no target, or no labels if there is a delimiter. Warns of labels that a row has twice, and
+        raises BadLabel with the row for a value that cannot be a label.
         """
         cells = list(cells)
         has_target = np.ones(len(cells), dtype=np.bool_)
         if delimiter is not None or not EXACT_SET_TYPES.issuperset(map(type, cells)):
             has_target, cells = _split_cells(cells, delimiter)
         offsets = np.concatenate([[0], np.cumsum(np.fromiter(map(len, cells), np.int64, len(cells)))])
-        values = list(chain.from_iterable(cells))
-        number_of_name: dict[Scalar, int] = {}
-        number_of_value: dict[Any, int] = {}
+        values = list(chain.from_iterable(cells))  # the labels of all rows, one row after the other
+        number_of_name: dict[Scalar, int] = {}  # label → code
+        number_of_value: dict[Any, int] = {}  # label as it was given → code
         for value in _different(values):
             try:
                 number_of_value[value] = number_of_name.setdefault(_label(value), len(number_of_name))
@@ -174,16 +182,18 @@ class LabelSets:
         # A number for each pair of row and label, so that sorting finds the labels that a row repeats.
         pair_numbers = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(number_of_name), 1) + codes)
         is_first = np.diff(pair_numbers, prepend=-1) > 0
-        if repeated := int(np.count_nonzero(~is_first)):
-            verb = "occurs twice in its row and counts" if repeated == 1 else "occur twice in their row and count"
-            errors.warn(errors.BanburyWarning(f"{errors.many(repeated, 'label')} {verb} once"))
+        if n_repeated := int(np.count_nonzero(~is_first)):
+            verb = "occurs twice in its row and counts" if n_repeated == 1 else "occur twice in their row and count"
+            errors.warn(errors.BanburyWarning(f"{errors.many(n_repeated, 'label')} {verb} once"))
             offsets = np.concatenate([[0], np.cumsum(is_first)])[offsets]
         sorted_codes = (pair_numbers[is_first] % max(len(number_of_name), 1)).astype(np.int32)
         return cls(offsets.astype(np.int64), sorted_codes, tuple(number_of_name), has_target)
 
     @classmethod
     def of_flags(cls, flags: Any, names: Sequence[Scalar]) -> LabelSets:
-        """Converts a dense or sparse matrix of flags, rows × labels."""
+        """Returns the label sets of a dense or sparse matrix of flags, rows × labels. ``names`` are the labels of its
+        columns. Raises an error if an entry is neither 0 nor 1, or a label occurs twice.
+        """
         if hasattr(flags, "tocsr"):
             matrix = flags.tocsr()
             matrix.sum_duplicates()
@@ -200,18 +210,24 @@ class LabelSets:
         if len(set(names)) < len(names):
             description = f"labels {errors.listed(map(repr, names))}"
             raise errors.bad_setting("the target", description, "one that has each label once")
-        return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), True)
+        return cls(
+            offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), from_flags=True
+        )
 
     @classmethod
     def of_batches(cls, sets_of_batches: Sequence[LabelSets]) -> LabelSets:
-        """Joins the sets of several batches, one after the other."""
+        """Returns the sets of several batches, one after the other, as one object. ``names`` of the result are in the
+        order of their first occurrence; offsets are those of each batch, moved by the codes before it.
+        """
         if len(sets_of_batches) == 1:
             return sets_of_batches[0]
         names = tuple(dict.fromkeys(name for sets in sets_of_batches for name in sets.names))
         offsets_and_codes = [sets.codes_of(names) for sets in sets_of_batches]
-        starts = np.cumsum([0, *(len(codes) for _, codes in offsets_and_codes)])
-        offsets = [ends[1:] + start for (ends, _), start in zip(offsets_and_codes, starts, strict=False)]
-        codes = np.concatenate([part_codes for _, part_codes in offsets_and_codes])
+        starts = np.cumsum([0, *(len(batch_codes) for _, batch_codes in offsets_and_codes)])  # of batches in ``codes``
+        offsets = [
+            batch_offsets[1:] + start for (batch_offsets, _), start in zip(offsets_and_codes, starts, strict=False)
+        ]
+        codes = np.concatenate([batch_codes for _, batch_codes in offsets_and_codes])
         has_target = np.concatenate([sets.has_target for sets in sets_of_batches])
         return cls(np.concatenate([[0], *offsets]).astype(np.int64), codes, names, has_target)
 
@@ -221,6 +237,7 @@ class LabelSets:
 
     def take(self, rows: Int) -> LabelSets:
         """Returns the sets of the rows with these numbers, in this order."""
+        # Where each row begins in the new codes, and for each of these its position in the old ones.
         offsets, label_positions = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
         return LabelSets(offsets, self.codes[label_positions], self.names, self.has_target[rows])
 
@@ -230,12 +247,13 @@ class LabelSets:
 
     @cached_property
     def rows(self) -> Int:
-        """The row that each label belongs to, one number per code."""
+        """The number of the row that each entry of ``codes`` belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def codes_of(self, names: Sequence[Scalar]) -> tuple[Int, NDArray[np.int32]]:
-        """Returns offsets and codes for other names: a code is a place in ``names``. Labels that are not among them are
-        left out.
+        """Returns offsets (rows + 1) and codes for other names: a code is an index in ``names``, and the codes of a row
+        ascend. Labels that are not among them are left out. ``self.codes`` has an index in ``self.names`` for each
+        label of each row, ``self.rows`` the number of that row.
         """
         code_of = {name: code for code, name in enumerate(names)}
         codes = np.array([*(code_of.get(name, -1) for name in self.names), -1], dtype=np.int32)[self.codes]
@@ -248,7 +266,7 @@ class LabelSets:
         return offsets, codes[order]
 
     def flags(self, names: Sequence[Scalar]) -> NDArray[np.bool_]:
-        """Returns whether each row has each of these labels: booleans, rows × labels."""
+        """Returns whether each row has each of these labels: booleans, rows × ``names``."""
         offsets, codes = self.codes_of(names)
         flags = np.zeros((len(self), len(names)), dtype=np.bool_)
         flags[np.repeat(np.arange(len(self)), np.diff(offsets)), codes] = True
@@ -256,12 +274,12 @@ class LabelSets:
 
     @property
     def single(self) -> bool:
-        """Whether every row with a target has exactly one label."""
+        """Whether there are rows and every one with a target has exactly one label."""
         return len(self) > 0 and bool((np.diff(self.offsets)[self.has_target] == 1).all())
 
 
 def _cells(labels: Any) -> Any:
-    """Returns labels as Python objects, one per row. Columns of Arrow and Polars become lists."""
+    """Returns labels as an iterable of Python objects, one per row. Columns of Arrow and Polars become lists."""
     return (
         labels.to_pylist()
         if hasattr(labels, "to_pylist")
@@ -279,6 +297,7 @@ def _are_flags(rows: Any) -> bool:
     scalar_types = (bool, int, float, np.generic)
 
     def is_row(row: Any) -> bool:
+        """Whether ``row`` is a list or array of ``width`` entries that are 0 or 1."""
         has_width = isinstance(row, (list, np.ndarray)) and len(row) == width
         return has_width and all(isinstance(value, scalar_types) and value in (0, 1) for value in row)
 
@@ -286,14 +305,19 @@ def _are_flags(rows: Any) -> bool:
 
 
 def _split_cells(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bool_], list[Any]]:
-    """Returns which rows have a target, and the labels of each row. Texts are split at the delimiter."""
+    """Returns a boolean per row that says whether it has a target, and ``cells``, in which the labels of each row
+    replace the cell in place. Raises BadLabel for a cell that is no set of labels.
+
+    With a delimiter, texts are split at it, a number is one label, and a missing cell is no labels; without one, a
+    missing cell is no target.
+    """
     has_target = np.ones(len(cells), dtype=np.bool_)
-    splits = dict[str, list[str]]()
+    labels_of_text = dict[str, list[str]]()
     for row, cell in enumerate(cells):
         if delimiter is not None and isinstance(cell, str):
-            if cell not in splits:
-                splits[cell] = [label.strip() for label in cell.split(delimiter) if label.strip()]
-            cells[row] = splits[cell]
+            if cell not in labels_of_text:
+                labels_of_text[cell] = [label.strip() for label in cell.split(delimiter) if label.strip()]
+            cells[row] = labels_of_text[cell]
         elif delimiter is not None and is_missing(cell):  # an empty cell of a text file: no labels
             cells[row] = ()
         elif delimiter is not None and isinstance(cell, (bool, int, float, np.generic)):  # a text that is a number
@@ -307,7 +331,7 @@ def _split_cells(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bo
 
 
 def _different(values: list[Any]) -> Iterable[Any]:
-    """Returns each value once, or all of them if they cannot be dictionary keys."""
+    """Returns each value once, in order, or all of them if they cannot be dictionary keys."""
     try:
         return dict.fromkeys(values)
     except TypeError:  # one that is no label cannot be a key
@@ -315,13 +339,13 @@ def _different(values: list[Any]) -> Iterable[Any]:
 
 
 def _label(value: Any) -> Scalar:
-    """Returns a value as a label; raises BadLabel if it cannot be one. Equal numbers, such as 1, 1.0 and True, are one
-    label.
+    """Returns a value as a label; raises BadLabel, with 0 in place of the row, if it cannot be one. Equal numbers, such
+    as 1, 1.0 and True, are one label.
     """
     if is_missing(value):
         raise BadLabel(0, value, "missing")
     try:
-        name = to_scalar(value, 0)
+        name = to_scalar(value, row=0)
     except Unfit:
         raise BadLabel(0, value, "not a text, a number or a boolean") from None
     if isinstance(name, float) and np.isinf(name):
@@ -332,7 +356,7 @@ def _label(value: Any) -> Scalar:
 
 
 def _check_flags(flags: NDArray[Any]) -> None:
-    """Raises an error if an array holds anything but 0 and 1."""
+    """Raises an error if an array (1-D or rows × labels) holds anything but 0 and 1."""
     if flags.ndim not in (1, 2) or flags.dtype.kind not in "biufO":
         raise errors.bad_setting("the target", f"an array of {flags.dtype}", "flags, rows × labels, or sets of labels")
     try:
@@ -346,14 +370,14 @@ def _check_flags(flags: NDArray[Any]) -> None:
 
 
 def join_same_files(source: Source) -> Source:
-    """Returns a source in which files that lie in several folders, with the same name and contents, are one row with a
-    label per folder.
+    """Returns a source in which files that lie in several folders, with the same name and contents, are one row. Its
+    target column holds lists of labels, one for each folder.
     """
     assert source.target is not None
-    name = source.target
+    name = source.target  # the column of folder names
 
     def names_and_digests(batch: Batch) -> list[tuple[str, bytes]]:
-        """Returns the file name of each row and a digest of what it contains."""
+        """Returns the file name of each row and a digest of its other columns; equal pairs are the same file."""
         names = [os.path.basename(path) for path in batch.row_names or [""] * batch.n_rows]
         cells = zip(
             *(batch.column(column_name).cells() for column_name in batch.names if column_name != name), strict=True
@@ -374,6 +398,7 @@ def join_same_files(source: Source) -> Source:
                 for row_number, file in enumerate(names_and_digests(batch))
                 if file in labels
             ]
+            # Rows of this batch in which a file comes for the first time.
             first_rows = np.array([row_number for row_number, _ in rows_with_labels], dtype=np.int64)
             label_lists = [row_labels for _, row_labels in rows_with_labels]
             if len(first_rows):

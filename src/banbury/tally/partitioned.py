@@ -38,10 +38,11 @@ def or_in_partitions(method: Method) -> Method:
     """Decorates a method of a model that answers for rows: if the rows are in partitions, their engine computes the
     answers.
     """
-    names = list(signature(method).parameters)[2:]
+    names = list(signature(method).parameters)[2:]  # of the parameters after the model and the rows
 
     @wraps(method)
     def answer(model: Any, rows: Any, *args: Any, **settings: Any) -> Any:
+        """Returns the method's answers for local rows, or what the engine makes of rows in partitions."""
         partitioned_rows = partitions_of(rows, settings.pop("engine", None), settings.pop("partitions", None))
         if partitioned_rows is None:
             return method(model, rows, *args, **settings)

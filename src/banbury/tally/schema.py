@@ -34,7 +34,7 @@ Trees = Literal["many", "all", "none"]  # whether numbers are quantile trees: fr
 
 WHOLE_NUMBERS = "whole numbers"  # why columns of few whole numbers are categorical
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
-FEWEST_IN_ONE_ENTRY = 1000  # features in a row with one template are one entry of a file
+FEWEST_IN_ONE_ENTRY = 1000  # so many features in a row with one template are one entry of a file
 NEEDS_ROWS_AGAIN = ", which needs the rows again. Recount with bb.count(..., features=...)."
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
@@ -91,7 +91,7 @@ class Schema:
         missing: Missing = "skip",
         **reading: Any,
     ) -> Schema:
-        """Infers the schema of a table from its column types and its first batch.
+        """Infers the schema of a table from its column types and its first batch, and returns it.
 
         Booleans become Bernoulli. Whole numbers become categorical if the first 1,000 rows have at most 20 distinct
         values (with fewer than 100 rows: only 0 and 1). Other numbers become quantile trees (with fewer than 100 rows:
@@ -104,8 +104,8 @@ class Schema:
         source = read(data, **reading)
         target = source.target if target is None else as_name(target)
         for batch in source:
-            aside = {} if target is None else {target: "the target"}
-            return replace(infer(batch, aside, target, features, missing), reading=source.reading)
+            reserved = {} if target is None else {target: "the target"}  # column → its role, for messages
+            return replace(infer(batch, reserved, target, features, missing), reading=source.reading)
         raise errors.empty_data(source.name, "it has no batches")
 
     def __post_init__(self) -> None:
@@ -113,7 +113,9 @@ class Schema:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The features grouped by what counts them, in the order of the first feature of each group."""
+        """The features grouped by what counts them, in the order of the first feature of each group. A group has a
+        counter, its features, and their indices in the schema.
+        """
         return group_features(self.features)
 
     @property
@@ -137,7 +139,10 @@ class Schema:
         return {name: index for index, name in enumerate(self.features.names)}
 
     def __getitem__(self, name: Any) -> Feature:
-        """Returns a feature by its name, or a block of columns by the tuple of its columns."""
+        """Returns a feature by its name, or a block of columns by the tuple of its columns. Raises UnknownColumn if
+        there is none. ``features.where`` returns the indices of features whose template, which has their columns,
+        passes a test.
+        """
         if isinstance(name, tuple):
             name = next(
                 (self.features.names[index] for index in self.features.where(lambda block: block.columns == name)), name
@@ -153,23 +158,28 @@ class Schema:
 
     @cached_property
     def kinds(self) -> dict[str, Reads]:
-        """The type that each column of a text file must be read as, so that more rows are counted in the same way.
+        """The type ("number", "string", "text" or "list") that each column of a text file must be read as, so that more
+        rows are counted in the same way. Columns that may have any type are left out.
 
-        Features with equal settings share a template, by number; ``features.codes`` has the number of each feature's.
+        Features with equal settings share a template; ``features.codes`` has the template number of each feature. A
+        feature of several columns (a block) names them in its template, and a feature of one column has its name.
         """
         features = self.features
-        columns_and_kind = [(template.columns, template.counter.reads(template)) for template in features.templates]
-        template_of_feature = zip(features.names, features.codes.tolist(), strict=True)
-        names_columns_and_kinds = ((name, *columns_and_kind[number]) for name, number in template_of_feature)
+        columns_and_kinds = [(template.columns, template.counter.reads(template)) for template in features.templates]
+        names_and_template_numbers = zip(features.names, features.codes.tolist(), strict=True)
+        names_columns_and_kinds = ((name, *columns_and_kinds[number]) for name, number in names_and_template_numbers)
         return {
             column: kind
             for name, columns, kind in names_columns_and_kinds
             if kind is not None
-            for column in columns or (name,)  # a feature of one column has its name
+            for column in columns or (name,)
         }
 
     def _explain_difference(self, other: Schema) -> str | None:
-        """Returns why tallies under the two schemas cannot be combined, or None. Different bin widths are not a reason."""
+        """Returns in words why tallies under the two schemas cannot be combined, or None if they can. Different bin
+        widths are not a reason. ``feature.columns`` has the columns of a block, ``feature.counting_key()`` what two
+        features must share for their sums to be added.
+        """
         if (self.labels is None) != (other.labels is None):
             return "one counts label sets and the other a single class per row"
         own_names = self.features.names
@@ -181,11 +191,11 @@ class Schema:
             )
             if not any(names_in_one):
                 return "the same features in another order"
-            first, second = map(errors.listed, names_in_one)
-            return f"features only in the first [{first}], only in the second [{second}]"
-        for f in self._features_to_compare(other):
-            feature = self.features[f]
-            other_feature = other.features[f]
+            names_in_first, names_in_second = map(errors.listed, names_in_one)
+            return f"features only in the first [{names_in_first}], only in the second [{names_in_second}]"
+        for index in self._features_to_compare(other):
+            feature = self.features[index]
+            other_feature = other.features[index]
             if feature.columns != other_feature.columns:
                 return f"block {feature.name!r} has different columns"
             if feature.counting_key() != other_feature.counting_key():
@@ -193,19 +203,22 @@ class Schema:
         return None
 
     def _features_to_compare(self, other: Schema) -> list[int]:
-        """Returns the indices of features that differ in origin or unit, and one index for each pair of templates.
+        """Returns the indices of features that differ in origin or unit, and one index for each pair of templates, in
+        ascending order. Both schemas have the same feature names in the same order.
 
         A template is a feature without a name, which features with equal settings share: one of each pair stands for
-        all.
+        all. A feature's sums are counted from its origin, in its unit.
         """
         features = self.features
         has_other_scale = (features.origins != other.features.origins) | (features.units != other.features.units)
-        rescaled = np.flatnonzero(has_other_scale)
-        of_templates = [index for *_, index in features.pair_templates(other.features)]
-        return sorted({*rescaled.tolist(), *of_templates})
+        rescaled_indices = np.flatnonzero(has_other_scale)
+        indices_of_pairs = [index for *_, index in features.pair_templates(other.features)]
+        return sorted({*rescaled_indices.tolist(), *indices_of_pairs})
 
     def _counting_rules(self) -> list[Any]:
-        """Returns everything that determines the sums of rows, for JSON. Equal schemas have equal rules."""
+        """Returns everything that determines the sums of rows, for JSON: an entry for each feature, after one for sets
+        of labels if rows have them. Equal schemas have equal rules.
+        """
         labels_rule = [] if self.labels is None else ["sets of labels"]
         return labels_rule + [
             _to_json([feature.name, feature.columns, feature.counting_key(), feature.unit]) for feature in self.features
@@ -221,7 +234,9 @@ class Schema:
         return hash(self.features)
 
     def _with_widest_bins(self, other: Schema) -> Schema:
-        """Returns the same schema with bins at least as wide as the other's."""
+        """Returns the same schema with bins at least as wide as the other's: the larger unit for each feature. The
+        schemas differ in nothing else.
+        """
         units = np.maximum(self.features.units, other.features.units)
         if np.array_equal(units, self.features.units):
             return self
@@ -239,18 +254,19 @@ class Schema:
         ``overrides`` maps names of features, which may contain ``*``, to families.
         """
         new_features = dict[int, Feature]()
-        for name, choice in expand_stars(overrides, self.features.names):
+        for name, override in expand_stars(overrides, self.features.names):
             old = self[name]
-            new_features[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(choice)))
+            new_features[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(override)))
             new.family.check_columns(new)
         indices = np.array(list(new_features), dtype=np.int64)
         return replace(self, features=self.features.put([(indices, Features.of(new_features.values()))]))
 
     def __str__(self) -> str:
+        """Returns the schema as text: each feature with its family and why it has it, and what was left out."""
         target = "" if self.target is None else f", target {self.target!r}"
         lines = [f"Schema: {len(self.features):,} feature{'s' * (len(self.features) != 1)}{target}"]
-        rows = [(feature.name, str(feature.family), feature.why) for feature in self.features[:40]]
-        lines += align_columns(rows)
+        feature_rows = [(feature.name, str(feature.family), feature.why) for feature in self.features[:40]]
+        lines += align_columns(feature_rows)
         if len(self.features) > 40:
             lines.append(f"  … and {len(self.features) - 40:,} more")
         if self.left_out:
@@ -267,9 +283,9 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the schema for JSON, with one entry for each feature, or for a run of features that differ only in
-        name and position.
+        name, origin and unit.
         """
-        about_columns = {
+        other_entries = {
             "target": self.target,
             "target_kind": self.target_kind,
             "columns": list(self.columns),
@@ -278,7 +294,7 @@ class Schema:
             **({} if self.labels is None else {"labels": self.labels.to_dict()}),
             **({"reading": dict(self.reading)} if self.reading else {}),
         }
-        return {"features": list(_entries(self.features)), **about_columns}
+        return {"features": list(_entries(self.features)), **other_entries}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
@@ -292,7 +308,9 @@ class Schema:
 
 def _entries(features: Features) -> Iterator[dict[str, Any]]:
     """Yields the features as entries for JSON. A run of many features that differ only in name, origin and unit becomes
-    one entry with lists.
+    one entry, in which these three are lists.
+
+    Features that differ in nothing else share a template; ``features.codes`` has the template number of each feature.
     """
     templates = [_template_to_dict(template) for template in features.templates]
     ends = [*(np.flatnonzero(np.diff(features.codes)) + 1).tolist(), len(features)]
@@ -320,13 +338,14 @@ def _template_to_dict(feature: Feature) -> dict[str, Any]:
 
 
 def _features_of_entries(entries: Sequence[Mapping[str, Any]]) -> Features:
-    """Returns the features that ``_entries`` described. Equal families are created once.
+    """Returns the features that ``_entries`` described. Equal families are created once. Raises ValueError if a run has
+    lists of different lengths.
 
     An entry is a feature, or a run of features: then its name, origin and unit are lists.
     """
-    families = dict[str, Family]()
+    families = dict[str, Family]()  # by name and settings
     names_origins_units: tuple[list[Any], ...] = ([], [], [])  # names, origins and units
-    templates = list[Feature]()
+    templates = list[Feature]()  # one per feature, the same object throughout a run
     for entry in entries:
         key = repr((entry["family"], entry["settings"]))
         if key not in families:
@@ -351,22 +370,23 @@ def _template_from_dict(entry: Mapping[str, Any], template_family: Family) -> Fe
     return Feature(
         "",
         template_family,
-        0.0,
-        1.0,
-        entry["kind"],
-        entry["why"],
-        columns,
-        scales,
-        kinds,
-        entry.get("holds_lists", False),
+        origin=0.0,
+        unit=1.0,
+        kind=entry["kind"],
+        why=entry["why"],
+        columns=columns,
+        scales=scales,
+        kinds=kinds,
+        holds_lists=entry.get("holds_lists", False),
     )
 
 
 def group_features(features: Features) -> tuple[Group, ...]:
-    """Groups features by what counts them; each group has their indices among all features.
+    """Groups features by what counts them; each group has their indices among all features. Groups are in the order of
+    their first features.
 
-    Features with equal settings share a template, and all features of a template have the same counter. A counter that
-    counts features ``apart`` gets a group for each of them.
+    Features with equal settings share a template, whose number ``features.codes`` has for each feature; all features of
+    a template have the same counter. A counter that counts features ``apart`` gets a group for each of them.
     """
     template_numbers_of = dict[Counter, list[int]]()
     for number, template in enumerate(features.templates):
@@ -395,8 +415,11 @@ def _describe(feature: Feature) -> str:
 
 
 def _with_counting_half(feature: Feature, new: Family) -> Family:
-    """Returns the family ``new`` with the counting settings of the feature's own family; raises an error if it needs
-    sums that were not counted.
+    """Returns the family ``new`` with the counting settings of the feature's own family; raises SchemaMismatch if it
+    needs sums that were not counted.
+
+    ``family.counting`` has the names of the settings that change what is counted, ``family.settings()`` the settings
+    that are set. ``family.counting_key()`` begins with the name of what is counted.
     """
     name = feature.name
     old = feature.family
@@ -404,9 +427,9 @@ def _with_counting_half(feature: Feature, new: Family) -> Family:
         raise errors.SchemaMismatch(f"feature {name!r} was counted for {old}, not for {new}{NEEDS_ROWS_AGAIN}")
     settings = new.settings()
     for setting in new.counting:
-        used = getattr(old, setting)
-        if setting in settings and settings[setting] != used:
-            message = f"feature {name!r} was counted with {setting}={used!r}, not {settings[setting]!r}"
+        old_value = getattr(old, setting)
+        if setting in settings and settings[setting] != old_value:
+            message = f"feature {name!r} was counted with {setting}={old_value!r}, not {settings[setting]!r}"
             raise errors.SchemaMismatch(f"{message}{NEEDS_ROWS_AGAIN}")
     counting_settings = {setting: getattr(old, setting) for setting in new.counting}
     return replace(new, **counting_settings)  # type: ignore[type-var]
@@ -421,7 +444,9 @@ def family_to_dict(feature_family: Family) -> dict[str, Any]:
 
 
 def _to_json(setting: Any) -> Any:
-    """Returns a setting of a family as JSON holds it."""
+    """Returns a setting of a family as JSON holds it: a mapping as a list of pairs, a prior as a mapping of its fields,
+    a tuple as a list.
+    """
     if isinstance(setting, Mapping):
         return {"pairs": [[_to_json(key), _to_json(member)] for key, member in setting.items()]}
     if isinstance(setting, NormalInverseGamma):
@@ -454,17 +479,19 @@ class ColumnFacts:
     ``whole_numbers`` in all rows.
     """
 
-    fractional: frozenset[str] = frozenset()  # those that have fractions in some row
-    varied: frozenset[str] = frozenset()  # those that have several values, though one in the first rows
-    kinds: Mapping[str, Any] = field(default_factory=dict)  # of those without a value in the first rows
-    whole_numbers: set[str] = field(default_factory=set)
+    fractional: frozenset[str] = frozenset()  # columns that have fractions in some row
+    varied: frozenset[str] = frozenset()  # columns that have several values, though one in the first rows
+    kinds: Mapping[str, Any] = field(default_factory=dict)  # the kind of columns without a value in the first rows
+    whole_numbers: set[str] = field(default_factory=set)  # columns; inference adds to them in place
 
     def __bool__(self) -> bool:
         """Whether any fact about a column is known."""
         return bool(self.fractional or self.varied or self.kinds)
 
     def __or__(self, other: ColumnFacts) -> ColumnFacts:
-        """Returns the facts that either has, such as those of rows on two machines."""
+        """Returns the facts that either has, such as those of rows on two machines; a column of two kinds has the wider
+        one. ``whole_numbers`` is empty.
+        """
         kinds = {**self.kinds, **other.kinds}
         for name in self.kinds.keys() & other.kinds.keys():
             kinds[name] = wider_kind(self.kinds[name], other.kinds[name])
@@ -477,7 +504,9 @@ class ColumnFacts:
 
 
 def wider_kind(kind: str, other_kind: str) -> str:
-    """Returns the type of a column that has one type in some rows and another in others."""
+    """Returns the type of a column that has one type in some rows and another in others: the wider of boolean, integer
+    and float, otherwise string.
+    """
     from_narrow_to_wide = ("boolean", "integer", "float")
     if kind == other_kind:
         return kind
@@ -498,9 +527,11 @@ def infer(
     trees: Trees = "many",
     facts: ColumnFacts | None = None,
 ) -> Schema:
-    """Infers the schema of a table from its first batch. Columns in ``reserved``, such as the target, are not features.
+    """Infers the schema of a table from its first batch, and returns it. Columns in ``reserved``, such as the target,
+    are not features.
 
     Args:
+        batch: The first batch; its columns ``non_features`` are weights.
         reserved: The columns that are not features, each with its role for messages, such as ``the target``.
         target: The column of the target, if it is one.
         features: The families that the user asks for, as in ``Schema.infer``.
@@ -513,25 +544,28 @@ def infer(
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
     if (joined_family := _family_that_joins(features)) is not None:
-        schema = infer(batch, reserved, target, joined_family.columns, missing, more_to_come, "none", facts)
+        # The columns are inferred with the family that it has for each of them, and then joined.
+        schema = infer(batch, reserved, target, joined_family.columns, missing, more_to_come, trees="none", facts=facts)
         return replace(schema, features=joined_family.join(schema.features, batch))
     reserved = {**dict.fromkeys(batch.non_features, "the weights of the rows"), **dict(reserved)}
     for name in reserved:
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names, batch.source)
     columns = tuple(name for name in batch.names if name not in reserved) if reserved else batch.names
+    # The family of each column that the user names, None to leave it out; and features of several columns (blocks).
     declared, blocks = _families_by_column(features, columns, batch, reserved)
     in_blocks = {name for block in blocks for name in block.columns}
     declared_names = declared.keys() | in_blocks
     undeclared = tuple(name for name in columns if name not in declared_names) if declared_names else columns
-    kinds = dict(zip(undeclared, batch.kinds(undeclared), strict=True))
+    kinds = dict(zip(undeclared, batch.kinds(undeclared), strict=True))  # of undeclared columns
     kinds |= {name: kind for name, kind in facts.kinds.items() if kinds.get(name) == "empty"}
     first_batch_rows = batch.slice(0, SAMPLE)
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
-    sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
+    sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)  # rows × numeric columns
     constant_columns = (
         set() if more_to_come else _constant_columns(batch, kinds, numbers, sample, missing) - facts.varied
     )
+    # Columns of few whole numbers, each with how many different ones it has.
     n_values = {} if more_to_come or trees == "all" else _columns_of_few_values(batch, numbers, sample, facts)
     if more_to_come:
         kinds = {
@@ -539,10 +573,10 @@ def infer(
             for name, kind in kinds.items()
         }
     takes_trees = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
-    names = list[str]()
-    templates = list[Feature]()
-    template_of = dict[tuple[int, str], Feature]()
-    left_out: dict[str, str] = {}
+    names = list[str]()  # of features of one column
+    templates = list[Feature]()  # one for each of these
+    template_of = dict[tuple[int, str], Feature]()  # by family and reason, so that equal features share a template
+    left_out: dict[str, str] = {}  # column → why
     for name in columns:
         if name in in_blocks:
             continue
@@ -588,9 +622,11 @@ def _family_that_joins(features: FamilyOption) -> ColumnTree | None:
 
 
 def settle_features(features: Features, batch: Batch) -> Features:
-    """Returns the features with what their first rows decide about counting, such as origins and units."""
-    _, first_of_template = np.unique(features.codes, return_index=True)
-    for index in first_of_template.tolist():
+    """Returns the features with what their first rows, in ``batch``, decide about counting, such as origins and units.
+    Raises an error if a family does not suit its columns. ``features.codes`` has the template number of each feature.
+    """
+    _, first_feature_of_template = np.unique(features.codes, return_index=True)
+    for index in first_feature_of_template.tolist():
         feature = features[index]
         feature.family.check_columns(feature)
     groups = group_features(features)
@@ -598,20 +634,25 @@ def settle_features(features: Features, batch: Batch) -> Features:
 
 
 def of_one_family(batch: Batch, feature_family: Family) -> Schema:
-    """Returns the schema of a batch whose columns all have the same family, however few rows there are."""
+    """Returns the schema, without a target, of a batch whose columns all have the same family, however few rows there
+    are.
+    """
     template = Feature("", feature_family)
     features = template.counter.settle(Features.named(batch.names, [template] * len(batch.names)), batch)
-    return Schema(features, None, batch.names, batch.named)
+    return Schema(features, target=None, columns=batch.names, named=batch.named)
 
 
 def _families_by_column(
     features: FamilyOption, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]
 ) -> tuple[dict[str, Family | None], list[Feature]]:
-    """Returns the declared family of each column, None for a column to leave out; and the blocks of columns with
-    theirs.
+    """Returns two things: the family that the user declares for each column, None for a column to leave out, without
+    undeclared columns; and the declared blocks, which are features of several columns, with unique names.
 
-    ``features`` are the families that the user asks for, ``columns`` those that may be features, and ``reserved`` the
-    other columns with their roles.
+    ``features`` has the families that the user asks for: "auto", one for all columns, or a mapping from a column, a
+    pattern such as "soil_*" or a tuple of columns to a family or None. ``columns`` are the columns that may be
+    features; ``reserved`` maps the others to their roles, for messages. A family with ``block`` always models its
+    columns jointly; one with ``blocks`` does so if several are named together. Raises an error for an unknown or
+    repeated column.
     """
     if isinstance(features, str) and features == "auto":
         return {}, [block(columns, OCCURRENCES, "a sparse matrix")] if isinstance(batch, Sparse) else []
@@ -621,21 +662,23 @@ def _families_by_column(
     declared: dict[str, Family | None] = {}
     blocks: list[Feature] = []
     named_columns: list[str] = []
-    for name, choice in expand_stars(features, columns, batch.source):
+    for name_or_names, family_option in expand_stars(features, columns, batch.source):
         own_columns = tuple(
             _resolve_column(column, columns, batch, reserved)
-            for column in (name if isinstance(name, tuple) else (name,))
+            for column in (name_or_names if isinstance(name_or_names, tuple) else (name_or_names,))
         )
         named_columns += own_columns
-        chosen_family = None if choice is None else family(choice)
-        if chosen_family is not None and (chosen_family.block or (chosen_family.blocks and isinstance(name, tuple))):
-            blocks.append(block(own_columns, chosen_family))
-        elif isinstance(name, tuple):
+        declared_family = None if family_option is None else family(family_option)
+        if declared_family is not None and (
+            declared_family.block or (declared_family.blocks and isinstance(name_or_names, tuple))
+        ):
+            blocks.append(block(own_columns, declared_family))
+        elif isinstance(name_or_names, tuple):
             expected = "a family that models columns jointly, such as bb.Gaussian(covariance='full'), "
             expected += "bb.KernelDensity(), bb.Histogram() or bb.Joint()"
-            raise errors.bad_setting("features", f"{name!r}: {choice!r}", expected)
+            raise errors.bad_setting("features", f"{name_or_names!r}: {family_option!r}", expected)
         else:
-            declared[own_columns[0]] = chosen_family
+            declared[own_columns[0]] = declared_family
     if repeated := [name for name, frequency in Counts(named_columns).items() if frequency > 1]:
         problem = f"column {repeated[0]!r} in two places"
         raise errors.bad_setting("features", problem, "a mapping that has each column once")
@@ -645,16 +688,18 @@ def _families_by_column(
 def expand_stars(
     features: Mapping[Any, Any], columns: Sequence[str], source: str | None = None
 ) -> Iterator[tuple[Any, Any]]:
-    """Returns the families by column: ``"soil_*"`` stands for all columns whose names begin with "soil_" and are not
-    listed themselves.
+    """Yields pairs of a column and its family: ``"soil_*"`` stands for all columns whose names begin with "soil_" and
+    are not listed themselves. A family that models columns jointly comes with a tuple of columns.
 
-    If a column's own name is the pattern, it stands for that column only. A family of several columns combines them.
-    ``source`` is the name of what is read, for messages.
+    ``features`` maps columns, patterns or tuples of them to families, or None to leave a column out. If a column's own
+    name is the pattern, it stands for that column only. Raises an error if no column matches a pattern. ``source`` is
+    the name of what is read, for messages.
     """
     column_names = set(columns)
     listed = {column for name in features for column in (name if isinstance(name, tuple) else (name,))}
 
     def matching(name: Any) -> tuple[Any, ...]:
+        """Returns the columns that a name or pattern stands for."""
         if not isinstance(name, str) or "*" not in name or name in column_names:
             return (name,)
         pattern = re.compile(".*".join(map(re.escape, name.split("*"))), re.DOTALL)
@@ -663,21 +708,28 @@ def expand_stars(
             raise errors.unknown_column(name, columns, source)
         return tuple(column for column in matches if column not in listed)
 
-    for name, choice in features.items():
+    for name, family_option in features.items():
         if isinstance(name, tuple):
-            yield tuple(column for pattern_or_name in name for column in matching(pattern_or_name)), choice
-        elif (matched := matching(name)) != (name,) and matched and choice is not None and family(choice).block:
-            yield matched, choice
+            yield tuple(column for pattern_or_name in name for column in matching(pattern_or_name)), family_option
+        elif (
+            (columns_of_name := matching(name)) != (name,)
+            and columns_of_name
+            and family_option is not None
+            and family(family_option).block
+        ):
+            yield columns_of_name, family_option
         else:
-            yield from ((column, choice) for column in matched)
+            yield from ((column, family_option) for column in columns_of_name)
 
 
 def _name_blocks(blocks: list[Feature], batch: Batch) -> list[Feature]:
-    """Returns the blocks with names that no column and no other block has; parentheses are added where needed."""
+    """Returns the blocks, which are features of several columns, with names that no other column and no other block
+    has; parentheses are added where needed.
+    """
     renamed_blocks: list[Feature] = []
     for feature in blocks:
         name = feature.name
-        other_names = set(batch.names).difference(feature.columns).union(other.name for other in renamed_blocks)
+        other_names = set(batch.names).difference(feature.columns).union(renamed.name for renamed in renamed_blocks)
         while name in other_names:
             name = f"({name})"
         renamed_blocks.append(feature if name == feature.name else feature._replace(name=name))
@@ -689,7 +741,7 @@ def _resolve_column(name: Any, columns: tuple[str, ...], batch: Batch, reserved:
     it is ``reserved``, which maps columns that cannot be features to their roles.
     """
     column = as_name(name)
-    has_numbers_as_names = batch.named and any(other.isdecimal() for other in batch.names)
+    has_numbers_as_names = batch.named and any(column_name.isdecimal() for column_name in batch.names)
     if (
         column is not name
         and column not in batch.names
@@ -707,8 +759,8 @@ def _resolve_column(name: Any, columns: tuple[str, ...], batch: Batch, reserved:
 
 
 def block(columns: tuple[str, ...], block_family: Family, why: str = "declared") -> Feature:
-    """Returns a feature of several columns, named after them. ``why`` is the reason for its family, which printing the
-    schema shows.
+    """Returns a feature that models these columns jointly, named after them. Raises an error if there are none. ``why``
+    is the reason for its family, which printing the schema shows.
     """
     if not columns:
         raise errors.bad_setting("features", "a block of no columns", "at least one column in a block")
@@ -809,33 +861,34 @@ def _columns_of_few_values(batch: Batch, names: Sequence[str], sample: Real, fac
     if len(column_indices) < len(names):
         names = [names[position] for position in column_indices]
         sample = sample[:, column_indices]
-    ordered = np.sort(sample, axis=0)  # missing values last
+    ordered = np.sort(sample, axis=0)  # rows × columns, each column sorted, missing values last
     is_missing = np.isnan(ordered)
+    # From here on one entry per column.
     n_present = len(ordered) - is_missing.sum(axis=0)
-    distinct = (n_present > 0) + ((np.diff(ordered, axis=0) != 0) & ~is_missing[1:]).sum(axis=0)
-    are_flags = ((ordered == 0) | (ordered == 1) | is_missing).all(axis=0) & (distinct == 2)
+    n_distinct = (n_present > 0) + ((np.diff(ordered, axis=0) != 0) & ~is_missing[1:]).sum(axis=0)
+    are_flags = ((ordered == 0) | (ordered == 1) | is_missing).all(axis=0) & (n_distinct == 2)
     are_exact = ((np.abs(ordered) <= EXACT) | is_missing).all(axis=0)  # or else unlike integers may be the same here
-    are_few = are_flags | ((n_present >= FEWEST_ROWS) & (distinct <= MOST_CATEGORIES) & are_exact)
+    are_few = are_flags | ((n_present >= FEWEST_ROWS) & (n_distinct <= MOST_CATEGORIES) & are_exact)
     few_names = [names[position] for position in np.flatnonzero(are_few).tolist()]
-    few_distinct = zip(few_names, distinct[are_few].tolist(), strict=True)
-    n_distinct = {
+    names_and_n_distinct = zip(few_names, n_distinct[are_few].tolist(), strict=True)
+    n_distinct_of_candidate = {
         name: n_values
-        for name, n_values in few_distinct
+        for name, n_values in names_and_n_distinct
         if name not in facts.fractional and not batch.categorical(name)
     }
-    whole_numbers = all_whole(batch, list(n_distinct))
-    return {name: n_values for name, n_values in n_distinct.items() if name in whole_numbers}
+    whole_numbers = all_whole(batch, list(n_distinct_of_candidate))
+    return {name: n_values for name, n_values in n_distinct_of_candidate.items() if name in whole_numbers}
 
 
 def with_few_values(schema: Schema, batch: Batch, missing: Missing, facts: ColumnFacts) -> Schema:
     """Returns the schema with categories for inferred whole numbers that have few distinct values in these rows.
 
-    ``missing="category"`` makes a missing value a category. The columns are added to ``facts.whole_numbers``, so that a
-    later fraction in one of them is noticed.
+    ``missing="category"`` makes a missing value a category. The columns are added to ``facts.whole_numbers`` in place,
+    so that a later fraction in one of them is noticed. ``feature.why`` says how a feature's family was inferred.
     """
     indices = schema.features.where(lambda column: column.why in ("integers", "floats")).tolist()
-    inferred = [schema.features.names[index] for index in indices]
-    n_values = _columns_of_few_values(batch, inferred, first_rows(batch, inferred), facts)
+    number_columns = [schema.features.names[index] for index in indices]
+    n_values = _columns_of_few_values(batch, number_columns, first_rows(batch, number_columns), facts)
     facts.whole_numbers.update(n_values)
     reason_by_name = {name: f"{WHOLE_NUMBERS}, {n_distinct} different" for name, n_distinct in n_values.items()}
     features = Features.of(

@@ -31,7 +31,7 @@ from banbury.threads import n_threads
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two hashes times it are equal
 MIX_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 HASH_OF_MISSING = np.uint64(0x7FF8000000000000)
-COLUMNS_TOGETHER = 512  # columns that are made dense at a time
+COLUMNS_TOGETHER = 512  # columns of a sparse matrix that are made dense at a time
 MOST_FRACTIONS = 20  # different numbers with fractions that are taken for classes without a word
 LABEL_DELIMITERS = ";|,"  # labels of one row
 BYTES_IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
@@ -45,12 +45,12 @@ class Table:
     """
 
     source: Source
-    labels: Labels
+    labels: Labels  # where the labels, weights and groups of the rows are
     schema: Schema | None = None
     features: FamilyOption = "auto"
     missing: Missing = "skip"
-    data: Any = None  # what the source was opened from, and how
-    reading: Mapping[str, Any] = field(default_factory=dict)
+    data: Any = None  # what the source was opened from
+    reading: Mapping[str, Any] = field(default_factory=dict)  # the options with which it was opened
     trees: Trees = "many"  # whether inference takes columns of numbers for quantile trees
     facts: ColumnFacts = field(default_factory=ColumnFacts)  # what rows beyond the first have shown
 
@@ -75,6 +75,7 @@ class Table:
         """Opens any data as a table; the arguments are those of ``bb.count``.
 
         Args:
+            data: The rows, or a ``Table``, which is returned, under ``schema`` if that is given.
             groups: Which rows belong together: one name or number per row, or a column, which is then not a feature.
             labelled: Whether the rows belong to classes.
             trees: Whether columns of numbers become quantile trees if there are many rows, always ("all") or never ("none").
@@ -140,7 +141,9 @@ class Table:
             raise errors.empty_data(self.name)
 
     def settle_schema(self, batch: Batch) -> Schema:
-        """Returns the given schema, or the schema inferred from the first batch."""
+        """Returns the table's schema, or one inferred from ``batch``, the first. Inference adds to ``self.facts`` the
+        columns that it takes for whole numbers.
+        """
         if self.schema is not None:
             return self.schema
         reserved = self.labels.reserved_columns(batch.names)
@@ -157,13 +160,17 @@ class Table:
 
     @property
     def declared_families(self) -> FamilyOption:
-        """The families that the user asked for, without that of the column of groups."""
+        """The families that the user asked for: "auto", one for all columns, or a mapping by column, without the column
+        of groups.
+        """
         if not isinstance(self.features, Mapping):
             return self.features
         return {name: family for name, family in self.features.items() if as_name(name) != self.labels.group_name}
 
     def align(self, batch: Batch, schema: Schema) -> Batch:
-        """Returns the batch with the column names of the schema."""
+        """Returns the batch with the column names of the schema, if either has columns without names. Raises an error
+        if it lacks a column.
+        """
         return align_names(batch, schema, self.labels.roles())
 
     def again(self) -> Table:
@@ -174,6 +181,7 @@ class Table:
         """Yields the rows in parts. Each part is a table that can be pickled and counted elsewhere with
         ``bb.count(part, schema=schema)``; under one schema, the parts' tallies add up to the tally of the table.
         """
+        # If the table is a list of files, each file is a part; otherwise each batch.
         files = self.data if isinstance(self.data, (list, tuple)) and all(map(_is_file, self.data)) else ()
         if files and self.labels.by_column:
             yield from (replace(self, data=file, source=open_source(file, self.schema, self.reading)) for file in files)
@@ -189,6 +197,7 @@ class Table:
         return replace(self, source=source, schema=schema, features="auto")
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # A file is opened again where the table is unpickled; other data are pickled.
         other_fields = self.labels, self.schema, self.features, self.missing
         if _is_file(self.data):
             return _reopen, (self.data, self.reading, *other_fields)
@@ -199,7 +208,7 @@ class Table:
 def open_table(
     data: Any, target: Any = None, *, engine: Any = None, partitions: int | None = None, **settings: Any
 ) -> Any:
-    """Opens any data: as a ``Table``, or as a ``PartitionedTable`` if the rows are in partitions on an engine.
+    """Returns any data opened as a ``Table``, or as a ``PartitionedTable`` if the rows are in partitions on an engine.
 
     The settings are those of ``Table.of``. Generic functions such as ``count_table`` work on both.
     """
@@ -208,14 +217,17 @@ def open_table(
 
 
 def wants_folders(source: Source, target: Any) -> bool:
-    """Whether the labels of files are the names of the folders that they lie in."""
+    """Whether files have sets of labels, which are the names of the folders that they lie in: ``target`` is "folders",
+    or the ``LabelTarget`` that this became earlier. ``source.target`` is the column of folder names, None if there is
+    none.
+    """
     if isinstance(target, LabelTarget):
         return target.folders and source.target is not None
     return isinstance(target, str) and target == FOLDERS and source.target is not None and target != source.target
 
 
 def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
-    """Returns the target. A target of label sets becomes a ``LabelTarget``, which says in which columns the labels are.
+    """Returns the target as it is, or a ``LabelTarget`` for label sets, which says in which columns the labels are.
 
     Args:
         source: The rows, whose first batch shows whether a column holds sets or flags. It must be ``peekable``.
@@ -253,7 +265,9 @@ def _reopen(
     features: FamilyOption,
     missing: Missing,
 ) -> Table:
-    """Opens the table of a file, ``data``, after unpickling. ``reading`` has the options it was read with."""
+    """Returns the table of a file, opened again after unpickling. ``data`` is its path, ``reading`` has the options it
+    was read with; the others are fields of ``Table``.
+    """
     return Table(open_source(data, schema, reading), labels, schema, features, missing, data, reading)
 
 
@@ -288,7 +302,7 @@ def read_batches(
             ``quietly``. Without it, the batches that were already yielded are skipped.
         facts: What is known about columns from other rows. Fractions that appear are added to it.
     """
-    n_yielded = 0
+    n_yielded = 0  # rows
     facts = ColumnFacts() if facts is None else facts
     while True:
         facts.whole_numbers.clear()
@@ -300,28 +314,34 @@ def read_batches(
                     n_yielded = batch.first_row + batch.n_rows
                     yield batch
             return
-        except Widened as wider:
-            facts.fractional |= {wider.column}
+        except Widened as widened:  # its column has the wider kind from now on
+            facts.fractional |= {widened.column}
             if not source.again:
-                advice = f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
-                advice = advice if wider.kind == "float" else ""
-                message = f"column {wider.column!r} changes type after its first rows. Counting again from the start, "
-                message += f"reading it as {wider.kind}s, needs data that can be read twice. Pass a list instead of an "
+                advice = f", name its family, as in features={{{widened.column!r}: 'gaussian'}}"
+                advice = advice if widened.kind == "float" else ""
+                message = (
+                    f"column {widened.column!r} changes type after its first rows. Counting again from the start, "
+                )
+                message += (
+                    f"reading it as {widened.kind}s, needs data that can be read twice. Pass a list instead of an "
+                )
                 message += f"iterator{advice}, or a schema made from all of it."
-                raise errors.BadValue(message, column=wider.column) from None
+                raise errors.BadValue(message, column=widened.column) from None
             if restart is not None:
                 n_yielded = 0
                 restart()
             if restart is not None and not quietly:
-                subject = f"column {wider.column!r}{errors.where(source.name)} changes type after its first rows"
-                consequence = f"counting again from the start, reading it as {wider.kind}s"
+                subject = f"column {widened.column!r}{errors.where(source.name)} changes type after its first rows"
+                consequence = f"counting again from the start, reading it as {widened.kind}s"
                 errors.warn(errors.BanburyWarning(f"{subject}: {consequence}"))
 
 
 def fractional_among(batch: Batch, columns: Collection[str]) -> set[str]:
-    """Returns those of these columns that hold other numbers than whole ones."""
-    floats = [name for name in batch.names if name in columns and batch.kind(name) == "float"] if columns else []
-    return set(floats) - all_whole(batch, floats)
+    """Returns the names of those columns that hold other numbers than whole ones in this batch; columns that it lacks
+    are ignored.
+    """
+    float_columns = [name for name in batch.names if name in columns and batch.kind(name) == "float"] if columns else []
+    return set(float_columns) - all_whole(batch, float_columns)
 
 
 class Spooled(Source):
@@ -333,7 +353,7 @@ class Spooled(Source):
         """Reads and stores all batches of ``source``."""
         super().__init__(self._start, source.name, target=source.target, reading=source.reading)
         self._file = SpooledTemporaryFile(max_size=BYTES_IN_MEMORY)  # noqa: SIM115 (see __del__)
-        self._starts = list[int]()  # where each batch starts in the file
+        self._starts = list[int]()  # the byte at which each batch starts in the file
         for batch in read_batches(source, "reading"):
             self._starts.append(self._file.tell())
             pickle.dump(batch, self._file, protocol=pickle.HIGHEST_PROTOCOL)
@@ -352,7 +372,7 @@ def align_names(batch: Batch, schema: Schema, reserved: Collection[str] = ()) ->
     """Returns the batch with the schema's column names if either has columns without names.
 
     ``reserved`` has the columns of the batch that are not counted, such as the target: they keep their names, and the
-    others get the schema's, in order.
+    others get the schema's, in order. Raises an error if a column is missing, or their number differs.
     """
     if batch.named and schema.named:
         batch_names = frozenset(batch.names)
@@ -390,19 +410,20 @@ class LabelledBatch:
 
     batch: Batch
     schema: Schema
-    numbers: NDArray[np.int32]
-    names: Sequence[Any]
-    weights: Real | None
-    sets: LabelSets | None
-    hashes: NDArray[np.uint64] | None
+    numbers: NDArray[np.int32]  # (rows,)
+    names: Sequence[Any]  # of the classes
+    weights: Real | None  # (rows,), None if all are 1
+    sets: LabelSets | None  # the labels of each row, if it may have several; then ``names`` is [EVERY]
+    hashes: NDArray[np.uint64] | None  # (rows,)
     groups: tuple[NDArray[np.int32], Sequence[Any]] | None
 
     @classmethod
     def of(cls, table: Table, batch: Batch, schema: Schema, content_folds: Any, codes_words: bool) -> LabelledBatch:
-        """Splits a batch of a table into features and labels.
+        """Returns a batch of a table split into features and labels.
 
         Args:
-            content_folds: If given, rows get hashes of their contents, or of its column ``id``, and folds by these.
+            content_folds: If given, rows get hashes of their contents, or of its column ``id``, and folds by these;
+                the column of groups is then not read.
             codes_words: Whether strings become codes, because they will be read many times.
         """
         labels = table.labels
@@ -415,13 +436,13 @@ class LabelledBatch:
             numbers = np.where(sets.has_target, 0, -1).astype(np.int32)
             names = [EVERY]
             weights = labels.weights_of(batch)
-        by_column = labels.group_name is not None and content_folds is None
+        by_column = labels.group_name is not None and content_folds is None  # whether groups are in a column
         groups = number_values(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
         batch = table.align(batch, schema)
         hashes = None if content_folds is None else row_hashes(batch, schema, content_folds.id)
         batch = features_only(batch, schema)
         if codes_words:  # they are asked for many times
-            non_text_features = schema.features.where(lambda feature: not feature.reads_text)
+            non_text_features = schema.features.where(lambda feature: not feature.reads_text)  # their indices
             inputs = schema.features.take(non_text_features).inputs
             string_columns = [name for name in inputs if batch.kind(name) == "string"]
             batch = batch.with_codes(string_columns) if string_columns else batch
@@ -437,15 +458,15 @@ class Labels:
 
     name: str | None  # the target's column
     column: str | None  # the column that labels given as an array were taken from, if they say so
-    codes: Codes | None  # labels given as an array
-    weight_name: str | None
-    weights: Real | None  # (rows,) or (rows, classes)
+    codes: Codes | None  # labels given as an array, one per row
+    weight_name: str | None  # the column of weights
+    weights: Real | None  # weights given as an array: (rows,), or (rows × classes) for soft labels
     classes: tuple[Scalar, ...] | None  # of soft labels, or the one of all rows
     threads: int
-    group_name: str | None = None
-    groups: Any = None  # one for each row
-    sets_from: LabelTarget | None = None  # where rows have sets of labels
-    sets: LabelSets | None = None  # those given apart
+    group_name: str | None = None  # the column of groups
+    groups: Any = None  # groups given as an array, one per row
+    sets_from: LabelTarget | None = None  # the columns of label sets; None unless rows have sets of labels
+    sets: LabelSets | None = None  # label sets given apart from the table, one per row
 
     @classmethod
     def of(
@@ -456,7 +477,7 @@ class Labels:
         """
         target = as_name(target)
         groups = as_name(groups)
-        weights_only = cls.without_target(weights, threads, soft=True)
+        weights_only = cls.without_target(weights, threads, soft=True)  # labels that have only weights so far
         if isinstance(target, LabelTarget) or are_sets(target):
             return weights_only._with_sets(target, classes, groups)
         name = target if isinstance(target, str) else None
@@ -504,19 +525,30 @@ class Labels:
         column. ``soft`` allows a matrix of weights (rows × classes).
         """
         weights = as_name(weights)
-        name = weights if isinstance(weights, str) else None
+        name = weights if isinstance(weights, str) else None  # of the column
         array = None if weights is None or name is not None else _weights(weights)
         if array is not None and array.ndim == 2 and not soft:
             raise errors.bad_setting("weights", f"an array of shape {array.shape}", "one number per row")
-        return cls(None, None, None, name, array, None, threads)
+        return cls(name=None, column=None, codes=None, weight_name=name, weights=array, classes=None, threads=threads)
 
     @classmethod
     def of_arrays(cls, codes: Codes | None, weights: Real | None, threads: int, groups: Any = None) -> Labels:
-        """Returns labels, weights and groups that are arrays with one entry per row."""
-        return cls(None, None, codes, None, weights, None, threads, groups=groups)
+        """Returns labels, weights and groups that are arrays with one entry per row, or None."""
+        return cls(
+            name=None,
+            column=None,
+            codes=codes,
+            weight_name=None,
+            weights=weights,
+            classes=None,
+            threads=threads,
+            groups=groups,
+        )
 
     def roles(self) -> dict[str, str]:
-        """Returns the columns that are not features, each with its role, such as ``the target``."""
+        """Returns the columns of labels, weights and groups, which are not features, each with its role for messages,
+        such as ``the target``.
+        """
         roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]
         targets = (self.name, *(() if self.sets_from is None else self.sets_from.columns))
         return {
@@ -544,11 +576,13 @@ class Labels:
 
     @property
     def by_column(self) -> bool:
-        """Whether labels, weights and groups all come from columns of the table."""
+        """Whether labels, weights and groups all come from columns of the table, so that none is given as an array."""
         return self.codes is None and self.sets is None and self.weights is None and self.groups is None
 
     def of_rows(self, batch: Batch) -> Labels:
-        """Returns the labels, weights and groups of a batch's rows."""
+        """Returns these labels with the arrays cut to a batch's rows, which ``batch.first_row`` locates; column names
+        stay.
+        """
         start = batch.first_row
         stop = start + batch.n_rows
         codes = None if self.codes is None else _slice_codes(self.codes, batch)
@@ -558,8 +592,9 @@ class Labels:
         return replace(self, codes=codes, weights=weights, groups=groups, sets=sets)
 
     def of_batch(self, batch: Batch, kind: Kind | None) -> tuple[Codes, Real | None]:
-        """Returns the labels of a batch's rows as codes, and their weights. ``kind`` is the type that the first rows
-        gave the target.
+        """Returns the labels of a batch's rows as codes, and their weights: (rows,), (rows × classes) for soft labels,
+        or None if all are 1. With soft labels there are no codes, only the class names. ``kind`` is the type that the
+        first rows gave the target. Raises an error if rows have sets of labels.
         """
         self.check_one_class()
         weights = self.weights_of(batch)
@@ -572,7 +607,9 @@ class Labels:
         return _slice_codes(self.codes, batch), weights
 
     def sets_of(self, batch: Batch) -> LabelSets:
-        """Returns the sets of labels of a batch's rows."""
+        """Returns the sets of labels of a batch's rows, one per row: from its columns, or from ``sets``, which are
+        those of all rows. Raises an error if these are too few.
+        """
         assert self.sets_from is not None
         if self.sets is None:
             return self.sets_from.of_batch(batch)
@@ -582,7 +619,9 @@ class Labels:
         return sets
 
     def weights_of(self, batch: Batch) -> Real | None:
-        """Returns the weights of a batch's rows, or None."""
+        """Returns the weights of a batch's rows, (rows,) or (rows × classes) for soft labels; None if all are 1. Raises
+        an error for an invalid weight.
+        """
         if self.weight_name is not None:
             return _weights(batch.numbers([self.weight_name])[0].reshape(-1), batch.first_row)
         return None if self.weights is None else self.weights[batch.first_row : batch.first_row + batch.n_rows]
@@ -619,6 +658,7 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
         array = numbers.astype(np.float64)
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
+    # From 2**53 on doubles do not hold every whole number.
     may_be_rounded = numbers.dtype.kind in "iu" and array.size and array.max() >= 2.0**53
     if may_be_rounded and (array.astype(numbers.dtype) != numbers).any():
         expected = "whole numbers below 2**53"
@@ -640,8 +680,8 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
 def number_classes(
     batch: Batch, schema: Schema, labels: Labels
 ) -> tuple[NDArray[np.int32], Sequence[Scalar], Real | None]:
-    """Returns the number of each row's class, −1 if it has none; the classes that the numbers stand for; and the rows'
-    weights.
+    """Returns three things: the number of each row's class, −1 if it has none; the classes that the numbers stand for;
+    and the rows' weights, None if all are 1. ``labels`` says where the classes and weights of the batch's rows are.
     """
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if len(codes.codes) != batch.n_rows:
@@ -651,12 +691,14 @@ def number_classes(
 
 
 def class_number(name: Any, classes: Sequence[Any]) -> int:
-    """Returns the index of a class in ``classes``. The name may be any equal value, also a NumPy scalar."""
-    plain = name.item() if isinstance(name, (np.generic, np.ndarray)) and name.ndim == 0 else name
+    """Returns the index of a class in ``classes``. The name may be any equal value, also a NumPy scalar. Raises an
+    error for an unknown class.
+    """
+    plain_name = name.item() if isinstance(name, (np.generic, np.ndarray)) and name.ndim == 0 else name
     try:
-        return tuple(classes).index(plain)
+        return tuple(classes).index(plain_name)
     except (TypeError, ValueError):  # no class is equal to it, or it is nothing that can be compared
-        raise errors.unknown_class(plain, classes) from None
+        raise errors.unknown_class(plain_name, classes) from None
 
 
 def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
@@ -705,7 +747,7 @@ def _warn_about_fractions(classes: Sequence[Any]) -> None:
 
 
 def bad_weight(row: int, weight: float) -> errors.BadWeight:
-    """Returns an error that says what is wrong with the weight of a row."""
+    """Returns an error that says what is wrong with the weight of the row with this number."""
     magnitude = "infinite" if weight == float("inf") else "too large"
     problem = "missing" if weight != weight else "negative" if weight < 0 else magnitude
     message = (
@@ -718,8 +760,8 @@ def bad_weight(row: int, weight: float) -> errors.BadWeight:
 
 
 def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
-    """Returns a hash of each row that depends only on what the columns ``names`` contain, not on the row's position or
-    batch.
+    """Returns a 64-bit hash of each row that depends only on what the columns ``names`` contain, not on the row's
+    position or batch.
 
     Whole numbers and floats of the same value have the same hash, and so do equal texts and missing values of all
     types. Columns of a matrix, which can be many, are read in groups.
@@ -728,7 +770,7 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _column_hashes(batch: Batch, names: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
-    """Yields for each of these columns a hash of each of its values."""
+    """Yields for each of these columns, in order, an array with a hash of each row's value."""
     if isinstance(batch, Matrix):  # which may have very many columns
         for start in range(0, len(names), COLUMNS_TOGETHER):
             for numbers in batch.numbers(names[start : start + COLUMNS_TOGETHER]):
@@ -753,13 +795,15 @@ def row_hashes(batch: Batch, schema: Schema, column: str | None = None) -> NDArr
 
 
 def _bits(numbers: NDArray[Any]) -> NDArray[np.uint64]:
-    """Returns numbers as 64-bit integers with the same bits; 0 and −0 are the same, and so are all missing values."""
-    floats = np.asarray(numbers, dtype=np.float64) + 0.0
+    """Returns numbers, as floats, as 64-bit integers with the same bits; 0 and −0 are the same, and so are all missing
+    values.
+    """
+    floats = np.asarray(numbers, dtype=np.float64) + 0.0  # turns −0 into 0
     return np.where(np.isnan(floats), HASH_OF_MISSING, floats.view(np.uint64))
 
 
 def hash_texts(texts: Sequence[str | None]) -> NDArray[np.uint64]:
-    """Returns a 64-bit hash of each text."""
+    """Returns a 64-bit hash of each text; None, a missing value, has the hash of a missing number."""
     hash_of_text = {text: _hash_text(text) for text in dict.fromkeys(texts)}
     return np.array([hash_of_text[text] for text in texts], dtype=np.uint64)
 
@@ -772,7 +816,7 @@ def _hash_text(text: str | None) -> int:
 
 
 def _mix_columns(columns: Iterable[NDArray[np.uint64]], n_rows: int) -> NDArray[np.uint64]:
-    """Returns one hash per row from columns of hashes."""
+    """Returns one hash per row from columns of hashes, each of which has one per row."""
     hashes = np.zeros(n_rows, dtype=np.uint64)
     for column in columns:
         hashes = mix(hashes * HASH_FACTOR + column)

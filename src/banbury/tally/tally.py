@@ -47,7 +47,7 @@ from banbury.tally.table import Labels, Table, open_table, refuse_continuous, wa
 from banbury.threads import BackgroundThread, LimitThreads
 
 Label = bool | int | float | str
-ROWS_WORTH_A_THREAD = 1000  # of a batch, whose words are worth a thread of their own
+ROWS_WORTH_A_THREAD = 1000  # so many rows of a batch, and its words are worth a thread of their own
 
 
 class FamilySums(NamedTuple):
@@ -84,8 +84,8 @@ class Tally(Displayed):
 
     schema: Schema
     classes: tuple[Label, ...]
-    rows: Integers  # (classes,)
-    sums: tuple[Any, ...]  # of each group of features: Counts, Moments, Products or Words
+    rows: Integers  # the rows of each class, or their total weight (classes,)
+    sums: tuple[Any, ...]  # one for each group of features: Counts, Moments, Products or Words
     skipped: int = 0  # rows without a target
     rounded: bool = False  # sums were rounded: scaled by a fraction, or moved to another schema
     parts: frozenset[str] = frozenset()  # the names of the parts it is made of, if any; equal sums are equal
@@ -96,7 +96,7 @@ class Tally(Displayed):
         if self.schema.labels is not None:
             total = readable_counts(self.rows)[self.classes.index(EVERY)] if EVERY in self.classes else 0
         else:
-            total = readable_counts(sum_axis(self.rows, 0))[0] if self.classes else 0
+            total = readable_counts(sum_axis(self.rows, axis=0))[0] if self.classes else 0
         return int(total) if self.rows.digits == 0 else float(total)
 
     @cached_property
@@ -111,10 +111,10 @@ class Tally(Displayed):
             return dict.fromkeys(self.schema.features.names, 0.0)
         if self._each_row_once is not self:
             return self._each_row_once.missing
-        n_rows = sum_axis(self.rows, 0)
+        n_rows = sum_axis(self.rows, axis=0)
         missing = dict[str, float]()
         for (_, features, _), sums in self._groups():
-            n_present = sum_axis(sums.present, 1).arranged([len(features)])
+            n_present = sum_axis(sums.present, axis=1).arranged([len(features)])
             n_missing = n_rows.take(np.zeros(len(features), dtype=np.int64), 0) - n_present
             missing |= zip(features.names, n_missing.value.tolist(), strict=True)
         return {name: max(missing[name], 0.0) for name in self.schema.features.names}
@@ -124,8 +124,8 @@ class Tally(Displayed):
         """Where rows have sets of labels, the tally of one class that holds every row once; otherwise this tally."""
         if self.schema.labels is None or EVERY not in self.classes:
             return self
-        plain = replace(self, schema=replace(self.schema, labels=None))
-        return plain._of_classes([self.classes.index(EVERY)], (EVERY,))
+        without_label_sets = replace(self, schema=replace(self.schema, labels=None))
+        return without_label_sets._of_classes([self.classes.index(EVERY)], (EVERY,))
 
     @cached_property
     def empty_cells(self) -> dict[str, float]:
@@ -138,7 +138,7 @@ class Tally(Displayed):
         {'outlook + temperature + humidity': 0.38888888888888884}
         """
         features = self.schema.features
-        blocks = [features[index] for index in features.where(lambda template: template.columns)]
+        blocks = [features[index] for index in features.where(lambda template: template.columns)]  # joint features
         shares = {feature.name: feature.family.empty_share(feature, self.of(feature.name)) for feature in blocks}
         return {name: share for name, share in shares.items() if share is not None}
 
@@ -175,7 +175,7 @@ class Tally(Displayed):
         )
 
     def _read_texts(self) -> Tally:
-        """Returns the same tally with all texts tokenized. ``count_rows`` defers this until the words are needed."""
+        """Returns the same tally with all texts tokenized, which ``count_rows`` defers until the words are needed."""
         return self._with_sums(
             {group_number: sums.read_texts() for group_number, sums in enumerate(self.sums) if isinstance(sums, Words)}
         )
@@ -186,7 +186,7 @@ class Tally(Displayed):
         return self._with_sums({group_number: sums.drop_absent_words() for group_number, sums in words})
 
     def _groups(self) -> Iterator[tuple[Group, Any]]:
-        """Iterates over the groups of features that are counted together, each with its sums."""
+        """Iterates over pairs: a group of features that are counted together, and its sums."""
         return zip(self.schema.groups, self.sums, strict=True)
 
     # Counting more
@@ -209,9 +209,9 @@ class Tally(Displayed):
         if target is None and self.schema.labels is not None and self.schema.labels.columns:
             target = self.schema.labels
         elif target is None and classes is None and np.ndim(weights) < 2:
-            alone = self.schema.target is None and len(self.classes) == 1
+            has_only_one_class = self.schema.target is None and len(self.classes) == 1
             target = self.schema.target
-            classes = self.classes if alone else None
+            classes = self.classes if has_only_one_class else None
         return count(data, target, schema=self.schema, weights=weights, classes=classes, threads=threads, **reading)
 
     # The algebra
@@ -232,7 +232,7 @@ class Tally(Displayed):
 
     def _check_n_rows(self) -> Tally:
         """Returns this tally, or raises an error if it has more rows than exact sums can hold."""
-        if self.classes and not sum_axis(self.rows, 0).value[0] < MOST_ROWS:
+        if self.classes and not sum_axis(self.rows, axis=0).value[0] < MOST_ROWS:
             raise errors.too_many_rows()
         return self
 
@@ -250,7 +250,9 @@ class Tally(Displayed):
         return self._minus(other)
 
     def _minus(self, other: Tally, declared: tuple[Label, ...] = ()) -> Tally:
-        """Returns this tally without the other. Classes in ``declared`` stay even if they have no rows left."""
+        """Returns this tally without the other. Classes in ``declared`` stay even if they have no rows left. Raises an
+        error if the other is not part of this one, or if either has rounded sums.
+        """
         if self.rounded or other.rounded:
             raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
         try:
@@ -260,28 +262,30 @@ class Tally(Displayed):
 
     def _add_texts(self, texts: list[str], labels: list[str], threads: int) -> Tally | None:
         """Returns this tally with more texts added, without building a batch. ``labels`` are the class names of the
-        texts.
+        texts; ``threads`` is how many threads may count them.
 
         Returns None unless the tally has a single text column and contains all the classes.
         """
-        one_column = len(self.sums) == 1 and len(self.schema.columns) == 1 and not self.schema.named
-        if not one_column or {*map(type, texts), *map(type, labels)} != {str} or len(texts) != len(labels):
+        has_one_column = len(self.sums) == 1 and len(self.schema.columns) == 1 and not self.schema.named
+        if not has_one_column or {*map(type, texts), *map(type, labels)} != {str} or len(texts) != len(labels):
             return None
         [words] = self.sums
         if not isinstance(words, Words) or not set(self.classes).issuperset(labels):
             return None
         class_numbers = _indices_of(labels, self.classes).astype(np.int32)
         rows = self.rows + _core.count_classes(class_numbers, len(self.classes), None, threads)
-        if (added := add_texts(self.schema.features[0], words, texts, class_numbers, threads)) is None:
+        if (new_words := add_texts(self.schema.features[0], words, texts, class_numbers, threads)) is None:
             return None
-        return replace(self, rows=rows, sums=(added,))._check_n_rows()
+        return replace(self, rows=rows, sums=(new_words,))._check_n_rows()
 
     def _without_part(self, part: Tally) -> Tally:
         """Returns this tally without rows that are known to be part of it, so that the result needs no check."""
         return self._subtract(part)._trim()
 
     def _subtract(self, other: Tally) -> Tally:
-        """Returns the differences of all sums without checking that they can be sums of rows."""
+        """Returns this tally minus the other, without checking that the differences can be sums of rows, except that a
+        negative number of rows raises an error.
+        """
         total, part = _align_tallies(self, other)
         rows = total.rows - part.rows
         total._check_rows(rows)
@@ -309,10 +313,12 @@ class Tally(Displayed):
             expected = "finite and non-negative, and leave fewer than 2**63 rows"
             raise errors.bad_setting("the factor of a tally", factor, expected)
         errors.require(float(factor) == factor, "the factor of a tally", factor, "a number that a double holds")
-        rows, exact = self.rows.times(factor := float(factor))
-        scaled = [sums.times(factor) for sums in self.sums]
-        rounded = self.rounded or not (exact and _is_decimal(factor) and all(exact for _, exact in scaled))
-        sums = tuple(part for part, _ in scaled)
+        rows, are_rows_exact = self.rows.times(factor := float(factor))
+        sums_and_exactness = [sums.times(factor) for sums in self.sums]
+        rounded = self.rounded or not (
+            are_rows_exact and _is_decimal(factor) and all(is_exact for _, is_exact in sums_and_exactness)
+        )
+        sums = tuple(scaled_sums for scaled_sums, _ in sums_and_exactness)
         return replace(self, rows=rows, sums=sums, rounded=rounded)._trim()
 
     __rmul__ = __mul__
@@ -323,7 +329,7 @@ class Tally(Displayed):
 
     def __eq__(self, other: object) -> bool:
         """Whether both tallies hold the same sums, to the last bit, under the same schema. Bins of another width are
-        other sums.
+        other sums. Raises SchemaMismatch if they count different things.
         """
         if not isinstance(other, Tally):
             return NotImplemented
@@ -337,8 +343,8 @@ class Tally(Displayed):
 
     def _check_rows(self, rows: Integers) -> None:
         """Raises an error if a class has a negative number of rows; ``rows`` has one number per class."""
-        for (label,) in np.argwhere(rows.is_negative()):
-            raise errors.negative_count(readable_counts(rows)[label], self.classes[label])
+        for (class_number,) in np.argwhere(rows.is_negative()):  # the first of them raises
+            raise errors.negative_count(readable_counts(rows)[class_number], self.classes[class_number])
 
     def _verify(self, before: Tally | None = None) -> Tally:
         """Returns this tally, or raises an error if no rows could have these sums.
@@ -359,7 +365,7 @@ class Tally(Displayed):
         Args:
             before: A checked tally that this one was derived from. Only words that differ from it are then checked.
         """
-        all_rows = self.classes.index(EVERY)
+        all_rows = self.classes.index(EVERY)  # the number of the class that holds every row
         label_numbers = np.array(
             [class_number for class_number in range(len(self.classes)) if class_number != all_rows], dtype=np.int64
         )
@@ -409,11 +415,11 @@ class Tally(Displayed):
         return replace(moved, rounded=self.rounded or rounded)
 
     def _trim(self, declared: tuple[Label, ...] = ()) -> Tally:
-        """Returns this tally without keys that no row has any more, and without classes that have no rows, except those
-        in ``declared``.
+        """Returns this tally without keys (categories, words) that no row has any more, and without classes that have
+        no rows, except those in ``declared``.
         """
         tally = self
-        is_kept = is_nonzero(self.rows)
+        is_kept = is_nonzero(self.rows)  # one per class
         if declared:
             declared_names = set(declared)
             is_kept = is_kept | [name in declared_names for name in self.classes]
@@ -428,7 +434,9 @@ class Tally(Displayed):
         )
 
     def _select_classes(self, class_numbers: Any, names: tuple[Label, ...]) -> Tally:
-        """Returns the classes with these numbers, under these names. Keys that none of them has stay."""
+        """Returns the tally of the classes with these numbers, in this order and under these names. Keys (categories,
+        words) that none of them has stay.
+        """
         class_numbers = np.asarray(class_numbers, dtype=np.int64)
         if _are_all(class_numbers, len(self.classes)):
             return replace(self, classes=names)
@@ -436,22 +444,24 @@ class Tally(Displayed):
         return replace(self, classes=names, rows=self.rows.take(class_numbers, 0), sums=sums)
 
     def _with_classes(self, classes: tuple[Label, ...]) -> Tally:
-        """Returns the same sums with additional classes that have no rows yet. Classes are kept in order."""
+        """Returns the same tally with those of these classes that it lacks, without rows. If ``classes`` has all of
+        this tally's, the new tally has them in that order, otherwise all sorted.
+        """
         names: Any = classes if set(classes).issuperset(self.classes) else sort_keys(set(self.classes).union(classes))
         if self.classes == names:
             return self
         return self._merge_classes(_indices_of(self.classes, names), names)
 
     def _of_classes(self, class_numbers: Sequence[int], names: tuple[Label, ...], trims: bool = True) -> Tally:
-        """Returns the classes with these numbers, under these names. Keys that none of them has are dropped unless
-        ``trims`` is False.
+        """Returns the tally of the classes with these numbers, in this order and under these names. Unless ``trims`` is
+        False, keys (categories, words) that none of them has and classes without rows are dropped.
         """
         some_classes = self._select_classes(np.asarray(class_numbers, dtype=np.int64), names)
         return some_classes._trim() if trims else some_classes
 
     def _merge_classes(self, new_numbers: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
-        """Returns a tally whose class ``new_numbers[c]`` contains class c of this one; classes with the same index are added.
-        ``names`` are the names of its classes.
+        """Returns a tally whose class ``new_numbers[c]`` contains class c of this one; classes with the same new number
+        are added. ``names`` are the names of the new classes.
         """
         n_classes = len(names)
         if n_classes == len(self.classes) and _are_all(new_numbers, n_classes):
@@ -462,7 +472,9 @@ class Tally(Displayed):
     # Looking
 
     def numbers(self) -> dict[str, Integers]:
-        """Returns all sums except those of words, by the names that they have in a file."""
+        """Returns all sums except those of words, by the names that they have in a file: "classes" for the rows of each
+        class, and others that begin with the number of the group of features.
+        """
         arrays = (
             (f"{group_number}.{name}", integers)
             for group_number, sums in enumerate(self.sums)
@@ -472,10 +484,10 @@ class Tally(Displayed):
 
     def _states(self) -> dict[str, NDArray[Any]]:
         """Returns the arrays that describe the sums besides the numbers, such as those of words, by their names in a
-        file.
+        file, which begin with the number of the group of features.
         """
         states = ((group_number, sums.state()) for group_number, sums in enumerate(self.sums))
-        return {f"{group_number}.{name}": array for group_number, state in states for name, array in state.items()}
+        return {f"{group_number}.{name}": array for group_number, arrays in states for name, array in arrays.items()}
 
     def digest(self) -> str:
         """Returns a SHA-256 hash of everything that was counted (64 hexadecimal digits). Two digests are equal exactly
@@ -495,6 +507,7 @@ class Tally(Displayed):
         for index, keys in enumerate(all_keys):
             digest.update(f"{', ' if index else ''}{_as_json(keys)}".encode())
         digest.update(b"]]")
+        # By name: the number of decimal digits after the point, and the array; for sums an array of 64-bit limbs.
         arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.numbers().items()}
         arrays |= {name: (0, array) for name, array in sorted(self._states().items())}
         for name, (digits, array) in arrays.items():
@@ -522,18 +535,19 @@ class Tally(Displayed):
         n_classes = len(self.classes)
         n_prior = max(len(self.classes) - 1, 0)
         if naive:
+            # For each feature its parameters per class, and those that all classes share.
             counts_by_feature = [
                 counts for family, features, sums in self.groups for counts in family.n_parameters(features, sums)
             ]
             return (
-                n_classes * sum(per_class for per_class, _ in counts_by_feature)
+                n_classes * sum(n_per_class for n_per_class, _ in counts_by_feature)
                 + sum(n_tied for _, n_tied in counts_by_feature)
                 + n_prior
             )
         if self._has_words:
             raise errors.bad_setting("naive", False, "True for a tally with text, because words have no joint table")
-        n_numbers = 0
-        n_cells = 1
+        n_numbers = 0  # numeric columns
+        n_cells = 1  # combinations of all categories
         for family, features, sums in self.groups:
             if isinstance(sums, Counts):
                 n_cells *= prod(n_free + 1 for n_free, _ in family.n_parameters(features, sums))
@@ -542,15 +556,16 @@ class Tally(Displayed):
         return n_classes * (n_cells - 1 + n_cells * (n_numbers + n_numbers * (n_numbers + 1) // 2)) + n_prior
 
     def __str__(self) -> str:
-        weighted = self.rows.digits > 0
-        size = f"{float(self.n_rows):,.6g} (weights)" if weighted else many(int(self.n_rows), "row")
+        """Returns the tally as text: its classes with their rows, and its features with what was counted."""
+        has_fractional_weights = self.rows.digits > 0  # digits after the point
+        size = f"{float(self.n_rows):,.6g} (weights)" if has_fractional_weights else many(int(self.n_rows), "row")
         features = many(len(self.schema.features), "feature")
         noun, rows_and_shares = self._rows_and_shares()
         lines = [f"Tally of {size}, {many(len(rows_and_shares), noun)}, {features}"]
-        shown = [(errors.shortened(repr(name)), n_rows, share) for name, n_rows, share in rows_and_shares[:20]]
-        width = max((len(name) for name, _, _ in shown), default=0)
-        lines += [f"  {name:{width}}  {n_rows:>12,.12g}  {share:6.1%}" for name, n_rows, share in shown]
-        lines += more_line(len(rows_and_shares) - len(shown), noun)
+        table_rows = [(errors.shortened(repr(name)), n_rows, share) for name, n_rows, share in rows_and_shares[:20]]
+        width = max((len(name) for name, _, _ in table_rows), default=0)
+        lines += [f"  {name:{width}}  {n_rows:>12,.12g}  {share:6.1%}" for name, n_rows, share in table_rows]
+        lines += more_line(len(rows_and_shares) - len(table_rows), noun)
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
@@ -567,7 +582,9 @@ class Tally(Displayed):
     __repr__ = __str__
 
     def _rows_and_shares(self) -> tuple[str, list[tuple[Label, float, float]]]:
-        """Returns "class" or "label", and of each its name, its number of rows and their share of all rows."""
+        """Returns two things: the noun "class" or "label"; and for each class or label, in order, its name, its number
+        of rows and their share of all rows (0 to 1).
+        """
         shares = self.rows.value / max(float(self.n_rows), 1e-300)
         rows_and_shares = list(zip(self.classes, self.rows.value.tolist(), shares.tolist(), strict=True))
         if self.schema.labels is None:
@@ -593,8 +610,8 @@ class Tally(Displayed):
         return [NotebookTable("", classes), NotebookTable("", features)]
 
     def _summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
-        """Describes what was counted for each feature in a few words; ``most`` limits the number of features."""
-        tally = self._each_row_once
+        """Returns pairs of a feature and what was counted for it, in a few words; of ``most`` features at most."""
+        tally = self._each_row_once  # so that a row with several labels counts once
         features_with_sums = (
             (feature, tally.of(feature.name), tally._missing_text(feature.name))
             for feature in self.schema.features[:most]
@@ -609,14 +626,14 @@ class Tally(Displayed):
         are many.
         """
         n_features = len(self.schema.features)
-        shown = self._summaries(20 if n_features > 21 else None)
-        width = max((len(feature.name) for feature, _ in shown), default=0)
+        summaries = self._summaries(20 if n_features > 21 else None)
+        width = max((len(feature.name) for feature, _ in summaries), default=0)
         lines = [
             f"{feature.name:{width}}  {feature.family.name:{len('kernel_density')}}  {summary}"
-            for feature, summary in shown
+            for feature, summary in summaries
         ]
-        cut = [line if len(line) <= 108 else line[:107] + "…" for line in lines]
-        return cut + [line[2:] for line in more_line(n_features - len(shown), "feature")]
+        cut_lines = [line if len(line) <= 108 else line[:107] + "…" for line in lines]
+        return cut_lines + [line[2:] for line in more_line(n_features - len(summaries), "feature")]
 
     def _missing_text(self, name: str) -> str:
         """Returns how many rows have no value of a feature, as ``, 3 missing``, or an empty text."""
@@ -636,6 +653,7 @@ def _with_label_names(problem: errors.NegativeCount) -> errors.NegativeCount:
     every row. ``problem`` is an error about a negative count.
     """
     label = problem.label  # type: ignore[attr-defined]
+    # ``_parts`` has the error's attributes by name.
     message = str(problem).replace(f"class {label!r}", "all rows" if label == EVERY else f"label {label!r}", 1)
     return errors.NegativeCount(message.replace(" of all rows", " among all rows", 1), **problem._parts)
 
@@ -665,14 +683,16 @@ def _are_all(numbers: NDArray[np.int64], n: int) -> bool:
 
 
 def _canonical(key: Any) -> Any:
-    """Returns a key for JSON such that equal keys are written alike: 1, 1.0 and True are equal."""
+    """Returns a key for JSON such that equal keys are written alike: 1, 1.0 and True are equal. A key is a scalar, or a
+    tuple of keys, which becomes a list.
+    """
     if isinstance(key, tuple):
         return [_canonical(member) for member in key]
     return int(key) if isinstance(key, (bool, float)) and key == key // 1 else key
 
 
 def _as_json(keys: Any) -> str:
-    """Writes the keys of a group of features as JSON; equal keys are written alike."""
+    """Returns the keys of a group of features as JSON text; equal keys are written alike."""
     if isinstance(keys, WholeKeys):  # Python writes lists of integers as JSON does, and faster
         return str(keys.numbers.tolist())
     needs_canonical_form = not {int, str}.issuperset(map(type, keys))
@@ -680,8 +700,10 @@ def _as_json(keys: Any) -> str:
 
 
 def _split_by_family(group: Group, sums: Any) -> list[FamilySums]:
-    """Splits a group's features by family, each with its part of the group's sums; every block of columns is by itself."""
-    families = list[Family]()
+    """Returns each family of a group's features, with its features and their part of the group's sums; every block of
+    columns is by itself. Features with equal settings share a template, whose number ``features.codes`` has for each.
+    """
+    families = list[Family]()  # without repetition
     family_number_of_template = list[int]()
     for template in group.features.templates:
         equal_families = (
@@ -694,10 +716,10 @@ def _split_by_family(group: Group, sums: Any) -> list[FamilySums]:
             families.append(template.family)
     if len(families) == 1 and not group.features.has_blocks:
         return [FamilySums(families[0], group.features, sums)]
-    numbers = np.array(family_number_of_template, dtype=np.int64)[group.features.codes]
+    family_numbers = np.array(family_number_of_template, dtype=np.int64)[group.features.codes]  # one per feature
     sums_by_family = list[FamilySums]()
     for number, family in enumerate(families):
-        positions = np.flatnonzero(numbers == number)
+        positions = np.flatnonzero(family_numbers == number)
         for members in positions[:, None] if group.features.has_blocks else [positions]:
             features = group.features.take(members)
             sums_by_family.append(FamilySums(family, features, sums.select(members.tolist())))
@@ -705,7 +727,9 @@ def _split_by_family(group: Group, sums: Any) -> list[FamilySums]:
 
 
 def _align_tallies(first: Tally, second: Tally) -> tuple[Tally, Tally]:
-    """Returns both tallies with the classes of either and the wider bins of the two, so that their sums can be added."""
+    """Returns both tallies, the first first, with the classes of either and the wider bins of the two, so that their
+    sums can be added. Raises SchemaMismatch if they count different things.
+    """
     if first.schema is not second.schema:
         difference = first.schema._explain_difference(second.schema)
         if difference is not None:
@@ -730,7 +754,9 @@ def _move_to(tally: Tally, schema: Schema) -> Tally:
 
 
 def merge_excess_bins(tally: Tally) -> Tally:
-    """Merges bins in pairs until no feature has more bins than allowed. The result depends only on the totals."""
+    """Returns the tally with bins merged in pairs until no feature has more bins than allowed. The result depends only
+    on the totals.
+    """
     merged_groups = [(group, group.counter.widen(group.features, sums)) for group, sums in tally._groups()]
     if all(features is group.features for group, features in merged_groups):
         return tally
@@ -738,7 +764,7 @@ def merge_excess_bins(tally: Tally) -> Tally:
 
 
 def add_tally(total: Tally | None, tally: Tally) -> Tally:
-    """Returns ``total + tally``; a total of None has no rows."""
+    """Returns ``total + tally``; a total of None stands for no rows yet."""
     return tally._read_texts() if total is None else total + tally
 
 
@@ -817,7 +843,7 @@ def count(
 
 @singledispatch
 def count_table(table: Any) -> Tally:
-    """Counts a table batch by batch."""
+    """Returns the tally of a table, counted batch by batch."""
     return check_classes(*sum_table(table), table.labels.name)
 
 
@@ -836,13 +862,14 @@ def sum_table(table: Table) -> tuple[Tally, int]:
 
     Words are counted in a thread of their own while the next batch is read.
     """
-    # Of this pass over the rows: one pair, or none before the first batch. A pass that starts again empties the list.
+    # The schema and the tally so far of this pass over the rows: one pair, or none before the first batch. A pass that
+    # starts again empties the list.
     schema_and_total: list[tuple[Schema, Tally | None]] = []
     n_rows = 0
     parser_work = ParserWork[tuple[Tally, ...]](table.labels.threads)
 
     def add(part: Tally) -> None:
-        """Adds the tally of a batch; its schema may have wider bins."""
+        """Adds the tally of a batch to the total, in ``schema_and_total``; the sum may have wider bins."""
         total = add_tally(schema_and_total[0][1], part)
         schema_and_total[0] = total.schema, total
 
@@ -857,6 +884,7 @@ def sum_table(table: Table) -> tuple[Tally, int]:
             n_rows += batch.n_rows
             is_large = batch.n_rows >= ROWS_WORTH_A_THREAD and table.labels.threads > 1
             aligned = table.align(batch, schema)
+            # Tallies whose sum is that of the batch: a parser thread has counted it, or it is counted now.
             for part in parser_work.result(batch) or tallies_of_batch(aligned, schema, table.labels):
                 adding_thread.wait()
                 if is_large and text_columns and total is not None and aligned.text_bytes(text_columns) is not None:
@@ -880,15 +908,18 @@ def _count_in_parser_thread(table: Table, schema: Schema, batch: Batch) -> tuple
 
 def empty_tally(schema: Schema) -> Tally:
     """Returns the tally of no rows under a schema."""
-    empty_batch = Batch(schema.columns, 0, Columns(lambda name: empty_column(0)), schema.named)
-    return count_rows(empty_batch, schema, Codes(np.zeros(0, dtype=np.int32), low=0, values=()), None, 1)._read_texts()
+    empty_batch = Batch(schema.columns, 0, Columns(lambda name: empty_column(n_rows=0)), schema.named)
+    return count_rows(
+        empty_batch, schema, Codes(np.zeros(0, dtype=np.int32), low=0, values=()), weights=None, threads=1
+    )._read_texts()
 
 
 def tallies_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Tally]:
     """Yields tallies whose sum is the tally of the batch: one of its rows, also if they have sets of labels, or one for
     each class of soft labels.
 
-    Texts are tokenized when their words are needed.
+    Texts are tokenized when their words are needed. ``labels`` says where the classes, weights or label sets
+    (``sets_from``) of the batch's rows are.
     """
     if labels.sets_from is not None:
         yield count_sets(batch, schema, labels.sets_of(batch), labels.weights_of(batch), labels.threads)
@@ -898,8 +929,10 @@ def tallies_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[T
 
 
 def rows_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[RowsToCount]:
-    """Yields the batch's rows with their classes, once for each class of soft labels."""
-    codes, weights = labels.of_batch(batch, schema.target_kind)
+    """Yields the batch's rows with their classes and weights; with soft labels once for each class, weighted by its
+    column. ``labels`` says where the classes and weights of the batch's rows are.
+    """
+    codes, weights = labels.of_batch(batch, schema.target_kind)  # weights: (rows,), or rows × classes if soft
     if weights is None or weights.ndim == 1:
         yield rows_to_count(batch, codes, weights, labels.threads)
         return
@@ -911,18 +944,19 @@ def rows_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Rows
 
 
 def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, threads: int) -> RowsToCount:
-    """Returns the batch's rows with these labels and weights. Weights (one per row, or None if all are 1) may already
-    be encoded in units of 10⁻¹⁸.
+    """Returns the batch's rows with these labels (a code per row, one per class) and weights. Weights (one per row, or
+    None if all are 1) may already be encoded in units of 10⁻¹⁸. Rows without a label are not counted. Raises an error
+    if the labels look continuous, and warns of weights that are rounded to zero.
     """
     for noun, one_per_row in (("labels", labels.codes), ("weights", weights)):
         if one_per_row is not None and len(one_per_row) != batch.n_rows:
             raise errors.length_mismatch(noun, len(one_per_row), batch.n_rows)
     labels = renumber_range(labels, threads)
     refuse_continuous(labels.values, batch.n_rows)
-    classes = zero_based_codes(labels, threads)
+    classes = zero_based_codes(labels, threads)  # the class number of each row, −1 for none
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is None:
-        return RowsToCount(batch, labels.values, classes, None, threads, skipped=skipped)
+        return RowsToCount(batch, labels.values, classes, weights=None, threads=threads, skipped=skipped)
     n_positive = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
     classes, weights = kernel_weights(classes, weights)
     assert weights is not None
@@ -931,15 +965,18 @@ def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, thr
 
 
 def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any] | None, threads: int) -> Tally:
-    """Counts the batch's rows with these labels and weights (one per row, or None). Texts are tokenized when their
-    words are needed.
+    """Returns the tally of the batch's rows with these labels and weights (one per row, or None if all are 1). Texts
+    are tokenized when their words are needed.
     """
     return tally_of(rows_to_count(batch, labels, weights, threads), schema)
 
 
 def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
-    """Counts these rows under a schema. Texts are tokenized when their words are needed."""
+    """Returns the tally of these rows under a schema, or the same schema with wider bins. Texts are tokenized when
+    their words are needed.
+    """
     with LimitThreads(rows.threads):
+        # For each group of features: the group, its features, perhaps with wider bins, and their sums.
         group_sums = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
     if not all(features is group.features for group, features, _ in group_sums):
         schema = schema._with_features((group, features) for group, features, _ in group_sums)
@@ -948,7 +985,7 @@ def tally_of(rows: RowsToCount, schema: Schema) -> Tally:
 
 
 def round_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rounds weights as counting does; a weight that is too small becomes 0, with a warning."""
+    """Returns weights (one per row) rounded as counting does; a weight that is too small becomes 0, with a warning."""
     rounded_weights = decode_weights(encode_weights(weights))
     _warn_about_tiny_weights(int(np.count_nonzero(weights)) - int(np.count_nonzero(rounded_weights)))
     return rounded_weights
@@ -970,26 +1007,30 @@ def count_sets(
     threads: int,
     groups: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> Tally:
-    """Counts rows that have several labels each: a row counts once for each of its labels, and once in the class of all
-    rows.
+    """Returns the tally of rows that have several labels each: a row counts once for each of its labels, and once in
+    the class of all rows, ``EVERY``.
 
     Each text is tokenized once.
 
     Args:
-        sets: The labels of each row.
-        weights: The weight of each row, or None.
-        groups: If given, each class stands for one label in one group: the group of each row, and the first group number of
-            all rows and of each label.
+        batch: The rows.
+        sets: The labels of each row. Rows without a target are skipped.
+        weights: The weight of each row, or None if all are 1.
+        groups: If given, each class stands for one label in one group, and its name is a number: the first number of
+        the
+            label plus the group. The pair has the group of each row; and the first number of the class of all rows,
+            then that of each label.
     """
     rows_with_target = np.flatnonzero(sets.has_target)
+    # One entry for each row with a target, in the class of all rows, and then one for each label of each row.
     row_of_label = np.concatenate([rows_with_target, sets.rows])
     codes = np.concatenate([np.zeros(len(rows_with_target), dtype=np.int32), sets.codes + np.int32(1)])
-    names: tuple[Label, ...] = (EVERY, *sets.names)
+    names: tuple[Label, ...] = (EVERY, *sets.names)  # of these codes
     if groups is not None:
         class_numbers, codes_used = np.unique(groups[1][codes] + groups[0][row_of_label], return_inverse=True)
         names = tuple(class_numbers.tolist())
         codes = codes_used.astype(np.int32)
-    classes = np.full(len(sets), -1, dtype=np.int32)
+    classes = np.full(len(sets), -1, dtype=np.int32)  # for each row the code of the class of all rows, −1 for none
     classes[rows_with_target] = codes[: len(rows_with_target)]
     classes, row_weights = kernel_weights(classes, weights)
     tally = count_rows(
@@ -999,7 +1040,7 @@ def count_sets(
         None if row_weights is None else row_weights[row_of_label],
         threads,
     )
-    offsets_and_codes = sets.offsets, codes[len(rows_with_target) :]
+    offsets_and_codes = sets.offsets, codes[len(rows_with_target) :]  # the labels of each row
     if weights is not None:  # rows that weigh nothing have no labels either
         _warn_about_tiny_weights(int(np.count_nonzero((weights > 0) & sets.has_target & (classes < 0))))
         n_labels = np.where(classes >= 0, np.diff(sets.offsets), 0)
@@ -1015,8 +1056,8 @@ def count_sets(
 
 
 def sums_of_rows(schema: Schema, batch: Batch, weights: NDArray[Any] | None, threads: int, features: Features) -> Any:
-    """Returns the sums of some ``features`` with every row of the batch as a class of its own. ``weights`` has one per
-    row, or is None.
+    """Returns the sums of some ``features``, all of one family, with every row of the batch as a class of its own.
+    ``weights`` has one per row, or is None.
     """
     return sums_of_groups(schema, batch, np.arange(batch.n_rows), batch.n_rows, weights, threads, features)
 
@@ -1030,8 +1071,8 @@ def sums_of_groups(
     threads: int,
     features: Features,
 ) -> Any:
-    """Returns the sums of some ``features`` with every group of rows as a class of its own. ``groups`` has the group
-    number of each row, from 0.
+    """Returns the sums of some ``features``, all of one family, with every group of rows as a class of its own.
+    ``groups`` has the group number of each row, from 0 to ``n_groups`` − 1; ``weights`` has one per row, or is None.
     """
     numbers = tuple(range(n_groups))
     labels = Codes(groups.astype(np.int32), low=0, values=numbers)
