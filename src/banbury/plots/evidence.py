@@ -48,8 +48,9 @@ class EvidenceDisplay(Display):
         check_type("the explanation", explanation, Explanation, "an Explanation, from model.explain")
         errors.check_whole("n", n, 1, 10**6)
         self.explanation = explanation
-        evidence = explanation.evidence
+        evidence = explanation.evidence  # the strongest first
         is_single_text = len({entry.feature for entry in evidence}) == 1 < len(evidence)  # the words of a text
+        # Pairs of label and decibans; those before the evidence are the prior.
         bars = [*explanation.before, *((_label(entry, is_single_text), entry.decibans) for entry in evidence[:n])]
         if len(evidence) > n:
             bars.append((f"{len(evidence) - n:,} more", sum(entry.decibans for entry in evidence[n:])))
@@ -69,7 +70,7 @@ class EvidenceDisplay(Display):
         return cls(model.explain(row, against), n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws a bar for each label and weight, and the sum."""
+        """Draws a bar for each of ``self.labels`` with its weight in decibans; the last one is the sum."""
         weights = np.array(self.weights)
         ax = self._begin(ax, width=6.4, height=1.3 + 0.25 * len(weights))
         y_positions = _bar_positions(len(weights))
@@ -116,15 +117,17 @@ class ComparedEvidenceDisplay(Display):
             classes = f"{second.winner!r} against {second.against!r}"
             expected = f"of the same two classes, {first.winner!r} and {first.against!r}; use explain(row, against=...)"
             raise errors.bad_setting("the second explanation", classes, expected)
-        sign = 1.0 if first.winner == second.winner else -1.0
-        # The evidence of each feature and value, with its decibans under both models.
+        sign = (
+            1.0 if first.winner == second.winner else -1.0
+        )  # by which the second's decibans are for the first's winner
+        # The evidence of each feature and value, with its decibans under both models; NaN where a model has none.
         terms: dict[tuple[str, str], tuple[Evidence, list[float]]] = {}
         for model_number, (explanation, factor) in enumerate(((first, 1.0), (second, sign))):
             for entry in explanation.evidence:
                 _, pair = terms.setdefault((entry.feature, str(entry.value)), (entry, [np.nan, np.nan]))
                 pair[model_number] = factor * entry.decibans
         ranked = sorted(terms.values(), key=lambda term: -np.nanmax(np.abs(term[1])))
-        first_before = dict(first.before)
+        first_before = dict(first.before)  # the prior: decibans by label
         second_before = dict(second.before)
         bars = [
             (name, [first_before.get(name, np.nan), sign * second_before.get(name, np.nan)])
@@ -145,12 +148,14 @@ class ComparedEvidenceDisplay(Display):
         return cls(explanations, n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws two bars for each label, one per explanation."""
+        """Draws two bars for each label, one per explanation. ``self.weights`` has their decibans (labels × 2), NaN for
+        no bar.
+        """
         ax = self._begin(ax, width=8.4, height=1.5 + 0.36 * len(self.labels))
         y_positions = _bar_positions(len(self.labels))
         lengths = _bar_lengths(self.weights)
         first = next(iter(self.explanations.values()))
-        sides = []
+        sides = []  # the name of each explanation and its probability of the first's winner
         for number, (name, explanation) in enumerate(self.explanations.items()):
             has_weight = ~np.isnan(self.weights[:, number])
             weights = self.weights[has_weight, number]
@@ -170,7 +175,9 @@ class ComparedEvidenceDisplay(Display):
 
 
 def _label(evidence: Evidence, is_single_text: bool) -> str:
-    """Returns the label of a bar: feature and value; only the value if ``is_single_text``."""
+    """Returns the label of a bar: feature and value, how often it occurs if more than once, and whether it was never
+    counted; without the feature if ``is_single_text``.
+    """
     value = (
         short_name(evidence.value, 28)
         + (f" × {evidence.times}" if evidence.times > 1 else "")
@@ -185,15 +192,17 @@ def _bar_positions(n: int) -> Real:
 
 
 def _bar_lengths(weights: Real) -> Real:
-    """Returns the lengths of bars with these weights; infinite ones are a little longer than the longest finite one."""
+    """Returns the lengths of bars with these weights (any shape); infinite ones are a little longer than the longest
+    finite one, and NaN, for no bar, becomes 0.
+    """
     longest = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
     return np.asarray(np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * longest, 1.1 * longest))
 
 
 def _draw_bars(ax: Any, positions: Real, lengths: Real, weights: Real, height: float, colours: Any) -> Any:
-    """Draws horizontal bars with their weights as text. ``positions``: their vertical positions; ``lengths``: of the
-    bars; ``weights``: the decibans to write, which may be infinite; ``height``: of each bar; ``colours``: one for all
-    bars, or one each.
+    """Draws horizontal bars with their weights as text, and returns matplotlib's bars. ``positions``: their vertical
+    positions; ``lengths``: of the bars; ``weights``: the decibans to write, which may be infinite; ``height``: of each
+    bar; ``colours``: one for all bars, or one each.
     """
     bars = ax.barh(positions, lengths, height, color=colours)
     for position, length, weight in zip(positions, lengths, weights, strict=True):
