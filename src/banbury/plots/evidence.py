@@ -50,7 +50,7 @@ class EvidenceDisplay(Display):
         self.explanation = explanation
         evidence = explanation.evidence  # the strongest first
         is_single_text = len({entry.feature for entry in evidence}) == 1 < len(evidence)  # the words of a text
-        # Pairs of label and decibans; those before the evidence are the prior.
+        # Pairs of label and decibans; before the evidence come the prior and what a calibration adds.
         bars = [*explanation.before, *((_label(entry, is_single_text), entry.decibans) for entry in evidence[:n])]
         if len(evidence) > n:
             bars.append((f"{len(evidence) - n:,} more", sum(entry.decibans for entry in evidence[n:])))
@@ -127,7 +127,7 @@ class ComparedEvidenceDisplay(Display):
                 _, pair = terms.setdefault((entry.feature, str(entry.value)), (entry, [np.nan, np.nan]))
                 pair[model_number] = factor * entry.decibans
         ranked = sorted(terms.values(), key=lambda term: -np.nanmax(np.abs(term[1])))
-        first_before = dict(first.before)  # the prior: decibans by label
+        first_before = dict(first.before)  # the prior and what a calibration adds, in decibans
         second_before = dict(second.before)
         bars = [
             (name, [first_before.get(name, np.nan), sign * second_before.get(name, np.nan)])

@@ -157,7 +157,7 @@ def pair_of(setting: str, setting_value: Any, expected: str) -> tuple[Any, Any]:
 
 def complete_rows(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
     """Returns rows with these columns and all other columns of the model missing, as the model reads them: a list or
-    array by column. Columns of occurrences are zeros, because they cannot be missing.
+    array by column. Columns of occurrences are zeros.
     """
     n_rows = len(next(iter(columns.values())))
     occurrence_columns = {
