@@ -92,7 +92,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     classes_: NDArray[Any]
     n_features_in_: int
     _label_form: str  # of the first rows, as in ``RowsWithLabelSets``
-    _flag_labels: tuple[Any, ...]
+    _flag_labels: tuple[Any, ...]  # of the first rows, as in ``RowsWithLabelSets``
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             batch = self._read_rows(X)
             if top is not None:
                 return model.predict(batch, top=top)
-            posterior = model.posterior(batch)
+            posterior = model.posterior(batch)  # rows × the labels of the model
             if self._label_form == "one":
                 return self.classes_[self._with_absent_labels(model, posterior).argmax(axis=1)]
             if self._label_form == "sets":
@@ -217,7 +217,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return np.where(totals > 0, posterior / np.where(totals > 0, totals, 1.0), uniform)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Returns the share of rows for which all labels are right."""
+        """Returns the share of rows for which all labels are right, by weight. Raises an error if no row has labels and
+        a weight.
+        """
         self._learner_of_fit()
         if self._label_form != "sets":
             return float(super().score(X, y, sample_weight))
@@ -227,6 +229,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         is_labelled = sets.has_target & (weights > 0)
         if not is_labelled.any():
             raise errors.empty_data(None, "no row has labels and a positive weight, so there is nothing to score")
+        # Of each row; its codes, the numbers of its labels, lie between two offsets.
         label_sets = (
             {sets.names[code] for code in sets.codes[start:end]} for start, end in pairwise(sets.offsets.tolist())
         )
@@ -247,7 +250,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return Explanation(f"not {label}", label, 1.0, 0.0, **fields)  # type: ignore[arg-type]
 
     def informative(self, label: Any, n: int = 10) -> Informative:
-        """Returns the ``n`` values that best tell rows with a label from rows without."""
+        """Returns the ``n`` values that best tell rows with a label from rows without; none for a label without rows."""
         with self._lock:
             model: LabelModel = self._learner_of_fit().current
             label = self._find_label(label)
@@ -259,7 +262,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return self._learner_of_fit().settings.thresholds  # type: ignore[no-any-return]
 
     def _rows_and_settings(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """Returns the rows and settings with which ``bb.cross_validate`` learns as this classifier does."""
+        """Returns the rows X, and the settings by name, with which ``bb.cross_validate`` learns as this classifier
+        does.
+        """
         batch = rows_to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
         weighable = False
@@ -271,7 +276,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     # Within
 
     def _check_settings(self) -> None:
-        """Raises an error for invalid parameters."""
+        """Raises an error for an invalid ``seed``, ``weigh``, ``calibrate`` or ``threshold``."""
         check_seed(self.seed)
         if not is_auto(self.weigh) and not isinstance(self.weigh, (bool, np.bool_)):
             raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
@@ -281,7 +286,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             raise errors.unknown_choice("threshold", self.threshold, ["auto", "f1", 0.5])
 
     def _read_sets(self, X: Any, y: Any) -> RowsWithLabelSets:
-        """Returns the rows X with their label sets y, in any form that ``fit`` accepts."""
+        """Returns the rows X with their label sets y, in any form that ``fit`` accepts, and which form that was. Raises
+        an error if their numbers differ, or if no row has labels.
+        """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
@@ -328,7 +335,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return load_rows(labelled.batch, labelled.sets, weights=weights, threads=n_threads(self.threads), **settings)
 
     def _learn(self, rows: MemoryRows) -> LabelModel:
-        """Learns a model from these rows, with weights and thresholds according to the parameters."""
+        """Returns a model of these rows, with weights and thresholds according to the parameters."""
         weighable = is_auto(self.weigh) and rows.n_labelled >= FEWEST_ROWS and can_weigh(rows.tally, rows.n_rows)
         # Too large a problem is not weighed by default; if weighing is requested, it raises an error.
         options = self._settle_options(rows.n_labelled, weighable)
@@ -350,9 +357,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return {"weigh": weigh, "threshold": threshold, "calibrate": self.calibrate, "alpha": alpha}
 
     def _keep(self, learner: Learner) -> None:
-        """Stores a learner and sets ``classes_`` to its labels."""
+        """Stores a learner and sets ``classes_`` to its labels, or to those of the columns of flags (``_flag_labels``)."""
         names = self._flag_labels or sort_keys(name for name in learner.classes if name != EVERY)
-        array = np.array(names)
+        array = np.array(names)  # which may have changed their types
         self.classes_ = array if array.tolist() == list(names) else np.array(names, dtype=object)
         self._learner = learner
 

@@ -111,7 +111,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
     def _check_sums(self, tally: Tally, X: Any) -> None:
         """Raises an error if the tally shows that a missing number was skipped. ``X``: the rows as the user gave them."""
         if self.missing == "error":
-            ((_, _, moments),) = tally.groups
+            ((_, _, moments),) = tally.groups  # ``n`` are the rows with a number (columns × classes)
             if isinstance(moments, Moments) and (moments.n.value < tally.rows.value).any():
                 self._check_with_sklearn(X)
 
@@ -140,7 +140,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
 
     @model_attribute
     def class_prior_(self, model: Model) -> NDArray[Any]:
-        """P(class)."""
+        """P(class), one per class."""
         return self._like_input(np.exp(model.log_prior))  # type: ignore[no-any-return]
 
     @model_attribute
@@ -179,7 +179,7 @@ def _home_of(X: Any) -> tuple[Any, Any] | None:
 
 
 def _to_numpy(*arrays: Any) -> tuple[Any, ...]:
-    """Returns the arrays converted to NumPy."""
+    """Returns the arrays converted to NumPy, in their order; None and lists stay as they are."""
     return tuple(
         array if array is None or isinstance(array, (np.ndarray, list)) else move_to(array, xp=np, device="cpu")
         for array in arrays
