@@ -45,7 +45,8 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
 class Guarded:
     """An estimator that only one thread can use at a time. A copy has its own lock."""
 
-    _learner: Learner  # the tally and what models are derived with; absent before fitting, and in estimators that do not learn incrementally
+    # The tally and what models are derived with.
+    _learner: Learner  # absent before fitting, and in estimators that do not learn incrementally
 
     @property
     def _lock(self) -> threading.RLock:

@@ -250,7 +250,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return Explanation(f"not {label}", label, 1.0, 0.0, **fields)  # type: ignore[arg-type]
 
     def informative(self, label: Any, n: int = 10) -> Informative:
-        """Returns the ``n`` values that best tell rows with a label from rows without; none for a label without rows."""
+        """Returns the ``n`` values that best tell rows with a label from others; none for a label without rows."""
         with self._lock:
             model: LabelModel = self._learner_of_fit().current
             label = self._find_label(label)
@@ -357,7 +357,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return {"weigh": weigh, "threshold": threshold, "calibrate": self.calibrate, "alpha": alpha}
 
     def _keep(self, learner: Learner) -> None:
-        """Stores a learner and sets ``classes_`` to its labels, or to those of the columns of flags (``_flag_labels``)."""
+        """Stores a learner and sets ``classes_`` to its labels, or to those of the flags (``_flag_labels``)."""
         names = self._flag_labels or sort_keys(name for name in learner.classes if name != EVERY)
         array = np.array(names)  # which may have changed their types
         self.classes_ = array if array.tolist() == list(names) else np.array(names, dtype=object)

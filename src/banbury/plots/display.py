@@ -89,7 +89,7 @@ class Display:
         return self
 
     def _begin(self, ax: Any, width: float, height: float) -> Any:
-        """Returns the axes to draw on: those given, or new ones of this size in inches. Stores them and their figure."""
+        """Returns the axes to draw on: those given, or new ones of this size in inches. Stores them and the figure."""
         if ax is None:
             ax = import_matplotlib().pyplot.subplots(figsize=(width, height), layout="constrained")[1]
         self.ax_ = ax

@@ -106,7 +106,7 @@ class Shape:
 
 
 def round_numbers(low: float, high: float, closest: float = 0.0) -> list[float]:
-    """Returns about four round numbers between ``low`` and ``high``, ascending, at least ``closest`` apart, for ticks."""
+    """Returns about four round numbers from ``low`` to ``high``, ascending, at least ``closest`` apart, for ticks."""
     if not high > low:
         return [low]
     smallest_step = max((high - low) / 5.0, closest)
@@ -284,7 +284,7 @@ def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
                 if shape := _plain_shape(contrast, source, feature, None, feature_weight):
                     yield shape
             continue
-        # Of each column or pair: its scores (cells × classes), and the numbers of its columns, the second −1 for a column.
+        # Of each column or pair: its scores (cells × classes), and the numbers of its columns (second −1: none).
         for feature, table, (first_column, second_column) in zip(
             group.features, group.tables, group.kernel_terms.columns, strict=True
         ):

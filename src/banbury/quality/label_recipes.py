@@ -215,7 +215,7 @@ class WeighedLabels(LabelRecipe):
         return super().answer(rows, fold_set, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
-        """Returns a weighed model with thresholds; a plain one if all rows are identical, so that none can be held out."""
+        """Returns a weighed model with thresholds; a plain one if all rows are identical (none can be held out)."""
         model = LabelModel.of(rows.tally, how=self.how)
         if not _rows_differ(rows):
             return model
