@@ -41,7 +41,9 @@ class PyfuncModel:
         frame = pd.DataFrame(self.model._records(posterior))
         if posteriors:
             # ``_names`` are the classes or labels, in the order of the posterior's columns.
-            frame = frame.assign(**{f"P({name})": posterior[:, k] for k, name in enumerate(self.model._names)})
+            frame = frame.assign(
+                **{f"P({name})": posterior[:, number] for number, name in enumerate(self.model._names)}
+            )
         return frame
 
     def _rows(self, rows: Any) -> Any:

@@ -435,7 +435,7 @@ def _count_rows(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any
     """
     tally = count_batch(batch, schema, labels, weights, threads)
     if tally.skipped == batch.n_rows:
-        raise errors.no_target(batch.n_rows, None)
+        raise errors.no_target(batch.n_rows, target=None)
     warn_of_missing_labels(tally.skipped)
     return tally
 

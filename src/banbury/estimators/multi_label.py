@@ -152,7 +152,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self._check_settings()
         labelled = self._read_sets(X, y)
         if not self.__sklearn_is_fitted__():
-            choice = choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
+            choice = choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, seed=0)
             schema = replace(self._schema(labelled.batch, more_to_come=True), labels=LabelTarget())
             settings = LabelSettings(choice, Thresholds.half(()), threads=self.threads)
             self._label_form = labelled.label_form
@@ -247,7 +247,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
                 return model.explain(row, label)
             remarks = ("the model has no rows with this label, so the prior alone rules it out",)
             fields = {"prior": math.inf, "evidence": (), "log_odds": math.inf, "remarks": remarks}
-            return Explanation(f"not {label}", label, 1.0, 0.0, **fields)  # type: ignore[arg-type]
+            return Explanation(f"not {label}", label, probability=1.0, probability_against=0.0, **fields)  # type: ignore[arg-type]
 
     def informative(self, label: Any, n: int = 10) -> Informative:
         """Returns the ``n`` values that best tell rows with a label from others; none for a label without rows."""
@@ -306,7 +306,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
         if not sets.has_target.any():
-            raise errors.no_target(batch.n_rows, None)
+            raise errors.no_target(batch.n_rows, target=None)
         return RowsWithLabelSets(batch, sets, label_form, flag_labels)
 
     def _count_more(self, labelled: RowsWithLabelSets, sample_weight: Any) -> Tally:

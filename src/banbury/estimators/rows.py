@@ -141,7 +141,7 @@ def one_batch(X: Any) -> Batch:
     if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
         X = X.read_all()
     # Strings in a list are always texts, never file names.
-    batches = list(from_texts(X, None, None) if is_texts(X) else read(X))
+    batches = list(from_texts(X, names=None, batch_rows=None) if is_texts(X) else read(X))
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
     if len(batches) > 1 and all(batch.is_text(name) for batch in batches for name in batch.names):  # documents
@@ -152,7 +152,7 @@ def one_batch(X: Any) -> Batch:
         kind = "feature" if batch.n_rows else "sample"
         shape = (batch.n_rows, len(batch.names))
         raise errors.EmptyData(f"Found array with 0 {kind}(s) (shape={shape}) while a minimum of 1 is required.")
-    if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
+    if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(name, str) for name in X.columns):
         batch.named = False  # as in scikit-learn, columns that are merely numbered have no names
     return batch
 

@@ -328,11 +328,14 @@ class Mixture(AsDensity, _Maximiser):
         observed = self._observe(batch, weights)
         scores: dict[int, float] = {}
         if len(sizes) > 1 and self.choose_by == "held_out":
-            scores = {n: self._score_held_out(batch, weights, n) for n in sizes}
+            scores = {n_components: self._score_held_out(batch, weights, n_components) for n_components in sizes}
             sizes = [max(sizes, key=scores.__getitem__)]
-        climbs = {n: self._climb(observed, weights, n) for n in sizes}
+        climbs = {n_components: self._climb(observed, weights, n_components) for n_components in sizes}
         if len(sizes) > 1:
-            scores = {n: _bic(climb.model, climb.log_likelihoods[-1], weights) for n, climb in climbs.items()}
+            scores = {
+                n_components: _bic(climb.model, climb.log_likelihoods[-1], weights)
+                for n_components, climb in climbs.items()
+            }
             sizes = [min(sizes, key=scores.__getitem__)]
         self.scores_ = scores
         [self.n_components_] = sizes

@@ -76,7 +76,7 @@ class EvidenceDisplay(Display):
         y_positions = _bar_positions(len(weights))
         lengths = _bar_lengths(weights)
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
-        _draw_bars(ax, y_positions, lengths, weights, 0.72, [*colours, SUM])
+        _draw_bars(ax, y_positions, lengths, weights, height=0.72, colours=[*colours, SUM])
         explanation = self.explanation
         _draw_frame(ax, y_positions, self.labels, lengths, explanation)
         winner = f"{short_name(explanation.winner)} {percent(explanation.probability)}"
@@ -133,7 +133,7 @@ class ComparedEvidenceDisplay(Display):
             (name, [first_before.get(name, np.nan), sign * second_before.get(name, np.nan)])
             for name in first_before | second_before
         ]
-        bars += [(_label(entry, False), pair) for entry, pair in ranked[:n]]
+        bars += [(_label(entry, is_single_text=False), pair) for entry, pair in ranked[:n]]
         if len(ranked) > n:
             bars.append((f"{len(ranked) - n:,} more", np.nansum([pair for _, pair in ranked[n:]], axis=0).tolist()))
         bars.append(("sum", [first.decibans, sign * second.decibans]))
@@ -161,7 +161,9 @@ class ComparedEvidenceDisplay(Display):
             weights = self.weights[has_weight, number]
             offset = (number - 0.5) * 0.38
             colour = FOR if number else AGAINST
-            bars = _draw_bars(ax, y_positions[has_weight] + offset, lengths[has_weight, number], weights, 0.36, colour)
+            bars = _draw_bars(
+                ax, y_positions[has_weight] + offset, lengths[has_weight, number], weights, height=0.36, colours=colour
+            )
             bars.set_label(short_name(name))
             has_same_winner = explanation.winner == first.winner
             probability = explanation.probability if has_same_winner else explanation.probability_against

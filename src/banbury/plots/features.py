@@ -87,7 +87,7 @@ def feature_parts_of(model: Model, feature: Any) -> FeatureParts:
     was estimated from; those of a weighed model without its weights.
     """
     declared = model.schema[feature]
-    model = model.weighed(None)
+    model = model.weighed(weighing=None)
     for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
         if declared in features:
             return FeatureParts(declared, group, features.index(declared), sums)
@@ -96,7 +96,9 @@ def feature_parts_of(model: Model, feature: Any) -> FeatureParts:
 
 def column_of(model: Model, column: str) -> Feature:
     """Returns the feature that a column belongs to: itself or its block."""
-    return next((f for f in model.schema.features if column in f.columns), None) or model.schema[column]
+    return (
+        next((feature for feature in model.schema.features if column in feature.columns), None) or model.schema[column]
+    )
 
 
 def has_axis(feature: Feature) -> bool:

@@ -111,7 +111,9 @@ def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge
     rows = _in_forest(nodes, connected, chains) if is_forest else _in_layers(columns, chains)
     highest = min(rows.values(), default=0.0)
     lowest = max(rows.values(), default=-1.0)
-    unconnected: RowOfItem = {node: lowest + i for i, node in enumerate((n for n in nodes if n not in connected), 1)}
+    unconnected: RowOfItem = {
+        node: lowest + place for place, node in enumerate((name for name in nodes if name not in connected), 1)
+    }
     return {node: row - highest for node, row in (rows | unconnected).items()}
 
 

@@ -102,7 +102,7 @@ class LikelihoodDisplay(Display):
         """
         check_model(model)
         errors.check_whole("n", n, 1, 10**6)
-        model = model.weighed(None)  # weights change what a value is worth, not how values lie
+        model = model.weighed(weighing=None)  # weights change what a value is worth, not how values lie
         feature_parts = feature_parts_of(model, feature)
         drawn_classes = model.classes if classes is None else tuple(classes)
         class_numbers = [number_of(model, label) for label in drawn_classes]
@@ -117,6 +117,7 @@ class LikelihoodDisplay(Display):
             share = np.exp(log_likelihood(model, feature, named.values)) if named.share is None else named.share
             likelihood = (share * np.exp(log_weight))[:, class_numbers]
             naming = (named.names, named.hidden, named.what, named.chosen)
+            # Without a histogram and a note.
             return cls(feature, drawn_classes, named.values, likelihood, prior, None, None, *naming).plot(ax)
         row_values = None
         histogram = None

@@ -180,7 +180,9 @@ class NomogramDisplay(Display):
         names = [feature.name for group in parameters for feature in group.features]
         scores = dict(zip(names, self.model._score_features(batch, parameters, "parts")[0][0], strict=True))
         no_evidence = np.zeros(len(self.model.classes))
-        return {feature: Term(feature, 0, scores.get(feature, no_evidence)) for feature in self.scales}
+        return {
+            feature: Term(feature, value=0, log_likelihood=scores.get(feature, no_evidence)) for feature in self.scales
+        }
 
     def _read(self, row: Any) -> tuple[Batch, Sequence[Parameters]]:
         """Returns a row as a batch with the model's columns, and the parameters of the columns that it has."""
@@ -328,10 +330,10 @@ class Sheet:
         heights = [side * (0.12 + 0.34 * level) for level in range(levels) for side in (1, -1)]
         # The horizontal spans (left, right) that names take up already, by height.
         spans_by_height: dict[float, list[tuple[float, float]]] = {height: [] for height in heights}
-        for i in sorted(range(len(positions)), key=lambda i: (i not in ends, -rows[i])):
-            text = names[i] if np.isfinite(decibans[i]) else f"{names[i]} (∞)"
+        for number in sorted(range(len(positions)), key=lambda number: (number not in ends, -rows[number])):
+            text = names[number] if np.isfinite(decibans[number]) else f"{names[number]} (∞)"
             half_width = self._letter_width * (len(text) + 1) / 2
-            centre = float(np.clip(positions[i], self.low + half_width, self.high - half_width))
+            centre = float(np.clip(positions[number], self.low + half_width, self.high - half_width))
             free_heights = [
                 height
                 for height, spans in spans_by_height.items()
@@ -342,7 +344,7 @@ class Sheet:
                 alignment = "bottom" if free_heights[0] > 0 else "top"
                 y = middle + free_heights[0]
                 if levels > 1:
-                    self.ax.plot([positions[i], centre], [middle, y], color=FAINT, linewidth=0.6, zorder=1)
+                    self.ax.plot([positions[number], centre], [middle, y], color=FAINT, linewidth=0.6, zorder=1)
                 self.ax.text(centre, y, text, ha="center", va=alignment, fontsize=SMALL_FONT)
 
     def draw_curve(self, scale: Scale, middle: float) -> None:
@@ -390,7 +392,7 @@ class Sheet:
         )
         for decibans in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
             text = f"{decibans:+.0f}".replace("-", "−") if decibans else "0"
-            self._draw_tick(float(self._position_of_sum(decibans)), middle, 1, text)
+            self._draw_tick(float(self._position_of_sum(decibans)), middle, side=1, text=text)
         totals = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001)  # where probabilities are looked for
         right_end = -np.inf  # of the last text
         probabilities = np.asarray(probability(totals))
@@ -401,7 +403,7 @@ class Sheet:
                 text = f"{100 * tick_probability:.6g}%"
                 half_width = self._letter_width * (len(text) + 0.5) / 2
                 has_room = position - half_width >= right_end
-                self._draw_tick(position, middle, -1, text if has_room else "")
+                self._draw_tick(position, middle, side=-1, text=text if has_room else "")
                 right_end = position + half_width if has_room else right_end
 
     def _draw_tick(self, position: float, middle: float, side: int, text: str) -> None:

@@ -215,7 +215,7 @@ class CalibrationDisplay(Display):
         has_class = rows.classes >= 0
         models = {"posteriors": model}
         if model.calibration is not None:
-            models = {"before calibration": model.calibrated(None), "after calibration": model}
+            models = {"before calibration": model.calibrated(calibration=None), "after calibration": model}
         curves = {}
         for curve_name, model_to_draw in models.items():
             posteriors = np.concatenate([model_to_draw.posterior(batch) for batch in rows.batches])

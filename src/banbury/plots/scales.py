@@ -114,7 +114,9 @@ def plain_scale(
         return text_scale(model, feature, to_decibans, classes)
     feature_parts = feature_parts_of(model, feature.name)
     if feature_parts.is_numeric:
-        values: Any = axis_values(model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, 0.0)
+        values: Any = axis_values(
+            model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, margin_share=0.0
+        )
         value_names = list[str]()
         row_counts = np.empty(0)
     else:

@@ -223,7 +223,7 @@ class ClassContrast:
         if trend_weight := self._weights.get(f"{name}, by trend", 0.0):
             n_cells = len(cells.positions)  # a missing value has no position, and its cell comes after them
             trends = Trends(cells.positions, np.array([n_cells]))
-            log_evidence[:n_cells] += trend_weight * trends.evidence(rows[:n_cells], False)
+            log_evidence[:n_cells] += trend_weight * trends.evidence(rows[:n_cells], left_out=False)
         return np.asarray(log_evidence)
 
     def _variance_of_corrections(self, cells: Cells, rows: Real) -> Real:
@@ -275,13 +275,13 @@ class ClassContrast:
 def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
     """Yields the evidence of the columns and pairs of a weighed model, with the numbers that the model itself adds."""
     model = contrast.model
-    plain_model = model.weighed(None)
+    plain_model = model.weighed(weighing=None)
     for group in model.parameters:
         if not isinstance(group, WeighedParameters):
             weight = float(getattr(group, "weight", 1.0))
             for feature in group.features:
                 source, feature_weight = (model, 1.0) if feature.reads_text else (plain_model, weight)
-                if shape := _plain_shape(contrast, source, feature, None, feature_weight):
+                if shape := _plain_shape(contrast, source, feature, cells=None, weight=feature_weight):
                     yield shape
             continue
         # Of each column or pair: its scores (cells × classes), and the numbers of its columns (second −1: none).
@@ -343,9 +343,9 @@ def _plain_shape(
         ends = _ends(model, feature, cells.cuts)
         middles = (ends[:-1] + ends[1:]) / 2.0
         decibans = to_decibans(log_likelihood(model, feature, middles))
-        n = len(middles)  # intervals
-        errors_of_intervals = contrast.errors_of_cells(cells, rows)[:n]
-        return _shape_of_cells(model, feature, cells, decibans, rows[:n], errors_of_intervals)
+        n_intervals = len(middles)
+        errors_of_intervals = contrast.errors_of_cells(cells, rows)[:n_intervals]
+        return _shape_of_cells(model, feature, cells, decibans, rows[:n_intervals], errors_of_intervals)
     feature_parts = feature_parts_of(model, feature.name)
     if feature_parts.is_numeric:
         points = axis_values(model, feature, feature.inputs[0], steps=POINTS_OF_CURVE)

@@ -194,7 +194,7 @@ def _drop_weightless_rows(rows: MemoryRows) -> MemoryRows:
     labels = np.where(rows.weights > 0, rows.labels, -1)
     labels_in_use, new_labels = np.unique(labels, return_inverse=True)  # class numbers, −1 for none; and their ranks
     n_without_label = int(np.count_nonzero(labels_in_use < 0))  # 1 if some row has no label, else 0
-    classes = tuple(rows.classes[c] for c in labels_in_use[n_without_label:].tolist())
+    classes = tuple(rows.classes[class_number] for class_number in labels_in_use[n_without_label:].tolist())
     if not classes:
         raise errors.empty_data(rows.name, "the weight of every row is 0")
     return replace(rows, labels=(new_labels.reshape(-1) - n_without_label).astype(np.int32), classes=classes)
@@ -238,7 +238,9 @@ def _sizes(requested: Any, n_training: int, n_classes: int) -> list[int]:
             n_classes <= size <= n_training, "sizes", f"{number} ({size:,} rows)" if is_share else number, requirement
         )
         sizes.append(size)
-    errors.require(sizes and not any(b <= a for a, b in pairwise(sizes)), "sizes", sizes, requirement)
+    errors.require(
+        sizes and not any(later <= earlier for earlier, later in pairwise(sizes)), "sizes", sizes, requirement
+    )
     return sizes
 
 
@@ -518,8 +520,8 @@ class CurveScores:
     @property
     def standard_error(self) -> Real | None:
         """The standard error of the mean accuracy, for each size; None for a single repeat."""
-        n = len(self.accuracy)  # repeats
-        return None if n < 2 else np.asarray(self.accuracy.std(axis=0, ddof=1) / n**0.5)
+        n_repeats = len(self.accuracy)
+        return None if n_repeats < 2 else np.asarray(self.accuracy.std(axis=0, ddof=1) / n_repeats**0.5)
 
     def _to_dict(self) -> dict[str, Any]:
         """Returns the scores for JSON: lists by repeat and size, and their means by size."""

@@ -182,7 +182,7 @@ def _mean_losses(
     rows that have a value. ``numbers`` (rows × columns) are the values of the columns ``names``. ``fold_set`` says
     which rows are tested by a model of which other rows, and ``recipe`` how models are estimated.
     """
-    column_of = {name: j for j, name in enumerate(names)}
+    column_of = {name: column_index for column_index, name in enumerate(names)}
     # Of each candidate: the indices of its columns in ``names``.
     columns = [np.array([column_of[name] for name in candidate.rows.schema.features.names]) for candidate in candidates]
     loss_sums = [np.zeros(len(candidate_columns)) for candidate_columns in columns]

@@ -143,20 +143,20 @@ class Outcomes:
     @cached_property
     def weight(self) -> float:
         """The total weight of the rows, from ``bins`` (bins × wrong or right)."""
-        return float(sum_axis(sum_axis(self.bins, 0), 1).value[0, 0])
+        return float(sum_axis(sum_axis(self.bins, axis=0), axis=1).value[0, 0])
 
     @property
     def accuracy(self) -> float:
         """The share of correct predictions, by weight. ``self.folds`` has the rows by fold and by wrong (0) or right
         (1).
         """
-        return float(sum_axis(self.folds, 0).value[0, 1]) / self.weight
+        return float(sum_axis(self.folds, axis=0).value[0, 1]) / self.weight
 
     def mean(self, quantity: Quantity) -> float:
         """Returns the weighted mean of a quantity over all rows. ``self.sums`` has Σz and Σz² of each quantity by bin
         of confidence (quantities × bins × 2).
         """
-        sums_over_bins = sum_axis(self.sums, 1).take(np.array([QUANTITIES.index(quantity)]), 0)  # (1, 1, 2)
+        sums_over_bins = sum_axis(self.sums, axis=1).take(np.array([QUANTITIES.index(quantity)]), 0)  # (1, 1, 2)
         return float(sums_over_bins.values(FINEST)[0, 0, 0]) / self.weight
 
     @property
@@ -164,7 +164,7 @@ class Outcomes:
         """The mean distance between confidence and accuracy over bins of equal width."""
         confidence_by_bin = self.sums.values(FINEST)[QUANTITIES.index("confidence"), :, 0]  # summed over the bin's rows
         n_correct_by_bin = self.bins.value[:, 1]  # column 0 has the wrong predictions
-        n_rows_by_bin = sum_axis(self.bins, 1).value[:, 0]
+        n_rows_by_bin = sum_axis(self.bins, axis=1).value[:, 0]
         return float(np.abs(confidence_by_bin - n_correct_by_bin).sum() / n_rows_by_bin.sum())
 
 
@@ -188,7 +188,7 @@ class Measures(Displayed):
     @property
     def accuracy(self) -> Mean:
         """The share of correct predictions."""
-        return Mean(self._outcomes.accuracy, None)
+        return Mean(self._outcomes.accuracy, error=None)
 
     @property
     def random_guess(self) -> float:
@@ -198,7 +198,7 @@ class Measures(Displayed):
     @property
     def majority(self) -> float:
         """The accuracy of always predicting the most frequent class."""
-        return float(sum_axis(self._outcomes.confusion, 1).value.max() / self._outcomes.weight)
+        return float(sum_axis(self._outcomes.confusion, axis=1).value.max() / self._outcomes.weight)
 
     @cached_property
     def log_loss(self) -> float:
@@ -223,8 +223,8 @@ class Measures(Displayed):
         """Precision, recall, F1 and number of rows of each class; 0 where they are undefined."""
         confusion = self._outcomes.confusion
         n_correct = confusion.value.diagonal()
-        n_true = sum_axis(confusion, 1).value[:, 0]
-        n_predicted = sum_axis(confusion, 0).value[0]
+        n_true = sum_axis(confusion, axis=1).value[:, 0]
+        n_predicted = sum_axis(confusion, axis=0).value[0]
         fractions = (n_correct, n_predicted), (n_correct, n_true), (2.0 * n_correct, n_true + n_predicted)
         precision, recall, f1 = (
             np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
@@ -306,19 +306,21 @@ class Measures(Displayed):
         for.
         """
         shown_classes = range(min(len(self.classes), SHOWN))
-        names = [_shorten(self.classes[c]) for c in shown_classes]
+        names = [_shorten(self.classes[number]) for number in shown_classes]
         width = max(len("class"), *map(len, names))
         measure = "weight" if self.weighted else "rows"
         lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often mistaken for"]
         per_class = self.per_class
-        for c, name in zip(shown_classes, names, strict=True):
-            mistakes = self.confusion[c].astype(np.float64)  # rows of the class, by predicted class
-            mistakes[c] = 0.0
+        for number, name in zip(shown_classes, names, strict=True):
+            mistakes = self.confusion[number].astype(np.float64)  # rows of the class, by predicted class
+            mistakes[number] = 0.0
             mistaken_for = (
                 f"{_shorten(self.classes[int(mistakes.argmax())])} ({mistakes.max():,.6g})" if mistakes.any() else ""
             )
-            measure_text = f"{per_class.precision[c]:9.4f}  {per_class.recall[c]:6.4f}  {per_class.f1[c]:6.4f}"
-            lines.append(f"  {name:{width}}  {measure_text}  {per_class.rows[c]:10,.6g}  {mistaken_for}".rstrip())
+            measure_text = (
+                f"{per_class.precision[number]:9.4f}  {per_class.recall[number]:6.4f}  {per_class.f1[number]:6.4f}"
+            )
+            lines.append(f"  {name:{width}}  {measure_text}  {per_class.rows[number]:10,.6g}  {mistaken_for}".rstrip())
         n_hidden = len(self.classes) - len(names)
         return [*lines, *([f"  … and {n_hidden:,} more class{'es' * (n_hidden > 1)}"] if n_hidden else [])]
 
@@ -437,7 +439,7 @@ class FoldMeasures(Measures):
     def fold_accuracies(self) -> Real:
         """The share of correct predictions in each fold that has rows."""
         n_correct = self._outcomes.folds.value[:, 1]  # by fold; column 0 has the wrong predictions
-        n_rows = sum_axis(self._outcomes.folds, 1).value[:, 0]  # by fold
+        n_rows = sum_axis(self._outcomes.folds, axis=1).value[:, 0]  # by fold
         return n_correct[n_rows > 0] / n_rows[n_rows > 0]
 
     @cached_property

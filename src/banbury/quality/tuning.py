@@ -304,7 +304,7 @@ class Tuning(Tabular):
     @property
     def accuracies(self) -> Real:
         """The mean accuracy over folds of each setting."""
-        return np.array([self._measures(i, "accuracy")["accuracy"] for i in range(len(self.settings))])
+        return np.array([self._measures(number, "accuracy")["accuracy"] for number in range(len(self.settings))])
 
     def _measures(self, i: int, *names: str) -> dict[str, float]:
         """Returns some measures of setting number i by name; by default the one by which settings are compared, and the
@@ -403,12 +403,12 @@ class Tuning(Tabular):
         """Returns all settings and scores, best first, and the chosen families if there are any, for JSON."""
         families = {} if self.family_choice is None else {"families": self.family_choice.names}
         folds = self._comparison.validations[0].n_folds
-        settings = [{**self.settings[i], **self._measures(i)} for i in self.order]
+        settings = [{**self.settings[number], **self._measures(number)} for number in self.order]
         return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": settings, **families}
 
     def _frame_columns(self) -> dict[str, list[Any]]:
         """Returns the columns, by name, of a table with a row for each setting, the best first."""
-        return columns_of({**_flat(self.settings[i]), **self._measures(i)} for i in self.order)
+        return columns_of({**_flat(self.settings[number]), **self._measures(number)} for number in self.order)
 
     def __str__(self) -> str:
         """Returns the best settings as a table of text, with their scores."""
@@ -424,7 +424,7 @@ class Tuning(Tabular):
         calibration_text = "" if method is None else f", each calibrated ({method})"
         method_text = f"by {self._comparison.validations[0].n_folds}-fold cross-validation"
         title = f"{how_many} tried on {self.tally.n_rows:,.6g} rows {method_text}{calibration_text}, best first:"
-        measure_names = [name.replace("_", " ") for name in self._measures(0)]
+        measure_names = [name.replace("_", " ") for name in self._measures(i=0)]
         table = [["settings", *measure_names]]
         for i, text in zip(shown_settings, setting_texts, strict=True):
             table.append([text, *(f"{measure:.4f}" for measure in self._measures(i).values())])

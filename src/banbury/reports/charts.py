@@ -253,8 +253,10 @@ def _draw_steps(feature_shape: Shape) -> str:
     )  # of the ends of intervals, from 0 to 1; pairs of position and text
     low, high = limits(feature_shape)  # in decibans
     y = linear_axis("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
-    label_by_position = dict(ticks)
-    x = Axis("", 0.0, 1.0, [position for position, _ in ticks], label_by_position.__getitem__)
+    label_by_position = dict(ticks)  # its own position is the value of a tick
+    x = Axis(
+        "", low=0.0, high=1.0, ticks=[position for position, _ in ticks], format_tick=label_by_position.__getitem__
+    )
     chart = Chart(f"{feature_shape.feature}: evidence in decibans", x, y)
     interval_ends = positions.tolist()
     decibans = feature_shape.decibans
@@ -262,7 +264,7 @@ def _draw_steps(feature_shape: Shape) -> str:
         error_limits = (decibans - feature_shape.error, decibans + feature_shape.error)
         below, above = (np.clip(edge, y.low, y.high).tolist() for edge in error_limits)
         chart.draw_staircase_band(interval_ends, below, above, "one")
-    chart.draw_level(0.0)
+    chart.draw_level(y=0.0)
     chart.draw_staircase(interval_ends, decibans.tolist(), "one")
     chart.draw_strip(interval_ends, strip_density(feature_shape, positions).tolist())
     interval_values = feature_shape.ends if feature_shape.ends is not None else positions
@@ -486,7 +488,7 @@ def draw_confidence(curve: Reliability) -> str:
     chart = Chart(
         "Confidence of the predictions",
         confidence_axis,
-        linear_axis("share of the rows", 0.0, max(shares), format_percent),
+        linear_axis("share of the rows", low=0.0, high=max(shares), format_tick=format_percent),
     )
     for start, share, rows in zip(curve.start.tolist(), shares, curve.rows, strict=True):
         end = start + 1 / curve.bins
@@ -503,7 +505,7 @@ def draw_labels(evaluation: LabelEvaluation) -> str:
         float(measures.rows[labels_with_rows].min()),
         float(measures.rows[labels_with_rows].max()),
     )
-    y = Axis("F1", 0.0, 1.0, [0.0, 0.25, 0.5, 0.75, 1.0], "{:g}".format)
+    y = Axis("F1", low=0.0, high=1.0, ticks=[0.0, 0.25, 0.5, 0.75, 1.0], format_tick="{:g}".format)
     chart = Chart("F1 of each label by its number of rows", x, y)
     chart.draw_level(evaluation.micro_f1)
     for label_index in labels_with_rows.tolist():

@@ -255,10 +255,10 @@ def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int
     uncalibrated_validation = None
     uncalibrated_recipe: Recipe = recipe
     calibrations = dict[int, Calibration]()  # by fold
-    (validation,) = validate(rows_of_folds, None, [recipe], seed=seed, models=models)
+    (validation,) = validate(rows_of_folds, folds=None, recipes=[recipe], seed=seed, models=models)
     if isinstance(recipe, Calibrated):
         uncalibrated_recipe = recipe.recipe
-        (uncalibrated_validation,) = validate(rows_of_folds, None, [uncalibrated_recipe], seed=seed)
+        (uncalibrated_validation,) = validate(rows_of_folds, folds=None, recipes=[uncalibrated_recipe], seed=seed)
         calibrations = recipe.calibrations(
             LogScores.of(rows_of_folds, fold_set, uncalibrated_recipe, PendingWarnings())
         )
@@ -304,7 +304,7 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
             notes,
         )
 
-    uncalibrated = None if model.calibration is None else evaluate_with(model.calibrated(None))
+    uncalibrated = None if model.calibration is None else evaluate_with(model.calibrated(calibration=None))
     return ValidatedRows(recipe_of(model), evaluate_with(model), uncalibrated, lambda position: model)
 
 

@@ -155,7 +155,9 @@ class DropIn(Guarded):
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
         """Returns the schema of a batch: a block of all columns."""
         assert isinstance(settings.family, Family)
-        return Schema(Features.of([block(batch.names, settings.family)]), None, batch.names, batch.named)
+        return Schema(
+            Features.of([block(batch.names, settings.family)]), target=None, columns=batch.names, named=batch.named
+        )
 
     def _check_with_sklearn(self, X: Any) -> Any:
         """Checks rows with scikit-learn's functions, which raise an error for numbers that cannot be learned; returns
@@ -244,7 +246,9 @@ class DropIn(Guarded):
         settings = copy._settings(len(classes))
         prior = None if settings.log_prior is None else shares_of(settings.log_prior)
         has_one_family = isinstance(settings.family, Family)
-        features = settings.family if has_one_family else dict(zip(batch.names, settings.families(0), strict=True))
+        features = (
+            settings.family if has_one_family else dict(zip(batch.names, settings.families(n_features=0), strict=True))
+        )
         return batch, {"features": features, "how": settings.choice.how, "class_prior": prior}
 
     def _change(

@@ -71,7 +71,7 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
                 f"{min_categories.shape} instead."
             )
         if min_categories.ndim:
-            return tuple(Categorical(alpha=alpha, codes=max(int(n), 0)) for n in min_categories)
+            return tuple(Categorical(alpha=alpha, codes=max(int(n_categories), 0)) for n_categories in min_categories)
         return Categorical(alpha=alpha, codes=max(int(min_categories), 0))
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
