@@ -205,6 +205,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if not (type(texts) is type(labels) is list and texts and self.__sklearn_is_fitted__()):
             return False
         learner = self._learner
+        # A calibration must be dropped, and labels that are no texts must be converted.
         if learner.settings.calibration is not None or (
             self._label_dtype is not None and self._label_dtype.kind not in "UT"
         ):
@@ -253,10 +254,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             model = self._learner_of_fit().current
             # The scores that the most probable class needs; texts are scored without being read as a table.
             if (scores := model._score_texts(X, model._scores_for_class)) is None:
-                scores = model._score_all(self._read_rows(X), model._scores_for_class, {})
+                scores = model._score_all(self._read_rows(X), model._scores_for_class, reading={})
             has_same_classes = len(self.classes_) == len(model.classes)
             labels = self.classes_ if has_same_classes else as_array(model.classes, self._label_dtype)
-            return look_up(labels, model._best(scores), model.threads)
+            return look_up(labels, model._best(scores), model.threads)  # the label of each row's class number
 
     @or_in_partitions
     def predict_proba(self, X: Any) -> Real:
@@ -280,7 +281,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         ``Model.explain``.
         """
         with self._lock:
-            learner = self._learner_of_fit()  # rows are left out of a frozen tally only
+            # ``current`` may be updated in place when rows are learned, and rows are left out of a fixed tally only.
+            learner = self._learner_of_fit()
             model: Model = learner.model if held_out else learner.current
             if label is not None and self._find_class(label) not in model.classes:
                 raise errors.BadSetting(
@@ -375,7 +377,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != schema.columns:
             counted_columns = set(schema.columns)
             if extra := [name for name in batch.names if name not in counted_columns]:
-                warn_about_other_columns([], extra, set())
+                warn_about_other_columns(absent=[], extra=extra, warned=set())
         return _count_rows(align_names(batch, schema), schema, labels, sample_weight, self.threads)
 
     def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:

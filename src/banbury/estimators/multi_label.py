@@ -137,6 +137,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if not rows.names:
             raise errors.empty_data(None, "no row has a label and a positive weight, so there is nothing to learn")
         model = self._learn(rows)
+        # The form of y, to which answers are converted back, and the labels of its columns if it was flags.
         self._label_form = labelled.label_form
         self._flag_labels = labelled.flag_labels
         self._keep(Learner(model.tally, settings_of(model, self.threads)))

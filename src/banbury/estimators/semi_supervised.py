@@ -405,16 +405,18 @@ class Mixture(AsDensity, _Maximiser):
         """Returns the best of several climbs (runs of expectation maximisation) from random starts, for a mixture of
         ``n`` components. ``weights``: one per row.
         """
-        labels = np.full(observed.n_rows, -1, dtype=np.int32)
+        labels = np.full(observed.n_rows, -1, dtype=np.int32)  # no row has a label
         task = self._task(observed, range(n), labels, weights)
         rng = np.random.default_rng(self.seed)
         starts = (random_start(task, rng) for _ in range(1 if n == 1 else int(self.starts)))
+        # After TRIAL iterations only the best starts continue.
         return climb_from_starts(task, starts, int(self.max_iter), self.tol, TRIAL)
 
     def _score_held_out(self, batch: Batch, weights: Real, n: int) -> float:
         """Returns the mean log-likelihood per row, each row scored by a mixture of ``n`` components learned without its
         fold. ``weights``: one per row.
         """
+        # Rows are assigned to folds at random, in equal numbers.
         fold_of_row = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(HELD_OUT_FOLDS, batch.n_rows)
         schema = self._schema(batch)
         log_likelihood = 0.0

@@ -162,7 +162,7 @@ def complete_rows(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> 
     array by column. Columns of occurrences are zeros.
     """
     n_rows = len(next(iter(columns.values())))
-    occurrence_columns = {
+    occurrence_columns = {  # those of blocks whose columns are counted like words
         name for feature in model.schema.features if feature.counter.words for name in feature.columns
     }
     empty_columns = {

@@ -288,6 +288,7 @@ def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
         for class_values in by_class
         if len(class_values)
     ]
+    # At least ten bins, MOST_BINS at most.
     width = float(np.clip(np.median(widths), (high - low) / MOST_BINS, (high - low) / 10)) or 1.0
     if np.array_equal(values, np.floor(values)):
         width = max(np.round(width), 1.0)

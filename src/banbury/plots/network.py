@@ -109,6 +109,7 @@ class NetworkDisplay(Display):
         bits = self.bits.get(edge)
         strength = 0.2 if bits is None or largest == 0 else bits / largest  # from 0 to 1
         curve = self.curves[edge]
+        # The first point, then the points of cubic Béziers.
         path = Path(curve, [Path.MOVETO, *[Path.CURVE4] * (len(curve) - 1)])
         style: Any = {"color": FAINT if strength < 0.02 else COLOURS[7], "linewidth": 0.8 + 2.0 * strength, "zorder": 1}
         ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=10, **style))

@@ -147,10 +147,10 @@ class NomogramDisplay(Display):
         class), values × classes.
         """
         explanation = self._explain_terms(
-            [Term("", i, log_likelihood) for i, log_likelihood in enumerate(log_likelihoods)]
+            [Term("", number, log_likelihood) for number, log_likelihood in enumerate(log_likelihoods)]
         )
         decibans = np.zeros(len(log_likelihoods))
-        # The explanation sorts its evidence; each value is the number of the term.
+        # The explanation sorts its evidence; the value of each entry is the number of its term.
         decibans[[entry.value for entry in explanation.evidence]] = [entry.decibans for entry in explanation.evidence]
         return decibans
 
@@ -198,7 +198,7 @@ class NomogramDisplay(Display):
             return np.exp(-np.logaddexp(0.0, -odds))
         class_number = self.model.classes.index(self.label)
         sides = np.where(np.arange(2) == class_number, 1.0, -1.0)  # of each of the two classes
-        # The higher of the two scores is 0.
+        # Of the two classes before calibration (sums × 2); the higher of the two is 0.
         scores = np.minimum(np.outer(odds / evidence_factor(self.model), sides), 0.0)
         return self.model.calibration.apply(scores)[:, class_number].reshape(odds.shape)
 

@@ -234,10 +234,12 @@ class CalibrationDisplay(Display):
             # Of two curves the first is drawn in the second colour.
             curve_colour = colour((number + 1) % 2 if len(self.curves) == 2 else number)
             label = f"{short_name(curve_name, 40)}: error {curve.error:.3f}"
+            # Every eighth number has another line style, so that each curve gets its own.
             ax.plot(*points, line_style(8 * number), label=label, zorder=2, color=curve_colour)
             areas = SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * curve.rows / largest
             style = {"marker": mark(number), "edgecolors": "white", "linewidths": 0.6}
             ax.scatter(*points, areas, zorder=3, color=curve_colour, **style)
+        # The first bin with rows, and the lowest point of all curves.
         left = min(float(curve.start.min()) for curve in self.curves.values())
         low = min(left, *(float(curve.accuracy.min()) for curve in self.curves.values()))
         ax.set(xlim=(np.floor(10 * left) / 10 - 0.02, 1.03), ylim=(np.floor(10 * low) / 10 - 0.02, 1.03))

@@ -434,6 +434,7 @@ class NamedNodes(NamedTuple):
         one, "any other", is for values in no cell.
         """
         node_of_cell = cells.nodes.fine[:-1]  # neighbouring cells share one; the last entry is for values in no cell
+        # Of each node, whose cells are neighbours.
         first_cells = np.unique(node_of_cell, return_index=True)[1]
         last_cells = len(node_of_cell) - 1 - np.unique(node_of_cell[::-1], return_index=True)[1]
         values = [

@@ -610,7 +610,7 @@ class LearningCurve(Tabular, CurveScores):
             columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]
         widths = [max(map(len, column)) for column in columns]
         lines = align_columns(list(zip(*columns, strict=True)), right_aligned=range(len(columns)))
-        if self.beside is not None:
+        if self.beside is not None:  # the name of each learner stands above its two columns
             lines.insert(0, f"  {self.name:>{sum(widths[:3]) + 4}}  {self.beside.name:>{sum(widths[3:]) + 2}}")
         baselines = f"random guess {self.random_guess:.4f}, majority {self.majority:.4f}"
         return "\n".join([title, *lines, *(f"  {line}" for line in (baselines, *self.notes))])

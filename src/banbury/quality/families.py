@@ -157,9 +157,11 @@ def _count_candidates(rows: MemoryRows, names: list[str], family: Family, fold_s
 
 def _rows_under_family(rows: MemoryRows, names: list[str], family: Family) -> MemoryRows:
     """Returns the rows under a schema with only the columns ``names``, all of this family."""
+    # By name, why a column is not a feature.
     dropped = {name: "left out" for name in rows.batches[0].names if name not in names}
     schema = infer(rows.batches[0], dropped, target=None, features=dict.fromkeys(names, family), missing="skip")
     current = rows.schema
+    # Columns that have this family already keep everything else that the schema knows about them.
     features = Features.of(
         current[feature.name] if current[feature.name].family == feature.family else feature
         for feature in schema.features

@@ -383,4 +383,4 @@ def _score_unweighed_columns(
     )
     recipe = PlainLabels(how=model.choice.how, alpha=model.choice.alpha)
     [held_out_scores] = LabelScores.of(unweighed_rows, unweighed_rows.fold_set_of(folds), [recipe], PendingWarnings())
-    return held_out_scores.odds - unweighed_model._log_prior_odds
+    return held_out_scores.odds - unweighed_model._log_prior_odds  # without the prior, which no column adds

@@ -191,9 +191,10 @@ def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArr
         rows_without = model.tally.rows - left_out
     else:
         entry_classes = labels
+        # Row numbers, −1 for rows of weight 0, and the weights as the kernels take them.
         entries, unit_weights = kernel_weights(np.arange(n_held_out, dtype=np.int32), held_out.weights)
         left_out = _core.count_classes(entries, n_held_out, unit_weights, 1)  # on one thread
-        rows_without = model.tally.rows.take(labels, 0) - left_out
+        rows_without = model.tally.rows.take(labels, 0) - left_out  # of each row's own class
     is_emptied = rows_without.is_zero() | rows_without.is_negative()
     log_prior = model.log_prior
     log_prior_without = model.log_prior[entry_classes]

@@ -360,7 +360,7 @@ def recipe_of(model: Any) -> Recipe:
     choice = model.choice
     weighing = model.weighing
     class_prior = model.class_prior
-    if class_prior is not None and not isinstance(class_prior, (str, int, float)):
+    if class_prior is not None and not isinstance(class_prior, (str, int, float)):  # P(class) was given
         class_prior = dict(zip(model.classes, model._class_shares.tolist(), strict=True))
     if isinstance(weighing, Weighing):
         fewest = 0 if model.tally.n_rows < FEWEST_ROWS else FEWEST_ROWS  # rows below which nothing is weighed

@@ -319,6 +319,7 @@ class DropIn(Guarded):
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
                 if isinstance(X, np.ndarray):
                     return Matrix(X, positions(X.shape[1]), named=False)
+                # Twins are two entries for a cell; while scoring, some classes add them up themselves.
                 if not (self._sums_repeated_entries and y is UNLABELLED) and has_twins(X):
                     X = X.copy()
                     X.sum_duplicates()

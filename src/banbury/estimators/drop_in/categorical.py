@@ -118,6 +118,7 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
             self._check_with_sklearn(X)
         if _all_codes(array):
             return
+        # The smallest and the largest number that is not missing.
         low = np.fmin.reduce(array, axis=None)
         high = np.fmax.reduce(array, axis=None)
         if low < 0:
@@ -171,6 +172,7 @@ def _tables(model: Model) -> list[tuple[Keys, Real]]:
         if family.codes is not None:
             # A family with a minimum number of categories has all of them, also those without rows.
             counts = counts.with_keys(tuple(family._all_codes(keys) for keys in counts.keys))
+        # Cells are categories of one column after another × classes, cut at the offsets of the columns.
         counts_by_column = np.split(counts.cells.value, counts.offsets[1:-1])
         tables |= {
             feature.name: (keys, column_counts)

@@ -50,7 +50,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from the rows and forgets everything learned before."""
-        home = _home_of(X)
+        home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         super().fit(*((X, y, sample_weight) if home is None else _to_numpy(X, y, sample_weight)))
         self._array_home = home
 
@@ -58,7 +58,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Learns from more rows. The first call must name all ``classes``."""
         is_first = not self.__sklearn_is_fitted__()
-        home = _home_of(X)
+        home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         if home is not None:
             X, y, sample_weight = _to_numpy(X, y, sample_weight)
         super().partial_fit(X, y, classes, sample_weight)
@@ -67,7 +67,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
 
     def predict(self, X: Any) -> LabelArray:
         """Returns the most probable class of each row."""
-        home = _home_of(X)
+        home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         if home is None:
             return super().predict(X)
         namespace, device = home
@@ -119,7 +119,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         """Returns the scores of the rows X, in their array library. ``want``: "class", "posterior", "log_posterior" or
         "log_joint".
         """
-        home = _home_of(X)
+        home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         if home is None:
             return super()._score_rows(X, want)
         namespace, device = home
