@@ -182,6 +182,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         self._check_class_weight()
         if classes is None and sample_weight is None and self._learn_texts(X, y):
             return
+        # Classes that exist even without rows.
         declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
         batch, labels = self._read_rows_and_labels(X, y)
         if not self.__sklearn_is_fitted__():  # the first call
@@ -222,7 +223,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         If it shows that the rows were never learned, because a count would become negative, an error is raised and
         nothing changes.
         """
-        declared = self._learner_of_fit().settings.declared
+        declared = self._learner_of_fit().settings.declared  # classes that exist even without rows
         batch, labels = self._read_rows_and_labels(X, y)
         tally = self._count_more(batch, labels, sample_weight)
         self._take_over(self._learner.forget, tally, declared, "forget")

@@ -165,7 +165,7 @@ def _interpolate(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> R
     contours are. ``log_density``: len(xx1) × len(xx0).
     """
     finite = log_density[np.isfinite(log_density)]
-    # Where the density is zero, its logarithm counts as a little less than the lowest finite one.
+    # Where the density is zero, its logarithm counts as 1 less than the lowest finite one (or 0).
     heights = np.maximum(log_density, float(finite.min(initial=0.0)) - 1.0)
     column = _cell_of(xx0, x)  # of the grid point before each point
     row = _cell_of(xx1, y)

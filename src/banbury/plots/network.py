@@ -81,6 +81,7 @@ class NetworkDisplay(Display):
         those of the boxes, and ``self.bits`` the numbers of the edges.
         """
         ends = [(x + self._widths[node], y) for node, (x, y) in self.positions.items()]
+        # The ends of everything drawn, and the size of the picture, in inches.
         right, bottom = np.concatenate([ends, *self.curves.values()]).max(axis=0)
         width = max(right + 0.3, 5.0)
         height = max(bottom + 2 * LINE_HEIGHT, 1.1)

@@ -74,7 +74,7 @@ def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes:
     """Returns the scale of a text column: its most informative words for ``classes``, each as if it occurred alone.
     ``to_decibans``: converts log-likelihoods (values × classes) to one number for each value.
     """
-    # The parameters of this column alone.
+    # The parameters of this column alone, which score words.
     group = next(
         parameters.select([position])
         for parameters in model.parameters

@@ -333,7 +333,7 @@ def _plain_shape(
     if feature.reads_text:
         sides = [label for label in (contrast.label, contrast.against) if label is not None]
         scale = text_scale(model, feature, to_decibans, sides)
-        order = np.argsort(-scale.decibans, kind="stable")
+        order = np.argsort(-scale.decibans, kind="stable")  # the strongest evidence for the class first
         words = [str(scale.values[i]) for i in order.tolist()]
         return Shape(feature.name, "words", scale.decibans[order], np.ones(len(order)), (short_names(words),))
     if not has_axis(feature):
@@ -350,6 +350,7 @@ def _plain_shape(
     if feature_parts.is_numeric:
         points = axis_values(model, feature, feature.inputs[0], steps=POINTS_OF_CURVE)
         log_likelihoods = log_likelihood(model, feature, points)
+        # Each point stands for an interval, which ends halfway to its neighbours.
         ends = np.concatenate([points[:1], (points[1:] + points[:-1]) / 2.0, points[-1:]])
         rows = np.exp(log_likelihoods + model.log_prior).sum(axis=1) * np.diff(ends)  # the share of rows expected there
         return Shape(feature.name, "numbers", to_decibans(log_likelihoods), rows / max(rows.sum(), 1e-300), ends=ends)
@@ -358,6 +359,7 @@ def _plain_shape(
     order = np.argsort(-decibans, kind="stable")
     errors_of_values = None
     if isinstance(feature_parts.sums, Counts):
+        # The counted values, and their rows (values × classes).
         keys, rows_of_keys = feature_parts.sums.feature(feature_parts.position)
         position = {key: i for i, key in enumerate(keys)}
         if all(value in position for value in named.values):

@@ -194,6 +194,7 @@ def _mean_losses(
         if n_tested >= ENOUGH_TESTED:
             break
         n_tested += len(split.test)
+        # Of each candidate, from the rows that the split learns from; groups are its counts, fold by fold.
         models = [
             recipe.estimate(tally_of_split(candidate.rows, split, candidate.groups, fold), rows.classes)
             for candidate in candidates
@@ -201,6 +202,7 @@ def _mean_losses(
         for distinct_values, value_weights in _distinct_values(rows, names, numbers, split.test):
             column_weights += value_weights.sum(axis=(0, 2))
             for number, (model, candidate_columns) in enumerate(zip(models, columns, strict=True)):
+                # Of the model's classes among all.
                 class_numbers = [rows.classes.index(name) for name in model.classes]
                 candidate_weights = value_weights[:, candidate_columns]
                 loss_sums[number] += _sum_losses(model, distinct_values, candidate_weights, class_numbers, rows.threads)

@@ -172,8 +172,10 @@ class PlainLabels(LabelRecipe):
         self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
         """For each split, takes the candidate with the lowest loss on the test rows of other splits. Yields its
-        log-odds of the split's test rows (rows × labels), and its thresholds. ``pending`` collects warnings.
+        log-odds of the split's test rows in ascending order (rows × labels), and its thresholds, chosen on the rows of
+        other splits. ``pending`` collects warnings.
         """
+        # Of each candidate recipe: the log-odds of the test rows of all splits, and the split that tests each row.
         candidate_scores = LabelScores.of(rows, fold_set, self.candidates(rows.schema), pending)
         for fold in range(len(fold_set.splits)):
             is_in_fold = candidate_scores[0].folds == fold  # whether the fold tests each scored row
