@@ -344,7 +344,7 @@ class Mixture(AsDensity, _Maximiser):
 
     def _warn_of_degenerate(self, weights: Real) -> None:
         """Warns if a component has collapsed to a single value or is empty. ``weights``: those of the rows."""
-        n = self.n_components_
+        n_components = self.n_components_
         component_rows = self.model_.tally.rows.value  # of each component, by weight
         if collapsed := find_narrow_curves(self.model_):
             descriptions = (f"component {number} at {column} = {value:.6g}" for number, column, value in collapsed)
@@ -354,8 +354,8 @@ class Mixture(AsDensity, _Maximiser):
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
         if empty_components := np.flatnonzero(component_rows < EMPTY_BELOW * weights.mean()).tolist():
-            what = f"component{'s' * (len(empty_components) > 1)} {errors.listed(empty_components)} of {n:,}"
-            fewer = max(n - len(empty_components), 1)
+            what = f"component{'s' * (len(empty_components) > 1)} {errors.listed(empty_components)} of {n_components:,}"
+            fewer = max(n_components - len(empty_components), 1)
             errors.warn(
                 f"{what} ended with less than half a row. Use fewer components (n_components={fewer}), or try more "
                 "starts= or another seed=."

@@ -92,6 +92,7 @@ class DecisionBoundaryDisplay(Display):
                 number_of(model, label)
         errors.check_whole("steps", steps, 2, 2_000)
         points = None if data is None else ClassedRows(model, data, target, reading).points(feature_names)
+        # The values of the rows, over whose range the grid goes.
         row_values: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
         xx0, xx1 = (np.linspace(*axis_range(model, feature_names[k], row_values[k]), steps) for k in (0, 1))
         grid_x, grid_y = np.meshgrid(xx0, xx1)

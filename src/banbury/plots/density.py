@@ -37,7 +37,7 @@ class DensityDisplay(Display):
     """Contours of the density of two numeric columns, with the rows as points. Other columns are summed out.
 
     ``xx0`` and ``xx1`` are the grid, ``log_density`` the log density on it (len(xx1) × len(xx0)), and ``levels`` the
-    contours; ``inside`` has the share of the density inside each. ``components`` has the log density of each component
+    contours; ``inside`` has the share of the rows inside each. ``components`` has the log density of each component
     of a mixture, whose broken line contains half of it. ``hidden`` is the share of rows on peaks too narrow for the
     grid, which the title mentions. If ``stepped``, the density contains a histogram and is shaded.
 
@@ -106,13 +106,14 @@ class DensityDisplay(Display):
         if self.stepped:
             self._shade(ax)
         else:
+            # Far below the lowest level nothing is drawn, and −∞ has no contours.
             clipped_density = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
             style = {"colors": COLOURS[0], "linestyles": "solid", "zorder": 2}
             lines = ax.contour(self.xx0, self.xx1, clipped_density, self.levels, **style)
             level_labels = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
             ax.clabel(lines, fmt=level_labels, fontsize=8)
         for colour_number, (number, component) in enumerate(self.components.items(), 1):
-            highest = float(component.max())
+            highest = float(component.max())  # subtracted, so that the exponentials do not overflow
             line_colour = colour(colour_number)
             if (relative_level := level_inside(np.exp(component - highest), COMPONENT_SHARE)) is not None:
                 level = highest + float(np.log(relative_level))

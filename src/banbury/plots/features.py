@@ -191,11 +191,12 @@ def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = No
         return telling_columns(feature_parts.group, sums, n)
     if isinstance(sums, Counts) and (feature.kinds or not feature.columns):
         keys, cells = sums.feature(feature_parts.position)
-        # ``cells`` are values × classes.
+        # ``cells`` are the rows of each value (values × classes).
         values, names = flag_names(feature.family) or (list(keys), [_value_name(key) for key in keys])
         noun = "combination" if feature.kinds else "value"
         return NamedValues(values, names, cells.value.sum(axis=1), what=noun).most_frequent(n)
     rng = np.random.default_rng(0)
+    # Rows drawn from the model, whose classes come first.
     classes = rng.choice(len(model.classes), SAMPLED_ROWS, p=np.exp(model.log_prior))
     sample = feature_parts.group.select([feature_parts.position]).sample(classes, rng)[0]
     value_names, rows = np.unique(np.array(list(map(str, sample))), return_counts=True)

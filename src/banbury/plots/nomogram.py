@@ -398,6 +398,7 @@ class Sheet:
         probabilities = np.asarray(probability(totals))
         for tick_probability in PROBABILITIES:
             if probabilities[0] - 1e-12 <= tick_probability <= probabilities[-1] + 1e-12:
+                # The first total whose probability is at least that of the tick.
                 first_reaching = min(int(np.searchsorted(probabilities, tick_probability)), len(totals) - 1)
                 position = float(self._position_of_sum(totals[first_reaching]))
                 text = f"{100 * tick_probability:.6g}%"

@@ -117,6 +117,7 @@ def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, 
     log_prior, outweighs_class = _log_prior_without(model, held_out)
     log_joints = log_prior.copy()
     for family, features, sums in model.tally.groups:
+        # Adds log P(value | class) of these features.
         log_joints += family.leave_one_out(features, sums, model.choice, held_out)
     n_impossible = 0
     imprecise = np.flatnonzero(outweighs_class | _lose_precision(log_joints, len(model.schema.features)))

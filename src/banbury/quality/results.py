@@ -221,10 +221,11 @@ class Measures(Displayed):
     @cached_property
     def per_class(self) -> PerClass:
         """Precision, recall, F1 and number of rows of each class; 0 where they are undefined."""
-        confusion = self._outcomes.confusion
+        confusion = self._outcomes.confusion  # true × predicted classes
         n_correct = confusion.value.diagonal()
         n_true = sum_axis(confusion, axis=1).value[:, 0]
         n_predicted = sum_axis(confusion, axis=0).value[0]
+        # Numerators and denominators of precision, recall and F1.
         fractions = (n_correct, n_predicted), (n_correct, n_true), (2.0 * n_correct, n_true + n_predicted)
         precision, recall, f1 = (
             np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)

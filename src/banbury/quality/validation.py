@@ -247,7 +247,7 @@ class _LabelPosteriors(_Posteriors):
         assert rows.sets is not None
         truth = rows.sets.take(test_rows).flags(rows.names)  # rows × labels
         predicted = np.zeros(truth.shape, dtype=np.bool_)
-        for fold, thresholds in enumerate(self.thresholds):
+        for fold, thresholds in enumerate(self.thresholds):  # one threshold per label
             is_in_fold = folds == fold
             predicted[is_in_fold] = posterior[is_in_fold] >= thresholds
         weights = None if rows.weights is None else rows.weights[test_rows]
