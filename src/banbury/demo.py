@@ -120,8 +120,9 @@ def main(folder: str | os.PathLike[str] = "banbury-demo") -> None:
     start = time.monotonic()
     n_rows = len(datasets.docstrings()["text"])
     directory = _make_folder(folder)
+    # By the name that stands for the path in the statements.
     files = {"MODEL": directory / "docstrings.banbury", "REPORT": directory / "report.html"}
-    page = _Page()
+    page = _Page()  # which prints
     page.say(
         f"Which module is a docstring from? Banbury learns the answer from {n_rows:,} docstrings of twelve modules of "
         f"Python {platform.python_version()}. Every figure is computed as you watch, and you can paste the code after "
@@ -162,8 +163,9 @@ class _Page:
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # for terminals that cannot print "±"
         self.console = Console(highlight=False, soft_wrap=True)
+        # Characters of a line.
         self.width = min(self.console.width, PARAGRAPH_WIDTH) if self.console.is_terminal else PARAGRAPH_WIDTH
-        self.n_titles = 0
+        self.n_titles = 0  # printed so far
         self.variables: dict[str, Any] = {}
 
     def title(self, text: str) -> None:
@@ -181,7 +183,9 @@ class _Page:
         self.console.print(Text(str(value), style))
 
     def run(self, source: str) -> None:
-        """Prints each statement of ``source`` after Python's prompt, runs it, and prints the value of an expression."""
+        """Prints each statement of ``source`` after Python's prompt, runs it, and prints the value of an expression,
+        unless it is None. Statements share ``self.variables``.
+        """
         lines = dedent(source).strip().splitlines()
         for statement in ast.parse("\n".join(lines)).body:
             code = "\n... ".join(lines[statement.lineno - 1 : statement.end_lineno])

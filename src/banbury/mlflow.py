@@ -28,8 +28,8 @@ class PyfuncModel:
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
         """Returns a frame with the class of each row and its probability, or with its labels and theirs.
-        ``params={"posteriors": True}`` adds all probabilities. Rows are a frame or a mapping of columns by their names,
-        or texts for a model of a single text column.
+        ``params={"posteriors": True}`` adds all probabilities; another parameter raises an error. Rows are a frame or a
+        mapping of columns by their names, or texts for a model of a single text column.
         """
         import pandas as pd
 
@@ -37,15 +37,18 @@ class PyfuncModel:
         posteriors = bool(settings.pop("posteriors", False))
         for name in settings:
             raise errors.unknown_choice("a parameter", name, ["posteriors"])
-        posterior = self.model.posterior(self._rows(model_input))
+        posterior = self.model.posterior(self._rows(model_input))  # rows × classes or labels
         frame = pd.DataFrame(self.model._records(posterior))
         if posteriors:
-            frame = frame.assign(**{f"P({name})": posterior[:, k] for k, name in enumerate(self.model._names)})
+            # ``_names`` are the classes or labels, in the order of the posterior's columns.
+            frame = frame.assign(
+                **{f"P({name})": posterior[:, number] for number, name in enumerate(self.model._names)}
+            )
         return frame
 
     def _rows(self, rows: Any) -> Any:
         """Returns the rows in a form that the model reads; a frame with one column becomes texts if the model takes
-        only these.
+        only these. Raises an error for file names, and for texts if the model has other columns.
         """
         columns = getattr(rows, "columns", None)
         schema = self.model.schema
@@ -62,7 +65,7 @@ class PyfuncModel:
 
 
 def _load_pyfunc(path: str) -> PyfuncModel:
-    """Returns the model in the packed file at ``path``; MLflow calls this."""
+    """Returns the model in the packed file at ``path``; MLflow calls this. Raises an error if the file has no model."""
     model = load(path)
     if not isinstance(model, (Model, LabelModel)):
         raise errors.bad_setting(

@@ -65,7 +65,7 @@ class Displayed:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        """Returns the object as a notebook displays it."""
+        """Returns the object as a notebook displays it, as HTML: a headline, tables and notes."""
         head = str(self).partition("\n")[0]
         tables = "".join(map(html_of_table, self._notebook_tables()))
         notes = "".join(f'<p class="note">{safe(note)}</p>' for note in getattr(self, "notes", ()))
@@ -76,7 +76,7 @@ class Tabular(Displayed):
     """An object that is essentially one table, which ``to_frame`` returns."""
 
     def _frame_columns(self) -> Mapping[str, Sequence[Any]]:
-        """Returns the columns of the frame, with all rows."""
+        """Returns the columns of the frame by name, with all rows."""
         raise NotImplementedError
 
     def _notebook_tables(self) -> list[NotebookTable]:
@@ -101,8 +101,8 @@ class Tabular(Displayed):
 
 
 def align_columns(rows: Sequence[Sequence[str]], right_aligned: Collection[int] = ()) -> list[str]:
-    """Returns rows of cells as lines of text with aligned columns. The columns whose numbers are in ``right_aligned``
-    are aligned to the right.
+    """Returns rows of cells as lines of text with aligned columns, indented by two spaces. The columns whose numbers
+    are in ``right_aligned`` are aligned to the right.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     alignments = [">" if column in right_aligned else "<" for column in range(len(widths))]
@@ -114,8 +114,8 @@ def align_columns(rows: Sequence[Sequence[str]], right_aligned: Collection[int] 
 
 
 def more_line(n: int, noun: str) -> list[str]:
-    """Returns a line that says how many more there are of what ``noun`` names, such as ``… and 3 more features``; no
-    line if there are none.
+    """Returns a list with a line that says how many more there are of what ``noun`` names, such as ``… and 3 more
+    features``; an empty list if there are none.
     """
     return [f"  … and {many(n, f'more {noun}')}"] if n > 0 else []
 
@@ -128,7 +128,9 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def values_of_one_type(values: Sequence[Any]) -> list[Any]:
-    """Returns the values, converted to texts if their types differ, since Polars and Arrow need one type per column."""
+    """Returns the values, converted to texts if their types differ, since Polars and Arrow need one type per column.
+    None stays None, and whole numbers go with others.
+    """
     types = {type(value) for value in values if value is not None}
     if len(types) <= 1 or types == {int, float}:
         return list(values)
@@ -147,7 +149,7 @@ def html_of_table(table: NotebookTable) -> str:
 
 
 def html_of_cell(value: Any) -> str:
-    """Returns a cell as HTML; numbers are right-aligned and have at most four decimals."""
+    """Returns a cell as HTML; numbers are right-aligned and have four decimals below 1, six digits otherwise."""
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
     if isinstance(value, int):

@@ -47,7 +47,7 @@ class _Later(ModuleType):
 
 
 def _remove(module: _Later) -> None:
-    """Removes a stand-in from the list of imported modules, and from its package."""
+    """Removes a stand-in from the list of imported modules, and from its package, unless it was replaced there."""
     package, _, name = module.__name__.rpartition(".")
     if sys.modules.get(module.__name__) is module:
         del sys.modules[module.__name__]
@@ -58,7 +58,7 @@ def _remove(module: _Later) -> None:
 @contextmanager
 def _delay_imports(names: tuple[str, ...]) -> Iterator[None]:
     """Within this context, importing one of the modules ``names`` only yields a stand-in. Modules that are not
-    installed, or that are already imported, are not affected.
+    installed, or that are already imported, are not affected. The context yields nothing.
     """
     module_names = [name for name in names if name not in sys.modules and find_spec(name.partition(".")[0]) is not None]
     stand_ins = [_Later(name) for name in module_names]

@@ -49,7 +49,9 @@ class ClassifierSettings(ModelSettings):
     declared: frozenset[Any] = frozenset()  # classes named in advance
 
     def prior(self, tally: Tally) -> ClassPrior:
-        """Returns the class prior multiplied by the class weights; "uniform" for balanced ones."""
+        """Returns the class prior for models of a tally, multiplied by the class weights: a share by class, or as it
+        was given; "uniform" for balanced weights. ``self.declared`` are the classes that were named in advance.
+        """
         prior: Any = self.class_prior
         if isinstance(prior, Mapping):  # the prior of classes without rows is divided among the others
             unseen = [name for name in self.declared if name in prior and name not in tally.classes]
@@ -60,6 +62,6 @@ class ClassifierSettings(ModelSettings):
         if not isinstance(self.class_weight, Mapping):
             return prior if self.class_weight is None else "uniform"
         weights = np.array([float(self.class_weight.get(name, 1.0)) for name in tally.classes])
-        scores = class_log_prior(prior, tally) + np.log(weights)
+        scores = class_log_prior(prior, tally) + np.log(weights)  # log P(class), not normalised
         shares = np.exp(scores - log_sum(scores[None])[0])
         return dict(zip(tally.classes, shares.tolist(), strict=True))

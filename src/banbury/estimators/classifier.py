@@ -84,7 +84,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     classes_: NDArray[Any]
     n_features_in_: int
-    tuning_: Tuning | None
+    tuning_: Tuning | None  # None if nothing was chosen
     _label_dtype: np.dtype[Any] | None  # of the labels; None if they are of several types
 
     def __init__(
@@ -127,8 +127,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return self._begin(learn(batch, labels, sample_weight), labels.dtype)
 
     def _learn_partitions(self, frame: Any, target: Any, weights: Any) -> Learner:
-        """Learns from a Dask or Spark dataframe, whose rows are counted on the cluster. ``target``, ``weights``: column
-        names, or None for no weights.
+        """Returns a learner of a Dask or Spark dataframe, whose rows are counted on the cluster. ``target``,
+        ``weights``: column names, or None for no weights. Parameters that are to be chosen are chosen, and a
+        calibration is learned.
         """
         if not self._names_to_choose and self.calibrate is None:
             settings = self._settings(self.alpha)
@@ -181,9 +182,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         self._check_class_weight()
         if classes is None and sample_weight is None and self._learn_texts(X, y):
             return
+        # Classes that exist even without rows.
         declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
         batch, labels = self._read_rows_and_labels(X, y)
-        if not self.__sklearn_is_fitted__():
+        if not self.__sklearn_is_fitted__():  # the first call
             learner = self._learn_first(batch, labels, sample_weight, more_to_come=True)
             self._keep(learner.under(replace(learner.settings, declared=declared)), labels.dtype)
             self.tuning_ = None
@@ -196,13 +198,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         self._take_over(self._learner.learn, tally, declared, "partial_fit")
 
     def _learn_texts(self, texts: Any, labels: Any) -> bool:
-        """A shortcut for ``partial_fit``: learns a list of texts with a list of labels, all of known classes.
+        """A shortcut for ``partial_fit``: learns a list of texts with a list of labels, all of known classes, and
+        returns True.
 
         Returns False, without learning anything, if it does not apply.
         """
         if not (type(texts) is type(labels) is list and texts and self.__sklearn_is_fitted__()):
             return False
         learner = self._learner
+        # A calibration must be dropped, and labels that are no texts must be converted.
         if learner.settings.calibration is not None or (
             self._label_dtype is not None and self._label_dtype.kind not in "UT"
         ):
@@ -219,7 +223,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         If it shows that the rows were never learned, because a count would become negative, an error is raised and
         nothing changes.
         """
-        declared = self._learner_of_fit().settings.declared
+        declared = self._learner_of_fit().settings.declared  # classes that exist even without rows
         batch, labels = self._read_rows_and_labels(X, y)
         tally = self._count_more(batch, labels, sample_weight)
         self._take_over(self._learner.forget, tally, declared, "forget")
@@ -227,8 +231,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     def _take_over(
         self, change: Callable[..., Learner], tally: Tally, declared: frozenset[Any], method_name: str
     ) -> None:
-        """Replaces the learner by ``change`` (learn or forget) of it with the tally of some rows. Drops a calibration
-        with a warning, since it was learned from other rows. ``method_name``: the name of the public method.
+        """Replaces the learner by ``change`` (its method learn or forget) of it with the tally of some rows, and sets
+        ``classes_``. Drops a calibration with a warning, since it was learned from other rows. ``declared``: classes
+        that exist even without rows; ``method_name``: the name of the public method.
         """
         settings_before = self._learner.settings
         self._learner = change(tally, replace(settings_before, declared=declared, calibration=None))
@@ -248,26 +253,27 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """
         with self._lock:
             model = self._learner_of_fit().current
+            # The scores that the most probable class needs; texts are scored without being read as a table.
             if (scores := model._score_texts(X, model._scores_for_class)) is None:
-                scores = model._score_all(self._read_rows(X), model._scores_for_class, {})
+                scores = model._score_all(self._read_rows(X), model._scores_for_class, reading={})
             has_same_classes = len(self.classes_) == len(model.classes)
             labels = self.classes_ if has_same_classes else as_array(model.classes, self._label_dtype)
-            return look_up(labels, model._best(scores), model.threads)
+            return look_up(labels, model._best(scores), model.threads)  # the label of each row's class number
 
     @or_in_partitions
     def predict_proba(self, X: Any) -> Real:
         """Returns P(class | row) in the order of ``classes_``; for a Dask or Spark dataframe, the dataframe with a
         column per class.
         """
-        return self._answers(X, Model.posterior, 0.0)
+        return self._answers(X, Model.posterior, absent=0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
-        """Returns log P(class | row)."""
-        return self._answers(X, Model.log_posterior, -np.inf)
+        """Returns log P(class | row), rows × classes, in the order of ``classes_``."""
+        return self._answers(X, Model.log_posterior, absent=-np.inf)
 
     def predict_joint_log_proba(self, X: Any) -> Real:
-        """Returns log P(class) + log P(row | class)."""
-        return self._answers(X, Model.log_joint, -np.inf)
+        """Returns log P(class) + log P(row | class), rows × classes, in the order of ``classes_``."""
+        return self._answers(X, Model.log_joint, absent=-np.inf)
 
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Explains why a row gets its class: the weight of evidence of every column and word, in decibans.
@@ -276,7 +282,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         ``Model.explain``.
         """
         with self._lock:
-            learner = self._learner_of_fit()  # rows are left out of a frozen tally only
+            # ``current`` may be updated in place when rows are learned, and rows are left out of a fixed tally only.
+            learner = self._learner_of_fit()
             model: Model = learner.model if held_out else learner.current
             if label is not None and self._find_class(label) not in model.classes:
                 raise errors.BadSetting(
@@ -300,7 +307,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     def _find_class(self, name: Any) -> Any:
         """Returns the class named ``name`` as ``classes_`` lists it, with its own type. It may have been declared and
-        have no rows yet.
+        have no rows yet. Raises an error for an unknown class.
         """
         classes = self.classes_.tolist()
         return classes[class_number(name, classes)]
@@ -324,8 +331,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return "auto" if "alpha" in self._names_to_choose else self._settings(self.alpha).choice.alpha
 
     def _learn_by_choosing(self, batch: Batch, labels: Any, sample_weight: Any) -> Learner:
-        """Learns from all rows and chooses the pseudo-count, the families or a calibration on held-out rows.
-        ``sample_weight``: one per row, or None.
+        """Returns a learner of all rows, after choosing the pseudo-count, the families or a calibration on held-out
+        rows. ``labels``, ``sample_weight``: one per row; the latter may be None.
         """
         from banbury.quality.tuning import Tuned
         from banbury.rows.labelled import load_rows
@@ -351,8 +358,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     def _learn_first(
         self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False
     ) -> Learner:
-        """Returns a learner of the first rows, from which the schema is inferred. ``sample_weight``: one per row, or
-        None; ``more_to_come``: whether further rows follow.
+        """Returns a learner of the first rows, from which the schema is inferred. ``labels``, ``sample_weight``: one
+        per row; the latter may be None; ``more_to_come``: whether further rows follow. Raises an error if no row has a
+        label and a weight.
         """
         settings = self._settings(self.alpha)
         schema = self._schema(batch, more_to_come)
@@ -370,7 +378,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != schema.columns:
             counted_columns = set(schema.columns)
             if extra := [name for name in batch.names if name not in counted_columns]:
-                warn_about_other_columns([], extra, set())
+                warn_about_other_columns(absent=[], extra=extra, warned=set())
         return _count_rows(align_names(batch, schema), schema, labels, sample_weight, self.threads)
 
     def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
@@ -416,8 +424,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return {"class_prior": "uniform"}
 
     def _answers(self, X: Any, score: Callable[[Model, Batch], Real], absent: float) -> Real:
-        """Returns the scores (rows × classes) that ``score`` computes from the model for the rows X. A declared class
-        without rows gets the score ``absent``.
+        """Returns the scores (rows × ``classes_``) that ``score`` computes from the model for the rows X. A declared
+        class without rows gets the score ``absent``.
         """
         with self._lock:
             model = self._learner_of_fit().current
@@ -430,7 +438,7 @@ def _count_rows(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any
     """
     tally = count_batch(batch, schema, labels, weights, threads)
     if tally.skipped == batch.n_rows:
-        raise errors.no_target(batch.n_rows, None)
+        raise errors.no_target(batch.n_rows, target=None)
     warn_of_missing_labels(tally.skipped)
     return tally
 

@@ -96,18 +96,18 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         learner = self._learn_first(batch, labels, sample_weight)
         check_class_weight(self.class_weight, learner.classes)
         weighing = self._weigh_rows(learner.tally, batch, labels, sample_weight, groups)
-        return self._begin(learner.under(self._settings(1.0, weighing=weighing)), labels.dtype)
+        return self._begin(learner.under(self._settings(alpha=1.0, weighing=weighing)), labels.dtype)
 
     def _learn_partitions(self, frame: Any, target: Any, weights: Any, groups: Any = None) -> Learner:
-        """Counts a Dask or Spark dataframe on the cluster and learns weights from a sample. ``target``, ``weights``,
-        ``groups``: column names.
+        """Returns a learner of a Dask or Spark dataframe, counted on the cluster, with weights of evidence learned from
+        a sample. ``target``, ``weights``, ``groups``: column names; the latter two may be None.
         """
         count_options = {"features": self.features, "missing": self.missing, "trees": "all", "threads": self.threads}
         table = open_table(frame, target, weights=weights, groups=groups, **count_options)
         tally = count_table(table)
         warn_of_missing_labels(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
-        return Learner(tally, self._settings(1.0, weighing=self._learn_weights(tally, table)))
+        return Learner(tally, self._settings(alpha=1.0, weighing=self._learn_weights(tally, table)))
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
@@ -135,7 +135,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         self._check_columns(batch)
         weighing = self._weigh_rows(learner.tally, batch, labels, sample_weight, groups)
         self._learner = learner.under(replace(learner.settings, weighing=weighing))
-        _ = self._learner.model
+        _ = self._learner.model  # derives it, which may raise an error
 
     def _rows_and_settings(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """Returns the rows and settings with which ``bb.cross_validate`` weighs within each fold as this classifier
@@ -151,7 +151,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
     # Weighing
 
     def _check_weighing(self) -> None:
-        """Raises an error for invalid parameters."""
+        """Raises an error for an invalid ``seed`` or ``weigh``."""
         check_seed(self.seed)
         if self.weigh not in ("auto", True, False):
             raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])

@@ -45,6 +45,7 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
 class Guarded:
     """An estimator that only one thread can use at a time. A copy has its own lock."""
 
+    # The tally and what models are derived with.
     _learner: Learner  # absent before fitting, and in estimators that do not learn incrementally
 
     @property
@@ -61,7 +62,7 @@ class Guarded:
         return "_learner" in self.__dict__
 
     def _learner_of_fit(self) -> Learner:
-        """Returns the learner. Raises NotFittedError before ``fit``."""
+        """Returns the learner, which has the tally and derives models. Raises NotFittedError before ``fit``."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
         return self._learner
@@ -73,7 +74,7 @@ class Guarded:
         return state
 
     def __copy__(self) -> Self:
-        """Returns a copy that learns independently."""
+        """Returns a copy that learns independently, with a lock and a learner of its own."""
         with self._lock:
             duplicate = type(self).__new__(type(self))
             duplicate.__dict__.update(self.__getstate__())

@@ -92,7 +92,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     classes_: NDArray[Any]
     n_features_in_: int
     _label_form: str  # of the first rows, as in ``RowsWithLabelSets``
-    _flag_labels: tuple[Any, ...]
+    _flag_labels: tuple[Any, ...]  # of the first rows, as in ``RowsWithLabelSets``
 
     def __init__(
         self,
@@ -137,6 +137,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if not rows.names:
             raise errors.empty_data(None, "no row has a label and a positive weight, so there is nothing to learn")
         model = self._learn(rows)
+        # The form of y, to which answers are converted back, and the labels of its columns if it was flags.
         self._label_form = labelled.label_form
         self._flag_labels = labelled.flag_labels
         self._keep(Learner(model.tally, settings_of(model, self.threads)))
@@ -152,7 +153,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self._check_settings()
         labelled = self._read_sets(X, y)
         if not self.__sklearn_is_fitted__():
-            choice = choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
+            choice = choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, seed=0)
             schema = replace(self._schema(labelled.batch, more_to_come=True), labels=LabelTarget())
             settings = LabelSettings(choice, Thresholds.half(()), threads=self.threads)
             self._label_form = labelled.label_form
@@ -193,7 +194,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             batch = self._read_rows(X)
             if top is not None:
                 return model.predict(batch, top=top)
-            posterior = model.posterior(batch)
+            posterior = model.posterior(batch)  # rows × the labels of the model
             if self._label_form == "one":
                 return self.classes_[self._with_absent_labels(model, posterior).argmax(axis=1)]
             if self._label_form == "sets":
@@ -217,7 +218,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             return np.where(totals > 0, posterior / np.where(totals > 0, totals, 1.0), uniform)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Returns the share of rows for which all labels are right."""
+        """Returns the share of rows for which all labels are right, by weight. Raises an error if no row has labels and
+        a weight.
+        """
         self._learner_of_fit()
         if self._label_form != "sets":
             return float(super().score(X, y, sample_weight))
@@ -227,6 +230,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         is_labelled = sets.has_target & (weights > 0)
         if not is_labelled.any():
             raise errors.empty_data(None, "no row has labels and a positive weight, so there is nothing to score")
+        # Of each row; its codes, the numbers of its labels, lie between two offsets.
         label_sets = (
             {sets.names[code] for code in sets.codes[start:end]} for start, end in pairwise(sets.offsets.tolist())
         )
@@ -244,10 +248,10 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
                 return model.explain(row, label)
             remarks = ("the model has no rows with this label, so the prior alone rules it out",)
             fields = {"prior": math.inf, "evidence": (), "log_odds": math.inf, "remarks": remarks}
-            return Explanation(f"not {label}", label, 1.0, 0.0, **fields)  # type: ignore[arg-type]
+            return Explanation(f"not {label}", label, probability=1.0, probability_against=0.0, **fields)  # type: ignore[arg-type]
 
     def informative(self, label: Any, n: int = 10) -> Informative:
-        """Returns the ``n`` values that best tell rows with a label from rows without."""
+        """Returns the ``n`` values that best tell rows with a label from others; none for a label without rows."""
         with self._lock:
             model: LabelModel = self._learner_of_fit().current
             label = self._find_label(label)
@@ -259,7 +263,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return self._learner_of_fit().settings.thresholds  # type: ignore[no-any-return]
 
     def _rows_and_settings(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        """Returns the rows and settings with which ``bb.cross_validate`` learns as this classifier does."""
+        """Returns the rows X, and the settings by name, with which ``bb.cross_validate`` learns as this classifier
+        does.
+        """
         batch = rows_to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
         weighable = False
@@ -271,7 +277,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     # Within
 
     def _check_settings(self) -> None:
-        """Raises an error for invalid parameters."""
+        """Raises an error for an invalid ``seed``, ``weigh``, ``calibrate`` or ``threshold``."""
         check_seed(self.seed)
         if not is_auto(self.weigh) and not isinstance(self.weigh, (bool, np.bool_)):
             raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
@@ -281,7 +287,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             raise errors.unknown_choice("threshold", self.threshold, ["auto", "f1", 0.5])
 
     def _read_sets(self, X: Any, y: Any) -> RowsWithLabelSets:
-        """Returns the rows X with their label sets y, in any form that ``fit`` accepts."""
+        """Returns the rows X with their label sets y, in any form that ``fit`` accepts, and which form that was. Raises
+        an error if their numbers differ, or if no row has labels.
+        """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
@@ -299,7 +307,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
         if not sets.has_target.any():
-            raise errors.no_target(batch.n_rows, None)
+            raise errors.no_target(batch.n_rows, target=None)
         return RowsWithLabelSets(batch, sets, label_form, flag_labels)
 
     def _count_more(self, labelled: RowsWithLabelSets, sample_weight: Any) -> Tally:
@@ -328,7 +336,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return load_rows(labelled.batch, labelled.sets, weights=weights, threads=n_threads(self.threads), **settings)
 
     def _learn(self, rows: MemoryRows) -> LabelModel:
-        """Learns a model from these rows, with weights and thresholds according to the parameters."""
+        """Returns a model of these rows, with weights and thresholds according to the parameters."""
         weighable = is_auto(self.weigh) and rows.n_labelled >= FEWEST_ROWS and can_weigh(rows.tally, rows.n_rows)
         # Too large a problem is not weighed by default; if weighing is requested, it raises an error.
         options = self._settle_options(rows.n_labelled, weighable)
@@ -350,9 +358,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return {"weigh": weigh, "threshold": threshold, "calibrate": self.calibrate, "alpha": alpha}
 
     def _keep(self, learner: Learner) -> None:
-        """Stores a learner and sets ``classes_`` to its labels."""
+        """Stores a learner and sets ``classes_`` to its labels, or to those of the flags (``_flag_labels``)."""
         names = self._flag_labels or sort_keys(name for name in learner.classes if name != EVERY)
-        array = np.array(names)
+        array = np.array(names)  # which may have changed their types
         self.classes_ = array if array.tolist() == list(names) else np.array(names, dtype=object)
         self._learner = learner
 

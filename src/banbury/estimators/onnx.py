@@ -62,12 +62,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     extend.
     """
     model = written_model(operator.raw_operator)
-    tables = model.evidence_table()
+    tables = model.evidence_table()  # everything that scores are computed from
     graph = Graph(scope.get_unique_operator_name("banbury"))
-    columns = tables.columns["name"].to_pylist()
+    columns = tables.columns["name"].to_pylist()  # of the model
     input_tensors = [variable.full_name for variable in operator.inputs]
     if len(input_tensors) == 1 and len(columns) > 1:  # one matrix, with a column of it for each
         matrix = input_tensors[0]
+        # The number of each column in the matrix.
         numbers = [[model.schema.columns.index(name)] for name in columns]
         input_tensors = [
             graph.add("x = Gather<axis = 1>(matrix, k)", matrix=matrix, k=number)["x"] for number in numbers
@@ -76,6 +77,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     label_tensor, posterior_tensor = add_posteriors(graph, tables, inputs, model._names)
     if tables.answers == "labels":
         all_labels = operator.raw_operator.classes_.tolist()
+        # The model's labels × all labels: 1 for the same one.
         column_by_label = np.eye(len(all_labels))[[all_labels.index(name) for name in model.labels]]
         tensors = graph.add(ALL_LABELS_PROGRAM, shares=posterior_tensor, label=label_tensor, columns=column_by_label)
         label_tensor = tensors["all_flags"]

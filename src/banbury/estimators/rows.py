@@ -56,11 +56,12 @@ class TakesTables(Guarded):
         """Returns the schema inferred from a batch. ``more_to_come``: whether further rows follow, which may have other
         values.
         """
+        # No column is dropped, and none is the target.
         return infer(batch, [], None, self._families, self.missing, more_to_come, self._trees)
 
     def _read_rows_and_labels(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
         """Returns the rows X as one batch, and the labels y as an array of the same length, in which some may be
-        missing.
+        missing. Raises an error if there are none, or another number.
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -77,8 +78,8 @@ class TakesTables(Guarded):
         return batch
 
     def _check_columns(self, batch: Batch) -> None:
-        """Checks the columns with scikit-learn's wording. Named columns are matched by name, so a frame may have more
-        or fewer.
+        """Raises an error if rows have another number of columns than the first, and warns if only one of both has
+        names, with scikit-learn's wording. Named columns are matched by name, so a frame may have more or fewer.
         """
         has_names = "feature_names_in_" in self.__dict__
         if batch.named and has_names:
@@ -136,11 +137,11 @@ class WeighsEvidence(LearnsRows[M]):
 
 
 def one_batch(X: Any) -> Batch:
-    """Returns X as one batch with at least one row and one column."""
+    """Returns X as one batch. Raises an error unless it has at least one row and one column."""
     if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
         X = X.read_all()
     # Strings in a list are always texts, never file names.
-    batches = list(from_texts(X, None, None) if is_texts(X) else read(X))
+    batches = list(from_texts(X, names=None, batch_rows=None) if is_texts(X) else read(X))
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
     if len(batches) > 1 and all(batch.is_text(name) for batch in batches for name in batch.names):  # documents
@@ -151,13 +152,13 @@ def one_batch(X: Any) -> Batch:
         kind = "feature" if batch.n_rows else "sample"
         shape = (batch.n_rows, len(batch.names))
         raise errors.EmptyData(f"Found array with 0 {kind}(s) (shape={shape}) while a minimum of 1 is required.")
-    if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
+    if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(name, str) for name in X.columns):
         batch.named = False  # as in scikit-learn, columns that are merely numbered have no names
     return batch
 
 
 def rows_to_validate(X: Any) -> Any:
-    """Returns X for ``bb.cross_validate``, which reads files itself."""
+    """Returns X for ``bb.cross_validate``: as one batch, or as it is if it names a file, which that reads itself."""
     return X if isinstance(X, (str, os.PathLike)) else one_batch(X)
 
 
@@ -188,7 +189,9 @@ def _label_set_error(name: str) -> errors.BadSetting:
 
 
 def labels_of(y: Any, name: str) -> NDArray[Any]:
-    """Returns labels as a one-dimensional array. Errors use scikit-learn's wording and the parameter's ``name``."""
+    """Returns labels as a one-dimensional array, in which missing ones are None or NaN. Raises an error for sets,
+    numbers that are not whole and other types; errors use scikit-learn's wording and the parameter's ``name``.
+    """
     if isinstance(y, np.ma.MaskedArray):
         is_masked = np.ma.getmaskarray(y)
         y = np.array(y.data, dtype=object)
@@ -232,7 +235,7 @@ def count_batch(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, t
     or None).
     """
     weights = sample_weights(sample_weight, batch.n_rows)
-    target = Labels.of(labels, weights, None, n_threads(threads))
+    target = Labels.of(labels, weights, classes=None, threads=n_threads(threads))
     target.check_length(batch.n_rows)
     [tally] = tallies_of_batch(batch, schema, target)
     return tally
@@ -251,7 +254,7 @@ def with_absent_columns(
     scores: NDArray[Any], names: Sequence[Any], all_names: NDArray[Any], absent: float = 0.0
 ) -> NDArray[Any]:
     """Returns scores (rows × ``names``) as rows × ``all_names``, with the number ``absent`` in the columns that are not
-    in ``names``.
+    in ``names``; the same array if both are the same names.
     """
     positions = {name: position for position, name in enumerate(all_names.tolist())}
     if tuple(positions) == tuple(names):
@@ -263,7 +266,7 @@ def with_absent_columns(
 
 def row_weights(sample_weight: Any, batch: Batch) -> Real:
     """Returns a weight for each row, checked as ``bb.count`` checks it; ones if ``sample_weight`` is None."""
-    labels = Labels.without_target(sample_weights(sample_weight, batch.n_rows), 1)
+    labels = Labels.without_target(sample_weights(sample_weight, batch.n_rows), threads=1)
     if labels.weights is None:
         return np.ones(batch.n_rows)
     labels.check_length(batch.n_rows)
@@ -271,7 +274,9 @@ def row_weights(sample_weight: Any, batch: Batch) -> Real:
 
 
 def sample_weights(sample_weight: Any, n_rows: int) -> Any:
-    """Returns the sample weights, one per row; None if there are none. A single number counts for every row."""
+    """Returns the sample weights, one per row; None if there are none. A single number counts for every row. Raises
+    ValueError for a table of weights; the weights themselves are checked elsewhere.
+    """
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight)

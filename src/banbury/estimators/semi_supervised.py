@@ -44,14 +44,14 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
 
     how: Any
     alpha: Any
-    tol: Any
+    tol: Any  # the smallest gain for which iterations continue
     seed: Any
     threads: Any
     class_prior: Any
     model_: Model
     _trees = "none"
-    log_likelihoods_: NDArray[np.float64]
-    objectives_: NDArray[np.float64]
+    log_likelihoods_: NDArray[np.float64]  # of all rows, one for each iteration
+    objectives_: NDArray[np.float64]  # the same with the log prior
     n_iter_: int
     converged_: bool
 
@@ -91,7 +91,7 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         return batch
 
     def _check(self) -> None:
-        """Raises an error for invalid parameters."""
+        """Raises an error for an invalid parameter."""
         if not isinstance(self.how, str) or self.how not in HOWS:
             raise errors.unknown_choice("how", self.how, HOWS)
         check_positive("alpha", self.alpha, zero=True)
@@ -113,8 +113,8 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         return Task(observed, tuple(classes), labels, weights, settings)
 
     def _keep(self, climb: Climb, batch: Batch) -> None:
-        """Sets the fitted attributes from the best climb (a run of expectation maximisation), and gives its warnings.
-        ``batch``: the rows.
+        """Sets the fitted attributes from the best climb (a run of expectation maximisation): its model, its objectives
+        (one for each iteration) and whether it converged. Gives its warnings. ``batch``, the rows, is not needed.
         """
         self.model_ = climb.model
         self.log_likelihoods_ = np.array(climb.log_likelihoods)
@@ -202,6 +202,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         )
         batch, target = self._read_rows_and_labels(X, y)
         sample_weights = _weights(sample_weight, batch)
+        # Labels are class numbers, −1 for none.
         classes, labels = _number_classes(target, self.unlabelled, n_threads(self.threads))
         if self.unlabelled is None and target.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
             n_negative = int(np.count_nonzero(labels == classes.index(-1)))
@@ -221,6 +222,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         if dtype is None and len({*map(type, classes)}) == 1:
             dtype = np.array(classes).dtype
         self.classes_ = as_array(tuple(classes), dtype)
+        # Posteriors are rows × classes; those of a labelled row are certain.
         self.transduction_ = self.classes_[climb.posteriors.argmax(axis=1)]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -243,7 +245,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         return float(np.average(is_correct, weights=weights[is_labelled]))
 
     def predict_log_proba(self, X: Any) -> Real:
-        """Returns log P(class | row), in the order of ``classes_``."""
+        """Returns log P(class | row), rows × classes, in the order of ``classes_``."""
         return self._model().log_posterior(self._rows(X))
 
 
@@ -321,15 +323,19 @@ class Mixture(AsDensity, _Maximiser):
             raise errors.unknown_choice("choose_by", self.choose_by, ["bic", "held_out"])
         batch = one_batch(X)
         weights = _weights(sample_weight, batch)
+        # The numbers of components to try; below only the best remains.
         sizes = self._sizes(int(np.count_nonzero(weights > 0)))
         observed = self._observe(batch, weights)
         scores: dict[int, float] = {}
         if len(sizes) > 1 and self.choose_by == "held_out":
-            scores = {n: self._score_held_out(batch, weights, n) for n in sizes}
+            scores = {n_components: self._score_held_out(batch, weights, n_components) for n_components in sizes}
             sizes = [max(sizes, key=scores.__getitem__)]
-        climbs = {n: self._climb(observed, weights, n) for n in sizes}
+        climbs = {n_components: self._climb(observed, weights, n_components) for n_components in sizes}
         if len(sizes) > 1:
-            scores = {n: _bic(climb.model, climb.log_likelihoods[-1], weights) for n, climb in climbs.items()}
+            scores = {
+                n_components: _bic(climb.model, climb.log_likelihoods[-1], weights)
+                for n_components, climb in climbs.items()
+            }
             sizes = [min(sizes, key=scores.__getitem__)]
         self.scores_ = scores
         [self.n_components_] = sizes
@@ -338,8 +344,8 @@ class Mixture(AsDensity, _Maximiser):
 
     def _warn_of_degenerate(self, weights: Real) -> None:
         """Warns if a component has collapsed to a single value or is empty. ``weights``: those of the rows."""
-        n = self.n_components_
-        component_rows = self.model_.tally.rows.value
+        n_components = self.n_components_
+        component_rows = self.model_.tally.rows.value  # of each component, by weight
         if collapsed := find_narrow_curves(self.model_):
             descriptions = (f"component {number} at {column} = {value:.6g}" for number, column, value in collapsed)
             errors.warn(
@@ -348,8 +354,8 @@ class Mixture(AsDensity, _Maximiser):
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
         if empty_components := np.flatnonzero(component_rows < EMPTY_BELOW * weights.mean()).tolist():
-            what = f"component{'s' * (len(empty_components) > 1)} {errors.listed(empty_components)} of {n:,}"
-            fewer = max(n - len(empty_components), 1)
+            what = f"component{'s' * (len(empty_components) > 1)} {errors.listed(empty_components)} of {n_components:,}"
+            fewer = max(n_components - len(empty_components), 1)
             errors.warn(
                 f"{what} ended with less than half a row. Use fewer components (n_components={fewer}), or try more "
                 "starts= or another seed=."
@@ -369,7 +375,7 @@ class Mixture(AsDensity, _Maximiser):
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Returns the mean of log P(row)."""
+        """Returns the mean of log P(row), in nats. ``y`` is ignored."""
         return float(self.score_samples(X).mean())
 
     def bic(self, X: Any) -> float:
@@ -399,16 +405,18 @@ class Mixture(AsDensity, _Maximiser):
         """Returns the best of several climbs (runs of expectation maximisation) from random starts, for a mixture of
         ``n`` components. ``weights``: one per row.
         """
-        labels = np.full(observed.n_rows, -1, dtype=np.int32)
+        labels = np.full(observed.n_rows, -1, dtype=np.int32)  # no row has a label
         task = self._task(observed, range(n), labels, weights)
         rng = np.random.default_rng(self.seed)
         starts = (random_start(task, rng) for _ in range(1 if n == 1 else int(self.starts)))
+        # After TRIAL iterations only the best starts continue.
         return climb_from_starts(task, starts, int(self.max_iter), self.tol, TRIAL)
 
     def _score_held_out(self, batch: Batch, weights: Real, n: int) -> float:
         """Returns the mean log-likelihood per row, each row scored by a mixture of ``n`` components learned without its
         fold. ``weights``: one per row.
         """
+        # Rows are assigned to folds at random, in equal numbers.
         fold_of_row = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(HELD_OUT_FOLDS, batch.n_rows)
         schema = self._schema(batch)
         log_likelihood = 0.0
@@ -427,7 +435,9 @@ class Mixture(AsDensity, _Maximiser):
 
 
 def _weights(sample_weight: Any, batch: Batch) -> Real:
-    """Returns a weight for each row, checked as ``bb.count`` checks it; ones if ``sample_weight`` is None."""
+    """Returns a weight for each row, checked as ``bb.count`` checks it; ones if ``sample_weight`` is None. Raises an
+    error if all are zero.
+    """
     weights = row_weights(sample_weight, batch)
     if not weights.any():
         raise errors.empty_data(None, "every row has a weight of zero")
@@ -436,7 +446,7 @@ def _weights(sample_weight: Any, batch: Batch) -> Real:
 
 def _number_classes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
     """Returns the sorted classes, and for each row the index of its class, −1 if it has no label. ``target``: the label
-    of each row; ``unlabelled``: a label that means none, or None.
+    of each row; ``unlabelled``: a label that means none, or None. Raises an error if no row has a label.
     """
     codes, names = _codes(target, unlabelled, threads)
     refuse_continuous(names, len(codes))
@@ -448,6 +458,7 @@ def _number_classes(target: NDArray[Any], unlabelled: Any, threads: int) -> tupl
         )
     classes = sort_keys(used_names)
     class_index = {name: code for code, name in enumerate(classes)}
+    # The last entry is that of code −1.
     return classes, np.array([*(class_index.get(name, -1) for name in names), -1], dtype=np.int32)[codes]
 
 

@@ -82,8 +82,8 @@ class TANClassifier(NaiveBayesClassifier):
 
     def _learn_first(self, batch: Batch, labels: Any, sample_weight: Any, more_to_come: bool = False) -> Learner:
         """Returns a learner of the first rows. Rows of weight zero are left out first, so that they have no influence
-        on where numbers are cut into bins. ``sample_weight``: one per row, or None; ``more_to_come``: whether further
-        rows follow.
+        on where numbers are cut into bins. ``labels``, ``sample_weight``: one per row; the latter may be None;
+        ``more_to_come``: whether further rows follow.
         """
         if sample_weight is not None:
             weights = np.asarray(sample_weights(sample_weight, batch.n_rows))

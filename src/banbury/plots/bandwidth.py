@@ -36,12 +36,12 @@ class BandwidthDisplay(Display):
     """
 
     feature: str
-    label: Any
+    label: Any  # the class whose density is drawn
     bandwidths: Real
-    log_likelihood: Real
+    log_likelihood: Real  # of each bandwidth
     shown: tuple[float, float, float]
     values: Real
-    density: Real
+    density: Real  # values × the three bandwidths
 
     @property
     def best(self) -> float:
@@ -53,7 +53,8 @@ class BandwidthDisplay(Display):
         """Draws a kernel density of one class with its best bandwidth, and with one ``times`` narrower and one
         ``times`` wider.
 
-        ``label`` can be omitted if there is one class. Bandwidths are at least as wide as a bin of the tally.
+        ``label`` can be omitted if there is one class. Bandwidths are at least as wide as a bin of the tally. Another
+        family, or a column of fewer than two different values, raises an error.
         """
         check_model(model)
         feature_parts = feature_parts_of(model, feature)
@@ -85,7 +86,9 @@ class BandwidthDisplay(Display):
         return cls(feature, model.classes[class_number], bandwidths, scores, drawn_bandwidths, values, density).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws the log-likelihood over bandwidths on the left axes, and three densities on the right."""
+        """Draws the log-likelihood over bandwidths on the left axes, and three densities (``self.density``, values ×
+        bandwidths) on the right. ``ax``: a pair of axes, or None for new ones.
+        """
         if ax is None:
             ax = import_matplotlib().pyplot.subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
         try:

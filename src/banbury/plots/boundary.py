@@ -58,7 +58,7 @@ class DecisionBoundaryDisplay(Display):
     difference: tuple[Any, Any] | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     n_features: int = 2
-    points: tuple[Real, Real, NDArray[np.int64]] | None = None
+    points: tuple[Real, Real, NDArray[np.int64]] | None = None  # x, y and class number of the rows
 
     @classmethod
     def from_model(
@@ -77,7 +77,8 @@ class DecisionBoundaryDisplay(Display):
         """Draws the decision regions of two features, and the rows of ``data`` as points (at most 2,000).
 
         The features can be columns of blocks. With ``difference``, a pair of classes, the posterior of the first minus
-        that of the second is drawn. ``fixed`` has the values of other columns, which are missing otherwise.
+        that of the second is drawn. ``fixed`` has the values of other columns, which are missing otherwise. The grid
+        has ``steps`` values of each feature.
         """
         check_model(model, classes=2)
         feature_names = two_columns(model, features)
@@ -91,6 +92,7 @@ class DecisionBoundaryDisplay(Display):
                 number_of(model, label)
         errors.check_whole("steps", steps, 2, 2_000)
         points = None if data is None else ClassedRows(model, data, target, reading).points(feature_names)
+        # The values of the rows, over whose range the grid goes.
         row_values: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
         xx0, xx1 = (np.linspace(*axis_range(model, feature_names[k], row_values[k]), steps) for k in (0, 1))
         grid_x, grid_y = np.meshgrid(xx0, xx1)
@@ -111,7 +113,7 @@ class DecisionBoundaryDisplay(Display):
         return np.asarray(self.posterior[:, :, first] - self.posterior[:, :, second])
 
     def _draw(self, ax: Any) -> None:
-        """Draws the regions or the difference, and the rows."""
+        """Draws the regions or the difference, and the rows. ``self.posterior`` is len(xx1) × len(xx0) × classes."""
         ax = self._begin(ax, width=6.8 if self.difference is None else 7.4, height=4.4)
         class_numbers = range(len(self.classes))
         class_colours = import_matplotlib().colors.to_rgba_array(
@@ -122,6 +124,7 @@ class DecisionBoundaryDisplay(Display):
         region_colours = 1.0 - 0.5 * (1.0 - class_colours)
         if self.difference is None:  # each class's region in its colour, the paler the less sure; the borders in black
             winner = self.posterior.argmax(axis=2)
+            # From 0, where all classes are equally probable, to 1.
             confidence = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
             self._image(ax, 1.0 - (0.25 + 0.7 * confidence)[:, :, None] * (1.0 - region_colours[winner]))
             for class_number in class_numbers:
@@ -140,7 +143,9 @@ class DecisionBoundaryDisplay(Display):
         ax.set_title("; ".join(filter(None, [subject, fixed_values, missing_note])))
 
     def _image(self, ax: Any, colours: Any, **style: Any) -> Any:
-        """Draws colours or numbers (len(xx1) × len(xx0)) as an image on the grid. ``style``: options of ``imshow``."""
+        """Draws colours or numbers (len(xx1) × len(xx0)) as an image on the grid, whose values are ``self.xx0`` across
+        and ``self.xx1`` upwards. Returns matplotlib's image. ``style``: options of ``imshow``.
+        """
         extent = (self.xx0[0], self.xx0[-1], self.xx1[0], self.xx1[-1])
         return ax.imshow(colours, extent=extent, origin="lower", aspect="auto", zorder=0, **style)
 
@@ -164,7 +169,9 @@ class DecisionBoundaryDisplay(Display):
         self._border(ax, self.response)
 
     def _draw_rows(self, ax: Any) -> None:
-        """Draws the rows as points in the colours of their classes, and a legend."""
+        """Draws the rows as points in the colours of their classes, and a legend. ``self.points`` has their x, y and
+        class numbers; None without rows, so that only the legend is drawn, if the picture has regions.
+        """
         for class_number, label in enumerate(short_names(self.classes)):
             style = {"color": colour(class_number), "edgecolors": "white", "linewidths": 0.6, "label": label}
             if self.points is not None:

@@ -37,7 +37,7 @@ class DensityDisplay(Display):
     """Contours of the density of two numeric columns, with the rows as points. Other columns are summed out.
 
     ``xx0`` and ``xx1`` are the grid, ``log_density`` the log density on it (len(xx1) × len(xx0)), and ``levels`` the
-    contours; ``inside`` has the share of the density inside each. ``components`` has the log density of each component
+    contours; ``inside`` has the share of the rows inside each. ``components`` has the log density of each component
     of a mixture, whose broken line contains half of it. ``hidden`` is the share of rows on peaks too narrow for the
     grid, which the title mentions. If ``stepped``, the density contains a histogram and is shaded.
 
@@ -53,8 +53,8 @@ class DensityDisplay(Display):
     xx0: Real
     xx1: Real
     log_density: Real
-    points: tuple[Real, Real]
-    levels: Real
+    points: tuple[Real, Real]  # x and y of the rows
+    levels: Real  # log densities, ascending
     components: Mapping[Any, Real] = field(default_factory=dict)
     hidden: float = 0.0
     stepped: bool = False
@@ -64,7 +64,9 @@ class DensityDisplay(Display):
     def from_density(
         cls, density: AsDensity, features: Sequence[str], data: Any, *, steps: int = 200, ax: Any = None
     ) -> Self:
-        """Draws two columns of a fitted density or mixture, and the rows of ``data`` (at most 2,000)."""
+        """Draws two columns of a fitted density or mixture, and the rows of ``data`` (at most 2,000). The grid has
+        ``steps`` values of each column.
+        """
         if not hasattr(density, "anomaly_scores"):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
         errors.check_whole("steps", steps, 2, 2_000)
@@ -77,11 +79,13 @@ class DensityDisplay(Display):
         ranges = [(values.min(), values.max(), MARGIN_AROUND_ROWS * np.ptp(values) or 1.0) for values in (x, y)]
         xx0, xx1 = (np.linspace(low - margin, high + margin, steps) for low, high, margin in ranges)
         grid_x, grid_y = np.meshgrid(xx0, xx1)
+        # The log density of each component (grid points × components).
         joint = density._marginal({x_column: grid_x.ravel(), y_column: grid_y.ravel()})
         at_points = log_sum(density._marginal({x_column: x, y_column: y}))
         log_density = log_sum(joint).reshape(steps, steps)
         stepped = any(_has_steps(density.model_, column) for column in (x_column, y_column))
         grid = xx0, xx1, log_density, x, y
+        # At the rows, as far as the grid shows it.
         grid_density = np.minimum(_highest_around(*grid), at_points) if stepped else _interpolate(*grid)
         quantiles = np.quantile(grid_density, [1.0 - share for share in SHARES_INSIDE])
         levels, share_numbers = np.unique(quantiles, return_index=True)
@@ -94,19 +98,22 @@ class DensityDisplay(Display):
         ).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws the contours or shaded regions, the rows, and the components of a mixture."""
+        """Draws the contours or shaded regions, the rows, and the components of a mixture (log densities on the grid,
+        by number). ``self.levels`` are log densities, ascending, and ``self.inside`` the share of the rows inside each.
+        """
         ax = self._begin(ax, width=6.8 if self.components or self.stepped else 5.8, height=4.4)
         ax.scatter(*self.points, s=12, color=FAINT, zorder=1)
         if self.stepped:
             self._shade(ax)
         else:
+            # Far below the lowest level nothing is drawn, and −∞ has no contours.
             clipped_density = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
             style = {"colors": COLOURS[0], "linestyles": "solid", "zorder": 2}
             lines = ax.contour(self.xx0, self.xx1, clipped_density, self.levels, **style)
             level_labels = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
             ax.clabel(lines, fmt=level_labels, fontsize=8)
         for colour_number, (number, component) in enumerate(self.components.items(), 1):
-            highest = float(component.max())
+            highest = float(component.max())  # subtracted, so that the exponentials do not overflow
             line_colour = colour(colour_number)
             if (relative_level := level_inside(np.exp(component - highest), COMPONENT_SHARE)) is not None:
                 level = highest + float(np.log(relative_level))
@@ -122,7 +129,9 @@ class DensityDisplay(Display):
         ax.set_title(f"Density; {regions} containing these shares of the rows{component_note}{hidden_note}")
 
     def _shade(self, ax: Any) -> None:
-        """Shades the regions between the levels, darker for denser ones."""
+        """Shades the regions between ``self.levels`` (log densities, ascending), darker for denser ones.
+        ``self.inside``: the share of the rows above each.
+        """
         from matplotlib.colors import ListedColormap
 
         shades = SHADES[-len(self.levels) :]
@@ -153,13 +162,15 @@ def level_inside(density: Real, share: float) -> float | None:
 
 
 def _interpolate(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
-    """Returns the log density at points (x, y), interpolated bilinearly on the grid as contours are. ``log_density``:
-    len(xx1) × len(xx0).
+    """Returns the log density at each of the points (x, y), interpolated bilinearly on the grid ``xx0`` × ``xx1`` as
+    contours are. ``log_density``: len(xx1) × len(xx0).
     """
     finite = log_density[np.isfinite(log_density)]
+    # Where the density is zero, its logarithm counts as 1 less than the lowest finite one (or 0).
     heights = np.maximum(log_density, float(finite.min(initial=0.0)) - 1.0)
-    column = _cell_of(xx0, x)
+    column = _cell_of(xx0, x)  # of the grid point before each point
     row = _cell_of(xx1, y)
+    # How far each point is on the way to the next grid point, from 0 to 1.
     x_share = (x - xx0[column]) / (xx0[column + 1] - xx0[column])
     y_share = (y - xx1[row]) / (xx1[row + 1] - xx1[row])
     below = heights[row, column] * (1.0 - x_share) + heights[row, column + 1] * x_share
@@ -173,10 +184,10 @@ def _cell_of(grid: Real, values: Real) -> NDArray[np.intp]:
 
 
 def _highest_around(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
-    """Returns the highest log density at the four grid points around each point (x, y): one of them is on its step,
-    unless that is narrow. ``log_density``: len(xx1) × len(xx0).
+    """Returns the highest log density at the four points of the grid ``xx0`` × ``xx1`` around each point (x, y): one of
+    them is on its step, unless that is narrow. ``log_density``: len(xx1) × len(xx0).
     """
-    column = _cell_of(xx0, x)
+    column = _cell_of(xx0, x)  # of the grid point before each point
     row = _cell_of(xx1, y)
     corner_densities = [
         log_density[row + row_step, column + column_step] for row_step in (0, 1) for column_step in (0, 1)
@@ -185,7 +196,7 @@ def _highest_around(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -
 
 
 def _components(model: Model, joint: Real, steps: int) -> dict[Any, Real]:
-    """Returns the log density of each component on the grid (steps × steps), of the components with the largest share.
+    """Returns the log density on the grid (steps × steps) of each of the components with the largest share, by number.
     ``joint``: the log density of each (grid points × components).
     """
     highest = joint.max(axis=0)

@@ -47,19 +47,21 @@ def text_colour() -> Any:
 class Display:
     """A picture. ``plot`` draws it, and ``save`` writes it to a file."""
 
-    ax_: Any = None
-    figure_: Any = None
+    ax_: Any = None  # the axes, or an array of them, once the picture is drawn
+    figure_: Any = None  # matplotlib's
 
     @classmethod
     def from_estimator(cls, estimator: Any, *rows: Any, **settings: Any) -> Self:
-        """Draws the model of a fitted estimator. ``rows`` and ``settings``: all other arguments of ``from_model``."""
+        """Draws the model of a fitted estimator. ``rows`` and ``settings``: all other arguments of ``from_model``.
+        Raises an error for a picture that does not show a model.
+        """
         draw_model: Any = getattr(cls, "from_model", None)
         if draw_model is None:
             raise errors.bad_setting("from_estimator", cls.__name__, "used with a picture of a model")
         return draw_model(model_of(estimator), *rows, **settings)  # type: ignore[no-any-return]
 
     def plot(self, ax: Any = None) -> Self:
-        """Draws the picture, on ``ax`` if given."""
+        """Draws the picture, on ``ax`` if given, and returns the display."""
         with import_matplotlib().rc_context(STYLE):
             self._draw(ax)
             self._wrap()
@@ -70,7 +72,9 @@ class Display:
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str], dpi: int = 100) -> Self:
-        """Saves the picture to a file whose name ends with .png or .svg."""
+        """Saves the picture to a file whose name ends with .png or .svg, and returns the display. ``dpi``: pixels per
+        inch of a .png. Raises an error for another ending, or if the file cannot be written.
+        """
         path = Path(path)
         if path.suffix.lower() not in FORMATS:
             raise errors.unknown_choice("the ending of a picture's file", path.suffix, FORMATS)
@@ -85,7 +89,7 @@ class Display:
         return self
 
     def _begin(self, ax: Any, width: float, height: float) -> Any:
-        """Returns the axes to draw on: those given, or new ones of this size in inches."""
+        """Returns the axes to draw on: those given, or new ones of this size in inches. Stores them and the figure."""
         if ax is None:
             ax = import_matplotlib().pyplot.subplots(figsize=(width, height), layout="constrained")[1]
         self.ax_ = ax
@@ -94,8 +98,9 @@ class Display:
 
     def _wrap(self) -> None:
         """Breaks titles and axis labels into lines that are no wider than the axes."""
-        self.figure_.draw_without_rendering()
+        self.figure_.draw_without_rendering()  # settles the positions of the axes
         for ax in np.atleast_1d(self.ax_):
+            # In inches; a position is a share of the figure.
             width = self.figure_.get_figwidth() * (ax.get_position().width or 1.0)
             ax.set_title(_fill_lines(ax.get_title("left"), width / STYLE["axes.titlesize"]))
             ax.set_xlabel(_fill_lines(ax.get_xlabel(), width / STYLE["axes.labelsize"]))
@@ -105,6 +110,7 @@ def _fill_lines(text: str, width: float) -> str:
     """Returns the text broken into lines at most ``width`` wide. ``width``: in inches, divided by the font size in
     points.
     """
+    # In letters, at least 20.
     return "\n".join(textwrap.fill(line, max(int(LETTERS_PER_INCH * width), 20)) for line in text.splitlines())
 
 
@@ -139,13 +145,13 @@ def logarithmic(ax: Any, multiples: tuple[float, ...], tick_format: str) -> None
 
 
 def legend_beside(ax: Any, handles: Sequence[Any] | None = None, title: str | None = None) -> None:
-    """Adds a legend to the right of the axes, where it hides nothing. ``handles``: what it lists; everything with a
-    label unless given.
+    """Adds a legend to the right of the axes, where it hides nothing. ``handles``: the drawn lines and marks that it
+    lists; everything with a label unless given.
 
     Matplotlib's "best" location depends on how busy the machine is, because it gives up after a second with a warning.
     """
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
-    n_columns = -(-len(handles) // MOST_LEGEND_LINES)
+    n_columns = -(-len(handles) // MOST_LEGEND_LINES)  # rounded up
     ax.legend(handles=handles, title=title, ncols=n_columns, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -156,7 +162,7 @@ def draw_level_lines(ax: Any) -> None:
 
 
 def colour(class_number: int) -> str:
-    """Returns the colour of the class with this number."""
+    """Returns the colour of the class with this number; beyond eight classes colours repeat."""
     return COLOURS[class_number % len(COLOURS)]
 
 
@@ -166,13 +172,13 @@ def line_style(class_number: int) -> str:
 
 
 def mark(class_number: int) -> str:
-    """Returns the mark of the class with this number."""
+    """Returns the mark of the class with this number, which differs from that of the class of the same colour."""
     return MARKS[(class_number + class_number // len(COLOURS)) % len(MARKS)]
 
 
 def short_name(label: Any, longest: int = LONGEST_NAME) -> str:
-    """Returns a class, feature or value as a text of at most ``longest`` characters, without those that matplotlib
-    interprets.
+    """Returns a class, feature or value as a text of at most ``longest`` characters, cut at the end. What matplotlib
+    would interpret is escaped ("$") or follows a space (a leading "_"), which may make the text a little longer.
     """
     text = f"{label:,.6g}" if isinstance(label, (float, np.floating)) else "missing" if label is None else str(label)
     text = "".join(character if character.isprintable() else " " for character in text)
@@ -181,8 +187,8 @@ def short_name(label: Any, longest: int = LONGEST_NAME) -> str:
 
 
 def short_names(labels: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
-    """Returns names of at most ``longest`` characters that are distinct. If endings differ rather than beginnings, the
-    endings are kept.
+    """Returns a name of at most ``longest`` characters for each label: the beginnings of long ones or, if these are not
+    distinct, their endings. Labels that differ only in the middle get equal names.
     """
     short = [short_name(label, longest) for label in labels]
     if len(set(short)) == len(short):
@@ -194,7 +200,7 @@ def short_names(labels: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]
 
 
 def format_decibans(weight: float) -> str:
-    """Formats a weight of evidence in decibans with its sign."""
+    """Returns a weight of evidence in decibans as text with its sign and one decimal; "∞" if it is not a number."""
     if not np.isfinite(weight):
         return "∞" if np.isnan(weight) else "+∞" if weight > 0 else "−∞"
     return f"{weight:+.1f}".replace("-", "−") if abs(weight) >= 0.05 else "0.0"

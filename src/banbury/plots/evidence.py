@@ -48,8 +48,9 @@ class EvidenceDisplay(Display):
         check_type("the explanation", explanation, Explanation, "an Explanation, from model.explain")
         errors.check_whole("n", n, 1, 10**6)
         self.explanation = explanation
-        evidence = explanation.evidence
+        evidence = explanation.evidence  # the strongest first
         is_single_text = len({entry.feature for entry in evidence}) == 1 < len(evidence)  # the words of a text
+        # Pairs of label and decibans; before the evidence come the prior and what a calibration adds.
         bars = [*explanation.before, *((_label(entry, is_single_text), entry.decibans) for entry in evidence[:n])]
         if len(evidence) > n:
             bars.append((f"{len(evidence) - n:,} more", sum(entry.decibans for entry in evidence[n:])))
@@ -69,13 +70,13 @@ class EvidenceDisplay(Display):
         return cls(model.explain(row, against), n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws a bar for each label and weight, and the sum."""
+        """Draws a bar for each of ``self.labels`` with its weight in decibans; the last one is the sum."""
         weights = np.array(self.weights)
         ax = self._begin(ax, width=6.4, height=1.3 + 0.25 * len(weights))
         y_positions = _bar_positions(len(weights))
         lengths = _bar_lengths(weights)
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
-        _draw_bars(ax, y_positions, lengths, weights, 0.72, [*colours, SUM])
+        _draw_bars(ax, y_positions, lengths, weights, height=0.72, colours=[*colours, SUM])
         explanation = self.explanation
         _draw_frame(ax, y_positions, self.labels, lengths, explanation)
         winner = f"{short_name(explanation.winner)} {percent(explanation.probability)}"
@@ -116,21 +117,23 @@ class ComparedEvidenceDisplay(Display):
             classes = f"{second.winner!r} against {second.against!r}"
             expected = f"of the same two classes, {first.winner!r} and {first.against!r}; use explain(row, against=...)"
             raise errors.bad_setting("the second explanation", classes, expected)
-        sign = 1.0 if first.winner == second.winner else -1.0
-        # The evidence of each feature and value, with its decibans under both models.
+        sign = (
+            1.0 if first.winner == second.winner else -1.0
+        )  # by which the second's decibans are for the first's winner
+        # The evidence of each feature and value, with its decibans under both models; NaN where a model has none.
         terms: dict[tuple[str, str], tuple[Evidence, list[float]]] = {}
         for model_number, (explanation, factor) in enumerate(((first, 1.0), (second, sign))):
             for entry in explanation.evidence:
                 _, pair = terms.setdefault((entry.feature, str(entry.value)), (entry, [np.nan, np.nan]))
                 pair[model_number] = factor * entry.decibans
         ranked = sorted(terms.values(), key=lambda term: -np.nanmax(np.abs(term[1])))
-        first_before = dict(first.before)
+        first_before = dict(first.before)  # the prior and what a calibration adds, in decibans
         second_before = dict(second.before)
         bars = [
             (name, [first_before.get(name, np.nan), sign * second_before.get(name, np.nan)])
             for name in first_before | second_before
         ]
-        bars += [(_label(entry, False), pair) for entry, pair in ranked[:n]]
+        bars += [(_label(entry, is_single_text=False), pair) for entry, pair in ranked[:n]]
         if len(ranked) > n:
             bars.append((f"{len(ranked) - n:,} more", np.nansum([pair for _, pair in ranked[n:]], axis=0).tolist()))
         bars.append(("sum", [first.decibans, sign * second.decibans]))
@@ -145,18 +148,22 @@ class ComparedEvidenceDisplay(Display):
         return cls(explanations, n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws two bars for each label, one per explanation."""
+        """Draws two bars for each label, one per explanation. ``self.weights`` has their decibans (labels × 2), NaN for
+        no bar.
+        """
         ax = self._begin(ax, width=8.4, height=1.5 + 0.36 * len(self.labels))
         y_positions = _bar_positions(len(self.labels))
         lengths = _bar_lengths(self.weights)
         first = next(iter(self.explanations.values()))
-        sides = []
+        sides = []  # the name of each explanation and its probability of the first's winner
         for number, (name, explanation) in enumerate(self.explanations.items()):
             has_weight = ~np.isnan(self.weights[:, number])
             weights = self.weights[has_weight, number]
             offset = (number - 0.5) * 0.38
             colour = FOR if number else AGAINST
-            bars = _draw_bars(ax, y_positions[has_weight] + offset, lengths[has_weight, number], weights, 0.36, colour)
+            bars = _draw_bars(
+                ax, y_positions[has_weight] + offset, lengths[has_weight, number], weights, height=0.36, colours=colour
+            )
             bars.set_label(short_name(name))
             has_same_winner = explanation.winner == first.winner
             probability = explanation.probability if has_same_winner else explanation.probability_against
@@ -170,7 +177,9 @@ class ComparedEvidenceDisplay(Display):
 
 
 def _label(evidence: Evidence, is_single_text: bool) -> str:
-    """Returns the label of a bar: feature and value; only the value if ``is_single_text``."""
+    """Returns the label of a bar: feature and value, how often it occurs if more than once, and whether it was never
+    counted; without the feature if ``is_single_text``.
+    """
     value = (
         short_name(evidence.value, 28)
         + (f" × {evidence.times}" if evidence.times > 1 else "")
@@ -185,15 +194,17 @@ def _bar_positions(n: int) -> Real:
 
 
 def _bar_lengths(weights: Real) -> Real:
-    """Returns the lengths of bars with these weights; infinite ones are a little longer than the longest finite one."""
+    """Returns the lengths of bars with these weights (any shape); infinite ones are a little longer than the longest
+    finite one, and NaN, for no bar, becomes 0.
+    """
     longest = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
     return np.asarray(np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * longest, 1.1 * longest))
 
 
 def _draw_bars(ax: Any, positions: Real, lengths: Real, weights: Real, height: float, colours: Any) -> Any:
-    """Draws horizontal bars with their weights as text. ``positions``: their vertical positions; ``lengths``: of the
-    bars; ``weights``: the decibans to write, which may be infinite; ``height``: of each bar; ``colours``: one for all
-    bars, or one each.
+    """Draws horizontal bars with their weights as text, and returns matplotlib's bars. ``positions``: their vertical
+    positions; ``lengths``: of the bars; ``weights``: the decibans to write, which may be infinite; ``height``: of each
+    bar; ``colours``: one for all bars, or one each.
     """
     bars = ax.barh(positions, lengths, height, color=colours)
     for position, length, weight in zip(positions, lengths, weights, strict=True):

@@ -38,13 +38,13 @@ def check_model(model: Any, classes: int = 1) -> None:
 
 
 def number_of(model: Model, label: Any) -> int:
-    """Returns the number of a class in the model."""
+    """Returns the number of the class ``label`` in the model. Raises an error for an unknown class."""
     return class_number(label, model.classes)
 
 
 def evidence_factor(model: Model) -> float:
-    """Returns the factor by which calibration multiplies evidence; 1 if it is not a single factor for two of many
-    classes.
+    """Returns the factor by which calibration multiplies evidence; 1 without a calibration, or if it is not a single
+    factor for all pairs of classes.
     """
     calibration = model.calibration
     is_one_factor = calibration is not None and (calibration.only_scales or len(model.classes) == 2)
@@ -57,9 +57,9 @@ class FeatureParts(NamedTuple):
     """
 
     feature: Feature
-    group: Parameters
+    group: Parameters  # of all features of the group
     position: int
-    sums: Any
+    sums: Any  # of all features of the group
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -67,6 +67,7 @@ class FeatureParts(NamedTuple):
         if self.feature.counter.words or self.feature.holds_lists:
             return ()
         with np.errstate(over="ignore"):
+            # One row of class 0, whose values show which columns are numbers.
             sample = self.group.select([self.position]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
         columns = zip(self.feature.inputs, sample, strict=True)
         return tuple(
@@ -82,11 +83,11 @@ class FeatureParts(NamedTuple):
 
 
 def feature_parts_of(model: Model, feature: Any) -> FeatureParts:
-    """Returns the parts of a feature, given by its name or the columns of a block; those of a weighed model without its
-    weights.
+    """Returns the parts of a feature, given by its name or the columns of a block: its group of parameters and what it
+    was estimated from; those of a weighed model without its weights.
     """
     declared = model.schema[feature]
-    model = model.weighed(None)
+    model = model.weighed(weighing=None)
     for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
         if declared in features:
             return FeatureParts(declared, group, features.index(declared), sums)
@@ -95,7 +96,9 @@ def feature_parts_of(model: Model, feature: Any) -> FeatureParts:
 
 def column_of(model: Model, column: str) -> Feature:
     """Returns the feature that a column belongs to: itself or its block."""
-    return next((f for f in model.schema.features if column in f.columns), None) or model.schema[column]
+    return (
+        next((feature for feature in model.schema.features if column in feature.columns), None) or model.schema[column]
+    )
 
 
 def has_axis(feature: Feature) -> bool:
@@ -155,9 +158,11 @@ def pair_of(setting: str, setting_value: Any, expected: str) -> tuple[Any, Any]:
 
 
 def complete_rows(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
-    """Rows with these columns and all other columns of the model missing, as the model reads them."""
+    """Returns rows with these columns and all other columns of the model missing, as the model reads them: a list or
+    array by column. Columns of occurrences are zeros.
+    """
     n_rows = len(next(iter(columns.values())))
-    occurrence_columns = {
+    occurrence_columns = {  # those of blocks whose columns are counted like words
         name for feature in model.schema.features if feature.counter.words for name in feature.columns
     }
     empty_columns = {
@@ -167,7 +172,7 @@ def complete_rows(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> 
 
 
 def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
-    """Returns log P(value | class), values × classes. A combination of values is a tuple."""
+    """Returns log P(value | class) of a feature (values × classes). A combination of values of a block is a tuple."""
     columns = {feature.inputs[0]: values}
     if len(values) and isinstance(values[0], tuple):
         columns = {column: [value[i] for value in values] for i, column in enumerate(feature.columns)}
@@ -175,7 +180,9 @@ def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
 
 
 def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = None) -> NamedValues:
-    """Returns the values of a feature that is not numeric, or the ``n`` most frequent ones."""
+    """Returns the values of a feature that is not numeric, or the ``n`` most frequent ones: of counted values all, of
+    others those of rows that are drawn from the model. Raises an error for texts and lists.
+    """
     feature = feature_parts.feature
     sums = feature_parts.sums
     if feature.reads_text or feature.holds_lists:
@@ -184,10 +191,12 @@ def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = No
         return telling_columns(feature_parts.group, sums, n)
     if isinstance(sums, Counts) and (feature.kinds or not feature.columns):
         keys, cells = sums.feature(feature_parts.position)
+        # ``cells`` are the rows of each value (values × classes).
         values, names = flag_names(feature.family) or (list(keys), [_value_name(key) for key in keys])
         noun = "combination" if feature.kinds else "value"
         return NamedValues(values, names, cells.value.sum(axis=1), what=noun).most_frequent(n)
     rng = np.random.default_rng(0)
+    # Rows drawn from the model, whose classes come first.
     classes = rng.choice(len(model.classes), SAMPLED_ROWS, p=np.exp(model.log_prior))
     sample = feature_parts.group.select([feature_parts.position]).sample(classes, rng)[0]
     value_names, rows = np.unique(np.array(list(map(str, sample))), return_counts=True)
@@ -200,7 +209,9 @@ def _value_name(key: Any) -> str:
 
 
 def range_of_counts(feature_parts: FeatureParts) -> tuple[float, float] | None:
-    """Returns the lowest and highest number of a column that is counted value by value; None for other columns."""
+    """Returns the lowest and highest number of a column that is counted value by value; None for other columns.
+    ``feature_parts``: the column with its sums and its position in them.
+    """
     return (
         value_range(feature_parts.feature, feature_parts.sums.feature(feature_parts.position)[0])
         if isinstance(feature_parts.sums, Counts)
@@ -211,8 +222,8 @@ def range_of_counts(feature_parts: FeatureParts) -> tuple[float, float] | None:
 def axis_range(
     model: Model, feature: str, values: Real | None = None, margin_share: float = MARGIN
 ) -> tuple[float, float]:
-    """Returns the range to draw of a column: of ``values``, or of the counted numbers, or of nearly all that the model
-    would sample.
+    """Returns the lowest and highest number to draw of a column: of ``values``, or of the counted numbers, or of nearly
+    all (99 %) that the model would sample.
 
     ``margin_share``: the margin on either side, as a share of the range. Counted numbers have none.
     """
@@ -237,11 +248,11 @@ def axis_values(
     steps: int = POINTS_OF_CURVE,
     margin_share: float = MARGIN,
 ) -> Real:
-    """Returns the values at which a numeric column of a feature is drawn, ``steps`` at most. ``values``, ``margin_share``: as
-    for ``axis_range``.
+    """Returns the values at which a numeric column of a feature is drawn, ascending, ``steps`` at most: evenly spaced,
+    and whole numbers unless the family has a density. ``values``, ``margin_share``: as for ``axis_range``.
     """
     low, high = axis_range(model, column, values, margin_share)
-    lowest_possible = feature.family.least
+    lowest_possible = feature.family.least  # a number; may be −∞
     if feature.family.has_density():
         start = max(low, lowest_possible, (high - low) / steps) if lowest_possible > 0 else max(low, lowest_possible)
         return 2.0 * np.linspace(0.5 * start, 0.5 * high, steps)  # their difference may be more than a double holds
@@ -280,12 +291,13 @@ class ClassedRows:
         labelled = load_rows(data, target, schema=model.schema, takes_sets=False, **reading)
         for label in labelled.classes:
             number_of(model, label)
+        # The model's class number of each class of the rows.
         lookup = np.array([*(model.classes.index(label) for label in labelled.classes), -1], dtype=np.int64)
         self.batches = labelled.batches
-        self.classes = lookup[labelled.labels]
+        self.classes = lookup[labelled.labels]  # −1, for no label, is the last entry
 
     def numbers(self, feature: str) -> Real:
-        """Returns a numeric column of all rows, NaN where missing."""
+        """Returns a numeric column of all rows, batch after batch, NaN where missing."""
         arrays = [batch.numbers([feature])[0].reshape(-1) for batch in self.batches]
         return np.concatenate([np.zeros(0), *arrays]).astype(np.float64)
 

@@ -56,6 +56,7 @@ class LabelsDisplay(Display):
         if not len(labels_with_rows):
             raise errors.empty_data(None, "no row has a label, so there is no F1 to draw")
         self.evaluation = evaluation
+        # What follows has one entry for each label that has rows.
         self.labels = tuple(evaluation.labels[label_number] for label_number in labels_with_rows.tolist())
         self.f1 = measures.f1[labels_with_rows]
         self.rows = measures.rows[labels_with_rows]
@@ -76,7 +77,9 @@ class LabelsDisplay(Display):
         return cls.from_evaluation(evaluation, ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws a mark for each label, its name where there is room, and the mean F1."""
+        """Draws a mark for each label (``self.f1`` over ``self.rows``, one entry each), its name where there is room,
+        and the mean F1.
+        """
         ax = self._begin(ax, width=WIDTH, height=HEIGHT)
         evaluation = self.evaluation
         low = float(self.rows.min()) / 1.5
@@ -88,6 +91,7 @@ class LabelsDisplay(Display):
             ax.axhline(mean_f1, color=FAINT, linestyle=line, linewidth=1.2, zorder=1, label=label)
         # Where labels have as many rows and the same F1, one larger mark stands for all of them.
         label_points = np.stack([self.rows, self.f1], axis=1)
+        # The points (rows, F1) of the marks, the mark of each label, and the number of labels at each mark.
         points, mark_numbers, n_labels = np.unique(label_points, axis=0, return_inverse=True, return_counts=True)
         areas = MARK_AREA + AREA_PER_LABEL * (n_labels - 1)
         ax.scatter(*points.T, areas, color=COLOURS[0], edgecolors="white", linewidths=0.6, zorder=3)
@@ -102,8 +106,10 @@ class LabelsDisplay(Display):
 
     def _draw_names(self, ax: Any, mark_of_label: Any, n_labels: Any, low: float, high: float) -> None:
         """Draws the names of labels, those with most rows first, where they do not overlap. ``mark_of_label``: the mark
-        of each label; ``n_labels``: the labels at each mark; ``low``, ``high``: the ends of the horizontal axis.
+        of each label; ``n_labels``: how many labels are at each mark; ``low``, ``high``: the ends of the horizontal
+        axis.
         """
+        # The mark of each label as shares of the axes, whose vertical one goes from −0.06 to 1.08.
         x = np.log(self.rows / low) / np.log(high / low)
         y = (self.f1 + 0.06) / 1.14
         # Boxes are (left, bottom, right, top), as shares of the axes.
@@ -122,12 +128,14 @@ class LabelsDisplay(Display):
             width = LETTER_SHARE * len(name)
             mark_size = float(n_labels[mark_number] - 1) ** 0.5
             obstacles = [*name_boxes, *mark_boxes[mark_of_label != mark_number].tolist()]
+            # The first direction in which the name overlaps nothing; ``left`` and ``bottom`` are in sizes of its box.
             for (x_direction, y_direction), (left, bottom) in DIRECTIONS.items():
                 start = x[label_number] + x_direction * (0.014 + 0.0015 * mark_size) + left * width
                 floor = y[label_number] + y_direction * (0.02 + 0.004 * mark_size) + bottom * LINE_SHARE
                 box = start, floor, start + width, floor + LINE_SHARE
                 if min(box) < 0.0 or max(box) > 1.0 or any(_overlap(box, obstacle) for obstacle in obstacles):
                     continue
+                # From the mark, in points.
                 offset = x_direction * (6.0 + 1.3 * mark_size), y_direction * (5.0 + 1.3 * mark_size)
                 style: dict[str, Any] = {
                     "ha": ("right", "center", "left")[x_direction + 1],

@@ -31,13 +31,15 @@ class Layers:
     edge passes from parent to child.
     """
 
-    columns: dict[str, int]
-    rows: RowOfItem
+    columns: dict[str, int]  # from 0
+    rows: RowOfItem  # from 0; fractions lie between rows
     chains: dict[Edge, list[Item]]
 
     @classmethod
     def of(cls, nodes: Sequence[str], edges: Sequence[Edge]) -> Layers:
-        """Assigns columns and rows to the nodes of a graph. ``edges``: pairs of parent and child."""
+        """Assigns columns and rows to the nodes of a graph, and bends to the edges. ``edges``: pairs of parent and
+        child.
+        """
         columns = _columns(nodes, edges)
         # An edge passes the parent, a bend in each column that it skips, and the child.
         skipped = {edge: range(columns[edge[0]] + 1, columns[edge[1]]) for edge in edges}
@@ -45,18 +47,21 @@ class Layers:
         return cls(columns, _rows(nodes, columns, chains), chains)
 
     def lay_out(self, widths: Mapping[str, float], line: float, gap: float) -> GraphLayout:
-        """Positions and curves for nodes of these widths, with ``line`` between rows and ``gap`` between columns, all
-        in one unit.
+        """Returns positions and curves for nodes of these widths, with ``line`` between rows and ``gap`` between
+        columns, all in one unit. ``self.columns`` has the column of each node, ``self.rows`` the row of each node and
+        bend, and ``self.chains`` the nodes and bends (edge, column) that each edge passes.
         """
         column_widths = [0.0] * (1 + max(self.columns.values()))
         for node, column in self.columns.items():
             column_widths[column] = max(column_widths[column], widths[node])
+        # Of each column.
         left_edges = np.cumsum([0.0, *(width + gap for width in column_widths[:-1])])
         right_edges = left_edges + column_widths
         positions = {node: (float(left_edges[self.columns[node]]), line * self.rows[node]) for node in widths}
         curves = {}
         for (parent, child), chain in self.chains.items():
             x, y = positions[parent]
+            # The points that the edge passes before the child: from the middle of the parent to the end of its column.
             corners = [(x + widths[parent] / 2, y), (float(right_edges[self.columns[parent]]), y)]
             for bend in chain[1:-1]:
                 corners += [(float(side[bend[1]]), line * self.rows[bend]) for side in (left_edges, right_edges)]  # type: ignore[index]
@@ -106,18 +111,22 @@ def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge
     rows = _in_forest(nodes, connected, chains) if is_forest else _in_layers(columns, chains)
     highest = min(rows.values(), default=0.0)
     lowest = max(rows.values(), default=-1.0)
-    unconnected: RowOfItem = {node: lowest + i for i, node in enumerate((n for n in nodes if n not in connected), 1)}
+    unconnected: RowOfItem = {
+        node: lowest + place for place, node in enumerate((name for name in nodes if name not in connected), 1)
+    }
     return {node: row - highest for node, row in (rows | unconnected).items()}
 
 
 def _in_forest(nodes: Sequence[str], connected: set[str], edges: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
-    """Rows for a forest: leaves one below the other, each other node in the middle of its children. ``connected``: the
-    nodes that have edges.
+    """Returns the row of each node of a forest: leaves one below the other, each other node in the middle of its
+    children. ``connected``: the nodes that have edges; ``edges``: pairs of parent and child, whose chains are not
+    needed.
     """
-    children = {node: [b for a, b in edges if a == node] for node in nodes}
-    nodes_with_parents = {b for _, b in edges}
+    children = {node: [child for parent, child in edges if parent == node] for node in nodes}
+    nodes_with_parents = {child for _, child in edges}
     n_leaves = 0
     rows: RowOfItem = {}
+    # Nodes to place, the next one last, and whether their children have been placed.
     stack = [(node, False) for node in reversed(nodes) if node in connected and node not in nodes_with_parents]
     while stack:
         node, children_done = stack.pop()
@@ -133,10 +142,11 @@ def _in_forest(nodes: Sequence[str], connected: set[str], edges: Mapping[Edge, S
 
 
 def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
-    """Rows for nodes and bends, ordered so that few edges cross, each near the mean of its neighbours. ``columns``: the
-    column of each node; ``chains``: the items that each edge passes.
+    """Returns the row of each node and bend, ordered so that few edges cross, each near the mean of its neighbours.
+    ``columns``: the column of each node; ``chains``: the items that each edge passes.
     """
-    layers: list[list[Item]] = [[] for _ in range(1 + max(columns.values()))]
+    layers: list[list[Item]] = [[] for _ in range(1 + max(columns.values()))]  # the items of each column, from the top
+    # The neighbours of each item in the column to the left, and in the one to the right.
     before: dict[Item, list[Item]] = {}
     after: dict[Item, list[Item]] = {}
     for chain in chains.values():
@@ -163,12 +173,14 @@ def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]
 def _order_layers(
     layers: list[list[Item]], before: Mapping[Item, list[Item]], after: Mapping[Item, list[Item]]
 ) -> list[list[Item]]:
-    """Returns the layers, each sorted by the mean position of its neighbours on one side, in the order with the fewest
-    crossings. ``before``, ``after``: the neighbours of each item in the previous and the next layer.
+    """Returns the layers (the items of each column, from the top), each sorted by the mean position of its neighbours
+    on one side, in the order with the fewest crossings. ``before``, ``after``: the neighbours of each item in the
+    previous and the next layer.
     """
     best = layers
-    fewest = _crossings(layers, after)
+    fewest = _crossings(layers, after)  # the crossings of the best layers
     for sweep in range(SWEEPS):
+        # Sweeps alternate between left to right and back; ``ties`` are the neighbours that a sweep looks at.
         ties, backward = (after, True) if sweep % 2 else (before, False)
         layers = [list(layer) for layer in layers]
         for layer_number in range(len(layers))[:: -1 if backward else 1]:
@@ -189,19 +201,27 @@ def _order_layers(
 
 
 def _crossings(layers: Sequence[Sequence[Item]], after: Mapping[Item, Sequence[Item]]) -> int:
-    """Returns the number of pairs of edges that cross. ``after``: the neighbours of each item in the next layer."""
+    """Returns the number of pairs of edges that cross. ``layers``: the items of each column, from the top; ``after``:
+    the neighbours of each item in the next layer.
+    """
     n_crossings = 0
     for left_layer, right_layer in pairwise(layers):
         position = {node: i for i, node in enumerate(right_layer)}
+        # The positions of both ends of each edge (edges × 2).
         ends = np.array([(i, position[tie]) for i, node in enumerate(left_layer) for tie in after[node]]).reshape(-1, 2)
+        # Which end of two edges is higher (edges × edges × left or right end); each pair is there twice.
         signs = np.sign(ends[:, None] - ends[None])
         n_crossings += int(np.count_nonzero(signs[..., 0] * signs[..., 1] < 0)) // 2
     return n_crossings
 
 
 def _closest_rows(layer: Sequence[Item]) -> Real:
-    """Rows for the items of a layer, as close together as allowed."""
-    distances = [1.0 if isinstance(a, str) and isinstance(b, str) else BEND_DISTANCE for a, b in pairwise(layer)]
+    """Returns the row of each item of a layer, from 0, as close together as allowed: a whole row between two nodes,
+    less beside a bend.
+    """
+    distances = [
+        1.0 if isinstance(upper, str) and isinstance(lower, str) else BEND_DISTANCE for upper, lower in pairwise(layer)
+    ]
     return np.cumsum([0.0, *distances])[: len(layer)]
 
 
@@ -217,10 +237,10 @@ def _rows_near(layer: Sequence[Item], targets: Sequence[float]) -> list[float]:
 
 
 def along(curve: Real, n: int = 24) -> Real:
-    """Points of a curve (points × 2), ``n`` for each of its cubic Béziers. ``curve``: their ends and control points,
-    where neighbours share an end.
+    """Returns points of a curve (points × 2), ``n`` for each of its cubic Béziers. ``curve``: their ends and control
+    points (× 2), where neighbours share an end.
     """
-    t = np.linspace(0.0, 1.0, n)[:, None]
+    t = np.linspace(0.0, 1.0, n)[:, None]  # the share of the way along a Bézier, ends a and d, control points b and c
     beziers = [curve[start : start + 4] for start in range(0, len(curve) - 1, 3)]
     return np.concatenate(
         [(1 - t) ** 3 * a + 3 * t * (1 - t) ** 2 * b + 3 * t**2 * (1 - t) * c + t**3 * d for a, b, c, d in beziers]

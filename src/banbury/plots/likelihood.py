@@ -32,7 +32,9 @@ SHARE_TO_KEEP = 0.6  # of the difference between histograms; if curves keep less
 
 
 class RowsPerBin(NamedTuple):
-    """The histogram of a column: its bins' edges, and the density of each class's rows in them, bins × classes."""
+    """The histogram of a column: its bins' edges (ascending, one more than bins), and the density of each class's rows
+    in them (bins × classes).
+    """
 
     edges: Real
     density: Real
@@ -58,16 +60,16 @@ class LikelihoodDisplay(Display):
     """
 
     feature: Feature
-    classes: tuple[Any, ...]
-    values: Any
+    classes: tuple[Any, ...]  # those drawn
+    values: Any  # an array of numbers, or a list of other values
     likelihood: Real
     prior: bool = False
     histogram: RowsPerBin | None = None
     note: str | None = None
-    value_names: Sequence[str] = ()
-    hidden: int = 0
-    what: str = "value"
-    chosen: str = "frequent"
+    value_names: Sequence[str] = ()  # of the values, unless they are numbers
+    hidden: int = 0  # how many values are not drawn
+    what: str = "value"  # what people call one of the values
+    chosen: str = "frequent"  # why these are drawn: they are the most frequent, or the most "telling"
 
     @classmethod
     def from_model(
@@ -100,7 +102,7 @@ class LikelihoodDisplay(Display):
         """
         check_model(model)
         errors.check_whole("n", n, 1, 10**6)
-        model = model.weighed(None)  # weights change what a value is worth, not how values lie
+        model = model.weighed(weighing=None)  # weights change what a value is worth, not how values lie
         feature_parts = feature_parts_of(model, feature)
         drawn_classes = model.classes if classes is None else tuple(classes)
         class_numbers = [number_of(model, label) for label in drawn_classes]
@@ -108,12 +110,14 @@ class LikelihoodDisplay(Display):
         drawn_column = _column_to_draw(feature_parts, columns)
         feature = feature_parts.feature
         rows = None if data is None or not feature_parts.axes else ClassedRows(model, data, target, reading)
-        log_weight = model.log_prior if prior else np.zeros(len(model.classes))
+        log_weight = model.log_prior if prior else np.zeros(len(model.classes))  # of each class
         if not feature_parts.axes:  # values, combinations of them, or columns of occurrences
             named = values_by_name(model, feature_parts, n)
+            # P(value | class), values × classes.
             share = np.exp(log_likelihood(model, feature, named.values)) if named.share is None else named.share
             likelihood = (share * np.exp(log_weight))[:, class_numbers]
             naming = (named.names, named.hidden, named.what, named.chosen)
+            # Without a histogram and a note.
             return cls(feature, drawn_classes, named.values, likelihood, prior, None, None, *naming).plot(ax)
         row_values = None
         histogram = None
@@ -131,16 +135,18 @@ class LikelihoodDisplay(Display):
         return cls(feature, drawn_classes, values, likelihood, prior, histogram, note).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws lines for numbers, and bars for other values."""
+        """Draws lines for numbers, which are an array, and bars for other values."""
         (self._draw_lines if isinstance(self.values, np.ndarray) else self._draw_bars)(ax)
 
     def _draw_lines(self, ax: Any) -> None:
-        """Draws the densities or probabilities of a numeric column as lines, over the histogram if there is one."""
+        """Draws the densities or probabilities (``self.likelihood``, values × classes) of a numeric column as lines,
+        over the histogram if there is one. ``self.prior``: whether they were multiplied by P(class).
+        """
         ax = self._begin(ax, width=7.4, height=3.8)
         n_classes = len(self.classes)
         highest = float(self.likelihood[np.isfinite(self.likelihood)].max(initial=0.0))
         if self.histogram is not None:
-            edges, density = self.histogram
+            edges, density = self.histogram  # density: bins × classes
             for class_number in range(n_classes):
                 style = {"color": colour(class_number), "alpha": 0.22 if n_classes < 5 else 0.12}
                 ax.stairs(density[:, class_number], edges, fill=True, linewidth=0, **style)
@@ -164,11 +170,15 @@ class LikelihoodDisplay(Display):
         legend_beside(ax)
 
     def _draw_bars(self, ax: Any) -> None:
-        """Draws the probabilities of values as bars, a bar per class for each value."""
+        """Draws the probabilities of values (``self.likelihood``, values × classes) as bars, a bar per class for each
+        value. ``self.hidden`` is the number of values that are not drawn, ``self.what`` what a value is called, and
+        ``self.chosen`` why these are drawn.
+        """
         n_values, n_classes = self.likelihood.shape
         ax = self._begin(ax, width=7.4, height=1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
         bar_height = 0.84 / n_classes
         for class_number, label in enumerate(short_names(self.classes)):
+            # The bars of a value take up 0.84 of its place.
             positions = np.arange(n_values) - 0.42 + bar_height * (class_number + 0.5)
             hatch = {"hatch": "//", "edgecolor": "white"} if class_number >= 8 else {}
             style = {"color": colour(class_number), "label": label, **hatch}
@@ -186,7 +196,9 @@ class LikelihoodDisplay(Display):
 
 
 def _column_to_draw(feature_parts: FeatureParts, columns: Any) -> str:
-    """Returns the column on the axis: the one named by the argument ``columns``, or the only one of the feature."""
+    """Returns the column on the axis: the one named by the argument ``columns``, or the only one of the feature. Raises
+    an error if a block of several numeric columns needs another name.
+    """
     feature = feature_parts.feature
     inputs = feature.inputs
     if columns is None and (len(inputs) < 2 or not feature_parts.axes):
@@ -206,9 +218,11 @@ def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> 
     """Returns why the curves of two classes agree where their histograms differ, in words; None if both differ about as
     much. ``values``: those at which the curves are drawn; ``likelihood``: values × classes.
     """
-    edges, density = histogram
+    edges, density = histogram  # density: bins × classes
+    # The share of each class that is in each bin (bins × classes), by its rows and by its curve.
     row_masses = density * np.diff(edges)[:, None]
     finite_likelihood = np.where(np.isfinite(likelihood), likelihood, 0.0)
+    # Below the curves between two values, by the trapezoidal rule.
     areas = np.diff(values)[:, None] * (finite_likelihood[1:] + finite_likelihood[:-1]) / 2.0
     cumulative = np.concatenate([np.zeros((1, areas.shape[1])), np.cumsum(areas, axis=0)])
     curve_masses = np.stack([np.diff(np.interp(edges, values, of_class)) for of_class in cumulative.T], axis=1)
@@ -224,7 +238,9 @@ def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> 
 
 
 def largest_class_difference(masses: Real) -> float:
-    """Returns the largest share of rows by which two classes differ. ``masses``: bins × classes."""
+    """Returns the largest share of rows, from 0 to 1, by which two classes differ. ``masses``: the rows, or their
+    share, in each bin (bins × classes).
+    """
     totals = masses.sum(axis=0)
     shares = masses[:, totals > 0] / totals[totals > 0]
     differences = np.abs(shares[:, :, None] - shares[:, None, :]).sum(axis=0)
@@ -234,9 +250,9 @@ def largest_class_difference(masses: Real) -> float:
 def _histogram(
     rows: ClassedRows, column: str, class_numbers: list[int], bins: Any, prior: bool
 ) -> tuple[Real, RowsPerBin]:
-    """Returns the numbers of a column in the rows of these classes, and their density in each bin (bins × classes).
-    Densities of a class integrate to 1, or with ``prior`` to its share of the rows. ``bins``: their number, their
-    edges, or None.
+    """Returns the numbers of a column in the rows of these classes, and their histogram, with the density in each bin
+    (bins × classes). Densities of a class integrate to 1, or with ``prior`` to its share of the rows. ``bins``: their
+    number, their edges, or None for the default. Raises an error if there are no such numbers.
     """
     numbers = rows.numbers(column)
     is_used = np.isin(rows.classes, class_numbers) & np.isfinite(numbers)
@@ -244,6 +260,7 @@ def _histogram(
         raise errors.empty_data(None, f"no row of these classes has a value of {column!r}")
     values = numbers[is_used]
     classes = rows.classes[is_used]
+    # The values of each class.
     by_class = [values[classes == class_number] for class_number in class_numbers]
     edges = _edges(values, by_class, bins)
     n_rows = int(np.count_nonzero(rows.classes >= 0))
@@ -255,8 +272,9 @@ def _histogram(
 
 
 def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
-    """Returns the edges of ``bins`` (their number or their edges), or if None, of equal bins of the width by Freedman
-    and Diaconis (the median over classes); integers are in the middle of bins. ``by_class``: the values of each class.
+    """Returns the ascending edges of ``bins`` (their number or their edges), or if None, of equal bins of the width by
+    Freedman and Diaconis (the median over classes); integers are in the middle of bins. ``by_class``: the values of
+    each class.
     """
     if bins is not None:
         try:
@@ -270,6 +288,7 @@ def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
         for class_values in by_class
         if len(class_values)
     ]
+    # At least ten bins, MOST_BINS at most.
     width = float(np.clip(np.median(widths), (high - low) / MOST_BINS, (high - low) / 10)) or 1.0
     if np.array_equal(values, np.floor(values)):
         width = max(np.round(width), 1.0)

@@ -77,7 +77,7 @@ class NomogramDisplay(Display):
         self.row = row
         self.n = n
         self.limit = limit
-        self.prior = self._explain_terms([]).prior
+        self.prior = self._explain_terms([]).prior  # in decibans
 
     @classmethod
     def from_model(
@@ -113,7 +113,9 @@ class NomogramDisplay(Display):
     def of(
         cls, model: Model, label: Any, against: Any = None, *, data: Any = None, target: Any = None, **reading: Any
     ) -> Self:
-        """Computes the numbers without drawing them. The arguments are those of ``from_model``."""
+        """Returns the display with its numbers, without drawing it. The arguments are those of ``from_model``. Raises
+        an error for a model that cannot be drawn: one that weighs its evidence, or has a block of numbers.
+        """
         check_model(model, classes=2)
         class_number = number_of(model, label)
         if against is None and len(model.classes) > 2:
@@ -133,7 +135,7 @@ class NomogramDisplay(Display):
             text += "learned with bb.plots.shapes(model), or the evidence as it was counted: model.weighed(None)."
             raise errors.BadSetting(text)
         rows = None if data is None else ClassedRows(model, data, target, reading)
-        sheet = cls(model, label, opponent, [])
+        sheet = cls(model, label, opponent, scales=[])
         for feature in model.schema.features:
             sheet.scales[feature.name] = plain_scale(model, feature, sheet._decibans_of, rows, (label, opponent))
         return sheet
@@ -141,16 +143,21 @@ class NomogramDisplay(Display):
     # The numbers
 
     def _decibans_of(self, log_likelihoods: Real) -> Real:
-        """Returns the decibans of values for the label against the other class. ``log_likelihoods``: values × classes."""
+        """Returns the decibans of each value for the label against the other class. ``log_likelihoods``: log P(value |
+        class), values × classes.
+        """
         explanation = self._explain_terms(
-            [Term("", i, log_likelihood) for i, log_likelihood in enumerate(log_likelihoods)]
+            [Term("", number, log_likelihood) for number, log_likelihood in enumerate(log_likelihoods)]
         )
         decibans = np.zeros(len(log_likelihoods))
+        # The explanation sorts its evidence; the value of each entry is the number of its term.
         decibans[[entry.value for entry in explanation.evidence]] = [entry.decibans for entry in explanation.evidence]
         return decibans
 
     def _explain_terms(self, terms: Sequence[Term]) -> Explanation:
-        """Returns the explanation of these terms, with the label as the winner."""
+        """Returns the explanation of these terms (each a feature, a value and its log-likelihood by class), with the
+        label as the winner against ``self.against``.
+        """
         classes = self.model.classes
         class_numbers = classes.index(self.label), classes.index(self.against)
         log_prior = self.model.log_prior
@@ -162,43 +169,52 @@ class NomogramDisplay(Display):
         return {feature: self._explain_terms([term]).evidence[0].decibans for feature, term in self._terms(row).items()}
 
     def decibans(self, row: Any) -> float:
-        """Returns the sum of the prior and of a row's points."""
+        """Returns the sum of the prior and of a row's points, in decibans for the label."""
         return self._explain_terms(list(self._terms(row).values())).decibans
 
     def _terms(self, row: Any) -> dict[str, Term]:
-        """Returns the evidence of each feature of a row; zero where its value is missing."""
+        """Returns the evidence of each feature of a row by its name: a term with the log-likelihood by class, which is
+        zero where the value is missing.
+        """
         batch, parameters = self._read(row)
         names = [feature.name for group in parameters for feature in group.features]
         scores = dict(zip(names, self.model._score_features(batch, parameters, "parts")[0][0], strict=True))
         no_evidence = np.zeros(len(self.model.classes))
-        return {feature: Term(feature, 0, scores.get(feature, no_evidence)) for feature in self.scales}
+        return {
+            feature: Term(feature, value=0, log_likelihood=scores.get(feature, no_evidence)) for feature in self.scales
+        }
 
     def _read(self, row: Any) -> tuple[Batch, Sequence[Parameters]]:
         """Returns a row as a batch with the model's columns, and the parameters of the columns that it has."""
         return self.model._align(self.model._one_row(row), {"absent", "extra"})
 
     def probability(self, decibans: Any) -> Any:
-        """Converts a sum of decibans to P(label | row); with more than two classes, P(label | row, one of the two)."""
+        """Converts a sum of decibans (a number or an array) to P(label | row), calibrated if the model is; with more
+        than two classes, to P(label | row, one of the two).
+        """
+        # In nats: the logarithm of the odds.
         odds = np.asarray(decibans, dtype=np.float64) / DECIBANS
         if self.model.calibration is None or len(self.model.classes) > 2:
             return np.exp(-np.logaddexp(0.0, -odds))
         class_number = self.model.classes.index(self.label)
-        sides = np.where(np.arange(2) == class_number, 1.0, -1.0)
-        # The higher of the two scores is 0.
+        sides = np.where(np.arange(2) == class_number, 1.0, -1.0)  # of each of the two classes
+        # Of the two classes before calibration (sums × 2); the higher of the two is 0.
         scores = np.minimum(np.outer(odds / evidence_factor(self.model), sides), 0.0)
         return self.model.calibration.apply(scores)[:, class_number].reshape(odds.shape)
 
     # The picture
 
     def _draw(self, ax: Any) -> None:
-        """Draws a strip for the prior, each of the most informative features and the sum, one below the other; marks
-        the values of a row.
+        """Draws a strip for the prior, each of the ``self.n`` most informative features and the sum, one below the
+        other; marks the values of ``self.row``, if there is one. ``self.scales``: the values of each feature with their
+        decibans; ``self.limit``: the largest distance from 0 to draw, in decibans.
         """
         drawn_scales = sorted(self.scales.values(), key=lambda scale: -scale.range)[: self.n]
+        # Of the strips: the prior, the features and the sum.
         heights = [CATEGORY_STRIP, *(scale.height for scale in drawn_scales), 1.5 * CATEGORY_STRIP]
         ax = self._begin(ax, width=WIDTH, height=0.9 + 0.44 * sum(heights))
         batch = None if self.row is None else self._read(self.row)[0]
-        points = {} if batch is None else self.points(batch)
+        points = {} if batch is None else self.points(batch)  # the decibans of the row, by feature
         decibans_of_scales = [scale.decibans for scale in drawn_scales]
         all_decibans = np.concatenate([[0.0, self.prior], *decibans_of_scales, list(points.values())])
         all_decibans = np.clip(all_decibans, -self.limit, self.limit)
@@ -213,7 +229,7 @@ class NomogramDisplay(Display):
                 sheet.draw_values(scale.decibans, scale.names, scale.rows, middle, 2 if scale.words else 1)
         sheet.draw_sums(self.probability, strip_middles[-1])
         features = {feature.name: feature for group in self.model.parameters for feature in group.features}
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {}  # of the row, by feature
         caption = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
             values = {scale.feature: _value_of(batch, features[scale.feature]) for scale in drawn_scales}
@@ -262,7 +278,9 @@ class NomogramDisplay(Display):
 
 
 def _value_of(batch: Batch, feature: Feature) -> Any:
-    """Returns the value of a feature in a batch of one row, or of a block's columns as text; None if missing."""
+    """Returns the value of a feature in a batch of one row, or of a block's columns joined to a text; None if missing
+    or not in the batch.
+    """
     if not set(feature.inputs).issubset(batch.names):
         return None
     value = first_value(batch, feature)
@@ -277,7 +295,9 @@ def _value_of(batch: Batch, feature: Feature) -> Any:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Axes whose breadth is ``low`` to ``high`` decibans."""
+    """Axes whose breadth is ``low`` to ``high`` decibans. Vertical positions are heights of strips, 0 at the top and
+    negative below.
+    """
 
     ax: Any
     low: float
@@ -285,12 +305,12 @@ class Sheet:
 
     @property
     def _letter_width(self) -> float:
-        """The width of a letter, in decibans."""
+        """The width of a letter, in decibans. The names of strips take 2.2 inches of the sheet."""
         return (self.high - self.low) / (WIDTH - 2.2) * SMALL_LETTER_WIDTH
 
     def draw_strips(self, heights: Sequence[float]) -> Real:
         """Draws the lines between strips of these heights, and returns the vertical position of each strip's middle."""
-        edges = -np.cumsum(heights)
+        edges = -np.cumsum(heights)  # the lower edge of each strip
         for edge in edges[:-1]:
             self.ax.axhline(edge, color=FAINT, linewidth=0.5)
         self.ax.plot([0.0, 0.0], [0.0, edges[-2]], color=FAINT, linewidth=1.0, zorder=0)
@@ -299,19 +319,21 @@ class Sheet:
 
     def draw_values(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
         """Draws a tick for each value with its name above or below, the ends and the most frequent first, where there
-        is room. ``rows``: how many rows have each value; ``middle``: the vertical position of the line; ``levels``:
-        lines of names on either side.
+        is room. ``decibans``, ``names``: of each value; ``rows``: how many rows have each value; ``middle``: the
+        vertical position of the line; ``levels``: lines of names on either side.
         """
         positions = np.clip(decibans, self.low, self.high)
         self.ax.plot([positions.min(), positions.max()], [middle, middle], color=text_colour(), linewidth=0.8)
         self.ax.plot(positions, np.full(len(positions), middle), "|", color=text_colour(), markersize=6)
         ends = {int(positions.argmin()), int(positions.argmax())}
+        # Of the lines of names, from the middle: above it, and below it.
         heights = [side * (0.12 + 0.34 * level) for level in range(levels) for side in (1, -1)]
+        # The horizontal spans (left, right) that names take up already, by height.
         spans_by_height: dict[float, list[tuple[float, float]]] = {height: [] for height in heights}
-        for i in sorted(range(len(positions)), key=lambda i: (i not in ends, -rows[i])):
-            text = names[i] if np.isfinite(decibans[i]) else f"{names[i]} (∞)"
+        for number in sorted(range(len(positions)), key=lambda number: (number not in ends, -rows[number])):
+            text = names[number] if np.isfinite(decibans[number]) else f"{names[number]} (∞)"
             half_width = self._letter_width * (len(text) + 1) / 2
-            centre = float(np.clip(positions[i], self.low + half_width, self.high - half_width))
+            centre = float(np.clip(positions[number], self.low + half_width, self.high - half_width))
             free_heights = [
                 height
                 for height, spans in spans_by_height.items()
@@ -322,7 +344,7 @@ class Sheet:
                 alignment = "bottom" if free_heights[0] > 0 else "top"
                 y = middle + free_heights[0]
                 if levels > 1:
-                    self.ax.plot([positions[i], centre], [middle, y], color=FAINT, linewidth=0.6, zorder=1)
+                    self.ax.plot([positions[number], centre], [middle, y], color=FAINT, linewidth=0.6, zorder=1)
                 self.ax.text(centre, y, text, ha="center", va=alignment, fontsize=SMALL_FONT)
 
     def draw_curve(self, scale: Scale, middle: float) -> None:
@@ -335,6 +357,7 @@ class Sheet:
         ticks = import_matplotlib().ticker.MaxNLocator(4).tick_values(values[0], values[-1])
         ticks = ticks[(ticks >= values[0]) & (ticks <= values[-1])]
         tick_decibans = np.interp(ticks, values, decibans)
+        # A little further along the curve, which says to which side it leans.
         next_decibans = np.interp(ticks + (values[-1] - values[0]) / len(values), values, decibans)
         for tick, x, next_x in zip(ticks, tick_decibans, next_decibans, strict=True):
             if self.low <= x <= self.high:
@@ -344,38 +367,44 @@ class Sheet:
                 self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL_FONT, **side)
 
     def mark_value(self, decibans: float, height: float) -> None:
-        """Marks the value of a row at the vertical position ``height``; with an arrow if its decibans lie outside."""
+        """Marks the value of a row at the vertical position ``height``; with an arrow at the edge if its decibans lie
+        outside.
+        """
+        # The shape of the mark.
         sign = "o" if self.low <= decibans <= self.high else ">" if decibans > self.high else "<"
         position = float(np.clip(decibans, self.low, self.high))
         style = {"color": AGAINST, "markersize": 7, "markeredgecolor": "white", "zorder": 4, "clip_on": False}
         self.ax.plot([position], [height], sign, **style)
 
     def _position_of_sum(self, decibans: Any) -> Any:
-        """Returns the horizontal position of a sum on its own scale."""
+        """Returns the horizontal position of a sum of decibans (a number or several) on its own scale, which takes the
+        breadth of the axes.
+        """
         margin = 0.03 * (self.high - self.low)
         return np.interp(decibans, [-FARTHEST_SUM, FARTHEST_SUM], [self.low + margin, self.high - margin])
 
     def draw_sums(self, probability: Callable[[Any], Any], middle: float) -> None:
         """Draws the scale of sums in the strip around ``middle``: decibans above the line, probabilities below.
-        ``probability``: converts decibans.
+        ``probability``: converts decibans, an array of them, to probabilities.
         """
         self.ax.plot(
             self._position_of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color=text_colour(), linewidth=1.2
         )
         for decibans in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
             text = f"{decibans:+.0f}".replace("-", "−") if decibans else "0"
-            self._draw_tick(float(self._position_of_sum(decibans)), middle, 1, text)
-        totals = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001)
-        right_end = -np.inf
+            self._draw_tick(float(self._position_of_sum(decibans)), middle, side=1, text=text)
+        totals = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001)  # where probabilities are looked for
+        right_end = -np.inf  # of the last text
         probabilities = np.asarray(probability(totals))
         for tick_probability in PROBABILITIES:
             if probabilities[0] - 1e-12 <= tick_probability <= probabilities[-1] + 1e-12:
+                # The first total whose probability is at least that of the tick.
                 first_reaching = min(int(np.searchsorted(probabilities, tick_probability)), len(totals) - 1)
                 position = float(self._position_of_sum(totals[first_reaching]))
                 text = f"{100 * tick_probability:.6g}%"
                 half_width = self._letter_width * (len(text) + 0.5) / 2
                 has_room = position - half_width >= right_end
-                self._draw_tick(position, middle, -1, text if has_room else "")
+                self._draw_tick(position, middle, side=-1, text=text if has_room else "")
                 right_end = position + half_width if has_room else right_end
 
     def _draw_tick(self, position: float, middle: float, side: int, text: str) -> None:
@@ -385,6 +414,6 @@ class Sheet:
         self.ax.text(position, middle + 0.16 * side, text, ha="center", va=alignment, fontsize=SMALL_FONT)
 
     def mark_sum(self, decibans: float, middle: float) -> None:
-        """Marks the sum of a row on the scale of sums; with an arrow if it is beyond the scale."""
+        """Marks the sum of a row on the scale of sums around ``middle``; with an arrow if it is beyond the scale."""
         outside = np.inf if decibans > FARTHEST_SUM else -np.inf if decibans < -FARTHEST_SUM else 0.0
         self.mark_value(float(self._position_of_sum(decibans)) + outside, middle)

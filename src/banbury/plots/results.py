@@ -59,7 +59,7 @@ class ConfusionMatrixDisplay(Display):
         if matrix.dtype.kind not in "iuf" or not np.isfinite(matrix).all() or (matrix < 0).any():
             raise errors.bad_setting("confusion_matrix", matrix.tolist(), "non-negative numbers")
         self.confusion_matrix = matrix
-        self.values = "counts"
+        self.values = "counts"  # what the cells show
         self.classes = tuple(range(len(matrix)) if classes is None else classes)
         if len(self.classes) != len(matrix):
             raise errors.bad_setting("classes", self.classes, f"one name for each of the {len(matrix)} classes")
@@ -89,7 +89,9 @@ class ConfusionMatrixDisplay(Display):
         values: CellValues = "counts",
         ax: Any = None,
     ) -> Self:
-        """Draws predictions against true classes, one of each per row. ``classes`` sets the order."""
+        """Draws predictions against true classes, one of each per row. ``classes`` sets the order, which is sorted
+        unless given. Raises an error for a class that is not among them.
+        """
         true, predicted = (np.asarray(labels).ravel().tolist() for labels in (truth, predictions))
         if len(true) != len(predicted):
             raise errors.length_mismatch("predictions", len(predicted), len(true))
@@ -106,7 +108,9 @@ class ConfusionMatrixDisplay(Display):
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """The share of each true class that was predicted as each class; 0 for classes without rows."""
+        """The share of each true class that was predicted as each class (true × predicted classes); 0 for classes
+        without rows.
+        """
         totals = self.confusion_matrix.sum(axis=1, keepdims=True)
         return self.confusion_matrix / np.where(totals > 0, totals, 1)
 
@@ -124,7 +128,9 @@ class ConfusionMatrixDisplay(Display):
         return super().plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws the matrix with a number in each cell that has rows."""
+        """Draws the matrix with a number in each cell that has rows, if there are at most 40 classes: the rows, or the
+        share of the true class if ``self.values`` is "shares".
+        """
         n_classes = len(self.classes)
         class_names = short_names(self.classes)
         shares = self.shares
@@ -209,7 +215,7 @@ class CalibrationDisplay(Display):
         has_class = rows.classes >= 0
         models = {"posteriors": model}
         if model.calibration is not None:
-            models = {"before calibration": model.calibrated(None), "after calibration": model}
+            models = {"before calibration": model.calibrated(calibration=None), "after calibration": model}
         curves = {}
         for curve_name, model_to_draw in models.items():
             posteriors = np.concatenate([model_to_draw.posterior(batch) for batch in rows.batches])
@@ -217,23 +223,28 @@ class CalibrationDisplay(Display):
         return cls(curves).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws the curves and the diagonal of perfect calibration."""
+        """Draws the curves, which are by name, and the diagonal of perfect calibration. A curve has for each bin its
+        ``start``, the mean ``confidence``, the ``accuracy`` and the number of ``rows``.
+        """
         ax = self._begin(ax, width=6.8, height=4.6)
         ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.2, label="perfect calibration", zorder=1)
         largest = max(float(curve.rows.max()) for curve in self.curves.values())
         for number, (curve_name, curve) in reversed(list(enumerate(self.curves.items()))):
             points = (curve.confidence, curve.accuracy)
+            # Of two curves the first is drawn in the second colour.
             curve_colour = colour((number + 1) % 2 if len(self.curves) == 2 else number)
             label = f"{short_name(curve_name, 40)}: error {curve.error:.3f}"
+            # Every eighth number has another line style, so that each curve gets its own.
             ax.plot(*points, line_style(8 * number), label=label, zorder=2, color=curve_colour)
             areas = SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * curve.rows / largest
             style = {"marker": mark(number), "edgecolors": "white", "linewidths": 0.6}
             ax.scatter(*points, areas, zorder=3, color=curve_colour, **style)
+        # The first bin with rows, and the lowest point of all curves.
         left = min(float(curve.start.min()) for curve in self.curves.values())
         low = min(left, *(float(curve.accuracy.min()) for curve in self.curves.values()))
         ax.set(xlim=(np.floor(10 * left) / 10 - 0.02, 1.03), ylim=(np.floor(10 * low) / 10 - 0.02, 1.03))
         handles = ax.get_legend_handles_labels()[0]
-        legend_beside(ax, handles[:1] + handles[:0:-1])
+        legend_beside(ax, handles[:1] + handles[:0:-1])  # the diagonal, then the curves in their order
         ax.set_xlabel("confidence: mean probability of the prediction")
         ax.set_ylabel("accuracy: share of correct predictions")
         n_rows = next(iter(self.curves.values())).rows.sum()
@@ -266,7 +277,7 @@ class LearningCurveDisplay(Display):
         return cls(curve).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws the mean accuracies with error bars, and the baselines."""
+        """Draws the mean accuracies of each learner with error bars, one for each size, and the baselines."""
         ax = self._begin(ax, width=7.4, height=4.0)
         ax.set_prop_cycle(color=COLOURS)
         curve = self.curve
@@ -309,7 +320,9 @@ class ConvergenceDisplay(Display):
         return cls(estimator.log_likelihoods_, estimator.objectives_).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws the gain since the first iteration."""
+        """Draws the gain since the first iteration, in log-likelihood and in the objective (one of each per iteration),
+        in nats; only one curve if both are equal.
+        """
         ax = self._begin(ax, width=7.4, height=4.0)
         iterations = 1 + np.arange(len(self.objectives))
         are_equal = np.allclose(self.log_likelihoods, self.objectives, rtol=1e-12)
@@ -360,9 +373,12 @@ class PosteriorDisplay(Display):
         return cls(space.trace(rows, target, **evidence)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws the posteriors as stacked bands."""
+        """Draws the posteriors as stacked bands: those of the named hypotheses (steps × hypotheses), and of all others
+        together.
+        """
         trace = self.trace
         ax = self._begin(ax, width=8.2, height=3.8)
+        # The number of rows seen at each step.
         steps = trace.first.n_rows + np.arange(len(trace.posteriors))
         bands = [*trace.posteriors.T]
         labels = short_names(trace.names, LONGEST_HYPOTHESIS)

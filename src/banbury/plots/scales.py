@@ -30,10 +30,10 @@ VALUES_SEARCHED = 100  # so many of the most informative values of each class ar
 class Scale:
     """The values of a feature that are drawn in its strip of a nomogram, and the decibans of each."""
 
-    feature: str
-    values: Any
-    decibans: Real
-    names: list[str]
+    feature: str  # the name of the feature
+    values: Any  # an array of numbers, ascending, or a list of values as rows have them
+    decibans: Real  # of each value
+    names: list[str]  # of each value, as drawn
     rows: Real  # how many rows have each value, if values are counted
     numeric: bool  # whether the feature is a number, drawn as a curve; ``names`` is empty then
     words: bool = False  # whether the values are words of a text, each as if it occurred alone
@@ -57,11 +57,13 @@ class Scale:
 
     @property
     def height(self) -> float:
-        """The height of the strip."""
+        """The height of the strip, in strips of a category."""
         return CURVE_STRIP if self.numeric else WORD_STRIP if self.words else CATEGORY_STRIP
 
     def heights(self, values: Any, middle: float) -> Any:
-        """Returns the vertical positions of numbers in their strip, whose middle is at ``middle``."""
+        """Returns the vertical positions of numbers in their strip, whose middle is at ``middle``: from the lowest to
+        the highest of ``self.values``, which is ascending, over 0.8 of the strip.
+        """
         low = self.values[0]
         high = self.values[-1]
         share = (np.asarray(values, dtype=np.float64) - low) / (high - low)
@@ -70,8 +72,9 @@ class Scale:
 
 def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes: Sequence[Any]) -> Scale:
     """Returns the scale of a text column: its most informative words for ``classes``, each as if it occurred alone.
-    ``to_decibans``: converts log-likelihoods.
+    ``to_decibans``: converts log-likelihoods (values × classes) to one number for each value.
     """
+    # The parameters of this column alone, which score words.
     group = next(
         parameters.select([position])
         for parameters in model.parameters
@@ -83,7 +86,7 @@ def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes:
         [str(ratio.value) for ratio in ratios if ratio.feature == feature.name][:WORDS_PER_CLASS]
         for ratios in ratios_of_classes
     )
-    likelihood_of_word: dict[str, Real] = {}
+    likelihood_of_word: dict[str, Real] = {}  # log P(word | class) of each class
     for word in dict.fromkeys(word for words in words_of_classes for word in words):
         batch = next(iter(read({feature.name: [word]}, kinds={feature.name: "text"})))
         terms = group.terms(batch, model._score_features(batch, [group], "parts")[0][0])
@@ -94,7 +97,7 @@ def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes:
         list(likelihood_of_word),
         decibans,
         short_names(list(likelihood_of_word)),
-        np.abs(decibans),
+        np.abs(decibans),  # in place of numbers of rows, so that the strongest words are named first
         numeric=False,
         words=True,
     )
@@ -104,13 +107,16 @@ def plain_scale(
     model: Model, feature: Feature, to_decibans: ToDecibans, rows: ClassedRows | None, classes: Sequence[Any]
 ) -> Scale:
     """Returns the scale of a feature whose evidence is not weighed. ``rows``: rows over whose range numbers are drawn,
-    or None; ``classes``: those for which words are drawn; ``to_decibans``: converts log-likelihoods.
+    or None; ``classes``: those for which words are drawn; ``to_decibans``: converts log-likelihoods (values × classes)
+    to one number for each value.
     """
     if feature.reads_text:
         return text_scale(model, feature, to_decibans, classes)
     feature_parts = feature_parts_of(model, feature.name)
     if feature_parts.is_numeric:
-        values: Any = axis_values(model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, 0.0)
+        values: Any = axis_values(
+            model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, margin_share=0.0
+        )
         value_names = list[str]()
         row_counts = np.empty(0)
     else:
@@ -120,7 +126,7 @@ def plain_scale(
 
 
 def _numbers_of(rows: ClassedRows | None, feature: Feature) -> Real | None:
-    """Returns the numbers of a column in the rows; None without any."""
+    """Returns the finite numbers of a column in the rows; None without any."""
     numbers = np.zeros(0) if rows is None else rows.numbers(feature.inputs[0])
     numbers = numbers[np.isfinite(numbers)]
     return numbers if len(numbers) else None

@@ -53,11 +53,11 @@ class Shape:
     has the values down and across. ``missing`` is the evidence of a missing number.
     """
 
-    feature: str
+    feature: str  # the name of the column or pair
     kind: Kind
     decibans: Real
-    rows: Real
-    names: tuple[list[str], ...] = ()
+    rows: Real  # how many rows each has; for words, ones
+    names: tuple[list[str], ...] = ()  # one list: of values or words; two for a pair; none for numbers
     ends: Real | None = None
     error: Real | None = None
     missing: float | None = None
@@ -65,13 +65,15 @@ class Shape:
 
     @property
     def importance(self) -> float:
-        """The mean absolute evidence over the rows; for words, over those shown."""
+        """The mean absolute evidence in decibans over the rows; for words, over those shown."""
         total = float(self.rows.sum())
         return float((np.abs(self.decibans) * self.rows).sum() / total) if total > 0 else 0.0
 
     @property
     def _has_equal_widths(self) -> bool:
-        """Whether intervals are drawn equally wide, because on a linear axis most could not be seen."""
+        """Whether intervals, whose ends are ``self.ends``, are drawn equally wide, because on a linear axis most could
+        not be seen.
+        """
         if self.ends is None or len(self.ends) < 4:
             return False
         widths = np.diff(self.ends)
@@ -86,23 +88,25 @@ class Shape:
         high = float(self.ends[-1])
         if not self._has_equal_widths:
             positions = (self.ends - low) / ((high - low) or 1.0)
-            ticks = round_numbers(low, high, 1.0 if self._has_whole_ends else 0.0)
+            ticks = round_numbers(low, high, closest=1.0 if self._has_whole_ends else 0.0)
             return positions, [((value - low) / ((high - low) or 1.0), _number(value)) for value in ticks]
         positions = np.linspace(0.0, 1.0, len(self.ends))
-        ticks = np.unique(np.linspace(0, len(positions) - 1, 5).astype(np.int64)).tolist()
+        ticks = np.unique(np.linspace(0, len(positions) - 1, 5).astype(np.int64)).tolist()  # indices of ends
         ends = np.ceil(self.ends) if self._has_whole_ends else self.ends
         return positions, [(float(positions[i]), _number(float(ends[i]))) for i in ticks]
 
     @property
     def _has_whole_ends(self) -> bool:
-        """Whether intervals begin and end at whole numbers, or halfway between two."""
+        """Whether intervals begin and end at whole numbers or halfway between two, and the first and last end are
+        whole.
+        """
         if self.ends is None:
             return False
         return bool((np.mod(2.0 * self.ends, 1.0) == 0).all() and (np.mod(self.ends[[0, -1]], 1.0) == 0).all())
 
 
 def round_numbers(low: float, high: float, closest: float = 0.0) -> list[float]:
-    """Returns about four round numbers between ``low`` and ``high``, at least ``closest`` apart, for ticks."""
+    """Returns about four round numbers from ``low`` to ``high``, ascending, at least ``closest`` apart, for ticks."""
     if not high > low:
         return [low]
     smallest_step = max((high - low) / 5.0, closest)
@@ -126,7 +130,9 @@ def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Sha
 
 
 def shapes_by_class(model: Model, n_classes: int) -> list[tuple[Any, tuple[Shape, ...]]]:
-    """Returns the evidence for each class; for two classes only the last, for many the ``n_classes`` most frequent."""
+    """Returns each class with the evidence of the columns and pairs for it, those without evidence left out; for two
+    classes only the last, for many the ``n_classes`` most frequent. Nothing for a single class.
+    """
     if len(model.classes) < 2:
         return []
     most_frequent = np.sort(np.argsort(-model.tally.rows.value, kind="stable")[:n_classes]).tolist()
@@ -145,7 +151,9 @@ class ClassContrast:
 
     @classmethod
     def of(cls, model: Model, label: Any, against: Any) -> ClassContrast:
-        """Compares the class ``label`` (the last unless given) with the class ``against`` (all others unless given)."""
+        """Returns the contrast of the class ``label`` (the last unless given) and the class ``against`` (all others
+        unless given). Raises an error for unknown or equal classes.
+        """
         check_model(model, classes=2)
         class_number = len(model.classes) - 1 if label is None else number_of(model, label)
         if against is None:
@@ -166,10 +174,13 @@ class ClassContrast:
         return None if self.other_number is None else self.model.classes[self.other_number]
 
     def decibans(self, log_likelihoods: Real) -> Real:
-        """Converts log-likelihoods (values × classes) to the decibans of each value, at most STRONGEST_EVIDENCE."""
+        """Converts log-likelihoods (values × classes) to the decibans of each value for the class, with the
+        calibration's factor, between −STRONGEST_EVIDENCE and STRONGEST_EVIDENCE.
+        """
         log_prior = self.model.log_prior
         all_others = [number for number in range(len(log_prior)) if number != self.class_number]
         other_classes = all_others if self.other_number is None else [self.other_number]
+        # The share of each of the other classes among these.
         log_share = log_prior[other_classes] - np.logaddexp.reduce(log_prior[other_classes])
         with np.errstate(invalid="ignore"):
             log_likelihood_of_others = np.logaddexp.reduce(log_likelihoods[:, other_classes] + log_share, axis=1)
@@ -181,10 +192,10 @@ class ClassContrast:
     # Half the width of 95 % intervals: how much evidence would vary with other samples of as many rows.
 
     def errors_of_cells(self, cells: Cells, rows: Real) -> Real:
-        """Returns the errors of cells, from rows resampled with the estimated class shares of each cell, plus those of
-        corrections. ``rows``: cells × classes.
+        """Returns the error (half a 95 % interval) of each cell in decibans, from rows resampled with the estimated
+        class shares of each cell, plus those of corrections. ``rows``: cells × classes.
         """
-        shares = cells.tree.shares(rows, class_shares(rows))[-1]
+        shares = cells.tree.shares(rows, class_shares(rows))[-1]  # of the finest level: cells × classes
         expected = rows.sum(axis=1, keepdims=True) * shares
         rng = np.random.default_rng(0)
         resampled = [
@@ -201,21 +212,23 @@ class ClassContrast:
         return weighing.worth() if isinstance(weighing, Weighing) else {}
 
     def _log_evidence(self, cells: Cells, rows: Real) -> Real:
-        """Returns the weighed log evidence of cells with these rows (cells × classes), with their trend."""
+        """Returns the weighed log evidence (cells × classes) of a column's cells with these rows (cells × classes),
+        with their trend.
+        """
         name = cells.feature.name
         prior = class_shares(rows)
         with np.errstate(divide="ignore"):
-            shares = cells.tree.shares(rows, prior)[-1]
+            shares = cells.tree.shares(rows, prior)[-1]  # of the finest level: cells × classes
             log_evidence = self._weights.get(name, 1.0) * np.log(shares / prior)
         if trend_weight := self._weights.get(f"{name}, by trend", 0.0):
-            n_cells = len(cells.positions)
+            n_cells = len(cells.positions)  # a missing value has no position, and its cell comes after them
             trends = Trends(cells.positions, np.array([n_cells]))
-            log_evidence[:n_cells] += trend_weight * trends.evidence(rows[:n_cells], False)
+            log_evidence[:n_cells] += trend_weight * trends.evidence(rows[:n_cells], left_out=False)
         return np.asarray(log_evidence)
 
     def _variance_of_corrections(self, cells: Cells, rows: Real) -> Real:
-        """Returns the variance of the corrections of all levels of a tree, for each cell; their regularisation shrinks
-        them towards 0. ``rows``: cells × classes.
+        """Returns the variance, in squared decibans, of the corrections of all levels of a tree, for each cell; their
+        regularisation shrinks them towards 0. ``rows``: cells × classes.
         """
         variance = np.zeros(len(rows))
         weighing = self.model.weighing
@@ -223,7 +236,9 @@ class ClassContrast:
         if not strength:
             return variance
         tree = cells.tree
-        shrinkage = len(tree.levels) / (2.0 * strength)
+        shrinkage = len(tree.levels) / (2.0 * strength)  # in rows, like the information below
+        # Of each level: the rows of its nodes and the shares of the classes in them (nodes × classes), and the node of
+        # each cell.
         shares_by_level = tree.shares(rows, class_shares(rows))
         for nodes, shares, level in zip(tree.sums(rows), shares_by_level, tree.levels, strict=True):
             rows_of_class, rows_of_other = self._rows_of_sides(nodes.sum(axis=1, keepdims=True) * shares)
@@ -232,18 +247,21 @@ class ClassContrast:
         return DECIBANS**2 * variance
 
     def errors_of_values(self, rows: Real) -> Real:
-        """Returns the errors of values that are counted one by one and smoothed with α. ``rows``: values × classes."""
+        """Returns the error (half a 95 % interval) in decibans of each of the values, which are counted one by one and
+        smoothed with α. ``rows``: values × classes.
+        """
         alpha = self.model.choice.alpha
-        sides = np.stack(self._rows_of_sides(rows))
+        sides = np.stack(self._rows_of_sides(rows))  # the class and what it is compared with × values
         total = sides.sum(axis=0)
+        # Of each side among all rows.
         share = sides.sum(axis=1, keepdims=True) / max(float(total.sum()), 1.0)
         expected = total * (sides + alpha * share) / np.maximum(total + alpha, 1.0)
         variance = (expected / np.maximum(expected + alpha, HALF_ROW) ** 2).sum(axis=0)
         return np.asarray(np.minimum(NORMAL_QUANTILE * DECIBANS * np.sqrt(variance), STRONGEST_EVIDENCE))
 
     def _rows_of_sides(self, rows: Real) -> tuple[Real, Real]:
-        """Returns the rows of the class and those of the class it is compared with, or of all others. ``rows``: cells ×
-        classes.
+        """Returns, for each cell, the rows of the class and those of the class it is compared with, or of all others.
+        ``rows``: cells × classes.
         """
         rows_of_class = rows[:, self.class_number]
         if self.other_number is None:
@@ -255,23 +273,24 @@ class ClassContrast:
 
 
 def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
-    """Yields the columns and pairs of a weighed model, with the numbers that the model itself adds."""
+    """Yields the evidence of the columns and pairs of a weighed model, with the numbers that the model itself adds."""
     model = contrast.model
-    plain_model = model.weighed(None)
+    plain_model = model.weighed(weighing=None)
     for group in model.parameters:
         if not isinstance(group, WeighedParameters):
             weight = float(getattr(group, "weight", 1.0))
             for feature in group.features:
                 source, feature_weight = (model, 1.0) if feature.reads_text else (plain_model, weight)
-                if shape := _plain_shape(contrast, source, feature, None, feature_weight):
+                if shape := _plain_shape(contrast, source, feature, cells=None, weight=feature_weight):
                     yield shape
             continue
+        # Of each column or pair: its scores (cells × classes), and the numbers of its columns (second −1: none).
         for feature, table, (first_column, second_column) in zip(
             group.features, group.tables, group.kernel_terms.columns, strict=True
         ):
             decibans = contrast.decibans(table)
             cells = group.cells[first_column]
-            rows = group.counts[first_column]
+            rows = group.counts[first_column]  # cells × classes
             if second_column < 0:
                 errors_of_cells = contrast.errors_of_cells(cells, rows)
                 yield _shape_of_cells(model, feature, cells, decibans[: len(rows)], rows, errors_of_cells)
@@ -279,6 +298,7 @@ def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
             down = NamedNodes.of(cells, rows)
             across = NamedNodes.of(group.cells[second_column], group.counts[second_column])
             cells_with_rows = np.ix_(down.n_rows > 0, across.n_rows > 0)
+            # As if the columns of the pair were independent.
             expected_rows = np.outer(down.n_rows, across.n_rows) / max(float(across.n_rows.sum()), 1e-300)
             yield Shape(
                 feature.name,
@@ -290,9 +310,9 @@ def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
 
 
 def _shapes_without_weights(contrast: ClassContrast) -> Iterator[Shape]:
-    """Yields the columns of a plain model."""
+    """Yields the evidence of the columns of a plain model that can be drawn."""
     model = contrast.model
-    columns = cells_of(model.tally, n_threads(model.threads))
+    columns = cells_of(model.tally, n_threads(model.threads))  # the cells of columns that have them, by name
     for feature in model.schema.features:
         if shape := _plain_shape(contrast, model, feature, columns.get(feature.name)):
             yield shape
@@ -313,31 +333,33 @@ def _plain_shape(
     if feature.reads_text:
         sides = [label for label in (contrast.label, contrast.against) if label is not None]
         scale = text_scale(model, feature, to_decibans, sides)
-        order = np.argsort(-scale.decibans, kind="stable")
+        order = np.argsort(-scale.decibans, kind="stable")  # the strongest evidence for the class first
         words = [str(scale.values[i]) for i in order.tolist()]
         return Shape(feature.name, "words", scale.decibans[order], np.ones(len(order)), (short_names(words),))
     if not has_axis(feature):
         return None
     if isinstance(cells, NumberCells):
-        (rows,) = count_cells(model.tally, [cells])
+        (rows,) = count_cells(model.tally, [cells])  # cells × classes; the last may be for missing values
         ends = _ends(model, feature, cells.cuts)
         middles = (ends[:-1] + ends[1:]) / 2.0
         decibans = to_decibans(log_likelihood(model, feature, middles))
-        n = len(middles)
-        errors_of_intervals = contrast.errors_of_cells(cells, rows)[:n]
-        return _shape_of_cells(model, feature, cells, decibans, rows[:n], errors_of_intervals)
+        n_intervals = len(middles)
+        errors_of_intervals = contrast.errors_of_cells(cells, rows)[:n_intervals]
+        return _shape_of_cells(model, feature, cells, decibans, rows[:n_intervals], errors_of_intervals)
     feature_parts = feature_parts_of(model, feature.name)
     if feature_parts.is_numeric:
         points = axis_values(model, feature, feature.inputs[0], steps=POINTS_OF_CURVE)
         log_likelihoods = log_likelihood(model, feature, points)
+        # Each point stands for an interval, which ends halfway to its neighbours.
         ends = np.concatenate([points[:1], (points[1:] + points[:-1]) / 2.0, points[-1:]])
-        rows = np.exp(log_likelihoods + model.log_prior).sum(axis=1) * np.diff(ends)
+        rows = np.exp(log_likelihoods + model.log_prior).sum(axis=1) * np.diff(ends)  # the share of rows expected there
         return Shape(feature.name, "numbers", to_decibans(log_likelihoods), rows / max(rows.sum(), 1e-300), ends=ends)
     named = values_by_name(model, feature_parts, MOST_VALUES)
     decibans = to_decibans(log_likelihood(model, feature, named.values))
     order = np.argsort(-decibans, kind="stable")
     errors_of_values = None
     if isinstance(feature_parts.sums, Counts):
+        # The counted values, and their rows (values × classes).
         keys, rows_of_keys = feature_parts.sums.feature(feature_parts.position)
         position = {key: i for i, key in enumerate(keys)}
         if all(value in position for value in named.values):
@@ -358,9 +380,10 @@ def _plain_shape(
 
 def _shape_of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real, rows: Real, error: Real) -> Shape:
     """Returns the shape of a column's cells: intervals in order, or the most frequent values by their evidence.
-    ``decibans``, ``error``: one per cell; ``rows``: cells × classes.
+    ``decibans``, ``error``: one per cell; ``rows``: cells × classes. Intervals may be followed by a cell for missing
+    values.
     """
-    total = rows.sum(axis=1)
+    total = rows.sum(axis=1)  # of each cell
     if isinstance(cells, NumberCells):
         n_intervals = len(cells.cuts) + 1
         missing = float(decibans[n_intervals]) if len(decibans) > n_intervals and total[n_intervals] > 0 else None
@@ -393,7 +416,9 @@ def _shape_of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real
 
 
 def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
-    """Returns the ends of the intervals: the cuts, and the lowest and highest number that was counted."""
+    """Returns the ends of the intervals between ``cuts``, ascending: the cuts, and the lowest and highest number that
+    was counted.
+    """
     low, high = axis_range(model, feature.name, margin_share=0.0)
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
@@ -403,12 +428,15 @@ class NamedNodes(NamedTuple):
     """The nodes (groups of values) of a column in a pair, the last for all other values: their names, and their rows."""
 
     names: list[str]
-    n_rows: Real
+    n_rows: Real  # of each node
 
     @classmethod
     def of(cls, cells: Cells, rows: Real) -> NamedNodes:
-        """Names the nodes of a column's cells and adds up their rows (cells × classes)."""
-        node_of_cell = cells.nodes.fine[:-1]
+        """Returns the nodes of a column's cells with their names and the sum of their rows (cells × classes); the last
+        one, "any other", is for values in no cell.
+        """
+        node_of_cell = cells.nodes.fine[:-1]  # neighbouring cells share one; the last entry is for values in no cell
+        # Of each node, whose cells are neighbours.
         first_cells = np.unique(node_of_cell, return_index=True)[1]
         last_cells = len(node_of_cell) - 1 - np.unique(node_of_cell[::-1], return_index=True)[1]
         values = [
@@ -425,7 +453,7 @@ class NamedNodes(NamedTuple):
 
 
 def _short(interval: str | None) -> str:
-    """Returns the name of an interval with few digits."""
+    """Returns the name of an interval with few digits; None stands for a missing value."""
     words = short_name(interval, 60).removeprefix("from ").replace(" to ", " – ").split(" ")
     return " ".join(word if word in "<≤=≥–" or interval is None else f"{float(word):,.5g}" for word in words)
 
@@ -443,8 +471,8 @@ def limits(shape: Shape) -> tuple[float, float]:
 
 
 def strip_density(shape: Shape, end_positions: Real) -> Real:
-    """Returns how densely rows lie in each interval, relative to the densest; as a square root, so that few rows are
-    visible.
+    """Returns how densely rows lie in each interval, relative to the densest, from 0 to 1; as a square root, so that
+    few rows are visible. ``end_positions``: of the ends of the intervals on the axis.
     """
     density = shape.rows / np.maximum(np.diff(end_positions), 1e-9)
     return np.sqrt(density / max(float(density.max(initial=0.0)), 1e-300))

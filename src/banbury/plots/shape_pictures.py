@@ -33,7 +33,7 @@ class ShapesDisplay(Display):
         """``shapes``: the evidence of each column, the most important first; ``label``, ``against``: the class and the
         one it is compared with, None for all others; ``n``: how many columns to draw.
         """
-        self.shapes = tuple(shapes)
+        self.shapes = tuple(shapes)  # the most important first
         self.label = label
         self.against = against
         self.n = n
@@ -46,7 +46,9 @@ class ShapesDisplay(Display):
         return cls(shapes_of(model, label, against), contrast.label, contrast.against, n=int(n)).plot()
 
     def _draw(self, ax: Any) -> None:
-        """Draws a picture for each of the most important columns."""
+        """Draws a picture for each of the ``self.n`` most important columns, three side by side. Raises an error if
+        ``ax`` is given, or if no column can be drawn.
+        """
         if ax is not None:
             raise errors.bad_setting("ax", ax, "None, because each column has its own picture")
         drawn_shapes = self.shapes[: self.n]
@@ -71,9 +73,11 @@ class ShapesDisplay(Display):
 
 
 def _draw_steps(ax: Any, shape: Shape) -> None:
-    """Draws the shape of a numeric column: steps, their error band, the strip of rows, and the mark of a missing value."""
-    positions, ticks = shape.axis_positions()
-    bottom, top = limits(shape)
+    """Draws the shape of a numeric column: steps, their error band, the strip of rows, and the mark of a missing value.
+    The axes go from 0 to 1 across, and over the decibans upwards.
+    """
+    positions, ticks = shape.axis_positions()  # of the ends of intervals; ticks are pairs of position and text
+    bottom, top = limits(shape)  # in decibans
     ax.axhline(0.0, color=FAINT, linewidth=0.8)
     if shape.error is not None:
         low, high = (np.clip(shape.decibans + side * shape.error, bottom, top) for side in (-1.0, 1.0))
@@ -91,13 +95,13 @@ def _draw_steps(ax: Any, shape: Shape) -> None:
 
 
 def _draw_bars(ax: Any, shape: Shape) -> None:
-    """Draws the shape of a categorical column or of words as bars."""
+    """Draws the shape of a categorical column or of words as bars, one for each of ``shape.names[0]``."""
     positions = np.arange(len(shape.decibans))
     colours = [FOR if value >= 0 else AGAINST for value in shape.decibans.tolist()]
     error_style = {"ecolor": "#555555", "elinewidth": 0.9}
     ax.barh(positions, shape.decibans, 0.7, color=colours, xerr=shape.error, error_kw=error_style)
     ax.axvline(0.0, color=FAINT, linewidth=0.8)
-    hidden = shape.n_values - len(positions)
+    hidden = shape.n_values - len(positions)  # how many values are not shown
     ax.set_yticks(positions, shape.names[0], fontsize=7)
     ax.set(xlim=limits(shape), ylim=(len(positions) - 0.4, -0.6))
     if hidden > 0:
@@ -106,7 +110,9 @@ def _draw_bars(ax: Any, shape: Shape) -> None:
 
 
 def _draw_heat_map(ax: Any, shape: Shape) -> None:
-    """Draws the shape of a pair of columns as a heat map."""
+    """Draws the shape of a pair of columns as a heat map of ``shape.decibans`` (values of the first column down, of the
+    second across).
+    """
     strongest = max(float(np.abs(shape.decibans).max(initial=0.0)), 1e-9)
     colours = import_matplotlib().colors.LinearSegmentedColormap.from_list("evidence", [AGAINST, "white", FOR])
     image = ax.imshow(shape.decibans, cmap=colours, vmin=-strongest, vmax=strongest, aspect="auto")

@@ -53,7 +53,7 @@ def calibrate(
         truth: The class number of each row; for several labels, flags (rows × labels).
         weights: The weight of each row. Rows of weight 0 are ignored.
 
-    Pass the result to ``calibrated`` of a model.
+    Pass the result to ``calibrated`` of a model. Raises an error for scores that are probabilities, not logarithms.
 
     >>> certain = np.log([[0.999, 0.001], [0.999, 0.001], [0.001, 0.999], [0.001, 0.999]])
     >>> found = calibrate("temperature", certain, [0, 0, 0, 1])  # three of four right, and 0.999 claimed
@@ -63,10 +63,10 @@ def calibrate(
     [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]
     """
     if np.ndim(truth) == 2:
-        row_weights = _check_weights(weights, len(np.asarray(truth)))
+        row_weights = _check_weights(weights, n_rows=len(np.asarray(truth)))
         return calibrate_labels(method, log_posteriors, truth, row_weights)  # type: ignore[return-value]
     calibration_class = _calibration_class(method)
-    scores = _check_scores(log_posteriors)
+    scores = _check_scores(log_posteriors)  # classes × rows
     unchecked_scores = np.asarray(log_posteriors)
     errors.require(scores.shape[1], "log_posteriors", "no rows", "rows × classes, with at least one row")
     are_probabilities = (
@@ -89,13 +89,13 @@ class Calibration(ABC):
     """Turns scores into calibrated probabilities. ``bb.calibrate`` returns one."""
 
     n_classes: int
-    method: ClassVar[Method]
+    method: ClassVar[Method]  # the name by which users ask for it
 
     @classmethod
     @abstractmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Self:
-        """Fits the calibration to checked scores (classes × rows) whose maximum in every row is 0. All weights are
-        positive.
+        """Fits the calibration to checked scores (classes × rows) whose maximum in every row is 0. ``truth`` has the
+        class number of each row, and ``weights`` its weight, which is positive.
         """
 
     @property
@@ -120,7 +120,7 @@ class Calibration(ABC):
         return self._posterior_rows(log_posteriors, log=False)
 
     def log_apply(self, log_posteriors: ArrayLike) -> Real:
-        """Returns calibrated log P(class | row), also where the probability itself underflows."""
+        """Returns calibrated log P(class | row) (rows × classes), also where the probability itself underflows."""
         return self._posterior_rows(log_posteriors, log=True)
 
     def _posterior_rows(self, log_posteriors: ArrayLike, log: bool) -> Real:
@@ -143,19 +143,21 @@ class Calibration(ABC):
 
     @staticmethod
     def from_state(method: str, state: Mapping[str, NDArray[Any]]) -> Calibration:
-        """Restores a calibration from its ``state``, which is checked.
+        """Restores a calibration from its ``state``, which is checked. Raises an error if an array is missing or wrong.
 
         >>> found = calibrate("platt", [[-0.1, -2.4], [-3.0, -0.1]], [0, 1])
         >>> Calibration.from_state("platt", found.state())
         Platt, 2 classes
         """
         arrays = _State(method, state)
-        return _calibration_class(method)._from_state(int(arrays.numbers("n_classes", 1, integers=True)[0]), arrays)
+        return _calibration_class(method)._from_state(
+            int(arrays.numbers("n_classes", size=1, integers=True)[0]), arrays
+        )
 
     @classmethod
     @abstractmethod
     def _from_state(cls, n_classes: int, state: _State) -> Self:
-        """Builds the calibration from the arrays in a file."""
+        """Builds the calibration of ``n_classes`` classes from the arrays in a file. Invalid ones raise an error."""
 
     @abstractmethod
     def __str__(self) -> str:
@@ -177,22 +179,23 @@ class Temperature(Calibration):
     """
 
     temperature: float
-    floor: float = IMPOSSIBLE
+    floor: float = IMPOSSIBLE  # lower log posteriors, relative to the row's highest, are raised to it
     method: ClassVar[Method] = "temperature"
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Temperature:
-        """Finds the temperature with the lowest log loss for scores (classes × rows), whose maximum in every row is 0.
-        Rows whose true class is impossible are ignored, because no temperature would help.
+        """Finds the temperature with the lowest log loss for scores (classes × rows), whose maximum in every row is 0,
+        and whether to raise low scores to the floor. ``truth`` has the class number of each row. Rows whose true class
+        is impossible are ignored, because no temperature would help; without others the temperature is 1.
         """
         is_possible = (true_scores := scores[truth, np.arange(len(truth))]) > -np.inf
         if not is_possible.all():
             scores = scores[:, is_possible]
             true_scores = true_scores[is_possible]
             weights = weights[is_possible]
-        best_calibration = cls(len(scores), 1.0)
+        best_calibration = cls(len(scores), temperature=1.0)
         least_loss = np.inf
-        stride = len(true_scores) // SAMPLE
+        stride = len(true_scores) // SAMPLE  # every so many rows, one is in the sample
         if not len(true_scores):
             return best_calibration
         for floor in (IMPOSSIBLE, FLOOR) if float(true_scores.min()) < FLOOR else (IMPOSSIBLE,):
@@ -212,6 +215,7 @@ class Temperature(Calibration):
         return best_calibration
 
     def rules(self) -> dict[str, Any]:
+        """Returns the columns of an evidence table's calibration: one number each for all classes."""
         return {"temperature": self.temperature, "floor": self.floor}
 
     @property
@@ -225,7 +229,9 @@ class Temperature(Calibration):
         return self.floor <= IMPOSSIBLE
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Returns the probabilities, or their logarithms, of scores (classes, rows) divided by the temperature."""
+        """Returns the probabilities, or their logarithms if ``log``, of scores (classes, rows) divided by the
+        temperature. A lower score never ties with the row's best.
+        """
         posteriors = _softmax(_raise_to_floor(scores, self.floor) / self.temperature, log)
         # If a high temperature has rounded a lower score to the best one, it is set to the next lower number.
         is_tied = (posteriors == posteriors.max(axis=0)) & (scores < 0)
@@ -235,8 +241,8 @@ class Temperature(Calibration):
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Temperature:
-        """Builds the calibration from the arrays in a file."""
-        temperature, floor = (float(state.numbers(name, 1)[0]) for name in ("temperature", "floor"))
+        """Builds the calibration from the arrays in a file. Raises an error for a number out of range."""
+        temperature, floor = (float(state.numbers(name, size=1)[0]) for name in ("temperature", "floor"))
         in_range = 0.999 * COLDEST <= temperature <= 1.001 * HOTTEST  # rounded when it was found
         state.check("temperature", in_range, f"from {COLDEST:g} to {HOTTEST:g}")
         state.check("floor", floor < 0, "below 0")
@@ -247,15 +253,17 @@ class Temperature(Calibration):
 
 
 def _raise_to_floor(scores: Real, floor: float) -> Real:
-    """Raises scores (classes × rows) below the floor to it, except those of impossible classes, which are −∞."""
+    """Returns scores (classes × rows) in which those below the floor are raised to it, except those of impossible
+    classes, which are −∞.
+    """
     if floor <= IMPOSSIBLE:
         return scores
     return np.where(np.isneginf(scores), scores, np.maximum(scores, floor))
 
 
 def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse_temperature: float) -> float:
-    """Returns the mean of −log P(true class) over the rows, when scores (classes, rows) are multiplied by the inverse
-    temperature.
+    """Returns the weighted mean of −log P(true class) over the rows, when scores (classes, rows) are multiplied by the
+    inverse temperature. ``true_scores`` has the score of each row's true class.
     """
     loss_sum = 0.0
     for block in _blocks(scores):
@@ -275,13 +283,13 @@ def _blocks(scores: Real) -> Iterator[slice]:
 
 
 def _inverse_temperature(scores: Real, true_scores: Real, weights: Real, inverse: float) -> float:
-    """Finds the inverse temperature with the lowest log loss of scores (classes × rows), starting from ``inverse``. It
-    is Newton's method between two bounds that close in.
+    """Returns the inverse temperature with the lowest log loss of scores (classes × rows), starting from ``inverse``.
+    It is Newton's method between two bounds that close in. ``true_scores`` has the score of each row's true class.
     """
-    low = 1.0 / HOTTEST
+    low = 1.0 / HOTTEST  # the bounds of the inverse temperature
     high = 1.0 / COLDEST
     shares = weights / weights.sum()
-    for _ in range(100):
+    for _ in range(100):  # steps; a few are usually enough
         slope, curvature = _derivatives(scores, true_scores, shares, inverse)
         if abs(slope) * inverse <= LEAST_SLOPE:
             break
@@ -324,13 +332,15 @@ class Platt(Calibration):
     Infinite log-odds stay probabilities of 0 or 1 and do not influence the fit.
     """
 
-    slopes: Real
+    slopes: Real  # one per sigmoid: of each class, or of the second of two
     intercepts: Real
     method: ClassVar[Method] = "platt"
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Platt:
-        """Fits a sigmoid to the log-odds of each class, computed from scores (classes × rows)."""
+        """Fits a sigmoid to the log-odds of each class, computed from scores (classes × rows). ``truth`` has the class
+        number of each row.
+        """
         odds_and_classes = zip(_log_odds(scores), _odds_classes(len(scores)), strict=True)
         slopes, intercepts = np.array(
             [_fit_sigmoid(odds, truth == class_number, weights) for odds, class_number in odds_and_classes]
@@ -338,6 +348,9 @@ class Platt(Calibration):
         return cls(len(scores), slopes.copy(), intercepts.copy())
 
     def rules(self) -> dict[str, Any]:
+        """Returns the columns of an evidence table's calibration: the slopes, one for each class or one for two
+        classes, and the shift of each class.
+        """
         shift = self.intercepts
         return {"slope": self.slopes, "shift": np.append(-shift, shift) if self.n_classes == 2 else shift}
 
@@ -347,10 +360,12 @@ class Platt(Calibration):
         return float(self.slopes[0]) if self.n_classes == 2 and self.slopes[0] > 0 else 1.0
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Returns the probabilities, or their logarithms, that the sigmoids give to scores (classes, rows)."""
+        """Returns the probabilities (classes × rows), or their logarithms if ``log``, that the sigmoids give to scores
+        (classes × rows).
+        """
         from scipy.special import log_expit  # a third of a second to import; few need it
 
-        odds = _log_odds(scores)
+        odds = _log_odds(scores)  # sigmoids × rows
         with np.errstate(invalid="ignore"):  # a slope of 0 times infinite odds, which are not used
             logits = self.slopes[:, None] * odds + self.intercepts[:, None]
         logits = np.where(np.isinf(odds), odds, logits)
@@ -368,8 +383,9 @@ class Platt(Calibration):
 
 
 def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> tuple[float, float]:
-    """Fits the slope and intercept of a sigmoid to one log-odds per row, by Newton's method on the log loss.
-    ``is_positive`` says which rows have the class. The targets are Platt's, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2).
+    """Returns the slope and intercept of a sigmoid fitted to one log-odds per row, by Newton's method on the log loss;
+    1 and 0, which change nothing, without finite log-odds. ``is_positive`` says which rows have the class. The targets
+    are Platt's, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2).
     """
     from scipy.special import expit
 
@@ -386,7 +402,7 @@ def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> t
     targets = np.where(
         is_positive, (positive_weight + 1.0) / (positive_weight + 2.0), 1.0 / (negative_weight + 2.0)
     )  # so that slopes are finite
-    centre = float(np.median(odds))
+    centre = float(np.median(odds))  # log-odds are centred and scaled to −1 to 1 before the fit
     weight_shares = weights / weights.sum()
     odds = odds - centre
     scale = float(np.abs(odds).max())
@@ -401,7 +417,9 @@ def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> t
         return _sum_of_products(weight_shares, np.logaddexp(0.0, logits) - targets * logits)
 
     def newton(line: Real) -> tuple[Real, Real]:
-        """Returns the gradient of the loss, and the step of Newton's method to be subtracted from the line."""
+        """Returns the gradient of the loss by (slope, intercept), and the step of Newton's method to be subtracted from
+        the line.
+        """
         probabilities = expit(line[0] * odds + line[1])
         residuals = weight_shares * (probabilities - targets)
         curvatures = weight_shares * probabilities * (1.0 - probabilities)
@@ -416,8 +434,8 @@ def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> t
     current_loss = loss(line)
     for _ in range(200):
         gradient, step = newton(line)
-        gain = float(gradient @ step)
-        step_share = 1.0
+        gain = float(gradient @ step)  # by how much the loss falls, to first order
+        step_share = 1.0  # halved until the loss falls
         next_loss = loss(line - step)
         while not next_loss <= current_loss - 1e-4 * step_share * gain and step_share > 1e-10:
             step_share /= 2.0
@@ -446,14 +464,16 @@ class Isotonic(Calibration):
     those of the second.
     """
 
-    lengths: Int
-    odds: Real
-    shares: Real
+    lengths: Int  # of each class, the number of its points
+    odds: Real  # the log-odds of the points, rising within a class
+    shares: Real  # the share of rows that have the class, at each point
     method: ClassVar[Method] = "isotonic"
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Isotonic:
-        """Fits a non-decreasing step function to the log-odds of each class, computed from scores (classes × rows)."""
+        """Fits a non-decreasing step function to the log-odds of each class, computed from scores (classes × rows).
+        ``truth`` has the class number of each row.
+        """
         from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
 
         odds_and_classes = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _odds_classes(len(scores)), strict=True)
@@ -468,19 +488,26 @@ class Isotonic(Calibration):
         return cls(len(scores), lengths, odds, shares)
 
     def rules(self) -> dict[str, Any]:
-        stairs = self._stairs
+        """Returns the columns of an evidence table's calibration: the log-odds and the shares of the points of each
+        class, also of the first of two.
+        """
+        stairs = self._stairs  # points (log-odds, shares) of each class; of two only the second
         if self.n_classes == 2:
             stairs = [(-stairs[0][0][::-1], 1.0 - stairs[0][1][::-1]), *stairs]
         return {"odds": [odds for odds, _ in stairs], "shares": [shares for _, shares in stairs]}
 
     @cached_property
     def _stairs(self) -> list[tuple[Real, Real]]:
-        """The points (log-odds, shares) of the step function of each class."""
+        """The points (log-odds, shares) of the step function of each class; of two classes only the second. They are
+        cut from the concatenated ``odds`` and ``shares``, ``lengths`` of them for each class.
+        """
         ends = np.cumsum(self.lengths)[:-1]
         return list(zip(np.split(self.odds, ends), np.split(self.shares, ends), strict=True))
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Returns the probabilities, or their logarithms, that the step functions give to scores (classes, rows)."""
+        """Returns the probabilities (classes × rows), or their logarithms if ``log``, that the step functions give to
+        scores (classes × rows). Classes whose shares are all 0 get equal probabilities.
+        """
         odds_by_class = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)
         shares = np.array([np.interp(odds, *points) for odds, points in zip(odds_by_class, self._stairs, strict=True)])
         if self.n_classes == 2:
@@ -493,7 +520,7 @@ class Isotonic(Calibration):
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Isotonic:
-        """Builds the calibration from the arrays in a file."""
+        """Builds the calibration from the arrays in a file. Raises an error unless they are rising steps."""
         lengths = state.numbers("lengths", len(_odds_classes(n_classes)), integers=True)
         n_points = sum(lengths.tolist())  # not in int64, which would go round
         calibration = cls(n_classes, lengths, state.numbers("odds", n_points), state.numbers("shares", n_points))
@@ -512,7 +539,7 @@ METHODS: dict[str, type[Calibration]] = {"temperature": Temperature, "platt": Pl
 
 
 def _calibration_class(method: str) -> type[Calibration]:
-    """Returns the class of calibrations of this name."""
+    """Returns the class of calibrations of this name. Raises an error for an unknown one."""
     if method not in tuple(METHODS):
         raise errors.unknown_choice("method", method, METHODS)
     return METHODS[method]
@@ -547,7 +574,9 @@ def _log_odds(scores: Real) -> Real:
 
 
 def _shift_best_to_zero(scores: Real) -> Real:
-    """Subtracts from the scores of every row (classes, rows) its largest, in place. A row of −∞ alone becomes zeros."""
+    """Subtracts from the scores of every row (classes, rows) its largest, in place, and returns them. A row of −∞ alone
+    becomes zeros.
+    """
     best_scores = scores.max(axis=0)
     is_impossible = best_scores == -np.inf
     with np.errstate(over="ignore"):
@@ -558,7 +587,7 @@ def _shift_best_to_zero(scores: Real) -> Real:
 
 
 def _softmax(scores: Real, log: bool) -> Real:
-    """Normalises log scores (classes, rows) to probabilities, or to their logarithms if ``log``."""
+    """Returns log scores (classes, rows) normalised to probabilities, or to their logarithms if ``log``."""
     exponentials = np.exp(scores)
     sum_of_exponentials = exponentials.sum(axis=0)
     return np.asarray(scores - np.log(sum_of_exponentials) if log else exponentials / sum_of_exponentials)
@@ -575,15 +604,15 @@ def _sum_of_products(weights: Real, numbers: Real) -> float:
 
 
 def _check_table(name: str, values: ArrayLike, n_classes: int | None = None) -> Real:
-    """Checks an array of rows × classes from the user and returns a copy (classes, rows). ``name`` is the parameter for
-    messages.
+    """Checks an array of rows × classes from the user and returns a copy (classes × rows). ``name`` is the parameter
+    for messages, and ``n_classes`` the number of classes it must have; None allows any.
     """
     classes = "classes" if n_classes is None else many(n_classes, "class")
     try:
         scores = np.asarray(values, dtype=np.float64)
         type_name = ""
     except (TypeError, ValueError):
-        scores = np.zeros(0)
+        scores = np.zeros(0)  # refused below
         type_name = type(values).__name__
     has_shape = scores.ndim == 2 and scores.shape[1] > 0 and n_classes in (None, scores.shape[1])
     requirement = f"rows × {classes}, a 2-D array of numbers"
@@ -592,14 +621,18 @@ def _check_table(name: str, values: ArrayLike, n_classes: int | None = None) -> 
 
 
 def _check_scores(log_posteriors: ArrayLike, n_classes: int | None = None) -> Real:
-    """Checks log posteriors (rows, classes) and returns scores (classes, rows) whose maximum in every row is 0."""
+    """Checks log posteriors (rows × classes) and returns scores (classes × rows) whose maximum in every row is 0.
+    ``n_classes`` is the number of classes they must have; None allows any.
+    """
     checked_scores = _check_table("log_posteriors", log_posteriors, n_classes)
     _check_each("log_posteriors", checked_scores, checked_scores < np.inf, "a number or −inf")
     return _shift_best_to_zero(checked_scores)
 
 
 def _check_each(name: str, table: Real, is_valid: NDArray[np.bool_], requirement: str) -> None:
-    """Raises an error for the first number of ``table`` (classes, rows) that is not valid."""
+    """Raises an error for the first number of ``table`` (classes × rows) for which ``is_valid`` (of the same shape) is
+    False. ``name`` and ``requirement`` are for the message.
+    """
     if not is_valid.all():
         row, class_number = (int(index) for index in np.argwhere(~is_valid.T)[0])
         value = float(table[class_number, row])
@@ -609,7 +642,9 @@ def _check_each(name: str, table: Real, is_valid: NDArray[np.bool_], requirement
 
 
 def _check_truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
-    """Checks the class numbers of the rows."""
+    """Returns the class numbers of the rows as an array. Raises an error unless there is one from 0 to ``n_classes`` −
+    1 for each row.
+    """
     class_numbers = np.asarray(truth)
     description = f"an array of the shape {class_numbers.shape} and type {class_numbers.dtype}"
     requirement = "a 1-D array of whole numbers, each the number of its row's class"
@@ -625,7 +660,7 @@ def _check_truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
 
 
 def _check_weights(weights: ArrayLike | None, n_rows: int) -> Real:
-    """Checks the weights of the rows; ones if None."""
+    """Returns the weights of the rows as an array; ones if None. Raises an error if one is invalid or all are 0."""
     if weights is None:
         return np.ones(n_rows)
     try:
@@ -657,7 +692,9 @@ class _State:
             raise errors.BadValue(text, method=self.method, name=name)
 
     def numbers(self, name: str, size: int, integers: bool = False) -> Any:
-        """Returns the array called ``name``, checked to have this size and to hold finite or positive whole numbers."""
+        """Returns the array called ``name``. Raises an error unless it has this size and holds finite numbers; positive
+        whole ones if ``integers``.
+        """
         array = self.arrays.get(name)
         self.check(name, isinstance(array, np.ndarray), "an array")
         array = np.asarray(array)
@@ -702,7 +739,9 @@ class Reliability:
 def reliability(
     posteriors: ArrayLike, truth: ArrayLike, bins: int = 15, weights: ArrayLike | None = None
 ) -> Reliability:
-    """Returns the calibration curve: confidence and accuracy in bins of the largest posterior.
+    """Returns the calibration curve: confidence and accuracy in ``bins`` bins of the largest posterior.
+
+    ``posteriors`` are rows × classes; ``truth`` has the class number of each row, and ``weights`` its weight.
 
     >>> reliability([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], [0, 1, 1, 0], bins=5)
     calibration error 0.3000
@@ -711,7 +750,7 @@ def reliability(
       0.800 to 1.000      0.8667    0.6667           3
     """
     check_whole("bins", bins, 1, 10**6)
-    probabilities = _check_table("posteriors", posteriors)
+    probabilities = _check_table("posteriors", posteriors)  # classes × rows
     n_classes, n_rows = probabilities.shape
     errors.require(n_rows, "posteriors", "no rows", "rows × classes, with at least one row")
     _check_each(

@@ -85,6 +85,9 @@ def cross_validate(
             are not in memory (100,000 unless given). The folds are also tested on that sample; models count all rows.
         **reading: All other options are those of ``bb.count``.
 
+    Returns a ``CrossValidation``; its measures alone, without the posteriors, if the rows are not in memory; and a
+    ``LabelEvaluation`` for several labels per row.
+
     >>> import banbury as bb
     >>> bb.cross_validate(bb.datasets.play_tennis(), target="play", folds=7)
     7-fold cross-validation of plain naive Bayes: 14 rows, 2 classes
@@ -141,8 +144,8 @@ def is_estimator(candidate: Any) -> bool:
 
 
 def settle_settings(data: Any, target: Any, y: Any, settings: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """Returns the rows, the target and the settings for learning. If ``data`` is an estimator, its settings replace
-    those passed, ``target`` has the rows and ``y`` the target.
+    """Returns the rows, the target and the settings for learning by name. If ``data`` is an estimator, its settings
+    replace those passed, ``target`` has the rows and ``y`` the target; otherwise ``y`` must be None.
     """
     if not is_estimator(data):
         requirement = "omitted unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
@@ -150,12 +153,14 @@ def settle_settings(data: Any, target: Any, y: Any, settings: Mapping[str, Any])
         return data, target, dict(settings)
     rows, estimator_settings = data._rows_and_settings(target, y)
     if "threshold" in estimator_settings and not are_sets(y):
-        y = LabelSets.of_cells([[label] for label in np.asarray(y).tolist()], None)
+        y = LabelSets.of_cells([[label] for label in np.asarray(y).tolist()], None)  # one label per row
     return rows, y, {**settings, **estimator_settings}
 
 
 def label_recipe_from(settings: Mapping[str, Any]) -> LabelRecipe:
-    """Returns the recipe for rows with several labels that the settings of ``bb.cross_validate`` describe."""
+    """Returns the recipe for rows with several labels that the settings of ``bb.cross_validate`` (by name) describe.
+    Raises an error for an invalid one.
+    """
     weigh = settings["weigh"]
     is_flag = isinstance(weigh, (bool, np.bool_))
     errors.require(is_flag, "weigh", weigh, "True or False for multi-label data")
@@ -166,7 +171,9 @@ def label_recipe_from(settings: Mapping[str, Any]) -> LabelRecipe:
 
 
 def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
-    """Returns the recipe that the settings of ``bb.cross_validate`` describe."""
+    """Returns the recipe that the settings of ``bb.cross_validate`` (by name) describe: weighed, tuned if there is
+    something to choose, calibrated, or plain. Raises an error for settings that contradict each other.
+    """
     how = settings["how"]
     alpha = settings["alpha"]
     class_prior = settings["class_prior"]

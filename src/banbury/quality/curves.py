@@ -85,6 +85,8 @@ def learning_curve(
         seed: The seed that selects the rows.
         **reading: All other options are those of ``bb.estimate`` and ``bb.count``.
 
+    Returns a ``LearningCurve``: the accuracy and the log loss of each repeat and size.
+
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
     >>> flowers, species = load_iris(return_X_y=True)
@@ -110,8 +112,9 @@ def learning_curve(
 def learn_sizes(
     rows: MemoryRows, recipe: Recipe, sizes: Any = None, repeats: int = 5, test: float = 1 / 3, beside: Any = None
 ) -> LearningCurve:
-    """Computes the learning curve of a recipe: ``repeats`` times it holds out rows and learns from growing numbers of
-    the other rows.
+    """Returns the learning curve of a recipe: ``repeats`` times it holds out a share of the rows (``test``) and learns
+    from growing numbers of the other rows. ``sizes`` and ``beside``, another learner, are those of
+    ``bb.learning_curve``.
     """
     errors.check_whole("repeats", repeats, 1)
     peer = None if beside is None else Peer.of(beside)
@@ -119,12 +122,12 @@ def learn_sizes(
     seed = int(getattr(recipe, "seed", 0))
     n_rows = rows.n_labelled
     n_test = _n_held_out(test, n_rows, rows.classes)
-    curve_sizes = _sizes(sizes, n_rows - n_test, len(rows.classes))
+    curve_sizes = _sizes(sizes, n_rows - n_test, len(rows.classes))  # numbers of training rows, ascending
     evaluations = list[list[Evaluation]]()  # by repeat and size
     peer_evaluations = list[list[Evaluation]]()
-    pending = PendingWarnings()
+    pending = PendingWarnings()  # issued once, after all repeats
     for repeat in range(int(repeats)):
-        order = spread(rows.labels, np.random.default_rng([seed, repeat]))
+        order = spread(rows.labels, np.random.default_rng([seed, repeat]))  # row numbers; the last are held out
         growth = Growth(rows, order, curve_sizes)
         test_rows = np.sort(order[n_rows - n_test :])
         evaluations.append(_evaluate_sizes(rows, recipe, growth, test_rows, pending))
@@ -148,11 +151,11 @@ def learn_sizes(
 def _evaluate_sizes(
     rows: MemoryRows, recipe: Recipe, growth: Growth, test_rows: Int, pending: PendingWarnings
 ) -> list[Evaluation]:
-    """Learns a model from the rows of each size, and evaluates it on the test rows. Text columns without words are added
-    to the pending warnings.
+    """Learns a model from the rows of each size, and returns its evaluation on the rows numbered ``test_rows``, one for
+    each size. Text columns without words are added to the pending warnings.
     """
     evaluations = []
-    for size_number in range(len(growth.ends)):
+    for size_number in range(len(growth.ends)):  # there is one end for each size
         if isinstance(recipe, Plain):
             model = recipe.estimate(growth.tally(size_number), rows.classes)
             pending.wordless.update(model._lost_words())
@@ -164,14 +167,16 @@ def _evaluate_sizes(
 
 
 def _evaluate_peer(rows: MemoryRows, peer: Peer, growth: Growth, test_rows: Int) -> list[Evaluation]:
-    """Fits the other learner to the rows of each size, and evaluates it on the test rows."""
-    arrays = PeerArrays.of(rows, growth.groups.counted)
+    """Fits the other learner to the rows of each size, and returns its evaluation on the rows numbered ``test_rows``,
+    one for each size. ``growth`` has counted the rows that each size adds, and knows which rows a size has.
+    """
+    arrays = PeerArrays.of(rows, growth.groups.counted)  # with the ids that words got in the count of all sizes
     evaluations = []
-    for size_number in range(len(growth.ends)):
+    for size_number in range(len(growth.ends)):  # there is one end for each size
         training_rows = growth.rows_of(size_number)
         training_weights = None if rows.weights is None else rows.weights[training_rows]
         training_matrix, test_matrix = arrays.matrices(training_rows, test_rows, growth.tally(size_number))
-        training_labels = rows.labels[training_rows]
+        training_labels = rows.labels[training_rows]  # class numbers
         posteriors = peer.posteriors(training_matrix, test_matrix, training_labels, training_weights, len(rows.classes))
         evaluations.append(_evaluate_answers(rows, test_rows, posteriors))
     return evaluations
@@ -181,20 +186,24 @@ def _evaluate_peer(rows: MemoryRows, peer: Peer, growth: Growth, test_rows: Int)
 
 
 def _drop_weightless_rows(rows: MemoryRows) -> MemoryRows:
-    """Removes the labels of rows of weight 0, and the classes that have no other rows."""
+    """Returns the rows without the labels of rows of weight 0, and without the classes that have no other rows. Raises
+    an error if every weight is 0.
+    """
     if rows.weights is None or rows.weights.all():
         return rows
     labels = np.where(rows.weights > 0, rows.labels, -1)
-    labels_in_use, new_labels = np.unique(labels, return_inverse=True)
-    n_without_label = int(np.count_nonzero(labels_in_use < 0))
-    classes = tuple(rows.classes[c] for c in labels_in_use[n_without_label:].tolist())
+    labels_in_use, new_labels = np.unique(labels, return_inverse=True)  # class numbers, −1 for none; and their ranks
+    n_without_label = int(np.count_nonzero(labels_in_use < 0))  # 1 if some row has no label, else 0
+    classes = tuple(rows.classes[class_number] for class_number in labels_in_use[n_without_label:].tolist())
     if not classes:
         raise errors.empty_data(rows.name, "the weight of every row is 0")
     return replace(rows, labels=(new_labels.reshape(-1) - n_without_label).astype(np.int32), classes=classes)
 
 
 def _n_held_out(test: Any, n_rows: int, classes: Sequence[Any]) -> int:
-    """Returns the number of rows to hold out. Raises an error if too few would remain to learn from."""
+    """Returns the number of rows to hold out: the share ``test`` of ``n_rows``. Raises an error for a single class, or
+    if fewer rows than classes would remain to learn from.
+    """
     if len(classes) < 2:
         raise errors.bad_setting("target", f"one class, {classes[0]!r}", "at least two classes")
     if not isinstance(test, (float, np.floating)) or not 0 < test < 1:
@@ -206,8 +215,9 @@ def _n_held_out(test: Any, n_rows: int, classes: Sequence[Any]) -> int:
 
 
 def _sizes(requested: Any, n_training: int, n_classes: int) -> list[int]:
-    """Returns the training sizes of a curve as numbers of rows. ``requested`` are numbers or shares of the
-    ``n_training`` rows; None stands for sizes evenly spaced on a logarithmic scale.
+    """Returns the training sizes of a curve as numbers of rows, ascending. ``requested`` are numbers or shares of the
+    ``n_training`` rows; None stands for sizes evenly spaced on a logarithmic scale. Raises an error unless they ascend,
+    from ``n_classes`` rows on.
     """
     if requested is None:
         smallest = min(max(2 * n_classes, min(SMALLEST_SIZE, n_training // 2)), n_training)
@@ -228,7 +238,9 @@ def _sizes(requested: Any, n_training: int, n_classes: int) -> list[int]:
             n_classes <= size <= n_training, "sizes", f"{number} ({size:,} rows)" if is_share else number, requirement
         )
         sizes.append(size)
-    errors.require(sizes and not any(b <= a for a, b in pairwise(sizes)), "sizes", sizes, requirement)
+    errors.require(
+        sizes and not any(later <= earlier for earlier, later in pairwise(sizes)), "sizes", sizes, requirement
+    )
     return sizes
 
 
@@ -252,7 +264,11 @@ def spread(labels: NDArray[np.int32], rng: np.random.Generator) -> Int:
 
 
 class Growth:
-    """Rows in an order with cut points ``ends``. The rows between two cuts are counted separately, all in one pass."""
+    """Rows in an order with cut points ``ends``. The rows between two cuts are counted separately, all in one pass.
+
+    ``order`` has row numbers; the first ``ends[k]`` of them are the rows of size number k. ``groups`` has the counts of
+    the rows that each size adds to the one before.
+    """
 
     def __init__(self, rows: MemoryRows, order: Int, ends: Sequence[int]) -> None:
         """Counts the rows that each size adds to the one before. ``order`` has row numbers; size k is the first
@@ -260,21 +276,23 @@ class Growth:
         """
         self.order = order
         self.ends = ends
-        size_that_adds = np.full(rows.n_rows, -1, dtype=np.int32)
+        size_that_adds = np.full(rows.n_rows, -1, dtype=np.int32)  # of each row, −1 if no size has it
         size_that_adds[order[: ends[-1]]] = np.searchsorted(ends, np.arange(ends[-1]), side="right")
         self.groups = rows.count(size_that_adds, len(ends))
 
     def rows_of(self, k: int) -> Int:
-        """Returns the numbers of the rows of the k-th size, in ascending order."""
+        """Returns the numbers of the rows of size number k (from 0), in ascending order: the first ``self.ends[k]`` of
+        ``self.order``.
+        """
         return np.sort(self.order[: self.ends[k]])
 
     def tally(self, k: int) -> Tally:
-        """Returns the tally of the k-th size."""
+        """Returns the tally of size number k (from 0): of the groups of rows that this and the smaller sizes add."""
         return self.groups.estimation_tally(np.arange(len(self.ends)) <= k)
 
 
 def _evaluate_answers(rows: MemoryRows, test_rows: Int, posteriors: Real) -> Evaluation:
-    """Returns the evaluation of the posteriors (test rows × classes) of the test rows."""
+    """Returns the evaluation of the posteriors (test rows × classes) of the rows numbered ``test_rows``."""
     weights = None if rows.weights is None else rows.weights[test_rows]
     return Evaluation(rows.classes, test_rows, rows.labels[test_rows], posteriors, weights)
 
@@ -293,13 +311,15 @@ def _measures(evaluations: Sequence[Sequence[Evaluation]]) -> tuple[Real, Real]:
 class Peer:
     """A scikit-learn classifier that is fitted anew each time; ``choices`` has the settings to choose from first."""
 
-    name: str
+    name: str  # for users
     classifier: Any
-    choices: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # the values to try, by parameter
 
     @classmethod
     def of(cls, beside: Any) -> Peer:
-        """Returns the classifier called ``beside``, or wraps it. Raises an error if it lacks a method."""
+        """Returns the peer called ``beside``, or the one of the classifier ``beside``. Raises an error for an unknown
+        name, or if the classifier lacks a method.
+        """
         if isinstance(beside, str):
             if beside != LOGISTIC_REGRESSION:
                 raise errors.unknown_choice("beside", beside, [LOGISTIC_REGRESSION])
@@ -316,8 +336,9 @@ class Peer:
     def posteriors(
         self, training_matrix: Any, test_matrix: Any, labels: Any, weights: Real | None, n_classes: int
     ) -> Real:
-        """Fits the classifier to a training matrix (rows × columns) and the class numbers of its rows. Returns P(class
-        | row) of the test matrix (rows × all ``n_classes`` classes).
+        """Fits a copy of the classifier to a training matrix (rows × columns) and the class numbers of its rows
+        (``labels``). Returns P(class | row) of the test matrix (rows × all ``n_classes`` classes), 0 for classes
+        without training rows. ``self.choices`` has the values to try first, by parameter.
         """
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
@@ -337,8 +358,8 @@ class Peer:
         return all_posteriors
 
     def _weight_settings(self, weights: Real | None) -> dict[str, Real]:
-        """Returns the keyword argument with which the classifier's ``fit`` takes row weights; for a pipeline, that of
-        its last step.
+        """Returns the keyword argument with which the classifier's ``fit`` takes row weights, as a dictionary that is
+        empty without weights; for a pipeline, that of its last step. Raises an error if ``fit`` takes no weights.
         """
         from sklearn.utils.validation import has_fit_parameter
 
@@ -360,12 +381,12 @@ class PeerArrays:
 
     @classmethod
     def of(cls, rows: MemoryRows, counted_tally: Tally) -> PeerArrays:
-        """Converts all columns of the rows, including those of blocks. Words have the ids that they have in
-        ``counted_tally``.
+        """Returns all columns of the rows as arrays, including those of blocks. Words have the ids that they have in
+        ``counted_tally``, whose groups of features say how columns are counted.
         """
         from scipy import sparse
 
-        no_columns = np.zeros((rows.n_rows, 0))
+        no_columns = np.zeros((rows.n_rows, 0))  # so that there is something to join
         number_blocks = [no_columns]
         category_blocks = [no_columns.astype(np.int64)]
         word_matrices = {}
@@ -394,9 +415,9 @@ class PeerArrays:
         return cls(np.concatenate(number_blocks, axis=1), np.concatenate(category_blocks, axis=1), word_matrices)
 
     def matrices(self, training_rows: Int, test_rows: Int, tally: Tally) -> tuple[Any, Any]:
-        """Returns the matrices (rows × columns) of the training and the test rows, scaled as the training rows demand:
-        arrays, or sparse matrices if they are wide or have words. ``tally`` has counted the training rows; only its
-        words are used.
+        """Returns the matrices (rows × columns) of the rows numbered ``training_rows`` and ``test_rows``, scaled as the
+        training rows demand: arrays, or sparse matrices if they are wide or have words (``self.words``, by column).
+        ``tally`` has counted the training rows; only its words are used.
         """
         from scipy import sparse
 
@@ -412,7 +433,7 @@ class PeerArrays:
         is_sparse = bool(self.words) or sum(block.shape[1] for block in training_blocks) > WIDEST_ARRAY
 
         def join(blocks: list[Any]) -> Any:
-            """Joins blocks of columns into one matrix."""
+            """Returns blocks of columns of the same rows as one matrix."""
             if is_sparse:
                 return sparse.hstack([sparse.csr_matrix(block) for block in blocks], format="csr")
             return np.hstack([block.toarray() if sparse.issparse(block) else block for block in blocks])
@@ -420,8 +441,8 @@ class PeerArrays:
         return join(training_blocks), join(test_blocks)
 
     def _blocks(self, tally: Tally) -> list[tuple[Any, Any]]:
-        """Returns each block of columns with the scikit-learn transformer for it. Words are those that ``tally``
-        uses.
+        """Returns each block of columns (all rows × columns) after the scikit-learn transformer for it: numbers,
+        categories, and the words of each text column that ``tally`` uses.
         """
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.impute import SimpleImputer
@@ -438,9 +459,12 @@ class PeerArrays:
 
 
 def _occurrences(batch: Batch, feature: Feature, sums: Words, threads: int) -> Any:
-    """Returns a sparse matrix (rows, words) of how often each row contains each word, by word id."""
+    """Returns a sparse matrix (rows × words) of how often each row of a batch contains each word of the text column
+    ``feature``, by word id. ``sums`` has the table of words; others are left out.
+    """
     from scipy import sparse
 
+    # The words of row i are numbers offsets[i] to offsets[i + 1] of the ids and counts.
     offsets, ids, counts = bag_of_words(feature).bags(batch, feature, sums, threads)
     is_in_table = (ids >= 0) & (ids < sums.table.n_ids)
     row_starts = np.append(0, np.cumsum(is_in_table))[offsets]
@@ -460,8 +484,8 @@ def _is_category(column: Feature, batch: Batch) -> bool:
 
 
 def _number_values(code_batches: Sequence[Any]) -> Int:
-    """Numbers the distinct values of a column from 0, in the same way for all batches; −1 where missing.
-    ``code_batches`` has the codes of the column, batch by batch.
+    """Returns the number of each row's value in a column, −1 where missing. Distinct values are numbered from 0 as they
+    come, in the same way for all batches. ``code_batches`` has the codes of the column, batch by batch.
     """
     number_of: dict[Any, int] = {}
 
@@ -479,28 +503,28 @@ def _number_values(code_batches: Sequence[Any]) -> Int:
 class CurveScores:
     """The accuracies and log losses of a learner on the held-out rows (repeats × sizes)."""
 
-    name: str
-    accuracy: Real
-    log_loss: Real
+    name: str  # of the learner, for users
+    accuracy: Real  # repeats × sizes
+    log_loss: Real  # repeats × sizes
 
     @property
     def mean_accuracy(self) -> Real:
-        """The mean accuracy over repeats, for each size."""
+        """The mean accuracy (repeats × sizes) over repeats, for each size."""
         return np.asarray(self.accuracy.mean(axis=0))
 
     @property
     def mean_log_loss(self) -> Real:
-        """The mean log loss over repeats, for each size."""
+        """The mean log loss (repeats × sizes) over repeats, for each size."""
         return np.asarray(self.log_loss.mean(axis=0))
 
     @property
     def standard_error(self) -> Real | None:
         """The standard error of the mean accuracy, for each size; None for a single repeat."""
-        n = len(self.accuracy)
-        return None if n < 2 else np.asarray(self.accuracy.std(axis=0, ddof=1) / n**0.5)
+        n_repeats = len(self.accuracy)
+        return None if n_repeats < 2 else np.asarray(self.accuracy.std(axis=0, ddof=1) / n_repeats**0.5)
 
     def _to_dict(self) -> dict[str, Any]:
-        """Returns the scores for JSON."""
+        """Returns the scores for JSON: lists by repeat and size, and their means by size."""
         error = self.standard_error
         return {
             "name": self.name,
@@ -521,8 +545,8 @@ class LearningCurve(Tabular, CurveScores):
     frequent class.
     """
 
-    sizes: Int
-    n_rows: int
+    sizes: Int  # numbers of training rows, ascending
+    n_rows: int  # labelled rows
     n_test: int
     n_classes: int
     majority: float
@@ -555,7 +579,7 @@ class LearningCurve(Tabular, CurveScores):
         }
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """Returns the columns of a table with a row for each learner and size."""
+        """Returns the columns, by name, of a table with a row for each learner and size."""
         records = []
         for learner in self.learners:
             standard_error = learner.standard_error
@@ -586,7 +610,7 @@ class LearningCurve(Tabular, CurveScores):
             columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]
         widths = [max(map(len, column)) for column in columns]
         lines = align_columns(list(zip(*columns, strict=True)), right_aligned=range(len(columns)))
-        if self.beside is not None:
+        if self.beside is not None:  # the name of each learner stands above its two columns
             lines.insert(0, f"  {self.name:>{sum(widths[:3]) + 4}}  {self.beside.name:>{sum(widths[3:]) + 2}}")
         baselines = f"random guess {self.random_guess:.4f}, majority {self.majority:.4f}"
         return "\n".join([title, *lines, *(f"  {line}" for line in (baselines, *self.notes))])

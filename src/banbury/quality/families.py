@@ -33,8 +33,8 @@ class FamilyChoice:
     value.
     """
 
-    schema: Schema
-    scores: dict[str, dict[str, float]]
+    schema: Schema  # with the chosen families
+    scores: dict[str, dict[str, float]]  # the log loss in nats, by column and by family
 
     @property
     def names(self) -> dict[str, str]:
@@ -69,8 +69,8 @@ class _Candidate:
 
 
 def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> FamilyChoice:
-    """Chooses a family for each numeric column. The columns are counted once for each candidate family, and models of
-    the other folds score the rows of each fold.
+    """Returns the family chosen for each numeric column. The columns are counted once for each candidate family, and
+    models of the other folds score the rows of each fold.
 
     Args:
         rows: The rows, under a schema that has the current families.
@@ -97,8 +97,9 @@ def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> Famil
         for family, columns in names_by_family.items()
         for candidate in _count_candidates(rows, columns, family, fold_set)
     ]
-    losses = _mean_losses(rows, names, numbers, candidates, fold_set, recipe)
+    losses = _mean_losses(rows, names, numbers, candidates, fold_set, recipe)  # of each candidate's columns
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
+    # Of each column: the loss of a family, whether it is another than the current one, and the feature of that family.
     options: dict[str, list[tuple[float, bool, Feature]]] = {name: [] for name in names}
     for candidate, column_losses in zip(candidates, losses, strict=True):
         for feature, loss in zip(candidate.rows.schema.features, np.round(column_losses, 12).tolist(), strict=True):
@@ -124,7 +125,7 @@ def _is_numeric(feature: Feature, batch: Batch) -> bool:
 
 
 def _stack_columns(batch: Batch, names: list[str]) -> Real:
-    """Returns numeric columns as one array (rows, columns)."""
+    """Returns the numeric columns ``names`` of a batch as one array (rows × columns)."""
     columns = [np.asarray(column, dtype=np.float64).reshape(batch.n_rows, -1) for column in batch.numbers(names)]
     return np.concatenate(columns, axis=1)
 
@@ -155,10 +156,12 @@ def _count_candidates(rows: MemoryRows, names: list[str], family: Family, fold_s
 
 
 def _rows_under_family(rows: MemoryRows, names: list[str], family: Family) -> MemoryRows:
-    """Returns the rows with only the columns ``names``, all of this family."""
+    """Returns the rows under a schema with only the columns ``names``, all of this family."""
+    # By name, why a column is not a feature.
     dropped = {name: "left out" for name in rows.batches[0].names if name not in names}
     schema = infer(rows.batches[0], dropped, target=None, features=dict.fromkeys(names, family), missing="skip")
     current = rows.schema
+    # Columns that have this family already keep everything else that the schema knows about them.
     features = Features.of(
         current[feature.name] if current[feature.name].family == feature.family else feature
         for feature in schema.features
@@ -181,15 +184,17 @@ def _mean_losses(
     rows that have a value. ``numbers`` (rows × columns) are the values of the columns ``names``. ``fold_set`` says
     which rows are tested by a model of which other rows, and ``recipe`` how models are estimated.
     """
-    column_of = {name: j for j, name in enumerate(names)}
+    column_of = {name: column_index for column_index, name in enumerate(names)}
+    # Of each candidate: the indices of its columns in ``names``.
     columns = [np.array([column_of[name] for name in candidate.rows.schema.features.names]) for candidate in candidates]
     loss_sums = [np.zeros(len(candidate_columns)) for candidate_columns in columns]
-    column_weights = np.zeros(len(names))
-    n_tested = 0
+    column_weights = np.zeros(len(names))  # the tested rows that have a value, by weight
+    n_tested = 0  # rows
     for fold, split in enumerate(fold_set.splits):
         if n_tested >= ENOUGH_TESTED:
             break
         n_tested += len(split.test)
+        # Of each candidate, from the rows that the split learns from; groups are its counts, fold by fold.
         models = [
             recipe.estimate(tally_of_split(candidate.rows, split, candidate.groups, fold), rows.classes)
             for candidate in candidates
@@ -197,6 +202,7 @@ def _mean_losses(
         for distinct_values, value_weights in _distinct_values(rows, names, numbers, split.test):
             column_weights += value_weights.sum(axis=(0, 2))
             for number, (model, candidate_columns) in enumerate(zip(models, columns, strict=True)):
+                # Of the model's classes among all.
                 class_numbers = [rows.classes.index(name) for name in model.classes]
                 candidate_weights = value_weights[:, candidate_columns]
                 loss_sums[number] += _sum_losses(model, distinct_values, candidate_weights, class_numbers, rows.threads)
@@ -205,11 +211,12 @@ def _mean_losses(
 
 
 def _distinct_values(rows: MemoryRows, names: list[str], numbers: Real, test_rows: Int) -> Iterator[tuple[Batch, Real]]:
-    """Yields the tested rows, batch by batch, as the distinct values of each column and the weight of each value in each
-    class (values × columns × classes).
+    """Yields the rows numbered ``test_rows`` that have a label and a weight, batch by batch, as the distinct values of
+    each of the columns ``names`` and the weight of each value in each class (values × columns × classes).
 
-    The values are a table in which every column has its own distinct values from top to bottom, independently of the others.
-    Shorter columns are filled up with values of weight 0. ``numbers`` (rows × columns) are the values of all rows.
+    The values are a table in which every column has its own distinct values from top to bottom, independently of the
+    others. Shorter columns are filled up with values of weight 0. ``numbers`` (rows × columns) are the values of all
+    rows.
     """
     test_rows = test_rows[rows.labels[test_rows] >= 0]
     if rows.weights is not None:
@@ -224,7 +231,7 @@ def _distinct_values(rows: MemoryRows, names: list[str], numbers: Real, test_row
         sorted_values = np.take_along_axis(columns, order, axis=1)  # missing values come last
         is_present = ~np.isnan(sorted_values)
         is_new_value = np.diff(sorted_values, axis=1, prepend=sorted_values[:, :1]) > 0
-        value_numbers = np.cumsum(is_new_value, axis=1)
+        value_numbers = np.cumsum(is_new_value, axis=1)  # of each sorted row: the number of its value in the column
         n_values = int(value_numbers.max(initial=0)) + 1
         column_numbers = np.broadcast_to(np.arange(len(names))[:, None], value_numbers.shape)
         row_weights = is_present * (1.0 if rows.weights is None else rows.weights[batch_rows][order])
@@ -244,10 +251,10 @@ def _sum_losses(
     model: Model, distinct_values: Batch, value_weights: Real, class_numbers: list[int], threads: int
 ) -> Real:
     """Returns the weighted sum of −log P(true class | value) for each of the model's columns, from a table of distinct
-    values and the weight of each value in each class (values × columns × classes). ``class_numbers`` are the positions of
-    the model's classes among all classes.
+    values and the weight of each value in each class (values × columns × classes). ``class_numbers`` are the positions
+    of the model's classes among all classes.
     """
-    (group,) = model.parameters
+    (group,) = model.parameters  # the columns of one family are one group
     zero_prior = np.zeros(len(model.classes))
     kernel_parts = group.parts(distinct_values)
     # Scores are (values, columns, the model's classes): every column is scored separately.

@@ -51,7 +51,7 @@ class LabelRecipe(Recipe):
         self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
         """Learns from the training rows of each split of the fold set, and yields the log-odds of its test rows (rows ×
-        labels) and the thresholds for them. ``pending`` collects warnings, which the caller issues once.
+        labels) and the thresholds of the labels. ``pending`` collects warnings, which the caller issues once.
         """
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
         for fold, split in enumerate(fold_set.splits):
@@ -60,9 +60,9 @@ class LabelRecipe(Recipe):
             yield log_odds, model.thresholds.of(rows.names)
 
     def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: Any, pending: PendingWarnings) -> None:
-        """Scores the test rows of each split with a model that has not seen them, and puts their probabilities and the
-        thresholds of the split into a sink. The only kind of score is the posterior, whatever ``want`` is. ``pending``
-        collects warnings, which the caller issues once.
+        """Scores the test rows of each split with a model that has not seen them, and puts their probabilities (rows ×
+        labels) and the thresholds of the split into ``sink``, which collects them. The only kind of score is the
+        posterior, whatever ``want`` is. ``pending`` collects warnings, which the caller issues once.
         """
         for fold, (log_odds, thresholds) in enumerate(self.answer(rows, fold_set, pending)):
             test_rows = fold_set.splits[fold].test
@@ -70,8 +70,9 @@ class LabelRecipe(Recipe):
             sink.decide(fold, thresholds)
 
     def _choose_thresholds(self, scores: LabelScores, positions: Int) -> Thresholds:
-        """Chooses thresholds with the scores of the held-out rows at ``positions`` in ``scores.rows``. Without rows,
-        and if neither thresholds nor a calibration are wanted, they are one half.
+        """Returns thresholds chosen with the scores of the held-out rows at ``positions`` in ``scores.rows``: their
+        log-odds and true labels (both rows × labels). Without rows, and if neither thresholds nor a calibration are
+        wanted, they are one half.
         """
         if (self.threshold is None and self.calibrate is None) or not len(positions):
             return Thresholds.half(scores.labels)
@@ -80,7 +81,9 @@ class LabelRecipe(Recipe):
         return Thresholds.choose(scores.labels, *odds_flags_and_weights, self.threshold, self.calibrate)
 
     def _with_thresholds(self, model: LabelModel, rows: MemoryRows, scores: LabelScores) -> LabelModel:
-        """Returns the model with thresholds chosen with the scores of all held-out ``rows``."""
+        """Returns the model with thresholds chosen with ``scores``, those of held-out rows of ``rows``; the model
+        itself if neither thresholds nor a calibration are wanted.
+        """
         if self.threshold is None and self.calibrate is None:
             return model
         order = np.argsort(rows.hashes[scores.rows], kind="stable")  # sums of other orders may differ in a last bit
@@ -102,7 +105,7 @@ class PlainLabels(LabelRecipe):
 
     def check(self) -> None:
         """Raises an error if a setting is invalid."""
-        choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)
+        choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)  # which checks them
 
     def under(self, rows: R) -> R:
         """Returns the rows under a schema with this recipe's text settings."""
@@ -114,12 +117,14 @@ class PlainLabels(LabelRecipe):
         """
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
-        choice = choice_of(self.how, self.alpha, 0)
+        choice = choice_of(self.how, self.alpha, seed=0)
         return LabelModel(tally, choice, Thresholds.half(labels_of(tally)), telling=self.telling)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
-        """Whether some text model cannot score all labels at once, so that each label needs its own table of words."""
-        choice = choice_of(self.how, self.alpha, 0)
+        """Whether some text model cannot score all labels at once, so that each label needs its own table of words.
+        ``counted`` is a tally of rows, which says what columns are texts.
+        """
+        choice = choice_of(self.how, self.alpha, seed=0)
         schema = with_text(counted.schema, self.text)
         word_features = [
             group.features for group, sums in zip(schema.groups, counted.sums, strict=True) if isinstance(sums, Words)
@@ -127,8 +132,8 @@ class PlainLabels(LabelRecipe):
         return any(label_words(feature.family, choice) is None for features in word_features for feature in features)
 
     def candidates(self, schema: Schema) -> list[PlainLabels]:
-        """Returns the recipes to choose from: this one, or one for each candidate α and one with only the most telling
-        words of each label.
+        """Returns the recipes to choose from: this one alone, or if α is "auto" one for each candidate α and, for
+        texts, one with only the most telling words of each label.
         """
         if not is_auto(self.alpha):
             return [self]
@@ -141,7 +146,8 @@ class PlainLabels(LabelRecipe):
 
     def learn(self, rows: MemoryRows) -> LabelModel:
         """Learns a model with the candidate that has the lowest loss on held-out rows, and chooses its thresholds
-        there.
+        there. If all rows are identical, none can be held out, and it is the first candidate with thresholds of one
+        half.
         """
         candidates = self.candidates(rows.schema)
         needs_scores = self.threshold is not None or self.calibrate is not None or len(candidates) > 1
@@ -149,12 +155,14 @@ class PlainLabels(LabelRecipe):
             return candidates[0]._learn_counts(rows)
         fold_set = _limit_test_rows(rows, rows.fold_set_of(alike_folds(rows, CHOOSING_FOLDS)))
         candidate_scores = LabelScores.of(rows, fold_set, candidates, PendingWarnings())
-        losses = [scores.loss(slice(None)) for scores in candidate_scores] if len(candidates) > 1 else [0.0]
+        losses = [scores.loss(positions=slice(None)) for scores in candidate_scores] if len(candidates) > 1 else [0.0]
         best_number = int(np.argmin(losses))
         return self._with_thresholds(candidates[best_number]._learn_counts(rows), rows, candidate_scores[best_number])
 
     def _learn_counts(self, rows: MemoryRows) -> LabelModel:
-        """Estimates a model from the counts of the rows, with thresholds of one half."""
+        """Estimates a model from the counts of the rows, with thresholds of one half. Raises an error if no row has a
+        label.
+        """
         tally = rows.tally
         if not labels_of(tally):
             raise errors.empty_data(None, "no row has a label, so there is nothing to predict")
@@ -164,12 +172,14 @@ class PlainLabels(LabelRecipe):
         self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
         """For each split, takes the candidate with the lowest loss on the test rows of other splits. Yields its
-        log-odds of the split's test rows (rows × labels), and its thresholds. ``pending`` collects warnings.
+        log-odds of the split's test rows in ascending order (rows × labels), and its thresholds, chosen on the rows of
+        other splits. ``pending`` collects warnings.
         """
+        # Of each candidate recipe: the log-odds of the test rows of all splits, and the split that tests each row.
         candidate_scores = LabelScores.of(rows, fold_set, self.candidates(rows.schema), pending)
         for fold in range(len(fold_set.splits)):
-            is_in_fold = candidate_scores[0].folds == fold
-            outside_fold = np.flatnonzero(~is_in_fold)
+            is_in_fold = candidate_scores[0].folds == fold  # whether the fold tests each scored row
+            outside_fold = np.flatnonzero(~is_in_fold)  # positions among the scored rows
             best_scores = candidate_scores[0]
             if len(candidate_scores) > 1:
                 best_scores = min(candidate_scores, key=lambda scores: scores.loss(outside_fold))
@@ -207,9 +217,7 @@ class WeighedLabels(LabelRecipe):
         return super().answer(rows, fold_set, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
-        """Learns a weighed model with thresholds; a plain one if all rows are identical, because none can be held
-        out.
-        """
+        """Returns a weighed model with thresholds; a plain one if all rows are identical (none can be held out)."""
         model = LabelModel.of(rows.tally, how=self.how)
         if not _rows_differ(rows):
             return model
@@ -223,21 +231,21 @@ class WeighedLabels(LabelRecipe):
 
 @dataclass(frozen=True, eq=False)
 class LabelScores:
-    """Collects the log-odds of held-out rows: a sink."""
+    """Collects the log-odds of held-out rows: a sink, in which scores are put fold by fold."""
 
     labels: tuple[Label, ...]
     rows: Int  # row numbers, ascending; all arrays below have one entry for each
     folds: NDArray[Any]  # the fold that tests the row
     flags: Flags  # which labels it has (rows, labels)
-    weights: Real | None
-    odds: Real  # log-odds (rows, labels)
+    weights: Real | None  # None if all are 1
+    odds: Real  # log-odds (rows, labels), filled fold by fold
 
     @classmethod
     def of(
         cls, rows: MemoryRows, fold_set: FoldSet, recipes: Sequence[PlainLabels], pending: PendingWarnings
     ) -> list[LabelScores]:
-        """Scores the test rows of every split with the models of each recipe that learned from the other rows.
-        ``pending`` collects warnings.
+        """Scores the test rows of every split with the models of each recipe that learned from the other rows, and
+        returns the scores of each recipe. ``pending`` collects warnings.
         """
         assert rows.sets is not None
         tested_rows = np.sort(np.concatenate([split.test for split in fold_set.splits]))
@@ -258,15 +266,18 @@ class LabelScores:
         self.odds[np.searchsorted(self.rows, rows)] = scores  # type: ignore[arg-type]
 
     def loss(self, positions: Int | slice) -> float:
-        """Returns the log loss of the rows at ``positions``, after a slope and a shift have calibrated their log-odds."""
+        """Returns the log loss of the rows at these positions of ``self.rows`` (slice(None): all), after a slope and a
+        shift have calibrated their log-odds.
+        """
         weights = None if self.weights is None else self.weights[positions]
         return honest_loss(self.odds[positions], self.flags[positions], weights)
 
 
 def alike_folds(rows: MemoryRows, n_folds: int) -> Int:
-    """Assigns each row to a fold by its content, so that identical rows share a fold. Unless all rows are identical, at
-    least two folds are used.
+    """Returns the fold of each row, from 0 to ``n_folds`` − 1, chosen by its content, so that identical rows share a
+    fold. If that puts all labelled rows into one fold, distinct contents are dealt to the folds in turn.
     """
+    # The low bits of a hash are left out.
     folds = (rows.hashes >> np.uint64(11)).astype(np.int64) % n_folds
     if len(np.unique(folds[rows.labels >= 0])) < 2:
         folds = np.unique(rows.hashes, return_inverse=True)[1].reshape(-1) % n_folds
@@ -279,10 +290,10 @@ def _rows_differ(rows: MemoryRows) -> bool:
 
 
 def _limit_test_rows(rows: MemoryRows, fold_set: FoldSet) -> FoldSet:
-    """Returns the splits with at most as many test rows as thresholds are chosen on. The rows are selected by their
-    content.
+    """Returns the fold set with only as many test rows in all splits as thresholds are chosen on. The rows are selected
+    by their content, whatever their order.
     """
-    labelled = np.flatnonzero(rows.labels >= 0)
+    labelled = np.flatnonzero(rows.labels >= 0)  # row numbers
     max_rows = max(1, MOST_FLAGS // max(len(rows.names), 1))
     if len(labelled) <= max_rows:
         return fold_set
@@ -305,8 +316,9 @@ def _(model: LabelModel) -> LabelRecipe:
 
 
 def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelWeighing, LabelScores]:
-    """Learns the weights of words and cells for every label. Returns them with the scores of each labelled row from
-    models that have not seen it. Identical rows are merged before learning.
+    """Learns the weights of words and cells (categories, intervals of numbers) for every label. Returns them with the
+    scores of each labelled row from models that have not seen it. Identical rows are merged before learning. Raises an
+    error if no column can be weighed.
     """
     tally = model.tally
     labels = model.labels
@@ -329,6 +341,7 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     weighed_columns = (*text_columns, *cells.names)
     unweighed_scores = _score_unweighed_columns(model, rows, folds_of_all_rows, weighed_columns)
     texts = LabelRows(bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores)
+    # A hash of the content and the labels of each row.
     hashes = rows.hashes[labelled_rows] * HASH_FACTOR + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
     first_copies, merged_number, merged_weights = merge_equal(mix(hashes), weights)
     merged_texts = replace(texts.take(first_copies), weights=merged_weights)
@@ -350,7 +363,7 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
 
 
 def _refuse_too_many(n_labels: int, n_words: int, n_rows: int) -> None:
-    """Raises an error if there are too many words or rows to weigh for each label."""
+    """Raises an error if there are too many words (with cells) or rows to weigh for each label."""
     if max(n_words, n_rows) * n_labels > MOST_CELLS:
         text = f"there are {n_labels:,} labels, {n_words:,} words and {n_rows:,} rows: too many to weigh every word "
         text += "for each label. Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh."
@@ -361,7 +374,7 @@ def _score_unweighed_columns(
     model: LabelModel, rows: MemoryRows, folds: Int, weighed_names: tuple[str, ...]
 ) -> Real | None:
     """Returns what the columns that are not among ``weighed_names`` add to the log-odds of each row (rows × labels),
-    from models that did not count the row's fold; None if all columns are weighed.
+    from models that did not count the row's fold; None if all columns are weighed. ``folds`` has the fold of each row.
     """
     unweighed = [name for name in model.schema.features.names if name not in weighed_names]
     if not unweighed:
@@ -372,4 +385,4 @@ def _score_unweighed_columns(
     )
     recipe = PlainLabels(how=model.choice.how, alpha=model.choice.alpha)
     [held_out_scores] = LabelScores.of(unweighed_rows, unweighed_rows.fold_set_of(folds), [recipe], PendingWarnings())
-    return held_out_scores.odds - unweighed_model._log_prior_odds
+    return held_out_scores.odds - unweighed_model._log_prior_odds  # without the prior, which no column adds

@@ -30,7 +30,7 @@ class WithoutEach(NamedTuple):
     learned from all rows.
     """
 
-    row_numbers: Int
+    row_numbers: Int  # of the labelled rows, ascending
     scores: Real
     n_impossible: int
     learned_from_all: list[str]
@@ -52,17 +52,17 @@ def can_leave_one_out(rows: MemoryRows, choice: Choice) -> bool:
 
 
 def leave_each_out(rows: MemoryRows, model: Model) -> WithoutEach:
-    """Scores every labelled row with the model of all other rows. The scores have a column for each class of ``rows``,
-    which may have more than the model.
+    """Scores every labelled row with the model of all other rows; ``model`` is that of all rows. The scores have a
+    column for each class of ``rows``, which may have more than the model. Raises an error for a single row.
     """
-    if np.count_nonzero(rows.counts) < 2:
+    if np.count_nonzero(rows.counts) < 2:  # rows with a label and a weight
         raise errors.bad_setting("folds", "loo", "used with at least two rows; there is one")
     tally = model.tally
     tested_rows = np.flatnonzero(rows.labels >= 0)
     number_in_tally = np.array(
         [tally.classes.index(name) if name in tally.classes else -1 for name in rows.classes], dtype=np.int64
     )
-    class_numbers = number_in_tally[rows.labels[tested_rows]]
+    class_numbers = number_in_tally[rows.labels[tested_rows]]  # in the tally, of each tested row
     weights = None if rows.weights is None else rows.weights[tested_rows]
     scores, n_impossible = _score_batches(model, rows, tested_rows, class_numbers, weights)
     if tally.classes != rows.classes:
@@ -76,8 +76,9 @@ def leave_each_out(rows: MemoryRows, model: Model) -> WithoutEach:
 def _score_batches(
     model: Model, rows: MemoryRows, tested_rows: Int, labels: Int, weights: Real | None
 ) -> tuple[Real, int]:
-    """Returns log P(class, row) (tested rows × classes) of the rows with these numbers, each from a model without it,
-    and how many are impossible in every class. ``labels`` and ``weights`` are of the tested rows.
+    """Returns log P(class, row) (tested rows × the model's classes) of the rows with these numbers, each from a model
+    without it, and how many are impossible in every class. ``labels`` (the model's class numbers) and ``weights`` are
+    of the tested rows.
     """
     scores = np.empty((len(tested_rows), len(model.classes)))
     start = 0
@@ -95,7 +96,8 @@ def _score_batches(
 
 def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:
     """Returns log P(class, row) of a batch (rows × classes), each row from a model without it, and how many rows are
-    impossible in every class. ``labels`` has the class number of each row.
+    impossible in every class. ``labels`` has the class number of each row. Rows whose scores would be imprecise are
+    scored again by models that are estimated without them.
     """
     if weights is not None and not weights.all():  # rows of weight 0 were not counted, so nothing is left out for them
         log_joints = np.empty((batch.n_rows, len(model.classes)))
@@ -115,6 +117,7 @@ def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, 
     log_prior, outweighs_class = _log_prior_without(model, held_out)
     log_joints = log_prior.copy()
     for family, features, sums in model.tally.groups:
+        # Adds log P(value | class) of these features.
         log_joints += family.leave_one_out(features, sums, model.choice, held_out)
     n_impossible = 0
     imprecise = np.flatnonzero(outweighs_class | _lose_precision(log_joints, len(model.schema.features)))
@@ -131,27 +134,30 @@ def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, 
 
 
 def _pack_held_out_rows(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
-    """Packs a batch with what families need to leave out each of its rows."""
+    """Returns a batch with what families need to leave out each of its rows. ``labels`` has the class number of each
+    row.
+    """
     sums_of_each_row = partial(sums_of_rows, model.schema, batch, weights, threads)
     return HeldOutRows(batch, labels, weights, len(model.classes), threads, sums_of_each_row)
 
 
 def _lose_precision(scores: Real, n_features: int) -> NDArray[np.bool_]:
-    """Whether each row is so far from every class that the rounding of its scores (rows × classes) may decide between
-    the two best classes.
+    """Whether each row is so far from every class that the rounding of its scores (rows × classes), each a sum over
+    ``n_features`` features, may decide between the two best classes. One entry per row.
     """
     best_scores = scores.max(axis=1)
     is_far = np.asarray((np.abs(best_scores) > FAR) & np.isfinite(best_scores))
     if is_far.any():
         runner_up = np.partition(scores[is_far], -2, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
-        rounding = np.abs(best_scores[is_far]) * (n_features + 2) * 2.0**-50
+        rounding = np.abs(best_scores[is_far]) * (n_features + 2) * 2.0**-50  # at most, in nats
         is_far[is_far] = best_scores[is_far] - runner_up <= DECISIVE_LEAD + rounding
     return is_far
 
 
 def _refit_without_each(model: Model, held_out: HeldOutRows, log_prior: Real) -> tuple[Real, int]:
-    """Estimates a model without each row and scores the row with it, in exact arithmetic. Returns log P(class, row) and
-    how many rows are impossible.
+    """Estimates a model without each row and scores the row with it, in exact arithmetic. Returns log P(class, row)
+    (rows × classes) and how many rows are impossible in every class. ``log_prior`` has that of the classes without each
+    row (rows × classes).
     """
     scores = np.empty_like(log_prior)
     n_impossible = 0
@@ -171,7 +177,7 @@ def _refit_without_each(model: Model, held_out: HeldOutRows, log_prior: Real) ->
 
 def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArray[np.bool_]]:
     """Returns the log prior of the classes without each row (rows × classes), −∞ for a class that has no other row; and
-    which rows outweigh the rest of their class by far.
+    whether each row outweighs the rest of its class by far, which is False without weights.
     """
     rows_by_class = model.tally.rows.value
     labels = held_out.labels
@@ -181,13 +187,15 @@ def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArr
     # there is one for each row.
     if held_out.weights is None:
         entry_classes = np.arange(n_classes)
+        # One row of each class, without weights, on one thread.
         left_out = _core.count_classes(entry_classes.astype(np.int32), n_classes, None, 1)
         rows_without = model.tally.rows - left_out
     else:
         entry_classes = labels
+        # Row numbers, −1 for rows of weight 0, and the weights as the kernels take them.
         entries, unit_weights = kernel_weights(np.arange(n_held_out, dtype=np.int32), held_out.weights)
-        left_out = _core.count_classes(entries, n_held_out, unit_weights, 1)
-        rows_without = model.tally.rows.take(labels, 0) - left_out
+        left_out = _core.count_classes(entries, n_held_out, unit_weights, 1)  # on one thread
+        rows_without = model.tally.rows.take(labels, 0) - left_out  # of each row's own class
     is_emptied = rows_without.is_zero() | rows_without.is_negative()
     log_prior = model.log_prior
     log_prior_without = model.log_prior[entry_classes]
@@ -199,7 +207,7 @@ def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArr
             log_prior_without = np.log(np.where(is_emptied, 0.0, rows_without.value) + alpha)
     log_prior_without = np.where(is_emptied, -np.inf, log_prior_without)
     log_priors = np.broadcast_to(log_prior, (n_held_out, n_classes)).copy()
-    own_cells = np.arange(n_held_out), labels
+    own_cells = np.arange(n_held_out), labels  # the class of each row, from which alone it is left out
     if held_out.weights is None:
         log_priors[own_cells] = log_prior_without[labels]
         return log_priors, np.zeros(n_held_out, dtype=np.bool_)

@@ -50,20 +50,25 @@ class Recipe:
         return rows
 
     def rows_from(self, rows: Any, n: int | None = None) -> Any:
-        """Returns the rows that this recipe needs: in memory, or a sample of ``n`` if they are not."""
+        """Returns the rows that this recipe needs, under its schema: in memory, or a sample of ``n`` if they are not
+        (None: the default).
+        """
         return self.under(rows).sample(n)
 
     def describe_under(self, schema: Schema) -> str:
-        """Returns the name of the recipe for users. Some recipes have a different name under some schemas."""
+        """Returns the name of the recipe for users. Some recipes have a different name under some schemas, but not
+        here.
+        """
         return self.name
 
     def learn(self, rows: MemoryRows) -> Any:
-        """Learns a model from the rows. Every recipe has its own way."""
+        """Returns a model learned from the rows. Every recipe has its own way."""
         raise NotImplementedError
 
     def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """Scores the test rows of each split with a model that has not seen them, and puts the scores into a sink.
-        ``want`` is the kind of score, such as "posterior". Warnings are added to ``pending``.
+        """Scores the test rows of each split with a model that has not seen them, and puts the scores (rows × classes)
+        and the models into ``sink``, which collects them. ``want`` is the kind of score, such as "posterior". Warnings
+        are added to ``pending``, for the caller to issue.
         """
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
         n_splits = len(fold_set.splits)
@@ -79,8 +84,8 @@ class Recipe:
 class Plain(Recipe):
     """Plain naive Bayes. ``text`` has settings of ``bb.Text`` for all text columns."""
 
-    how: How = "mean"
-    alpha: float = 1.0
+    how: How = "mean"  # the estimator of ``bb.estimate``
+    alpha: float = 1.0  # the pseudo-count
     class_prior: ClassPrior = None
     seed: int = 0
     text: Mapping[str, Any] | None = None
@@ -93,11 +98,15 @@ class Plain(Recipe):
 
     @property
     def choice(self) -> Choice:
-        """Returns how parameters are estimated. Raises an error if a setting is invalid."""
+        """Returns how parameters are estimated: the estimator ``how``, the pseudo-count and the seed. Raises an error
+        if one is invalid.
+        """
         return choice_of(self.how, self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
-        """Returns the rows under a schema with this recipe's text settings."""
+        """Returns the rows under a schema with this recipe's settings of ``bb.Text`` for all text columns, if it has
+        any.
+        """
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
 
     def rows_from(self, rows: Any, n: int | None = None) -> Any:
@@ -125,8 +134,9 @@ class Plain(Recipe):
         return self.estimate(rows.tally, rows.classes)
 
     def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """Scores held-out rows from one count for all splits. Single rows are left out by closed formulas, if every
-        family has one.
+        """Scores the test rows of all splits from one count, and puts the scores (rows × classes) into ``sink``, which
+        collects them. Single rows are left out by closed formulas, if every family has one; their scores are
+        posteriors, whatever ``want`` names. Warnings are added to ``pending``.
         """
         if not isinstance(fold_set, SingleRows):
             leave_out(rows, fold_set, [self], want, [sink], pending)
@@ -149,8 +159,8 @@ class Weighed(Recipe):
     Numbers are quantile trees, and missing values are values of their own unless ``missing`` says otherwise.
     """
 
-    pairs: bool = True
-    correct: bool = True
+    pairs: bool = True  # whether pairs of columns may get a weight
+    correct: bool = True  # whether corrections are learned
     fewest: int = FEWEST_ROWS
     class_prior: ClassPrior = None
     seed: int = 0
@@ -161,7 +171,9 @@ class Weighed(Recipe):
 
     @classmethod
     def of(cls, weigh: Any, **other_fields: Any) -> Weighed:
-        """Returns the recipe for ``weigh=``: True, or settings of ``bb.weigh`` by name."""
+        """Returns the recipe for ``weigh=``: True, or settings of ``bb.weigh`` by name. ``other_fields`` are fields of
+        the recipe. Raises an error for an unknown setting.
+        """
         if weigh is not True and not isinstance(weigh, Mapping):
             raise errors.bad_setting("weigh", weigh, "True, False, or settings of bb.weigh such as {'pairs': False}")
         settings = {} if weigh is True else dict(weigh)
@@ -177,18 +189,18 @@ class Weighed(Recipe):
         return rows.under({"missing": self.missing, "trees": "all"})
 
     def learn(self, rows: MemoryRows) -> Model:
-        """Learns a model with weighed evidence; a plain one if there are too few rows."""
+        """Returns a model with weighed evidence; a plain one for fewer rows than ``self.fewest`` or a single class."""
         tally = rows.tally
         prior = restrict_prior(self.class_prior, rows.classes, tally.classes)
         model = estimate(tally, class_prior=prior)
         if len(tally.classes) < 2 or float(tally.n_rows) < self.fewest:
             return model
-        sample = None if rows.tally_of_rest is None else rows.n_labelled
+        sample = None if rows.tally_of_rest is None else rows.n_labelled  # the number of rows drawn
         table = rows.as_table(tally.schema)
         return model.weighed(learn(tally, table, pairs=self.pairs, correct=self.correct, seed=self.seed, sample=sample))
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the settings for JSON."""
+        """Returns the settings for JSON: those that somebody gave (``self.settings`` has their names), or True."""
         return {"weigh": {name: getattr(self, name) for name in self.settings} or True}
 
 
@@ -213,14 +225,14 @@ class Calibrated(Recipe):
         return self.recipe.under(rows)
 
     def learn(self, rows: MemoryRows) -> Model:
-        """Learns a model, and calibrates it with the scores of held-out rows."""
+        """Returns a model, calibrated with the scores of held-out rows. Raises an error for fewer than two rows."""
         from sklearn.model_selection import GroupKFold
 
         n_rows = rows.n_labelled
         if n_rows < 2:
             raise errors.empty_data(rows.name, "calibrating needs at least two rows")
         folds: Any = min(CALIBRATION_FOLDS, n_rows)
-        if rows.groups is not None:
+        if rows.groups is not None:  # rows of the same group stay in the same fold
             folds = GroupKFold(min(folds, len(set(np.asarray(rows.groups)[rows.labels >= 0].tolist()))))
         (fold_set,) = rows.fold_sets(folds, self.recipe.seed)
         held_out_scores = LogScores.of(rows, fold_set, self.recipe, PendingWarnings())
@@ -239,13 +251,15 @@ class Calibrated(Recipe):
         """
         log_scores = LogScores.of(rows, fold_set, self.recipe, pending)
         for fold, calibration in self.calibrations(log_scores).items():
+            # Of the rows that this fold tests, among those that any fold tests.
             positions = np.flatnonzero(log_scores.folds == fold)
             apply = calibration.apply if want == "posterior" else calibration.log_apply
             sink.put(log_scores.rows[positions], log_scores.folds[positions], apply(log_scores.scores[positions]))
 
     def calibrations(self, scores: LogScores) -> dict[int, Calibration]:
-        """Learns a calibration for each fold from the scores of other folds. Folds with the same number modulo ten share
-        one, which is learned from all others.
+        """Returns the calibration of each fold by its number, learned from the scores of other folds. Folds with the
+        same number modulo ten share one, which is learned from all others. ``scores.folds`` has the fold of each tested
+        row.
         """
         remainders = scores.folds % CALIBRATION_FOLDS  # of each row
         calibration_by_remainder = {
@@ -268,16 +282,18 @@ class LogScores:
 
     def __init__(self, rows: MemoryRows, fold_set: FoldSet) -> None:
         """Prepares an array for the scores of the rows that a fold set tests."""
-        self.truth = rows.labels
+        self.truth = rows.labels  # class numbers, of all rows
         self.weights = rows.weights
         self.models: dict[int, Model] = {}  # by fold
-        self.rows: Int = np.flatnonzero(fold_set.tested_by >= 0)
-        self.folds = fold_set.tested_by[self.rows]
+        self.rows: Int = np.flatnonzero(fold_set.tested_by >= 0)  # numbers of the tested rows
+        self.folds = fold_set.tested_by[self.rows]  # of each tested row
         self._scores_of_all_rows: Real = np.empty((rows.n_rows, len(rows.classes)))
 
     @classmethod
     def of(cls, rows: MemoryRows, fold_set: FoldSet, recipe: Recipe, pending: PendingWarnings) -> LogScores:
-        """Scores the test rows of every split with the recipe's model of the split's training rows."""
+        """Returns the scores of the test rows of every split by the recipe's model of the split's training rows.
+        Warnings are added to ``pending``.
+        """
         log_scores = cls(rows, fold_set)
         recipe.leave_out(rows, fold_set, "log_posterior", log_scores, pending)
         return log_scores
@@ -289,7 +305,9 @@ class LogScores:
         return self._scores_of_all_rows if tests_all_rows else self._scores_of_all_rows[self.rows]
 
     def put(self, rows: Int | slice, folds: Any, scores: Real) -> None:
-        """Stores log P(class | row) of the rows with these numbers. Their folds are not needed: the fold set has them."""
+        """Stores log P(class | row) (rows × classes) of the rows with these numbers. Their folds are not needed: the
+        fold set has them.
+        """
         self._scores_of_all_rows[rows] = scores
 
     def keep(self, fold: int, model: Model) -> None:
@@ -297,7 +315,9 @@ class LogScores:
         self.models[fold] = model
 
     def calibrate(self, method: Method, positions: Int | None = None) -> Calibration:
-        """Learns a calibration from the scores of all tested rows, or of those at some positions in ``self.rows``."""
+        """Returns a calibration learned from the scores of all tested rows, or of those at some positions in
+        ``self.rows``, which has the numbers of the tested rows. ``self.truth`` and ``self.weights`` are of all rows.
+        """
         rows = self.rows if positions is None else self.rows[positions]
         weights = None if self.weights is None else self.weights[rows]
         return calibrate(method, self._scores_of_all_rows[rows], self.truth[rows], weights)
@@ -325,7 +345,9 @@ class SplitModels:
         return self.last_learned[fold]
 
     def _learn_again(self, fold: int) -> Any:
-        """Learns the model of a fold from the rows that the fold does not test."""
+        """Returns the model of a fold, learned from the rows that the fold does not test. Plain models come from one
+        count of all folds.
+        """
         if not isinstance(self.recipe, Plain):
             return self.recipe.learn(self.rows.training_rows(self.fold_set, fold))
         groups = self.rows.count_fold_set(self.fold_set)
@@ -334,14 +356,14 @@ class SplitModels:
 
 @singledispatch
 def recipe_of(model: Any) -> Recipe:
-    """Returns the recipe that made a model."""
+    """Returns the recipe that made a model: weighed, calibrated or plain, with the model's settings."""
     choice = model.choice
     weighing = model.weighing
     class_prior = model.class_prior
-    if class_prior is not None and not isinstance(class_prior, (str, int, float)):
+    if class_prior is not None and not isinstance(class_prior, (str, int, float)):  # P(class) was given
         class_prior = dict(zip(model.classes, model._class_shares.tolist(), strict=True))
     if isinstance(weighing, Weighing):
-        fewest = 0 if model.tally.n_rows < FEWEST_ROWS else FEWEST_ROWS
+        fewest = 0 if model.tally.n_rows < FEWEST_ROWS else FEWEST_ROWS  # rows below which nothing is weighed
         settings = weighing.settings
         return Weighed(settings["pairs"], settings["correct"], fewest, class_prior, choice.seed)
     recipe = Plain(choice.how, choice.alpha, class_prior, choice.seed)
@@ -350,7 +372,7 @@ def recipe_of(model: Any) -> Recipe:
 
 
 def with_text(schema: Schema, settings: Mapping[str, Any] | None) -> Schema:
-    """Returns the schema with these settings of ``bb.Text`` for all text columns."""
+    """Returns the schema with these settings of ``bb.Text`` for all text columns; the schema itself without any."""
     if not settings:
         return schema
     text_positions = schema.features.where(lambda feature: feature.reads_text)

@@ -41,7 +41,7 @@ class Mean(NamedTuple):
     """A mean over folds and its standard error."""
 
     value: float
-    error: float | None
+    error: float | None  # None for a single fold
 
     @classmethod
     def of(cls, fold_values: Real) -> Mean:
@@ -60,7 +60,7 @@ class Mean(NamedTuple):
 
 
 class PerClass(NamedTuple):
-    """One number per class, in the order of ``classes``."""
+    """One number per class of each measure, in the order of the evaluation's classes; ``rows`` are numbers of rows."""
 
     precision: Real
     recall: Real
@@ -84,7 +84,9 @@ class Outcomes:
     def of(
         cls, posteriors: Real, truth: NDArray[np.int32], folds: NDArray[np.int32], n_folds: int, weights: Real | None
     ) -> Outcomes:
-        """Sums the outcomes of posteriors (rows × classes), given the true class number and the fold of each row."""
+        """Returns the summed outcomes of posteriors (rows × classes), given the true class number (``truth``) and the
+        fold of each row. ``weights`` are None if all are 1.
+        """
         predicted = posteriors.argmax(axis=1)
         n_classes = posteriors.shape[1]
         row_numbers = np.arange(len(truth))
@@ -95,16 +97,21 @@ class Outcomes:
         losses = -np.log(np.maximum(true_posterior, LEAST_PROBABILITY))
         squared_distances = np.maximum(squared_norms - 2.0 * true_posterior + 1.0, 0.0)
         bin_numbers = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
+        # −1 for rows of weight 0, and the weights as the kernels take them.
         weighted_rows, unit_weights = kernel_weights(np.zeros(len(truth), dtype=np.int32), weights)
         has_no_weight = weighted_rows < 0
 
         def count_rows(cell_numbers: Any, *shape: int) -> Integers:
-            """Adds up the weights of rows in an array of this shape, where row i is in cell ``cell_numbers[i]``."""
-            cells = np.where(has_no_weight, -1, cell_numbers).astype(np.int32)
+            """Returns the weights of rows added up in an array of this shape, where row i is in cell
+            ``cell_numbers[i]``, counted line by line.
+            """
+            cells = np.where(has_no_weight, -1, cell_numbers).astype(np.int32)  # −1 counts nowhere
+            # The last argument is the number of threads.
             return _core.count_classes(cells, int(np.prod(shape)), unit_weights, 1).arranged(list(shape))
 
         weighted_bins = np.where(has_no_weight, -1, bin_numbers).astype(np.int32)
         columns = [np.ascontiguousarray(column) for column in (losses, squared_distances, confidence)]
+        # Centred at 0 in units of 1, so as they are; the last argument is the number of threads.
         _, sums = _core.count_moments(columns, np.zeros(3), np.ones(3), weighted_bins, BINS, unit_weights, 1)
         return cls(
             len(truth),
@@ -115,7 +122,7 @@ class Outcomes:
         )
 
     def __add__(self, other: Outcomes) -> Outcomes:
-        """Adds the outcomes of more rows."""
+        """Returns the outcomes of these and more rows, over the same classes and folds."""
         return Outcomes(
             self.n_rows + other.n_rows,
             folds=self.folds + other.folds,
@@ -126,33 +133,38 @@ class Outcomes:
 
     def among(self, names: Sequence[Label], all_names: Sequence[Label]) -> Outcomes:
         """Returns the outcomes for a larger list of classes, ``all_names``, of which ``names`` are those counted so
-        far.
+        far, in the order of ``self.confusion`` (true × predicted classes).
         """
         number_among_all = np.array([all_names.index(name) for name in names], dtype=np.int64)
+        # Along axis 0, the true classes, and then along axis 1, the predicted ones.
         with_all_true_classes = self.confusion.merge(number_among_all, len(all_names), 0)
         return replace(self, confusion=with_all_true_classes.merge(number_among_all, len(all_names), 1))
 
     @cached_property
     def weight(self) -> float:
-        """The total weight of the rows."""
-        return float(sum_axis(sum_axis(self.bins, 0), 1).value[0, 0])
+        """The total weight of the rows, from ``bins`` (bins × wrong or right)."""
+        return float(sum_axis(sum_axis(self.bins, axis=0), axis=1).value[0, 0])
 
     @property
     def accuracy(self) -> float:
-        """The share of correct predictions."""
-        return float(sum_axis(self.folds, 0).value[0, 1]) / self.weight
+        """The share of correct predictions, by weight. ``self.folds`` has the rows by fold and by wrong (0) or right
+        (1).
+        """
+        return float(sum_axis(self.folds, axis=0).value[0, 1]) / self.weight
 
     def mean(self, quantity: Quantity) -> float:
-        """Returns the mean of a quantity over all rows."""
-        sums_over_bins = sum_axis(self.sums, 1).take(np.array([QUANTITIES.index(quantity)]), 0)  # (1, 1, 2)
+        """Returns the weighted mean of a quantity over all rows. ``self.sums`` has Σz and Σz² of each quantity by bin
+        of confidence (quantities × bins × 2).
+        """
+        sums_over_bins = sum_axis(self.sums, axis=1).take(np.array([QUANTITIES.index(quantity)]), 0)  # (1, 1, 2)
         return float(sums_over_bins.values(FINEST)[0, 0, 0]) / self.weight
 
     @property
     def calibration_error(self) -> float:
         """The mean distance between confidence and accuracy over bins of equal width."""
-        confidence_by_bin = self.sums.values(FINEST)[QUANTITIES.index("confidence"), :, 0]
-        n_correct_by_bin = self.bins.value[:, 1]
-        n_rows_by_bin = sum_axis(self.bins, 1).value[:, 0]
+        confidence_by_bin = self.sums.values(FINEST)[QUANTITIES.index("confidence"), :, 0]  # summed over the bin's rows
+        n_correct_by_bin = self.bins.value[:, 1]  # column 0 has the wrong predictions
+        n_rows_by_bin = sum_axis(self.bins, axis=1).value[:, 0]
         return float(np.abs(confidence_by_bin - n_correct_by_bin).sum() / n_rows_by_bin.sum())
 
 
@@ -160,8 +172,8 @@ class Measures(Displayed):
     """Measures of predictions, computed from their outcomes. They are defined as in scikit-learn."""
 
     classes: tuple[Label, ...]
-    what: str
-    notes: tuple[str, ...]
+    what: str  # what was done, for the title
+    notes: tuple[str, ...]  # sentences for users
     _headline: ClassVar[str] = "accuracy"  # the measure that is printed first
     if TYPE_CHECKING:
 
@@ -176,7 +188,7 @@ class Measures(Displayed):
     @property
     def accuracy(self) -> Mean:
         """The share of correct predictions."""
-        return Mean(self._outcomes.accuracy, None)
+        return Mean(self._outcomes.accuracy, error=None)
 
     @property
     def random_guess(self) -> float:
@@ -186,7 +198,7 @@ class Measures(Displayed):
     @property
     def majority(self) -> float:
         """The accuracy of always predicting the most frequent class."""
-        return float(sum_axis(self._outcomes.confusion, 1).value.max() / self._outcomes.weight)
+        return float(sum_axis(self._outcomes.confusion, axis=1).value.max() / self._outcomes.weight)
 
     @cached_property
     def log_loss(self) -> float:
@@ -200,17 +212,20 @@ class Measures(Displayed):
 
     @cached_property
     def confusion(self) -> NDArray[Any]:
-        """The confusion matrix: true classes are rows, predicted classes are columns."""
+        """The confusion matrix: true classes are rows, predicted classes are columns. Numbers of rows, or their weight
+        if rows have weights.
+        """
         confusion = self._outcomes.confusion.value
         return confusion if self.weighted else confusion.astype(np.int64)
 
     @cached_property
     def per_class(self) -> PerClass:
         """Precision, recall, F1 and number of rows of each class; 0 where they are undefined."""
-        confusion = self._outcomes.confusion
+        confusion = self._outcomes.confusion  # true × predicted classes
         n_correct = confusion.value.diagonal()
-        n_true = sum_axis(confusion, 1).value[:, 0]
-        n_predicted = sum_axis(confusion, 0).value[0]
+        n_true = sum_axis(confusion, axis=1).value[:, 0]
+        n_predicted = sum_axis(confusion, axis=0).value[0]
+        # Numerators and denominators of precision, recall and F1.
         fractions = (n_correct, n_predicted), (n_correct, n_true), (2.0 * n_correct, n_true + n_predicted)
         precision, recall, f1 = (
             np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
@@ -250,7 +265,7 @@ class Measures(Displayed):
         }
 
     def _accuracy_dict(self) -> dict[str, Any]:
-        """Returns the entries of ``to_dict`` about accuracy."""
+        """Returns the entries of ``to_dict`` about accuracy: the value and its standard error, None if unknown."""
         return {"accuracy": self.accuracy.value, "standard_error": self.accuracy.error}
 
     @property
@@ -264,7 +279,9 @@ class Measures(Displayed):
         return self._outcomes.n_rows
 
     def __str__(self) -> str:
-        """Returns the measures as text: those of all rows, and a line for each class."""
+        """Returns the measures as text: those of all rows, a line for each class, and the notes. ``self.what`` says
+        what was evaluated.
+        """
         baselines = f"(random guess {self.random_guess:.4f}, majority {self.majority:.4f})"
         title = f"{self.what}: {many(self._n_different, 'row')}, {many(len(self.classes), 'class')}"
         figures = {"log loss": self.log_loss, "Brier score": self.brier, "macro F1": self.macro_f1}
@@ -290,19 +307,21 @@ class Measures(Displayed):
         for.
         """
         shown_classes = range(min(len(self.classes), SHOWN))
-        names = [_shorten(self.classes[c]) for c in shown_classes]
+        names = [_shorten(self.classes[number]) for number in shown_classes]
         width = max(len("class"), *map(len, names))
         measure = "weight" if self.weighted else "rows"
         lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often mistaken for"]
         per_class = self.per_class
-        for c, name in zip(shown_classes, names, strict=True):
-            mistakes = self.confusion[c].astype(np.float64)
-            mistakes[c] = 0.0
+        for number, name in zip(shown_classes, names, strict=True):
+            mistakes = self.confusion[number].astype(np.float64)  # rows of the class, by predicted class
+            mistakes[number] = 0.0
             mistaken_for = (
                 f"{_shorten(self.classes[int(mistakes.argmax())])} ({mistakes.max():,.6g})" if mistakes.any() else ""
             )
-            measure_text = f"{per_class.precision[c]:9.4f}  {per_class.recall[c]:6.4f}  {per_class.f1[c]:6.4f}"
-            lines.append(f"  {name:{width}}  {measure_text}  {per_class.rows[c]:10,.6g}  {mistaken_for}".rstrip())
+            measure_text = (
+                f"{per_class.precision[number]:9.4f}  {per_class.recall[number]:6.4f}  {per_class.f1[number]:6.4f}"
+            )
+            lines.append(f"  {name:{width}}  {measure_text}  {per_class.rows[number]:10,.6g}  {mistaken_for}".rstrip())
         n_hidden = len(self.classes) - len(names)
         return [*lines, *([f"  … and {n_hidden:,} more class{'es' * (n_hidden > 1)}"] if n_hidden else [])]
 
@@ -316,10 +335,10 @@ class Evaluation(Tabular, Measures):
     """
 
     classes: tuple[Label, ...]
-    rows: Int
+    rows: Int  # numbers in the table
     truth: NDArray[np.int32]
     posteriors: Real
-    weights: Real | None = None
+    weights: Real | None = None  # None if all are 1
     what: str = "Evaluation"
     notes: tuple[str, ...] = ()
 
@@ -327,7 +346,7 @@ class Evaluation(Tabular, Measures):
     def _outcomes(self) -> Outcomes:
         """The sums over rows that all measures are made of."""
         one_fold = np.zeros(len(self.truth), dtype=np.int32)
-        return Outcomes.of(self.posteriors, self.truth, one_fold, 1, self.weights)
+        return Outcomes.of(self.posteriors, self.truth, one_fold, n_folds=1, weights=self.weights)
 
     @property
     def weighted(self) -> bool:
@@ -380,7 +399,9 @@ class Evaluation(Tabular, Measures):
 
     @cached_property
     def _auc(self) -> float | None:
-        """The area under the ROC curve; None unless two classes have test rows."""
+        """The area under the ROC curve, for more than two classes the mean over classes; None unless two classes have
+        test rows. ``self.truth`` has class numbers.
+        """
         tested_classes = np.flatnonzero(self.per_class.rows).tolist()
         if len(tested_classes) < 2:
             return None
@@ -393,13 +414,13 @@ class Evaluation(Tabular, Measures):
 
     @property
     def _n_different(self) -> int:
-        """The number of distinct test rows."""
+        """The number of distinct test rows; ``self.rows`` has the number of the row of each prediction."""
         return len(np.unique(self.rows))
 
 
 def area_under_roc(scores: Real, positive: NDArray[np.bool_], weights: Real | None) -> float:
-    """Returns how often a positive row scores higher than a negative row; ties count one half. ``scores`` and
-    ``positive`` have one entry per row. The order of rows does not matter.
+    """Returns how often a positive row scores higher than a negative row, from 0 to 1; ties count one half. ``scores``,
+    ``positive`` and ``weights`` (None: all 1) have one entry per row. The order of rows does not matter.
     """
     order = np.argsort(scores, kind="stable") if weights is None else np.lexsort((weights, positive, scores))
     row_weights = np.ones(len(order), dtype=np.int64) if weights is None else weights[order]
@@ -417,14 +438,14 @@ class FoldMeasures(Measures):
 
     @cached_property
     def fold_accuracies(self) -> Real:
-        """The share of correct predictions in each fold."""
+        """The share of correct predictions in each fold that has rows."""
         n_correct = self._outcomes.folds.value[:, 1]  # by fold; column 0 has the wrong predictions
-        n_rows = sum_axis(self._outcomes.folds, 1).value[:, 0]  # by fold
+        n_rows = sum_axis(self._outcomes.folds, axis=1).value[:, 0]  # by fold
         return n_correct[n_rows > 0] / n_rows[n_rows > 0]
 
     @cached_property
     def accuracy(self) -> Mean:
-        """The mean over folds and its standard error."""
+        """The mean share of correct predictions over folds, and its standard error."""
         return Mean.of(self.fold_accuracies)
 
     @property
@@ -434,7 +455,7 @@ class FoldMeasures(Measures):
 
     @property
     def _brief(self) -> str:
-        """The measures by which models are compared."""
+        """The measures by which models are compared, as text."""
         return f"{self.accuracy}  log loss {self.log_loss:.4f}"
 
     def _accuracy_dict(self) -> dict[str, Any]:
@@ -455,7 +476,7 @@ class CrossValidation(FoldMeasures, Evaluation):
 
     @cached_property
     def _outcomes(self) -> Outcomes:
-        """The sums over rows that all measures are made of, fold by fold."""
+        """The sums over rows that all measures are made of, fold by fold; ``self.folds`` has the fold of each row."""
         n_folds = int(self.folds.max()) + 1
         return Outcomes.of(self.posteriors, self.truth, self.folds, n_folds, self.weights)
 
@@ -465,8 +486,8 @@ class SummedEvaluation(Measures):
     """An evaluation that kept the sums from which measures are computed, but no predictions."""
 
     classes: tuple[Label, ...]
-    _outcomes: Outcomes
-    weighted: bool = False
+    _outcomes: Outcomes  # the sums
+    weighted: bool = False  # whether rows had weights
     what: str = "Evaluation"
     notes: tuple[str, ...] = ()
 
@@ -494,7 +515,8 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
         **reading: All other options are those of ``bb.count``. With several labels per row on an engine, ``sample``
             rows are evaluated (at most 100,000 unless given).
 
-    If these are exactly the rows that the model has counted, ``notes`` say so. Rows on an engine are scored there, with
+    Returns an ``Evaluation``, whose ``notes`` say if these are exactly the rows that the model has counted. Rows on an
+    engine are scored there, with
     the same result.
 
     >>> import banbury as bb
@@ -518,14 +540,16 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
 
 
 def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
-    """Scores the rows of a source, which are read once, and compares the predictions with their true classes."""
+    """Returns the evaluation of the model on the rows of a source, which are read once. ``target`` has their true
+    classes or names the column of them. Classes that the model does not know get a posterior of 0.
+    """
     labels = Labels.of(target, weights=None, classes=None, threads=n_threads(model.threads))
     names_and_numbers = list[tuple[Sequence[Label], NDArray[np.int32]]]()  # of the classes of each batch
     posterior_batches = []
     for batch, posterior in model.stream(source):
         class_numbers, class_names, _ = number_classes(batch, model.schema, labels)
         names_and_numbers.append((class_names, class_numbers))
-        posterior_batches.append(posterior[class_numbers >= 0])
+        posterior_batches.append(posterior[class_numbers >= 0])  # −1: the row has no class
     n_rows = sum(len(class_numbers) for _, class_numbers in names_and_numbers)
     labels.check_length(n_rows)
     if not n_rows:

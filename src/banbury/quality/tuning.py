@@ -95,7 +95,7 @@ def tune(
             with all plain settings.
         **reading: All other options are those of ``bb.cross_validate``.
 
-    A warning says when the best of three or more numbers is the smallest or the largest of them.
+    Returns a ``Tuning``. A warning says when the best of three or more numbers is the smallest or the largest of them.
 
     >>> import banbury as bb
     >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
@@ -137,16 +137,16 @@ def tune(
 class Tuned(Recipe):
     """A recipe that tries many settings over folds of the rows and keeps the best."""
 
-    alphas: tuple[float, ...]
-    hows: tuple[How, ...] = ("mean",)
-    text: Mapping[str, Any] | None = None
+    alphas: tuple[float, ...]  # pseudo-counts to try
+    hows: tuple[How, ...] = ("mean",)  # estimators to try
+    text: Mapping[str, Any] | None = None  # settings of ``bb.Text``, each a value or a list of values to try
     chooses_families: bool = False
     proposes_texts: bool = False  # whether several text models are tried if no family was declared for text columns
     class_prior: ClassPrior = None
     seed: int = 0
     calibrate: Method | None = None
     tries_plain: bool = True  # whether plain settings are tried at all
-    weighings: tuple[Weighed | WeighedLabels, ...] = ()
+    weighings: tuple[Weighed | WeighedLabels, ...] = ()  # recipes that weigh evidence, to be tried too
     scoring: str = "log_loss"
     extra_recipe: Plain | PlainLabels | None = None  # one more recipe to compare
     threshold: Any = "f1"  # for several labels per row
@@ -171,13 +171,14 @@ class Tuned(Recipe):
     ) -> Tuned:
         """Returns the recipe for the settings of ``bb.tune``. ``has_schema`` says whether the user passed a schema, and
         ``has_sets`` whether rows have several labels, for which ``threshold`` is that of ``bb.MultiLabelClassifier``.
+        Raises an error for settings that are invalid or contradict each other.
         """
         scorings, methods = (LABEL_SCORINGS, LABEL_METHODS) if has_sets else (SCORINGS, METHODS)
         if scoring not in scorings:
             raise errors.unknown_choice("scoring", scoring, scorings)
         if calibrate not in (None, *methods):
             raise errors.unknown_choice("calibrate", calibrate, methods)
-        tries_plain, weighing_settings = _weighings(weigh)
+        tries_plain, weighing_settings = _weighings(weigh)  # settings: True, or a mapping, of each weighing to try
         chooses_families = chooses(features)
         weighings: tuple[Weighed | WeighedLabels, ...]
         if has_sets:
@@ -212,24 +213,26 @@ class Tuned(Recipe):
         )
 
     def describe_under(self, schema: Schema) -> str:
-        """Returns the name of the recipe for users."""
+        """Returns the name of the recipe for users. ``schema`` does not matter."""
         process = "tuned" if self.calibrate is None else "tuned and calibrated"
         return f"{Plain.name if self.tries_plain else Weighed.name}, {process} within each fold"
 
     def learn(self, rows: MemoryRows) -> Any:
-        """Learns a model with the settings that are best over folds of these rows."""
+        """Returns a model with the settings that are best over folds of these rows."""
         return self.tune(replace(rows, groups=None, fold=None), min(INNER_FOLDS, rows.n_labelled)).model
 
     def tune(self, rows: Any, folds: Any, n_sampled: int | None = None) -> Tuning:
-        """Tries all settings over the same folds and learns the best model. The rows are not kept."""
+        """Tries all settings over the same folds and learns the best model. The rows are not kept. ``n_sampled`` is the
+        number of rows to draw if a setting needs rows in memory and they are not; None for the default.
+        """
         comparison, choice = self.compare(rows, folds, n_sampled=n_sampled)
         return Tuning(comparison.without_rows(), comparison.learn(), choice)
 
     def compare(
         self, rows: Any, folds: Any, keep: Keep = "sums", n_sampled: int | None = None
     ) -> tuple[RecipeComparison, FamilyChoice | None]:
-        """Compares all settings over the same folds. Also returns the families that were chosen, if they were to be
-        chosen.
+        """Returns a comparison of all settings over the same folds, and the families that were chosen; None if none
+        were to be chosen.
 
         If a setting needs rows in memory and they are not, all settings are compared on a sample of ``n_sampled`` rows.
         ``keep`` is that of ``validate``.
@@ -245,6 +248,7 @@ class Tuned(Recipe):
             recipe = Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed)
             family_choice = choose_families(sample, first_fold_set, recipe)
             plain_rows = rows.with_schema(family_choice.schema).sample(n_sampled)
+        # Each recipe, after the rows that it learns from.
         rows_and_recipes: list[tuple[LabelledRows, Recipe]] = [
             (plain_rows, recipe) for recipe in self.plain_recipes(plain_rows)
         ]
@@ -254,10 +258,12 @@ class Tuned(Recipe):
         return compare(rows_and_recipes, folds, scoring=self.scoring, seed=self.seed, keep=keep), family_choice
 
     def plain_recipes(self, rows: LabelledRows) -> list[Recipe]:
-        """Returns every combination of settings, without repeating settings that give the same model."""
+        """Returns a recipe for every combination of plain settings, without repeating settings that give the same model
+        of these rows; nothing if only weighed evidence is tried.
+        """
         if not self.tries_plain:
             return []
-        recipes: dict[Any, Plain | PlainLabels] = {}
+        recipes: dict[Any, Plain | PlainLabels] = {}  # by what decides the model
         for text, how, alpha in product(_texts(self.text, rows, self.proposes_texts), self.hows, self.alphas):
             recipe = Plain(how, alpha, self.class_prior, self.seed, text or None)
             recipes.setdefault(_model_key(recipe, rows), recipe)
@@ -266,7 +272,7 @@ class Tuned(Recipe):
         return [self._complete_recipe(recipe, rows) for recipe in recipes.values()]
 
     def _complete_recipe(self, recipe: Plain | PlainLabels, rows: LabelledRows) -> Recipe:
-        """Turns a plain recipe into one for labels or with calibration, if requested."""
+        """Returns a plain recipe as one for labels, if rows have several, or with calibration, if requested."""
         if isinstance(recipe, PlainLabels):
             return recipe
         if rows.has_sets:
@@ -281,24 +287,24 @@ class Tuning(Tabular):
     model they give on all rows.
     """
 
-    _comparison: RecipeComparison
+    _comparison: RecipeComparison  # of one recipe for each setting
     model: Any  # of all rows under the best settings, calibrated if that was asked for
     family_choice: FamilyChoice | None = None
 
     @property
     def settings(self) -> tuple[dict[str, Any], ...]:
-        """The settings that were tried, as dictionaries."""
+        """The settings that were tried, as one dictionary for each recipe."""
         return tuple(recipe.to_dict() for recipe in self._comparison.recipes)  # type: ignore[attr-defined]
 
     @property
     def scores(self) -> Real:
-        """The score of each setting."""
+        """The score of each setting, by the measure ``scoring``."""
         return self._comparison.scores
 
     @property
     def accuracies(self) -> Real:
         """The mean accuracy over folds of each setting."""
-        return np.array([self._measures(i, "accuracy")["accuracy"] for i in range(len(self.settings))])
+        return np.array([self._measures(number, "accuracy")["accuracy"] for number in range(len(self.settings))])
 
     def _measures(self, i: int, *names: str) -> dict[str, float]:
         """Returns some measures of setting number i by name; by default the one by which settings are compared, and the
@@ -348,7 +354,7 @@ class Tuning(Tabular):
         tried_settings = [_flat(settings) for settings in self.settings]
         scores = np.round(self.scores, 12).tolist()
         best_settings = tried_settings[self.order[0]]
-        edges = {}
+        edges = {}  # by parameter
         for name, best_value in best_settings.items():
             tried_values: list[Any] = [settings[name] for settings in tried_settings if name in settings]
             numbers = sorted({x for x in tried_values if isinstance(x, (int, float)) and not isinstance(x, bool)})
@@ -394,15 +400,15 @@ class Tuning(Tabular):
             errors.warn(errors.BanburyWarning(message))
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns all settings and scores, best first, for JSON."""
+        """Returns all settings and scores, best first, and the chosen families if there are any, for JSON."""
         families = {} if self.family_choice is None else {"families": self.family_choice.names}
         folds = self._comparison.validations[0].n_folds
-        settings = [{**self.settings[i], **self._measures(i)} for i in self.order]
+        settings = [{**self.settings[number], **self._measures(number)} for number in self.order]
         return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": settings, **families}
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """Returns the columns of a table with a row for each setting, the best first."""
-        return columns_of({**_flat(self.settings[i]), **self._measures(i)} for i in self.order)
+        """Returns the columns, by name, of a table with a row for each setting, the best first."""
+        return columns_of({**_flat(self.settings[number]), **self._measures(number)} for number in self.order)
 
     def __str__(self) -> str:
         """Returns the best settings as a table of text, with their scores."""
@@ -418,7 +424,7 @@ class Tuning(Tabular):
         calibration_text = "" if method is None else f", each calibrated ({method})"
         method_text = f"by {self._comparison.validations[0].n_folds}-fold cross-validation"
         title = f"{how_many} tried on {self.tally.n_rows:,.6g} rows {method_text}{calibration_text}, best first:"
-        measure_names = [name.replace("_", " ") for name in self._measures(0)]
+        measure_names = [name.replace("_", " ") for name in self._measures(i=0)]
         table = [["settings", *measure_names]]
         for i, text in zip(shown_settings, setting_texts, strict=True):
             table.append([text, *(f"{measure:.4f}" for measure in self._measures(i).values())])
@@ -441,15 +447,16 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool) -> None:
-    """Raises an error if settings are given that weighed evidence does not have."""
+    """Raises an error if settings are given that weighed evidence does not have. ``weigh`` is for the message."""
     if has_several(alpha) or alpha != 1.0 or chooses_families or how != "mean":
         requirement = "omitted if how or alpha is given, or if families are chosen"
         raise errors.bad_setting("weigh", weigh, requirement)
 
 
 def _model_key(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ...]:
-    """Returns a key that is equal for recipes that give the same model of these rows. "mle" ignores α, and for two
-    classes log-odds equal the multinomial model.
+    """Returns a key that is equal for recipes that give the same model of these rows: the families, the estimator, the
+    pseudo-count and the number of telling words (of labels). "mle" ignores α, and for two classes log-odds equal the
+    multinomial model.
     """
     text_settings = dict(recipe.text or {})
     if (
@@ -488,8 +495,9 @@ def _hows(how: Any) -> tuple[How, ...]:
 
 
 def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]]:
-    """Returns every combination of text settings to try, as dictionaries. ``text`` is what the user passed; if that is
-    None, ``choosing`` says whether to try the built-in candidates, unless a family of texts was declared.
+    """Returns every combination of text settings to try, as dictionaries; an empty one changes nothing. ``text`` is
+    what the user passed; if that is None, ``choosing`` says whether to try the built-in candidates, unless a family of
+    texts was declared. Raises an error for an invalid setting.
     """
     is_sample = rows.tally_of_rest is not None  # which were counted under one setting
     errors.require(text is None or not is_sample, "text", text, "omitted when settings are compared on a sample")
@@ -506,7 +514,7 @@ def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]
     for name in text:
         if name not in TEXT_SETTINGS:
             raise errors.unknown_choice("a setting of text", name, TEXT_SETTINGS)
-    candidates = [
+    candidates = [  # the values to try, for each setting in ``text``
         [_as_json(setting) for setting in (value if isinstance(value, list) else [value])] for value in text.values()
     ]
     if [] in candidates:
@@ -525,7 +533,9 @@ def _as_json(setting: Any) -> Any:
 
 
 def _weighings(weigh: Any) -> tuple[bool, list[Any]]:
-    """Returns whether plain evidence is to be tried, and every combination of weighing settings to try."""
+    """Returns whether plain evidence is to be tried, and every combination of weighing settings to try: True for the
+    defaults, or settings of ``bb.weigh`` by name. ``weigh`` is what the user passed.
+    """
     choices = weigh if isinstance(weigh, (list, tuple)) else [weigh]
     weighing_settings: list[Any] = []
     for weighing in choices:

@@ -56,23 +56,25 @@ def validate(
 ) -> list[Validation]:
     """Scores every row with models that have not seen it, and measures each recipe over the same folds.
 
-    Recipes that count the same way share one count and one encoding of texts. ``keep`` says whether to keep the
+    Returns the validation of each recipe, in their order. ``folds`` are those of ``bb.cross_validate``. Recipes that
+    count the same way share one count and one encoding of texts. ``keep`` says whether to keep the
     posteriors of all rows, or only the sums from which measures are computed, which are all that is kept of rows that
     are read in passes. The model of each fold is stored in ``models``, if it is a dictionary.
     """
     if isinstance(folds, str) and folds == "loo":
         _check_single_rows(rows, recipes)
-    groups_of_recipes = _group_by_counts(rows, recipes, keep)
-    fold_sets = rows.fold_sets(folds, seed)
+    groups_of_recipes = _group_by_counts(rows, recipes, keep)  # of recipe numbers
+    fold_sets = rows.fold_sets(folds, seed)  # one for each repeat
     n_splits = sum(len(fold_set.splits) for fold_set in fold_sets)
     if not isinstance(rows, MemoryRows):
         errors.require(
             n_splits <= MOST_MODELS, "folds", n_splits, f"at most {MOST_MODELS} when rows are not held in memory"
         )
-    validations: dict[int, Validation] = {}
+    validations: dict[int, Validation] = {}  # by recipe number
     for recipe_numbers in each_step(groups_of_recipes, lambda _: ""):
         group_recipes = [recipes[k] for k in recipe_numbers]
         recipe_rows = group_recipes[0].under(rows)
+        # Each collects the scores of one recipe.
         sinks = [_sink(recipe_rows, n_splits, keep, models) for _ in group_recipes]
         pending = PendingWarnings()
         for fold_set in each_step(
@@ -139,9 +141,9 @@ def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
 
 
 def _sink(rows: LabelledRows, n_splits: int, keep: Keep, models: dict[int, Model] | None) -> Any:
-    """Returns the sink for one recipe: of posteriors of labels, of posteriors of classes, or of sums only, as ``keep``
-    asks. ``n_splits`` is the number of splits of all fold sets, and ``models`` takes the model of each fold, if it is
-    given.
+    """Returns the sink (which collects scores) for one recipe: of posteriors of labels, of posteriors of classes, or of
+    sums only, as ``keep`` asks. ``n_splits`` is the number of splits of all fold sets, and ``models`` takes the model
+    of each fold, if it is given.
     """
     if rows.has_sets:
         return _LabelPosteriors(rows)
@@ -164,16 +166,16 @@ class _Posteriors:
     """
 
     rows: LabelledRows
-    models: dict[int, Model] | None = None
+    models: dict[int, Model] | None = None  # by fold
     fold_sets: list[tuple[FoldSet, Real]] = field(default_factory=list)  # with the posteriors (rows, classes)
 
     def begin(self, fold_set: FoldSet) -> None:
-        """Starts a fold set with an empty array of posteriors."""
+        """Starts a fold set with an empty array of posteriors (all rows × classes or labels)."""
         self.fold_sets.append((fold_set, np.empty((self.rows.n_rows, len(self.rows.names)))))
 
     def put(self, rows: Int | slice, folds: NDArray[np.int32], posteriors: Real) -> None:
-        """Stores the posteriors (rows × classes) of the rows with these numbers. Their folds are not needed: the fold set has
-        them.
+        """Stores the posteriors (rows × classes or labels) of the rows with these numbers in the array of the current
+        fold set, the last of ``self.fold_sets``. Their folds are not needed: the fold set has them.
         """
         _, posteriors_of_set = self.fold_sets[-1]
         posteriors_of_set[rows] = posteriors
@@ -184,7 +186,9 @@ class _Posteriors:
             self.models[fold] = model
 
     def validation(self, what: str) -> Validation:
-        """Returns the validation of all tested rows; ``what`` describes it for users."""
+        """Returns the validation of all tested rows; ``what`` describes it for users. Raises an error if they weigh
+        nothing.
+        """
         tested = self._join_fold_sets()
         rows = self.rows
         weights = None if rows.weights is None else rows.weights[tested.row_numbers]
@@ -202,10 +206,12 @@ class _Posteriors:
         )
 
     def _join_fold_sets(self) -> _TestedRows:
-        """Joins the tested rows of all fold sets. Folds are numbered on from one set to the next."""
+        """Returns the tested rows of all fold sets together: their numbers, folds and posteriors. Folds are numbered on
+        from one set to the next. ``self.fold_sets`` has each set with the posteriors of all rows.
+        """
         if len(self.fold_sets) == 1:
             ((fold_set, posteriors_of_set),) = self.fold_sets
-            fold_of_row = fold_set.tested_by.astype(np.int32, copy=False)
+            fold_of_row = fold_set.tested_by.astype(np.int32, copy=False)  # −1: no fold tests the row
             if int(fold_of_row.min(initial=0)) >= 0:  # all rows are tested, so nothing is copied
                 return _TestedRows(np.arange(len(fold_of_row)), fold_of_row, posteriors_of_set)
             test_rows = np.flatnonzero(fold_of_row >= 0)
@@ -236,12 +242,12 @@ class _LabelPosteriors(_Posteriors):
 
     def validation(self, what: str) -> LabelEvaluation:
         """Returns the evaluation of all tested rows, whose labels are predicted with the thresholds of their fold."""
-        test_rows, folds, posterior = self._join_fold_sets()
+        test_rows, folds, posterior = self._join_fold_sets()  # one entry per tested row
         rows = self.rows
         assert rows.sets is not None
-        truth = rows.sets.take(test_rows).flags(rows.names)
+        truth = rows.sets.take(test_rows).flags(rows.names)  # rows × labels
         predicted = np.zeros(truth.shape, dtype=np.bool_)
-        for fold, thresholds in enumerate(self.thresholds):
+        for fold, thresholds in enumerate(self.thresholds):  # one threshold per label
             is_in_fold = folds == fold
             predicted[is_in_fold] = posterior[is_in_fold] >= thresholds
         weights = None if rows.weights is None else rows.weights[test_rows]
@@ -262,13 +268,13 @@ class _Sums:
     _lock: Lock = field(default_factory=Lock)
 
     def begin(self, fold_set: FoldSet) -> None:
-        """Starts a fold set."""
+        """Starts a fold set, whose folds are numbered on from the last one of the set before."""
         self.first_fold = self.next_fold
         self.next_fold += len(fold_set.splits)
 
     def put(self, rows: Int | slice, folds: NDArray[np.int32], posteriors: Real) -> None:
         """Adds the outcomes of the rows with these numbers, given their posteriors (rows × classes). ``folds`` has the fold
-        of this fold set that tests each row, or −1.
+        of this fold set that tests each row, or −1; ``self.first_fold`` is the number of its first fold among all.
         """
         is_tested = folds >= 0
         weights = None if self.rows.weights is None else self.rows.weights[rows][is_tested]
@@ -285,7 +291,9 @@ class _Sums:
         """Ignores models: only sums are kept."""
 
     def validation(self, what: str) -> SummedValidation:
-        """Returns the validation of all tested rows; ``what`` describes it for users."""
+        """Returns the measures of all tested rows; ``what`` describes them for users. Raises an error if the rows weigh
+        nothing.
+        """
         if self.outcomes is None or not self.outcomes.weight > 0:
             raise errors.no_test_rows()
         weighted = self.rows.weights is not None
@@ -301,7 +309,7 @@ class RecipeComparison:
 
     tried: tuple[tuple[Any, Recipe], ...]  # the rows of each recipe, and the recipe
     validations: tuple[Validation, ...]
-    scoring: str = "log_loss"
+    scoring: str = "log_loss"  # the name of the measure by which recipes are compared
     seconds: tuple[float, ...] = ()  # that each validation took
 
     @property
@@ -328,17 +336,19 @@ class RecipeComparison:
         return self.order[0]
 
     def without_rows(self) -> RecipeComparison:
-        """Returns the comparison without the rows, which are too large to keep."""
+        """Returns the comparison without the rows, which are too large to keep: None stands beside each recipe."""
         return replace(self, tried=tuple((None, recipe) for recipe in self.recipes))
 
     def learn(self) -> Any:
-        """Learns a model of all rows with the best recipe."""
+        """Returns a model of all rows, learned with the best recipe; its rows are in ``self.tried``."""
         rows, recipe = self.tried[self.best]
         return learn_from_all_rows(rows, recipe, self.validations[self.best])
 
 
 def learn_from_all_rows(rows: Any, recipe: Recipe, validation: Validation | None) -> Any:
-    """Learns a model of all rows with a validated recipe. The model remembers the number of folds."""
+    """Returns a model of all rows, learned with a validated recipe. The model remembers the number of folds; without a
+    validation it remembers none.
+    """
     model = recipe.learn(recipe.under(rows))
     return model if validation is None else replace(model, choice=replace(model.choice, n_folds=validation.n_folds))
 
@@ -351,18 +361,19 @@ def compare(
     seed: int = 0,
     keep: Keep = "posteriors",
 ) -> RecipeComparison:
-    """Validates recipes over the same folds. ``tried`` pairs each recipe with its rows. Recipes without weighing that
-    share rows are validated together.
+    """Validates recipes over the same folds and compares them by the measure ``scoring``. ``tried`` pairs each recipe
+    with its rows, and ``keep`` is that of ``validate``. Recipes without weighing that share rows are validated
+    together.
     """
     validations = list[Validation]()
-    seconds = list[float]()
-    rows_and_recipes = list[tuple[LabelledRows, list[Recipe]]]()
+    seconds = list[float]()  # one entry per recipe
+    rows_and_recipes = list[tuple[LabelledRows, list[Recipe]]]()  # those that are validated together
     for rows in {id(rows): rows for rows, _ in tried}.values():
         recipes_of_rows = [recipe for recipe_rows, recipe in tried if recipe_rows is rows]
         rows_and_recipes.append((rows, [recipe for recipe in recipes_of_rows if not recipe.weighs]))
         rows_and_recipes += [(rows, [recipe]) for recipe in recipes_of_rows if recipe.weighs]
     has_slow_recipe = any(recipe.weighs for _, recipe in tried)
-    relative_costs = [
+    relative_costs = [  # of each group, in counts of one plain recipe
         WEIGHING_WORK if any(recipe.weighs for recipe in group_recipes) else len(group_recipes)
         for _, group_recipes in rows_and_recipes
     ]

@@ -33,9 +33,9 @@ class Alternative:
 
     name: str
     option: str  # for `banbury fit`
-    python: str
+    python: str  # code that makes such an estimator
     accuracy: float
-    standard_error: float | None
+    standard_error: float | None  # of the accuracy over folds; None for a single fold
     log_loss: float
 
     def to_dict(self) -> JsonObject:
@@ -47,15 +47,15 @@ class Alternative:
 class Alternatives:
     """Recipes that were tried over the same folds: first the current one, then the others by log loss, best first."""
 
-    n_rows: int
-    folds: int
+    n_rows: int  # that were tried
+    folds: int  # how many
     now: Alternative
     others: tuple[Alternative, ...]
 
     @property
     def better(self) -> tuple[Alternative, ...]:
         """The recipes with a clearly lower log loss than the current one, whose accuracy is not significantly lower."""
-        error = self.now.standard_error or 0.0
+        error = self.now.standard_error or 0.0  # twice of it is significant
         return tuple(
             alternative
             for alternative in self.others
@@ -77,7 +77,7 @@ class _UntriedAlternative(NamedTuple):
     validate: Callable[[], Validation | None]
 
     def try_it(self) -> Alternative | None:
-        """Validates the recipe; returns None if the rows do not allow it."""
+        """Returns the recipe with its scores on held-out rows; None if the rows do not allow it, without warnings."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -87,7 +87,7 @@ class _UntriedAlternative(NamedTuple):
         return None if validation is None else self.with_scores(validation)
 
     def with_scores(self, validation: Any) -> Alternative:
-        """Returns the recipe with the scores of its validation."""
+        """Returns the recipe with the accuracy and log loss of its validation."""
         accuracy = validation.accuracy
         return Alternative(self.name, self.option, self.python, accuracy.value, accuracy.error, validation.log_loss)
 
@@ -100,17 +100,17 @@ def try_alternatives(
     excluded_options: Collection[str] = (),
     seed: int = 0,
 ) -> Alternatives | None:
-    """Tries other recipes than the current one, whose validation is given, on labelled rows; returns None if there are
-    too few rows for folds.
+    """Tries other recipes than the current one, whose validation is given, on labelled rows. Returns them with the
+    current one; None if there are too few rows for folds, or a single class.
 
     The folds are the same, or fewer if weighing would take long. Options of `banbury fit` in ``excluded_options`` are
     not tried. ``seed`` draws a sample and deals rows to folds.
     """
-    sample = np.flatnonzero(rows.labels >= 0)
+    sample = np.flatnonzero(rows.labels >= 0)  # row numbers
     n_rows = len(sample)
     if n_rows > MOST_ROWS_TRIED:
         sample = np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS_TRIED])
-    folds = min(validation.n_folds, default_folds(len(sample), [Weighed()]))
+    folds = min(validation.n_folds, default_folds(len(sample), [Weighed()]))  # how many
     if folds < 2 or len(rows.classes) < 2:
         return None
     trial = _Trial(rows, sample, folds, seed)
@@ -132,8 +132,9 @@ def try_alternatives(
         _UntriedAlternative("a tree of dependent columns", "--tan", "bb.TANClassifier()", trial.validate_tree),
     ]
     tried = [candidate.try_it() for candidate in candidates if candidate.option not in excluded_options]
+    # Then the current recipe need not be validated again.
     same_folds = (len(sample), folds) == (n_rows, validation.n_folds)
-    current = _UntriedAlternative("as it is", "", "", lambda: None)
+    current = _UntriedAlternative("as it is", option="", python="", validate=lambda: None)
     current_scores = current.with_scores(validation if same_folds else trial.validate(current_recipe))
     others = sorted((other for other in tried if other is not None), key=lambda alternative: alternative.log_loss)
     return Alternatives(len(sample), folds, current_scores, tuple(others))
@@ -165,6 +166,7 @@ class _Trial:
 
     def validate_chosen_families(self) -> Validation | None:
         """Returns the cross-validation of families chosen within each fold; None if that would take too long."""
+        # One entry per feature.
         are_texts = [feature.reads_text for feature in self.rows.schema.features]
         if len(self.sample) * len(are_texts) > MOST_CELLS_TRIED and are_texts != [True]:
             return None
@@ -173,7 +175,7 @@ class _Trial:
     def validate_tree(self) -> Validation | None:
         """Returns the cross-validation of a tree of dependent columns; None if the columns do not form one tree."""
         rows = self.rows.under({"features": tree_of_columns()}).only(self.sample)
-        block, *other_features = rows.schema.features or (None,)
+        block, *other_features = rows.schema.features or (None,)  # a tree is one feature of several columns
         if block is None or other_features or len(block.columns) < 2:
             return None
         return validate(replace(rows, table=None), self.folds, [Plain(seed=self.seed)], seed=self.seed)[0]

@@ -38,7 +38,7 @@ NORMAL_QUANTILE = 1.96  # standard deviations that contain 95% of a normal distr
 class Axis:
     """An axis from ``low`` to ``high`` with the numbers ``ticks`` marked on it. ``format_tick``: formats a tick."""
 
-    title: str
+    title: str  # may be empty
     low: float
     high: float
     ticks: Sequence[float]
@@ -59,18 +59,18 @@ class Chart:
     _description: str
     _x: Axis
     _y: Axis
-    _elements: list[str] = field(default_factory=list)
+    _elements: list[str] = field(default_factory=list)  # what was drawn, as SVG, from the back to the front
 
     def x(self, value: float) -> float:
-        """Returns the horizontal position of a value in pixels."""
+        """Returns the horizontal position of a value in pixels, from the left. ``self._x`` is the horizontal axis."""
         return LEFT_MARGIN + self._x.share(value) * (CHART_WIDTH - LEFT_MARGIN - RIGHT_MARGIN)
 
     def y(self, value: float) -> float:
-        """Returns the vertical position of a value in pixels."""
+        """Returns the vertical position of a value in pixels, from the top. ``self._y`` is the vertical axis."""
         return CHART_HEIGHT - BOTTOM_MARGIN - self._y.share(value) * (CHART_HEIGHT - TOP_MARGIN - BOTTOM_MARGIN)
 
     def draw_line(self, xs: Sequence[float], ys: Sequence[float], css_class: str) -> None:
-        """Draws a line through points."""
+        """Draws a line through the points with the values ``xs`` and ``ys``."""
         self._elements.append(_tag("polyline", f"line {css_class}", points=self._points(xs, ys)))
 
     def draw_band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], css_class: str) -> None:
@@ -79,7 +79,7 @@ class Chart:
         self._elements.append(_tag("polygon", f"band {css_class}", points=points))
 
     def _points(self, xs: Sequence[float], ys: Sequence[float]) -> str:
-        """Points as SVG writes them."""
+        """Returns the points with the values ``xs`` and ``ys`` as SVG writes them: pairs of pixels."""
         return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, ys, strict=True))
 
     def draw_mark(self, x: float, y: float, radius: float, css_class: str, title: str) -> None:
@@ -88,7 +88,7 @@ class Chart:
 
     def draw_bar(self, start: float, end: float, value: float, title: str) -> None:
         """Draws a bar from ``start`` to ``end`` on the horizontal axis, as high as ``value``, with a tooltip."""
-        left_edge = self.x(start) + 1
+        left_edge = self.x(start) + 1  # a pixel of space on either side
         right_edge = self.x(end) - 1
         top = self.y(value)
         bar_height = CHART_HEIGHT - BOTTOM_MARGIN - top
@@ -126,11 +126,12 @@ class Chart:
         interval, from 0 to 1.
         """
         top = CHART_HEIGHT - BOTTOM_MARGIN + 1
-        path_by_shade: dict[int, str] = {}
+        path_by_shade: dict[int, str] = {}  # SVG paths of the intervals of each shade
         shades = [round(share * N_SHADES) for share in shares]
         for shade, first_interval, end_interval in _runs_of_equal_values(shades):
             left = self.x(interval_ends[first_interval])
             width = _short_number(self.x(interval_ends[end_interval]) - left)
+            # A rectangle, five pixels high.
             path = f"M{_short_number(left)} {top}h{width}v5H{_short_number(left)}z"
             path_by_shade[shade] = path_by_shade.get(shade, "") + path * (shade > 0)
         for shade, path in path_by_shade.items():
@@ -139,7 +140,7 @@ class Chart:
 
     def add_tooltips(self, interval_ends: Sequence[float], title: Callable[[int, int], str]) -> None:
         """Adds tooltips over intervals, whose ends are ``interval_ends``; narrow ones are joined. ``title(first,
-        last)`` is the text for intervals from first up to last.
+        last)`` is the text for the intervals numbered ``first`` to ``last`` − 1.
         """
         first_interval = 0
         areas = []
@@ -191,12 +192,12 @@ class Chart:
         middle_y = (TOP_MARGIN + bottom) / 2
         if self._x.title:
             yield f'<text class="title" x="{middle_x}" y="{CHART_HEIGHT - 6}" text-anchor="middle">{safe(self._x.title)}</text>'
-        transform = f"translate(11 {middle_y}) rotate(-90)"
+        transform = f"translate(11 {middle_y}) rotate(-90)"  # upwards, beside the tick labels
         yield f'<text class="title" transform="{transform}" text-anchor="middle">{safe(self._y.title)}</text>'
 
 
 def _short_number(number: float) -> str:
-    """Returns a number with one decimal as SVG writes it most briefly."""
+    """Returns a number rounded to one decimal as SVG writes it most briefly, such as ".5" for 0.5."""
     return f"{number:.1f}".removesuffix(".0").replace("-0.", "-.").removeprefix("0") or "0"
 
 
@@ -210,8 +211,8 @@ def _runs_of_equal_values(values: Sequence[int]) -> Iterator[tuple[int, int, int
 
 
 def _tag(name: str, css_class: str, title: str | None = None, **numbers: float | str) -> str:
-    """Returns an SVG element called ``name`` of a CSS class, a tooltip (``title``), and attributes
-    (``numbers``) rounded to a tenth.
+    """Returns an SVG element called ``name`` with a CSS class, a tooltip (``title``), and attributes by name
+    (``numbers``), of which floats are rounded to a tenth.
     """
     attributes = "".join(
         f' {attribute}="{_short_number(value) if isinstance(value, float) else value}"'
@@ -225,7 +226,9 @@ def _tag(name: str, css_class: str, title: str | None = None, **numbers: float |
 
 
 def draw_shape(feature_shape: Shape) -> str:
-    """Returns the evidence of a column as a chart: steps above a strip of rows, bars, or a heat map."""
+    """Returns the evidence of a column as a chart, an SVG element: steps above a strip of rows for numbers, a heat map
+    for a pair, bars for values and words.
+    """
     if feature_shape.kind == "numbers":
         return _draw_steps(feature_shape)
     return _draw_heat_map(feature_shape) if feature_shape.kind == "pairs" else _draw_bars(feature_shape)
@@ -237,17 +240,23 @@ def describe_importance(feature_shape: Shape) -> str:
 
 
 def _decibans_in_words(decibans: float) -> str:
-    """Decibans with a sign, in words."""
+    """Returns decibans with a sign, in words."""
     return f"{decibans:+.1f} decibans".replace("-", "−")
 
 
 def _draw_steps(feature_shape: Shape) -> str:
-    """Returns the chart of a numeric column: decibans over its intervals, with error band, strip of rows and tooltips."""
-    positions, ticks = feature_shape.axis_positions()
-    low, high = limits(feature_shape)
+    """Returns the chart of a numeric column as SVG: decibans over its intervals, with error band, strip of rows and
+    tooltips.
+    """
+    positions, ticks = (
+        feature_shape.axis_positions()
+    )  # of the ends of intervals, from 0 to 1; pairs of position and text
+    low, high = limits(feature_shape)  # in decibans
     y = linear_axis("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
-    label_by_position = dict(ticks)
-    x = Axis("", 0.0, 1.0, [position for position, _ in ticks], label_by_position.__getitem__)
+    label_by_position = dict(ticks)  # its own position is the value of a tick
+    x = Axis(
+        "", low=0.0, high=1.0, ticks=[position for position, _ in ticks], format_tick=label_by_position.__getitem__
+    )
     chart = Chart(f"{feature_shape.feature}: evidence in decibans", x, y)
     interval_ends = positions.tolist()
     decibans = feature_shape.decibans
@@ -255,13 +264,13 @@ def _draw_steps(feature_shape: Shape) -> str:
         error_limits = (decibans - feature_shape.error, decibans + feature_shape.error)
         below, above = (np.clip(edge, y.low, y.high).tolist() for edge in error_limits)
         chart.draw_staircase_band(interval_ends, below, above, "one")
-    chart.draw_level(0.0)
+    chart.draw_level(y=0.0)
     chart.draw_staircase(interval_ends, decibans.tolist(), "one")
     chart.draw_strip(interval_ends, strip_density(feature_shape, positions).tolist())
     interval_values = feature_shape.ends if feature_shape.ends is not None else positions
 
     def title(first: int, last: int) -> str:
-        """Returns the tooltip of the intervals from number ``first`` up to ``last``."""
+        """Returns the tooltip of the intervals numbered ``first`` to ``last`` − 1: their ends and their decibans."""
         low = float(decibans[first:last].min())
         high = float(decibans[first:last].max())
         decibans_text = (
@@ -284,11 +293,13 @@ def _draw_steps(feature_shape: Shape) -> str:
 
 
 def _draw_bars(feature_shape: Shape) -> str:
-    """Returns the chart of a categorical column: a bar for each value, beginning at 0, with its name to the left."""
-    low, high = limits(feature_shape)
+    """Returns the chart of a categorical column as SVG: a bar for each value, beginning at 0, with its name to the
+    left.
+    """
+    low, high = limits(feature_shape)  # in decibans
     low = min(low, 0.0)
     high = max(high, 0.0)
-    top_margin = 6
+    top_margin = 6  # pixels, as all sizes here
     row_height = BAR_ROW_HEIGHT
     height = top_margin + row_height * len(feature_shape.decibans) + 26
     plot_width = CHART_WIDTH - NAME_WIDTH - 14
@@ -328,7 +339,9 @@ def _draw_bars(feature_shape: Shape) -> str:
 
 
 def _draw_heat_map(feature_shape: Shape) -> str:
-    """Returns the chart of a pair of columns: a cell for each pair of values, darker for stronger evidence."""
+    """Returns the chart of a pair of columns as SVG: a cell for each pair of values, darker for stronger evidence. The
+    decibans are values of the first column (down) × of the second (across). Sizes are in pixels.
+    """
     row_names, column_names = feature_shape.names
     left_margin = 118
     width = CHART_WIDTH - 118 - 8
@@ -338,7 +351,7 @@ def _draw_heat_map(feature_shape: Shape) -> str:
     strongest = max(float(np.abs(feature_shape.decibans).max(initial=0.0)), 1e-9)
     elements = []
     labels = []
-    paths_by_colour: dict[tuple[str, int], str] = {}
+    paths_by_colour: dict[tuple[str, int], str] = {}  # SVG paths by CSS class and shade
     for row, row_name in enumerate(row_names):
         y = 6 + cell_height * row
         labels.append(
@@ -386,6 +399,7 @@ def linear_axis(title: str, low: float, high: float, format_tick: Callable[[floa
     shortest_step = (high - low) / N_INTERVALS
     power = 10.0 ** floor(log10(shortest_step))
     step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= shortest_step * (1 - 1e-9))
+    # The ends of the axis, in steps from 0.
     first_step = floor(low / step + 1e-9)
     last_step = ceil(high / step - 1e-9)
     return Axis(
@@ -396,6 +410,7 @@ def linear_axis(title: str, low: float, high: float, format_tick: Callable[[floa
 def logarithmic_axis(title: str, low: float, high: float) -> Axis:
     """Returns a logarithmic axis of numbers of rows from ``low`` to ``high`` with ticks at round numbers."""
     high = max(high, low * 1.1)
+    # Of ten.
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     ticks: list[float] = []
     for steps in ((1,), (1, 3), (1, 2, 5)):
@@ -410,7 +425,7 @@ def logarithmic_axis(title: str, low: float, high: float) -> Axis:
 
 
 def _within(ticks: Sequence[float], low: float, high: float) -> list[float]:
-    """Returns the ticks between ``low`` and ``high``."""
+    """Returns the ticks between ``low`` and ``high``, or beyond them by at most a thousandth."""
     return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
 
 
@@ -429,7 +444,9 @@ def _share_axis(title: str, half: bool = False) -> Axis:
 
 
 def draw_calibration(curves: Mapping[str, Reliability]) -> str:
-    """Returns a chart of accuracy over confidence for each named curve; the area of a mark grows with its rows."""
+    """Returns a chart (SVG) of accuracy over confidence for each of at most two named curves; the area of a mark grows
+    with its rows. A curve has one entry for each bin of confidence.
+    """
     confidence_axis = _share_axis(
         "confidence of the prediction", min(curve.start.min() for curve in curves.values()) >= 0.5
     )
@@ -463,13 +480,15 @@ def draw_calibration(curves: Mapping[str, Reliability]) -> str:
 
 
 def draw_confidence(curve: Reliability) -> str:
-    """Returns a chart of the share of rows in each bin of confidence."""
+    """Returns a chart (SVG) of the share of rows, in percent, in each bin of confidence. A bin is 1 / ``curve.bins``
+    wide.
+    """
     shares = (100.0 * curve.rows / curve.rows.sum()).tolist()
     confidence_axis = _share_axis("confidence of the prediction", curve.start.min() >= 0.5)
     chart = Chart(
         "Confidence of the predictions",
         confidence_axis,
-        linear_axis("share of the rows", 0.0, max(shares), format_percent),
+        linear_axis("share of the rows", low=0.0, high=max(shares), format_tick=format_percent),
     )
     for start, share, rows in zip(curve.start.tolist(), shares, curve.rows, strict=True):
         end = start + 1 / curve.bins
@@ -478,7 +497,7 @@ def draw_confidence(curve: Reliability) -> str:
 
 
 def draw_labels(evaluation: LabelEvaluation) -> str:
-    """Returns a chart of the F1 of each label over its number of rows, with micro F1 as a line."""
+    """Returns a chart (SVG) of the F1 of each label that has rows over their number, with micro F1 as a line."""
     measures = evaluation.per_label
     labels_with_rows = np.flatnonzero(measures.rows > 0)
     x = logarithmic_axis(
@@ -486,7 +505,7 @@ def draw_labels(evaluation: LabelEvaluation) -> str:
         float(measures.rows[labels_with_rows].min()),
         float(measures.rows[labels_with_rows].max()),
     )
-    y = Axis("F1", 0.0, 1.0, [0.0, 0.25, 0.5, 0.75, 1.0], "{:g}".format)
+    y = Axis("F1", low=0.0, high=1.0, ticks=[0.0, 0.25, 0.5, 0.75, 1.0], format_tick="{:g}".format)
     chart = Chart("F1 of each label by its number of rows", x, y)
     chart.draw_level(evaluation.micro_f1)
     for label_index in labels_with_rows.tolist():
@@ -504,13 +523,13 @@ def draw_accuracy_curve(curve: LearningCurve) -> str:
     """Returns a chart of accuracy over training rows with its standard error, and the accuracy of the most frequent
     class if that is near.
     """
-    means = 100 * curve.mean_accuracy
+    means = 100 * curve.mean_accuracy  # in percent, as all below; one for each size
     standard_error = curve.standard_error
     error_in_percent = np.zeros_like(means) if standard_error is None else 100 * standard_error
     low = max(float((means - error_in_percent).min()), 0.0)
     high = min(float((means + error_in_percent).max()), 100.0)
-    level = 100 * curve.majority if majority_is_near(curve) else None
-    y = linear_axis("accuracy", low if level is None else min(low, level), high, format_percent, 1.0)
+    level = 100 * curve.majority if majority_is_near(curve) else None  # of the dashed line
+    y = linear_axis("accuracy", low if level is None else min(low, level), high, format_percent, least=1.0)
     return _draw_curve("accuracy", curve, y, means, error_in_percent, "{:.2f}%", level)
 
 
@@ -523,14 +542,19 @@ def majority_is_near(curve: LearningCurve) -> bool:
 
 def draw_log_loss_curve(curve: LearningCurve) -> str:
     """Returns a chart of log loss over training rows with its standard error."""
-    means = curve.mean_log_loss
+    means = curve.mean_log_loss  # one for each size
     standard_error = (
         curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means
     )
     low = max(0.0, float((means - standard_error).min()))
     high = float((means + standard_error).max())
     return _draw_curve(
-        "log loss", curve, linear_axis("log loss", low, high, "{:.4g}".format, 0.01), means, standard_error, "{:.4f}"
+        "log loss",
+        curve,
+        linear_axis("log loss", low, high, "{:.4g}".format, least=0.01),
+        means,
+        standard_error,
+        "{:.4f}",
     )
 
 
@@ -543,9 +567,9 @@ def _draw_curve(
     number_format: str,
     level: float | None = None,
 ) -> str:
-    """Returns a chart of a measure over training rows. ``y``: the vertical axis; ``means``, ``errors``: mean and
-    standard error for each size; ``number_format``: for tooltips, as for ``str.format``; ``level``: where to draw a
-    dashed line, if anywhere.
+    """Returns a chart (SVG) of a measure over training rows. ``measure``: its name; ``y``: the vertical axis;
+    ``means``, ``errors``: mean and standard error for each size; ``number_format``: for tooltips, as for
+    ``str.format``; ``level``: where to draw a dashed line, if anywhere.
     """
     sizes = curve.sizes.tolist()
     x = logarithmic_axis("training rows", float(sizes[0]), float(sizes[-1]))

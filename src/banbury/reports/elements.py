@@ -35,7 +35,9 @@ HOW_IN_WORDS = {
 
 
 def html_page(title: str, summary: str, sections: Sequence[tuple[str, str, str]]) -> str:
-    """Returns an HTML page with a summary and sections. ``sections``: identifier, heading and HTML of each."""
+    """Returns a complete HTML page with links to its sections. ``summary``: the HTML below the title; ``sections``:
+    identifier, heading and HTML of each.
+    """
     links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in sections)
     body = "".join(f'<section id="{name}"><h2>{heading}</h2>{text}</section>' for name, heading, text in sections)
     return (
@@ -51,7 +53,7 @@ def html_page(title: str, summary: str, sections: Sequence[tuple[str, str, str]]
 
 
 def name_tag(value: Any) -> str:
-    """Returns a name as HTML in bold type."""
+    """Returns a name as HTML in bold type, escaped and cut to 60 characters."""
     return f'<span class="name">{safe(shorten(value))}</span>'
 
 
@@ -84,20 +86,21 @@ def html_table(head: Sequence[str], rows: Iterable[str], numeric_columns: Sequen
 
 
 def table_row(name: Any, *cells: str) -> str:
-    """Returns a table row as HTML: a heading and cells."""
+    """Returns a table row as HTML: a heading, which is escaped and shortened, and cells, which are HTML."""
     return f"<tr><th>{breakable(safe(shorten(name)))}</th>{''.join(cells)}</tr>"
 
 
 def bar_cell(share: float, text: str, kind: str = "meter") -> str:
-    """Returns a table cell with a bar, whose length is ``share`` of the cell, and a text. ``kind``: the CSS class of
-    the bar.
+    """Returns a table cell as HTML with a bar, filled by ``share`` (from 0 to 1), and a text. ``kind``: the CSS class
+    of the bar.
     """
+    # In percent.
     width = 100 * min(max(share, 0.0), 1.0)
     return f'<td class="bars"><span class="{kind}"><i style="width:{width:.1f}%"></i></span>{text}</td>'
 
 
 def fold_element(summary: str, content: str) -> str:
-    """Returns a folded element. ``summary``: what is visible; ``content``: the rest; both as HTML."""
+    """Returns a folded element as HTML. ``summary``: what is visible; ``content``: the rest; both as HTML."""
     return f"<details><summary>{summary}</summary>{content}</details>"
 
 
@@ -109,8 +112,9 @@ def long_table(
     shown: int = 12,
     n: int = 0,
 ) -> str:
-    """Returns an HTML table whose rows after the first ``shown`` are folded. ``what``: what a row is called;
-    ``numeric_columns``: the indices of numeric columns; ``n``: how many rows there would be in all.
+    """Returns an HTML table whose rows after the first ``shown`` are folded, unless these are at most three. ``head``:
+    the headings; ``rows``: its rows as HTML; ``what``: what a row is called; ``numeric_columns``: the indices of
+    numeric columns; ``n``: how many rows there would be in all.
     """
     omitted = more_note(n - len(rows), what)
     if len(rows) <= shown + 3:
@@ -120,7 +124,9 @@ def long_table(
 
 
 def more_note(n: int, what: str) -> str:
-    """Returns a note that ``n`` more are not listed; empty if there are none. ``what``: what one of them is called."""
+    """Returns a note, as HTML, that ``n`` more are not listed; empty if there are none. ``what``: what one of them is
+    called.
+    """
     return paragraph(f"… and {many(n, 'more ' + what)}", "soft") if n > 0 else ""
 
 
@@ -149,11 +155,11 @@ def figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
 
 
 def card(informative: Informative, label: Any) -> str:
-    """Returns the most informative values of a class as an HTML card."""
+    """Returns the most informative values of the class ``label`` as an HTML card, the highest ratio first."""
     ratios = sorted(informative.ratios[label], key=lambda ratio: -ratio.ratio)
     rows = ""
     for ratio in ratios:
-        share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
+        share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)  # in percent: all of it from 1000 on
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
         value = breakable(safe(informative.shown(ratio)))
         rows += f'<li style="{shade}"><span>{value}</span><b>{format_ratio(ratio.ratio)} : 1</b></li>'
@@ -162,8 +168,8 @@ def card(informative: Informative, label: Any) -> str:
 
 
 def measure_cells(measures: Sequence[Real], number: int) -> list[str]:
-    """Returns the table cells of a class or label with this number. ``measures``: the precision, recall, F1 and number of
-    rows of each.
+    """Returns the table cells, as HTML, of the class or label with this number. ``measures``: the precision, recall, F1
+    and number of rows, with one entry of each per class or label.
     """
     precision, recall, f1, n_rows = (float(values[number]) for values in measures)
     figures = [number_cell(f"{measure:.4f}") for measure in (precision, recall)]
@@ -171,8 +177,8 @@ def measure_cells(measures: Sequence[Real], number: int) -> list[str]:
 
 
 def measures_table(noun: str, rows: Sequence[str], n: int, *more_headings: str) -> str:
-    """Returns the table of the measures of each class or label (``noun``), of which there are ``n``. ``rows``: those
-    listed, as HTML; ``more_headings``: of further columns.
+    """Returns the table, as HTML, of the measures of each class or label (``noun``), of which there are ``n``.
+    ``rows``: those listed, as HTML; ``more_headings``: of further columns.
     """
     head = [noun, "precision", "recall", "F1", "rows", *more_headings]
     return long_table(head, rows, noun, numeric_columns=(1, 2, 4), shown=24, n=n)

@@ -25,7 +25,7 @@ class Report:
     """An HTML page, the path it was written to, and the findings that it shows."""
 
     html: str
-    path: Path | None
+    path: Path | None  # None if it was not written
     findings: Any  # Findings, or LabelFindings for several labels per row
 
     def to_dict(self) -> JsonObject:
@@ -118,7 +118,7 @@ def report(
     errors.require(title is None or isinstance(title, str), "title", title, "a text")
     errors.require(isinstance(alternatives, bool), "alternatives", alternatives, "True or False")
     numbers: dict[str, Any] = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}
-    for (name, number), lowest in zip(numbers.items(), (2, 0, 1, 0), strict=True):
+    for (name, number), lowest in zip(numbers.items(), (2, 0, 1, 0), strict=True):  # the lowest allowed of each
         if name != "folds" or number is not None:
             check_whole(name, number, lowest)
             numbers[name] = int(number)

@@ -48,9 +48,9 @@ class Mistake:
     name: str | None
     truth: Label
     answer: Label
-    probability_truth: float
-    probability: float
-    fold: int
+    probability_truth: float  # of the true class
+    probability: float  # of the predicted class
+    fold: int  # which tested the row; 0 if the model itself predicted it
     explanation: Explanation | None
 
     def to_dict(self) -> JsonObject:
@@ -61,7 +61,9 @@ class Mistake:
 
 
 class AccuracyGain(NamedTuple):
-    """How much more accurate a model of ``n_after`` rows is than one of ``n_before``, with the standard error."""
+    """How much more accurate a model of ``n_after`` rows is than one of ``n_before`` (from 0 to 1), with the standard
+    error, infinite for a single repeat.
+    """
 
     n_before: int
     n_after: int
@@ -75,19 +77,19 @@ class Findings:
 
     model: Model
     n_rows: int  # labelled rows
-    unlabelled: int
+    unlabelled: int  # rows without a label
     own_rows: bool  # whether they are exactly the training rows of the model
     unknown: tuple[Label, ...]  # classes of the rows that the model does not have
     validation: (
         Evaluation  # a cross-validation for training rows; with calibrated posteriors if the model is calibrated
     )
-    before_calibration: Evaluation | None
+    before_calibration: Evaluation | None  # None if the model is not calibrated
     learning_curve: LearningCurve | None
     informative: Informative
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[Mistake, ...]  # the worst ones, the worst first
     diagnosis: Diagnosis
     n_sampled: int  # rows used for the learning curve and the pairs
-    why_no_curve: str = ""
+    why_no_curve: str = ""  # in words; empty if there is one
     alternatives: Alternatives | None = None
     source: str | None = None  # the name of the data
 
@@ -106,12 +108,16 @@ class Findings:
 
     @property
     def more_rows(self) -> AccuracyGain | None:
-        """The accuracy gained by the last doubling of the number of rows; None without a learning curve."""
+        """The accuracy gained by the last doubling of the number of rows; None without a learning curve of two sizes.
+        The curve's accuracies are repeats × sizes.
+        """
         curve = self.learning_curve
         if curve is None or len(curve.sizes) < 2:
             return None
+        # The size nearest to half of the last.
         half_index = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
         earlier_index = min(half_index, len(curve.sizes) - 2)
+        # Of each repeat.
         gains = curve.accuracy[:, -1] - curve.accuracy[:, earlier_index]
         error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
         return AccuracyGain(int(curve.sizes[earlier_index]), int(curve.sizes[-1]), float(gains.mean()), error)
@@ -145,7 +151,7 @@ class Findings:
 
     @cached_property
     def reliabilities(self) -> dict[str, Reliability]:
-        """The calibration curves; for a calibrated model, after and before calibration."""
+        """The calibration curves by name; for a calibrated model, after and before calibration."""
         validations = {"out of fold" if self.own_rows else "these rows": self.validation}
         if self.before_calibration is not None:
             validations = {"calibrated": self.validation, "before calibration": self.before_calibration}
@@ -184,8 +190,11 @@ def measure_model(
     if rows.n_labelled > MOST_ROWS_MEASURED:
         sample = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS_MEASURED]))
     why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model was trained on"
+    # Of the learning curve.
     repeats = (5 if rows.n_labelled <= MANY_ROWS else 3) if isinstance(validated.recipe, Plain | Calibrated) else 1
-    sample_labels = np.array([*sample.classes, None], dtype=object)[sample.labels]
+    sample_labels = np.array([*sample.classes, None], dtype=object)[
+        sample.labels
+    ]  # −1, for no class, is the last: None
     source = Source.of(sample.batches, sample.name)
     listed_classes = list(model.classes)  # if there are too many, the most frequent ones
     if len(listed_classes) > MOST_CLASSES:
@@ -223,8 +232,8 @@ def measure_model(
 
 @dataclass(frozen=True, eq=False)
 class ValidatedRows:
-    """The validation of some rows. ``model_of(position)`` is the model that predicted the row at this position of the
-    validation.
+    """The validation of some rows with a recipe, for a calibrated model also before calibration. ``model_of(position)``
+    is the model that predicted the row at this position of the validation.
     """
 
     recipe: Recipe
@@ -234,27 +243,28 @@ class ValidatedRows:
 
 
 def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> ValidatedRows:
-    """Cross-validates the recipe of a model on its training rows. ``folds``: their number, or None for the default;
-    ``seed``: for content_folds the rows to folds.
+    """Returns the cross-validation of a model's recipe on its training rows. ``folds``: their number, or None for the
+    default; ``seed``: assigns the rows to folds.
     """
     recipe = recipe_of(model)
     n_folds = default_folds(rows.n_labelled, [recipe], folds or model.choice.n_folds)
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
     (fold_set,) = rows.fold_sets(n_folds, seed)
-    rows_of_folds = replace(rows, fold=fold_set.tested_by)
-    models = dict[int, Model]()
+    rows_of_folds = replace(rows, fold=fold_set.tested_by)  # which have their folds, so that none are passed below
+    models = dict[int, Model]()  # by fold, as far as the validation stores them
     uncalibrated_validation = None
     uncalibrated_recipe: Recipe = recipe
-    calibrations = dict[int, Calibration]()
-    (validation,) = validate(rows_of_folds, None, [recipe], seed=seed, models=models)
+    calibrations = dict[int, Calibration]()  # by fold
+    (validation,) = validate(rows_of_folds, folds=None, recipes=[recipe], seed=seed, models=models)
     if isinstance(recipe, Calibrated):
         uncalibrated_recipe = recipe.recipe
-        (uncalibrated_validation,) = validate(rows_of_folds, None, [uncalibrated_recipe], seed=seed)
+        (uncalibrated_validation,) = validate(rows_of_folds, folds=None, recipes=[uncalibrated_recipe], seed=seed)
         calibrations = recipe.calibrations(
             LogScores.of(rows_of_folds, fold_set, uncalibrated_recipe, PendingWarnings())
         )
     assert isinstance(validation, CrossValidation)
     fold_of_position = validation.folds
+    # Learned again where the validation did not store it.
     model_by_fold = SplitModels(rows_of_folds, fold_set, uncalibrated_recipe, models)
 
     def model_of(position: int) -> Model:
@@ -268,13 +278,15 @@ def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int
 
 
 def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
-    """Evaluates the model on other rows. Classes that it does not know get probability zero."""
+    """Returns the evaluation of the model on other rows, for a calibrated model also before calibration. Classes that
+    it does not know get probability zero.
+    """
     classes, notes = add_unknown_classes(model.classes, set(rows.classes))
     notes = (
         *notes,
         "not exactly the rows that the model was trained on; if they include some of them, the figures are too optimistic",
     )
-    truth = renumber([(rows.classes, rows.labels)], classes)
+    truth = renumber([(rows.classes, rows.labels)], classes)  # class numbers, −1 for rows without a class
     labelled_rows = np.flatnonzero(truth >= 0)
     weights = None if rows.weights is None else rows.weights[labelled_rows]
 
@@ -292,15 +304,15 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
             notes,
         )
 
-    uncalibrated = None if model.calibration is None else evaluate_with(model.calibrated(None))
+    uncalibrated = None if model.calibration is None else evaluate_with(model.calibrated(calibration=None))
     return ValidatedRows(recipe_of(model), evaluate_with(model), uncalibrated, lambda position: model)
 
 
 def _try_alternatives(
     data: Any, target: Any, validated: ValidatedRows, seed: int, counting: dict[str, Any]
 ) -> Alternatives | None:
-    """Tries other recipes on the same rows; None if the data can be read only once. ``validated``: the validation of
-    these rows with the recipe of the model; ``counting``: options for reading and counting the data.
+    """Tries other recipes on the same rows and returns them; None if the data can be read only once. ``validated``: the
+    validation of these rows with the recipe of the model; ``counting``: options for reading and counting the data.
     """
     if hasattr(data, "__next__"):
         return None
@@ -322,7 +334,7 @@ def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
 
 
 def _why_no_curve(rows: MemoryRows) -> str:
-    """Returns why a learning curve cannot be drawn, in words; empty if it can."""
+    """Returns why a learning curve, which holds out a third of the rows, cannot be drawn, in words; empty if it can."""
     is_counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     n_rows = int(np.count_nonzero(is_counted))
     n_classes = len(rows.classes)
@@ -337,6 +349,7 @@ def _why_no_curve(rows: MemoryRows) -> str:
 def _mistakes(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[Mistake]:
     """Returns the ``most`` mistakes with the least probable true class, the worst first, each explained."""
     worst_positions = _find_worst(rows, validated, most)
+    # Explained fold by fold, since the model of one fold at a time is at hand.
     mistake_by_position = {
         position: _describe_mistake(rows, validated, position)
         for position in sorted(worst_positions, key=lambda position: _fold_at(validated, position))
@@ -353,8 +366,8 @@ def _fold_at(validated: ValidatedRows, position: int) -> int:
 
 
 def _find_worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
-    """Returns the positions of the ``most`` worst mistakes in the validation. Probabilities that underflow to zero are
-    compared by their logarithms.
+    """Returns the positions in the validation of the ``most`` mistakes whose true class is least probable, the worst
+    first. Probabilities that underflow to zero are compared by their logarithms, which are computed again.
     """
     validation = validated.validation
     mistakes = np.flatnonzero(validation.best != validation.truth)
@@ -363,6 +376,7 @@ def _find_worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[i
     if not most or not len(mistakes):
         return []
     truth_probabilities = validation.posteriors[mistakes, validation.truth[mistakes]]
+    # The probability of the last one to return, so that ties with it are sorted below.
     limit = np.partition(truth_probabilities, most - 1)[most - 1] if len(mistakes) > most else np.inf
     positions = mistakes[truth_probabilities <= limit]
     truth_probabilities = truth_probabilities[truth_probabilities <= limit]
@@ -374,6 +388,7 @@ def _find_worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[i
         log_posteriors = score_rows(
             rows, validation.rows[positions[underflowed]], replace(model, calibration=None), "log_posterior"
         )[0]
+        # Classes of the validation that the rows have; the scores are in the order of the rows' classes.
         is_known = np.array([name in rows.classes for name in validation.classes])
         scores = np.full((len(underflowed), len(validation.classes)), -np.inf)
         scores[:, is_known] = log_posteriors[
@@ -391,7 +406,7 @@ def _describe_mistake(rows: MemoryRows, validated: ValidatedRows, position: int)
     row = int(validation.rows[position])
     fold = _fold_at(validated, position)
     classes = validation.classes
-    truth = int(validation.truth[position])
+    truth = int(validation.truth[position])  # class numbers
     best = int(validation.best[position])
     probability_of_truth, probability_of_best = validation.posteriors[position, [truth, best]].tolist()
     (batch,) = rows.only(np.array([row])).batches

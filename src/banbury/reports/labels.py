@@ -51,7 +51,7 @@ class MissedLabel:
     ones; ``probability``: of the label; ``explanation``: None if the model does not know the label.
     """
 
-    row: int
+    row: int  # its number in the data
     truth: tuple[Any, ...]
     given: tuple[Any, ...]
     label: Any
@@ -72,10 +72,10 @@ class LabelFindings:
     model: LabelModel
     validation: LabelEvaluation
     own_rows: bool  # whether they are exactly the training rows of the model
-    informative: tuple[Informative, ...]
-    n_missed: int
-    missed: tuple[MissedLabel, ...]
-    source: str | None = None
+    informative: tuple[Informative, ...]  # one for each label listed, the most frequent first
+    n_missed: int  # rows with a missed label
+    missed: tuple[MissedLabel, ...]  # the least probable ones, one per row
+    source: str | None = None  # the name of the data
 
     @property
     def title(self) -> str:
@@ -131,8 +131,10 @@ def measure_model(
         [evaluation] = validate(rows, n_folds, [recipe], seed=seed)
     else:
         evaluation = _evaluate(model, rows)
+    # The numbers of labels, the most frequent first.
     most_frequent = np.lexsort((np.arange(len(model.labels)), -model.rows_by_label))[:MOST_LABELS_SHOWN].tolist()
     informative = tuple(model.informative(model.labels[label_index], telling) for label_index in most_frequent)
+    # Truth and predictions (``given``) are flags, rows × labels.
     n_rows_with_miss = int((evaluation.truth & ~evaluation.given).any(axis=1).sum())
     missed = tuple(
         _describe_miss(model, rows, evaluation, row, label_index, own_rows)
@@ -142,20 +144,23 @@ def measure_model(
 
 
 def _evaluate(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
-    """Evaluates the model itself on the labelled rows."""
+    """Returns the evaluation of the model itself on the labelled rows."""
     assert rows.sets is not None
     labelled_rows = np.flatnonzero(rows.labels >= 0)
+    # Rows × labels.
     posterior = np.concatenate([model._score_batch(batch, "posterior")[0] for batch in rows.take(labelled_rows)])
     weights = None if rows.weights is None else rows.weights[labelled_rows]
     return evaluate_answers(model, rows.sets.take(labelled_rows), posterior, labelled_rows, weights)
 
 
 def _find_worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]:
-    """For each of the ``most`` rows with the least probable missed labels its position and the index of that label, the
-    least probable first.
+    """Returns the position and the index of the missed label of each of the ``most`` rows whose least probable missed
+    label is least probable, the least probable first.
     """
+    # Rows × labels, as truth, predictions (``given``) and posterior.
     is_missed = evaluation.truth & ~evaluation.given
-    positions = np.flatnonzero(is_missed.any(axis=1))
+    positions = np.flatnonzero(is_missed.any(axis=1))  # of rows with a missed label
+    # The index of that label in each of these rows.
     least_probable = np.where(is_missed[positions], evaluation.posterior[positions], np.inf).argmin(axis=1)
     order = np.argsort(evaluation.posterior[positions, least_probable], kind="stable")[:most]
     return [(int(positions[i]), int(least_probable[i])) for i in order.tolist()]
@@ -169,13 +174,13 @@ def _describe_miss(
     row must be left out.
     """
     label = evaluation.labels[label_index]
-    row_number = evaluation.rows[position : position + 1]
+    row_number = evaluation.rows[position : position + 1]  # an array of one
     [batch] = rows.take(row_number)
     if own_rows:
         model = replace(model, tally=model.tally - rows.count_only(row_number, rows.schema)).weighed(model.weighing)
     is_counted = label in model.tally.classes
     explanation = model.with_thresholds(model.thresholds).explain(batch, label) if is_counted else None
-    flags = evaluation.truth[position], evaluation.given[position]
+    flags = evaluation.truth[position], evaluation.given[position]  # one flag per label: true, and predicted
     truth, predicted = (
         tuple(evaluation.labels[index] for index in np.flatnonzero(has_label).tolist()) for has_label in flags
     )
@@ -188,7 +193,7 @@ def _describe_miss(
 
 
 def page(findings: LabelFindings, title: str) -> str:
-    """Returns the whole HTML page."""
+    """Returns the whole HTML page of a report."""
     sections = [
         ("figures", "Label by label", _measures_section(findings)),
         ("model", "The model", _model_section(findings)),
@@ -213,8 +218,8 @@ def _summary(findings: LabelFindings) -> str:
 
 
 def _main_figures(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
-    """Yields the main figures: name, figure, and a note on each."""
-    n_true_labels = evaluation.truth.sum()
+    """Yields the main figures as texts: name, figure, and a note on each."""
+    n_true_labels = evaluation.truth.sum()  # of all rows together; flags are rows × labels
     yield "micro F1", f"{evaluation.micro_f1:.4f}", "over all labels and rows"
     yield "macro F1", f"{evaluation.macro_f1:.4f}", "mean over labels"
     yield "exact rows", f"{evaluation.subset_accuracy:.2%}", "exactly the true labels"
@@ -237,6 +242,7 @@ def _measures_section(findings: LabelFindings) -> str:
     measures = findings.validation.per_label
     method = f"{evaluation.what}, with the model’s own schema and settings." if findings.own_rows else AS_IT_IS
     notes = " ".join([method, *(safe(f"{note}.") for note in evaluation.notes)])
+    # The numbers of labels, the most frequent first.
     by_frequency = np.lexsort((np.arange(len(evaluation.labels)), -measures.rows))
     rows = [
         table_row(evaluation.labels[label_index], *measure_cells(measures, label_index))
@@ -283,7 +289,7 @@ def _misses_section(findings: LabelFindings) -> str:
     """Returns the section with the missed labels as HTML."""
     if not findings.n_missed:
         return paragraph("None: every label of every row was predicted.")
-    rows = many(findings.n_missed, "row")
+    rows = many(findings.n_missed, "row")  # in words
     if not findings.missed:
         return paragraph(f"{rows} {'lacks' if findings.n_missed == 1 else 'lack'} a label; none is shown.")
     note = f"Of {rows} with a missed label, the ones where the label was least probable, each explained"

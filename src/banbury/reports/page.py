@@ -91,7 +91,7 @@ def page(findings: Findings, title: str) -> str:
 def _summary(findings: Findings) -> str:
     """Returns the summary at the top of the page as HTML."""
     validation = findings.validation
-    most_frequent = int(
+    most_frequent = int(  # the number of the most frequent class
         np.bincount(validation.truth, weights=validation.weights, minlength=len(validation.classes)).argmax()
     )
     target = findings.model.schema.target
@@ -108,7 +108,7 @@ def _summary(findings: Findings) -> str:
 
 
 def _main_figures(findings: Findings) -> Iterator[tuple[str, str, str]]:
-    """Yields the main figures: name, figure and a note with a value to compare it with."""
+    """Yields the main figures as texts: name, figure and a note with a value to compare it with."""
     validation = findings.validation
     error = validation.accuracy.error
     n_classes = len(validation.classes)
@@ -119,6 +119,7 @@ def _main_figures(findings: Findings) -> Iterator[tuple[str, str, str]]:
         without_error if error is None else f"± {100 * error:.2f} over folds",
     )
     yield "log loss", f"{validation.log_loss:.4f}", f"guessing: {log(n_classes):.4f}"
+    # The Brier score of equal probabilities.
     guessing = 0.25 if n_classes == 2 else 1 - 1 / n_classes
     yield "Brier score", f"{validation.brier:.4f}", f"guessing: {guessing:.4f}"
     yield "macro F1", f"{validation.macro_f1:.4f}", "best: 1"
@@ -172,6 +173,7 @@ def _model_section(findings: Findings) -> str:
     """Returns the section about the model as HTML."""
     model = findings.model
     tally = model.tally
+    # Each class with its number of rows and P(class).
     class_facts = zip(model.classes, tally.rows.value.tolist(), model._class_shares.tolist(), strict=True)
     rows = [
         table_row(findings.name_class(label), number_cell(format_weight(n_rows)), bar_cell(share, f"{share:.1%}"))
@@ -192,14 +194,14 @@ def _weights_table(findings: Findings) -> str:
     note += "A pair adds what it says beyond both columns. "
     note += "A trend is a straight line through a numeric column, in addition to the evidence of its intervals."
     text = ""
-    weights = list(weighing.worth().items())
+    weights = list(weighing.worth().items())  # names and weights: of columns, then trends, then pairs
     weight_groups = weighing.weights
     kinds = (
         ["column"] * len(weight_groups.columns)
         + ["trend"] * len(weight_groups.trends)
         + ["pair"] * len(weight_groups.pairs)
     )
-    kinds += ["column"] * (len(weights) - len(kinds))
+    kinds += ["column"] * (len(weights) - len(kinds))  # what kind each weight is of
     largest = max((weight for _, weight in weights), default=0.0) or 1.0
     for kind_name in ("column", "trend", "pair"):
         entries = [entry for kind, entry in zip(kinds, weights, strict=True) if kind == kind_name]
@@ -216,7 +218,7 @@ def _weights_table(findings: Findings) -> str:
 
 
 def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
-    """Facts about the model: the name and the text of each as HTML."""
+    """Yields facts about the model: the name and the text of each as HTML."""
     model = findings.model
     tally = findings.model.tally
     yield "counted", f"{format_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
@@ -245,6 +247,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
             yield "corrections", f"none (C = 0){reason}"
         temperature = weighing.weights.temperature
         yield "temperature", f"{temperature:.3g}" + ": scores are not rescaled" * (temperature == 1.0)
+        # Columns without a weight.
         if duplicates := [feature.name for feature in model.schema.features if feature.name not in weighing.worth()]:
             yield "not weighed", safe(f"{errors.listed(duplicates, 20)}: another column repeats it")
         yield from staleness_facts(weighing, tally)
@@ -286,7 +289,7 @@ def _measures_section(findings: Findings) -> str:
     names = list(map(findings.name_class, validation.classes))
     rows = []
     for class_index, name in list(enumerate(names))[:MOST_CLASSES_LISTED]:
-        mistakes = validation.confusion[class_index].astype(np.float64)
+        mistakes = validation.confusion[class_index].astype(np.float64)  # rows of the class, by predicted class
         mistakes[class_index] = 0.0
         most_mistaken_for = (
             f"{safe(shorten(names[int(mistakes.argmax())]))} ({format_weight(mistakes.max())})"
@@ -346,8 +349,10 @@ def _confusions_table(confusion: Any, classes: Sequence[Any]) -> str:
     off_diagonal = np.array(confusion, dtype=np.float64)
     totals = np.maximum(off_diagonal.sum(axis=1), 1e-300)
     np.fill_diagonal(off_diagonal, 0.0)
+    # Positions in the flattened matrix.
     largest = np.argsort(-off_diagonal, axis=None, kind="stable")[:MOST_CONFUSIONS]
     rows = []
+    # Numbers of the true class and of the predicted one.
     for truth, answer in zip(*np.unravel_index(largest, off_diagonal.shape), strict=True):
         n_rows = float(off_diagonal[truth, answer])
         if n_rows:
@@ -367,7 +372,7 @@ def _confusions_table(confusion: Any, classes: Sequence[Any]) -> str:
 
 def _calibration_section(findings: Findings) -> str:
     """Returns the section with the calibration chart as HTML."""
-    curves = findings.reliabilities
+    curves = findings.reliabilities  # by name, the first of the probabilities as predicted
     first_curve = next(iter(curves.values()))
     keys = list(curves) if len(curves) > 1 else []
     figures = figure("Accuracy by confidence", charts.draw_calibration(curves), keys)
@@ -392,7 +397,7 @@ def _calibration_section(findings: Findings) -> str:
 
 
 def _learning_section(findings: Findings) -> str:
-    """Returns the section with the learning curve as HTML."""
+    """Returns the section with the learning curve as HTML, or why there is none."""
     if (curve := findings.learning_curve) is None:
         return paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
     verdict = ""  # whether more rows would help, as far as the last doubling tells
@@ -426,6 +431,7 @@ def _shapes_section(findings: Findings) -> str:
     """Returns the section with a picture of the evidence of each column as HTML, the most important first, for each
     class against all others.
     """
+    # Each class with its pictures as HTML.
     groups = [(label, _shape_figures(shapes)) for label, shapes in shapes_by_class(findings.model, MOST_SHAPE_CLASSES)]
     if not any(text for _, text in groups):
         return ""
@@ -450,7 +456,9 @@ def _shape_note(label: str, opponent: str) -> str:
 
 
 def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
-    """Pictures of the evidence of columns as HTML; those after the first are folded."""
+    """Returns pictures of the evidence of columns as HTML, without weak pairs; those after the first twelve are folded.
+    Empty if there are none.
+    """
     drawn_shapes = [
         shape for shape in shapes_of_columns if shape.kind != "pairs" or shape.importance >= MIN_PAIR_DECIBANS
     ]
@@ -500,7 +508,7 @@ def _informative_section(findings: Findings) -> str:
 
 
 def _information_table(findings: Findings) -> str:
-    """Returns a table of the information that each column by itself has about the class, as HTML."""
+    """Returns a table of the information, in bits, that each column by itself has about the class, as HTML."""
     diagnosis = findings.diagnosis
     largest = max((column.bits for column in diagnosis.telling), default=0.0) or 1.0
     rows = []
@@ -518,6 +526,7 @@ def _information_table(findings: Findings) -> str:
     if diagnosis.blocks:
         note += ", and each block of columns together"
     block_names = {feature.name for feature in findings.model.schema.features if feature.columns}
+    # Of each column with words: whether it is a block of occurrences rather than a text.
     if are_blocks := [column.feature in block_names for column in diagnosis.telling if column.words]:
         explanations = ["a text, by its most informative word"] * (not all(are_blocks))
         explanations += ["a block of occurrences, by its most informative column"] * any(are_blocks)
@@ -602,6 +611,7 @@ def _pairs_section(findings: Findings) -> str:
     rows = []
     for pair in diagnosis.pairs:
         names = f"{shorten(pair.first, 28)} / {shorten(pair.second, 28)}"
+        # Of the largest information that the pair could share.
         percentage = f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated
         bar = bar_cell(pair.share, percentage)
         row_count = number_cell(format_weight(pair.rows))

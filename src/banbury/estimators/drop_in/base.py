@@ -52,14 +52,14 @@ class Settings(ModelSettings):
     counted: Any = None  # the family or families with which rows were counted, if they differ
 
     def families(self, n_features: int) -> tuple[Family, ...]:
-        """Returns the family of each column."""
+        """Returns the family of each of the ``n_features`` columns, from the one of all columns or the tuple."""
         return self.family if isinstance(self.family, tuple) else (self.family,) * n_features
 
     def after(self, before: Settings) -> Settings:
         """Returns these settings for sums that were counted under the settings ``before``. Raises an error if they need
         other sums.
         """
-        counted = before.family if before.counted is None else before.counted
+        counted = before.family if before.counted is None else before.counted  # with which rows were counted
         counted_family, current_family = (
             family[0] if isinstance(family, tuple) else family for family in (counted, self.family)
         )
@@ -83,11 +83,13 @@ class Settings(ModelSettings):
         return self._with_prior(super().model(self.tally(tally)))
 
     def follow(self, model: Model, tally: Tally) -> Model:
-        """Returns the model of a tally under these settings, made by updating ``model``, that of an earlier tally."""
+        """Returns the model of a tally under these settings, made by updating ``model``, that of an earlier tally,
+        which must not be used any more.
+        """
         return self._with_prior(super().follow(model, self.tally(tally)))
 
     def _with_prior(self, model: Model) -> Model:
-        """Returns the model with the class prior of these settings."""
+        """Returns the model with the class prior of these settings, if they have one."""
         return model if self.log_prior is None else replace(model, log_prior=self.log_prior)
 
     def derives_like(self, other: Settings) -> bool:
@@ -107,7 +109,7 @@ def model_attribute(compute: Callable[[Any, Model], T]) -> T:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._lock:
             model = self._learner.current
-            cache = self._learner.notes
+            cache = self._learner.notes  # attributes by name, of this state of the learner
             if name not in cache:
                 cache[name] = compute(self, model)
             return cache[name]
@@ -153,7 +155,9 @@ class DropIn(Guarded):
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
         """Returns the schema of a batch: a block of all columns."""
         assert isinstance(settings.family, Family)
-        return Schema(Features.of([block(batch.names, settings.family)]), None, batch.names, batch.named)
+        return Schema(
+            Features.of([block(batch.names, settings.family)]), target=None, columns=batch.names, named=batch.named
+        )
 
     def _check_with_sklearn(self, X: Any) -> Any:
         """Checks rows with scikit-learn's functions, which raise an error for numbers that cannot be learned; returns
@@ -170,14 +174,17 @@ class DropIn(Guarded):
         """Learns from the rows and forgets everything learned before."""
         rows = self._read(X, y, sample_weight, reset=True)
         classes = rows.classes
+        # Whether each class has only rows of weight 0.
         weightless = [] if rows.weights is None else np.bincount(rows.codes.codes, rows.weights, len(classes)) == 0
-        declared = classes if self._has_class_prior else classes[weightless]
+        declared = classes if self._has_class_prior else classes[weightless]  # which exist even without rows
         self._begin(rows, len(classes), declared)
-        _ = self._learner.current
+        _ = self._learner.current  # derives the model, which may raise an error
         self.classes_ = classes
 
     def _begin(self, rows: CheckedRows, n_classes: int, declared_classes: LabelArray) -> None:
-        """Learns from the first rows. ``declared_classes``: classes that exist even without rows."""
+        """Learns from the first rows and stores the learner. ``n_classes``: how many there are; ``declared_classes``:
+        those that exist even without rows.
+        """
         settings = self._settings(n_classes)
         schema = self._schema(rows.batch, settings)
         self._float_dtype = self._float_dtype_of(rows.batch)
@@ -227,7 +234,9 @@ class DropIn(Guarded):
         return any(getattr(self, name, None) is not None for name in ("class_prior", "priors"))
 
     def _rows_and_settings(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
-        """Returns the rows and settings with which ``bb.cross_validate`` counts and estimates as this class does."""
+        """Returns the rows X as a batch, and the settings by name, with which ``bb.cross_validate`` counts and
+        estimates as this class does. A copy does the work, so that nothing changes.
+        """
         copy = clone(self)
         copy._validate_params()
         batch = copy._rows(X, y, reset=True)
@@ -237,7 +246,9 @@ class DropIn(Guarded):
         settings = copy._settings(len(classes))
         prior = None if settings.log_prior is None else shares_of(settings.log_prior)
         has_one_family = isinstance(settings.family, Family)
-        features = settings.family if has_one_family else dict(zip(batch.names, settings.families(0), strict=True))
+        features = (
+            settings.family if has_one_family else dict(zip(batch.names, settings.families(n_features=0), strict=True))
+        )
         return batch, {"features": features, "how": settings.choice.how, "class_prior": prior}
 
     def _change(
@@ -248,7 +259,8 @@ class DropIn(Guarded):
         settings: Settings | None = None,
     ) -> Learner:
         """Returns the learner after learning or forgetting rows with ``change`` (a function of their tally and the
-        settings). Numbers that cannot be counted raise scikit-learn's errors. ``settings``: None if they stay the same.
+        settings). Numbers that cannot be counted raise scikit-learn's errors. ``schema``: under which rows are counted;
+        ``settings``: None if they stay the same.
         """
         try:
             tally = count_rows(rows.batch, schema, rows.codes, rows.weights, n_threads(None))
@@ -262,7 +274,7 @@ class DropIn(Guarded):
         """Raises an error if the tally shows that a missing number was skipped in the rows X. Does nothing here."""
 
     def _float_dtype_of(self, batch: Batch) -> Any:
-        """Returns the type of fitted attributes for rows of this type: float64 here."""
+        """Returns the type of fitted attributes for a batch of the first rows: float64 here."""
         return np.float64
 
     # Checking what comes in
@@ -271,7 +283,7 @@ class DropIn(Guarded):
         self, X: Any, y: Any, sample_weight: Any, reset: bool, all_classes: LabelArray | None = None
     ) -> CheckedRows:
         """Checks and reads rows, labels and weights. ``reset``: whether these are the first rows; ``all_classes``: the
-        classes named on the first call, or None if any class may occur.
+        classes named on the first call, or None if any class may occur. Raises ValueError for another class.
         """
         batch = self._rows(X, y, reset)
         codes, classes = self._labels(y, batch.n_rows)
@@ -307,6 +319,7 @@ class DropIn(Guarded):
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
                 if isinstance(X, np.ndarray):
                     return Matrix(X, positions(X.shape[1]), named=False)
+                # Twins are two entries for a cell; while scoring, some classes add them up themselves.
                 if not (self._sums_repeated_entries and y is UNLABELLED) and has_twins(X):
                     X = X.copy()
                     X.sum_duplicates()
@@ -342,13 +355,15 @@ class DropIn(Guarded):
         if labels.dtype.kind in "iuU" and labels.dtype != np.uint64 and len(labels) > FEW_LABELS:
             threads = n_threads(None)
             name_numbers, names = number_values(encode(labels, threads), threads)
-            is_used = is_nonzero(_core.count_classes(name_numbers, len(names), None, threads))
+            is_used = is_nonzero(_core.count_classes(name_numbers, len(names), None, threads))  # without weights
             labels = np.array(names, dtype=labels.dtype)[is_used]
             positions_in_labels = (np.cumsum(is_used) - 1)[name_numbers]
         classes, class_numbers = np.unique(labels, return_inverse=True)
         if classes.dtype.kind in "OU":
             classes = np.array(classes.tolist())  # texts as wide as the longest
-        return Codes(class_numbers.reshape(-1).astype(np.int32)[positions_in_labels], 0, classes.tolist()), classes
+        return Codes(
+            class_numbers.reshape(-1).astype(np.int32)[positions_in_labels], low=0, values=classes.tolist()
+        ), classes
 
     def _check_classes(self, classes: Any, earlier: LabelArray | None) -> LabelArray:
         """Returns the classes that ``partial_fit`` names, or the ``earlier`` ones (None on the first call). Raises
@@ -367,6 +382,7 @@ class DropIn(Guarded):
         """Returns the sample weights, one per row; None if there are none. Raises ValueError for negative ones."""
         if sample_weight is None:
             return None
+        # The rows matter only by their number.
         weights = _check_sample_weight(sample_weight, np.broadcast_to(0.0, (batch.n_rows, 1)), dtype=np.float64)
         if weights.size and weights.min() < 0:
             row = int(np.argmin(weights))
@@ -390,15 +406,15 @@ class DropIn(Guarded):
             return look_up(self.classes_, best)
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Returns P(class | row) in the order of ``classes_``."""
+        """Returns P(class | row), rows × classes, in the order of ``classes_``."""
         return self._score_rows(X, "posterior")
 
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Returns log P(class | row)."""
+        """Returns log P(class | row), rows × classes, in the order of ``classes_``."""
         return self._score_rows(X, "log_posterior")
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[Any]:
-        """Returns log P(class) + log P(row | class)."""
+        """Returns log P(class) + log P(row | class), rows × classes, in the order of ``classes_``."""
         return self._score_rows(X, "log_joint")
 
     def _score_rows(self, X: Any, want: str) -> NDArray[Any]:
@@ -416,6 +432,7 @@ class DropIn(Guarded):
         """
         try:
             kernel_parts = [kernel_part for group in model.parameters for kernel_part in group.parts(batch)]
+            # ``impossible`` is the number of rows that are impossible in every class.
             scores, impossible = _core.score(batch.n_rows, model.log_prior, kernel_parts, want, n_threads(None))
         except (_core.BadValue, errors.BadValue):
             self._check_with_sklearn(X)

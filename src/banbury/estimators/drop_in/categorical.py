@@ -71,7 +71,7 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
                 f"{min_categories.shape} instead."
             )
         if min_categories.ndim:
-            return tuple(Categorical(alpha=alpha, codes=max(int(n), 0)) for n in min_categories)
+            return tuple(Categorical(alpha=alpha, codes=max(int(n_categories), 0)) for n_categories in min_categories)
         return Categorical(alpha=alpha, codes=max(int(min_categories), 0))
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
@@ -113,11 +113,12 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
         """Raises an error for numbers that are not codes: negative, infinite or too large. ``X``: the rows of the batch
         as the user gave them.
         """
-        array = batch.numbers(batch.names)[0]
+        array = batch.numbers(batch.names)[0]  # rows × columns
         if array.dtype.kind == "f":
             self._check_with_sklearn(X)
         if _all_codes(array):
             return
+        # The smallest and the largest number that is not missing.
         low = np.fmin.reduce(array, axis=None)
         high = np.fmax.reduce(array, axis=None)
         if low < 0:
@@ -136,9 +137,10 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
     @model_attribute
     def feature_log_prob_(self, model: Model) -> list[Real]:
         """For each column, log P(category | class) (classes × categories)."""
-        tables: dict[str, Real] = {}
+        tables: dict[str, Real] = {}  # by column
         for group in model.parameters:
             assert isinstance(group, CategoricalParameters)
+            # The table is categories of one column after another × classes.
             for feature, (start, end) in zip(group.features, pairwise(group.offsets.tolist()), strict=True):
                 tables[feature.name] = np.ascontiguousarray(group.table[start:end].T)
         return [tables[feature] for feature in model.tally.schema.features.names]
@@ -170,6 +172,7 @@ def _tables(model: Model) -> list[tuple[Keys, Real]]:
         if family.codes is not None:
             # A family with a minimum number of categories has all of them, also those without rows.
             counts = counts.with_keys(tuple(family._all_codes(keys) for keys in counts.keys))
+        # Cells are categories of one column after another × classes, cut at the offsets of the columns.
         counts_by_column = np.split(counts.cells.value, counts.offsets[1:-1])
         tables |= {
             feature.name: (keys, column_counts)
@@ -179,14 +182,16 @@ def _tables(model: Model) -> list[tuple[Keys, Real]]:
 
 
 def _to_codes(batch: Matrix) -> Batch:
-    """Returns the batch with its floats as integer codes; −1, which is no category, stands for a missing value."""
-    array = batch.numbers(batch.names)[0]
+    """Returns the batch with its floats as integer codes; −1, which is no category, stands for a missing value. A batch
+    of other numbers is returned as it is.
+    """
+    array = batch.numbers(batch.names)[0]  # rows × columns
     if array.dtype.kind != "f":
         return batch
     columns = {}
     for name, column in zip(batch.names, array.T, strict=True):
         codes = np.where(np.isnan(column), -1, column).astype(np.int64)
-        columns[name] = Codes(codes, 0, range(int(codes.max(initial=-1)) + 1), categorical=True)
+        columns[name] = Codes(codes, low=0, values=range(int(codes.max(initial=-1)) + 1), categorical=True)
     codes_batch = Batch(batch.names, batch.n_rows, columns, batch.named)
     codes_batch.first_row = batch.first_row
     return codes_batch

@@ -61,7 +61,7 @@ class Discrete(DropIn):
         raise NotImplementedError
 
     def _alpha(self) -> float | tuple[float, ...]:
-        """Returns the pseudo-count, or one per column, as scikit-learn checks it."""
+        """Returns the pseudo-count, or a tuple of one per column, as scikit-learn checks it."""
         alpha: Any = self._check_alpha()  # type: ignore[attr-defined]
         return float(alpha) if np.ndim(alpha) == 0 else tuple(np.asarray(alpha, dtype=np.float64).tolist())
 
@@ -76,7 +76,7 @@ class Discrete(DropIn):
 
     @model_attribute
     def class_log_prior_(self, model: Model) -> Real:
-        """log P(class)."""
+        """log P(class), one per class."""
         return model.log_prior
 
 
@@ -280,7 +280,7 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
             return batch
         if isinstance(batch, Sparse):
             matrix = batch.matrix.astype(np.float64)
-            matrix.data = np.where(matrix.data > threshold, counted_threshold + 1.0, 0.0)
+            matrix.data = np.where(matrix.data > threshold, counted_threshold + 1.0, 0.0)  # above it, or not
             return Sparse(matrix, batch.names, batch.named)
         array = np.asarray(batch.numbers(batch.names)[0], dtype=np.float64)
         flag_values = np.where(array > threshold, counted_threshold + 1.0, 0.0)

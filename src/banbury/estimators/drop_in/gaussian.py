@@ -50,7 +50,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from the rows and forgets everything learned before."""
-        home = _home_of(X)
+        home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         super().fit(*((X, y, sample_weight) if home is None else _to_numpy(X, y, sample_weight)))
         self._array_home = home
 
@@ -58,7 +58,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Learns from more rows. The first call must name all ``classes``."""
         is_first = not self.__sklearn_is_fitted__()
-        home = _home_of(X)
+        home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         if home is not None:
             X, y, sample_weight = _to_numpy(X, y, sample_weight)
         super().partial_fit(X, y, classes, sample_weight)
@@ -67,7 +67,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
 
     def predict(self, X: Any) -> LabelArray:
         """Returns the most probable class of each row."""
-        home = _home_of(X)
+        home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         if home is None:
             return super().predict(X)
         namespace, device = home
@@ -111,7 +111,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
     def _check_sums(self, tally: Tally, X: Any) -> None:
         """Raises an error if the tally shows that a missing number was skipped. ``X``: the rows as the user gave them."""
         if self.missing == "error":
-            ((_, _, moments),) = tally.groups
+            ((_, _, moments),) = tally.groups  # ``n`` are the rows with a number (columns × classes)
             if isinstance(moments, Moments) and (moments.n.value < tally.rows.value).any():
                 self._check_with_sklearn(X)
 
@@ -119,7 +119,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         """Returns the scores of the rows X, in their array library. ``want``: "class", "posterior", "log_posterior" or
         "log_joint".
         """
-        home = _home_of(X)
+        home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         if home is None:
             return super()._score_rows(X, want)
         namespace, device = home
@@ -140,7 +140,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
 
     @model_attribute
     def class_prior_(self, model: Model) -> NDArray[Any]:
-        """P(class)."""
+        """P(class), one per class."""
         return self._like_input(np.exp(model.log_prior))  # type: ignore[no-any-return]
 
     @model_attribute
@@ -179,7 +179,7 @@ def _home_of(X: Any) -> tuple[Any, Any] | None:
 
 
 def _to_numpy(*arrays: Any) -> tuple[Any, ...]:
-    """Returns the arrays converted to NumPy."""
+    """Returns the arrays converted to NumPy, in their order; None and lists stay as they are."""
     return tuple(
         array if array is None or isinstance(array, (np.ndarray, list)) else move_to(array, xp=np, device="cpu")
         for array in arrays
