@@ -56,11 +56,11 @@ class Hypotheses:
     """
 
     names: Sequence[Any]
-    log_prior: Real
+    log_prior: Real  # normalised, one per hypothesis
     log_likelihood: Real  # of all rows so far, one per hypothesis
-    n_rows: int
+    n_rows: int  # so far
     likelihood: Likelihood
-    noise: float
+    noise: float  # 0 for a likelihood without noise
     labels: tuple[Any, ...]
     _askable: Askable | None  # makes the predictions; None if the hypotheses are only names
 
@@ -95,8 +95,8 @@ class Hypotheses:
             object.__setattr__(self, name, value)
 
     def _after(self, evidence: _Likelihoods, row_slice: slice) -> Self:
-        """Returns the space after a slice of the rows in ``evidence``. Raises ImpossibleEvidence if no hypothesis
-        remains possible.
+        """Returns the space after a slice of the rows in ``evidence``, whose ``of`` returns their log-likelihood under
+        each hypothesis. Raises ImpossibleEvidence if no hypothesis remains possible.
         """
         log_likelihood = self.log_likelihood + evidence.of(row_slice, ALL)
         if self._rules_out_all(log_likelihood):
@@ -119,8 +119,8 @@ class Hypotheses:
 
     @cached_property
     def _scale(self) -> tuple[float, float]:
-        """The highest log joint, and the log of the sum of all joints relative to it. Kept apart, since beside −1e20
-        the second would be lost.
+        """The highest log joint, and the log of the sum of all joints relative to it; their sum is log P(rows). Kept
+        apart, since beside −1e20 the second would be lost.
         """
         joint = self.log_joint
         highest = float(joint.max())
@@ -196,7 +196,7 @@ class Hypotheses:
         >>> Hypotheses(["rain", "dry"]).update(likelihoods={"rain": 0.1, "dry": 0.5}).most_probable(1)
         [('dry', 0.8333333333333334)]
         """
-        errors.check_whole("n", n, 0)
+        errors.check_whole("n", n, low=0)
         joint = self.log_joint
         best = np.argsort(-joint, kind="stable")[:n].tolist()
         return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
@@ -207,7 +207,9 @@ class Hypotheses:
         n_possible = int(self.possible.sum())
         hypotheses = f"{n_hypotheses:,} hypothes{'i' if n_hypotheses == 1 else 'e'}s"
         size = f"{hypotheses} after {_rows_in_words(self.n_rows)}, {n_possible:,} of them possible"
-        lines = [f"  {posterior:.4f}  {errors.shortened(name, 100)}" for name, posterior in self.most_probable(8)]
+        lines = [
+            f"  {posterior:.4f}  {errors.shortened(name, most=100)}" for name, posterior in self.most_probable(n=8)
+        ]
         return "\n".join([size, *lines] + [f"  … and {n_possible - 8:,} more"] * (n_possible > 8))
 
     __repr__ = __str__
@@ -237,6 +239,7 @@ class Hypotheses:
         """
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
         space = self
+        # Blocks of a multiple of ``at_once`` rows, which cost little more than one.
         for row_slice in _blocks(evidence.n_rows, len(self), evidence.at_once):
             space = space._after(evidence, row_slice)
         return space
@@ -258,15 +261,17 @@ class Hypotheses:
         >>> seen.posteriors.round(2).tolist()
         [[0.5, 0.5], [0.5, 0.5], [0.2, 0.8], [0.06, 0.94]]
         """
-        errors.check_whole("n", n, 1)
+        errors.check_whole("n", n, low=1)
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
-        last = self
-        highest = self.log_posterior
+        last = self  # the space after the rows so far
+        highest = self.log_posterior  # that each hypothesis has reached
+        # For each step the highest log joint, the log of the sum of joints relative to it, and how many are possible.
         scales = [(*self._scale, self.possible.sum())]
         for row in range(evidence.n_rows):
             last = last._after(evidence, slice(row, row + 1))
             np.maximum(highest, last.log_posterior, out=highest)
             scales.append((*last._scale, last.possible.sum()))
+        # The numbers of the hypotheses to show, and their log-likelihoods: before, and then of each row alone.
         shown = np.arange(len(self)) if len(self) <= n else np.lexsort((-last.log_joint, -highest))[:n]
         row_evidence = [self.log_likelihood[shown]] + [
             evidence.of(slice(row, row + 1), shown) for row in range(evidence.n_rows)
@@ -285,7 +290,7 @@ class Hypotheses:
         """Returns the error that names the row of the slice after which no hypothesis is possible, found by bisection.
         ``log_likelihood``: of each hypothesis, before the slice.
         """
-        first = row_slice.start
+        first = row_slice.start  # the row is between these two
         last = row_slice.stop - 1
         while first < last:
             middle = (first + last) // 2 + 1
@@ -327,11 +332,11 @@ class Hypotheses:
             return self._evidence_of_likelihoods(argument, name)
         errors.require(target is not None, "target", target, "a column's name, or each row's label or number")
         table = None if rows is None else Examples(rows, target)
-        predicted = self._predictions(table, predictions)
+        predicted = self._predictions(table, predictions)  # its ``mistakes`` is None unless the hypotheses count them
         column = vector(target) if table is None else table.target(target)
         if len(column) != predicted.n_rows:
             raise errors.length_mismatch("targets", len(column), predicted.n_rows)
-        truth = self._truth(column)
+        truth = self._truth(column)  # for each row a number, or the number of its label
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
             """Returns log P(targets of a slice of rows | h) of some hypotheses, or of ALL."""
@@ -351,7 +356,7 @@ class Hypotheses:
         requirement = (
             "a number of at most 1e300 in absolute value, or −inf," if are_logs else "a finite number of at least 0"
         )
-        cells = self._matrix(order_by_name(what, values, self.names), what)
+        cells = self._matrix(order_by_name(what, values, self.names), what)  # rows × hypotheses
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
             """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL."""
@@ -369,8 +374,8 @@ class Hypotheses:
         return _Likelihoods(len(cells), log_likelihood_of)
 
     def _truth(self, column: Array) -> Array:
-        """Returns the targets as numbers, or as the numbers of their labels. Raises an error for any other value.
-        ``column``: one target per row.
+        """Returns for each row its target if that is a number under a gaussian likelihood, otherwise the number of its
+        label. Raises an error for any other value. ``column``: one target per row.
         """
         gaussian = self.likelihood == "gaussian"
         values = floats(column) if gaussian else codes(column, self.labels)
@@ -392,10 +397,11 @@ class Hypotheses:
         return values
 
     def _log_likelihood_of(self, predicted: Array, truth: Array) -> Real:
-        """Returns log P(targets of some rows | h) of each hypothesis. ``predicted``: rows × hypotheses; ``truth``: as
-        ``_truth`` returns it.
+        """Returns log P(targets of some rows | h) of each hypothesis. ``predicted``: numbers, probabilities of the
+        second label or label numbers, depending on the likelihood (rows × hypotheses); ``truth``: the target of each
+        row as a number or label number.
         """
-        n = len(truth)
+        n = len(truth)  # rows
         if self.likelihood == "gaussian":
             with np.errstate(over="ignore"):
                 distances = predicted - truth[:, None]
@@ -432,11 +438,13 @@ class Hypotheses:
         predicts_labels = self.likelihood != "gaussian"
         requirement = "a space with labels here; bayes_optimal has the mean number"
         errors.require(predicts_labels, "likelihood", "gaussian", requirement)
-        hypotheses, weights = self._possible_hypotheses()
+        hypotheses, weights = self._possible_hypotheses()  # their numbers and their posteriors
         n_labels = len(self.labels)
 
         def probabilities_of(block: Array) -> Real:
-            """Returns P(label) for each row of a block of predictions (rows × hypotheses), averaged over the hypotheses."""
+            """Returns P(label) for each row of a block of predictions (rows × hypotheses), averaged over the
+            hypotheses.
+            """
             if self.likelihood == "bernoulli":
                 probability_of_second = np.clip(block @ weights, 0.0, 1.0)
                 return np.stack([1.0 - probability_of_second, probability_of_second], axis=1)
@@ -469,7 +477,7 @@ class Hypotheses:
             return self._labels_of(
                 (probabilities >= probabilities.max(axis=1, keepdims=True) - SCORE_TOLERANCE).argmax(axis=1)
             )
-        hypotheses, weights = self._possible_hypotheses()
+        hypotheses, weights = self._possible_hypotheses()  # their numbers and their posteriors
         return self._answers(rows, predictions, hypotheses, lambda block: block @ weights)
 
     def gibbs(self, rows: Any = None, *, predictions: Any = None, seed: int = 0) -> Array:
@@ -482,8 +490,8 @@ class Hypotheses:
         >>> "".join(three.gibbs(predictions=["+", "-", "-"], seed=seed).item() for seed in range(10))
         '--++----+-'
         """
-        errors.check_whole("seed", seed, 0)
-        drawn_hypothesis = np.random.default_rng(seed).choice(len(self), 1, p=self.posterior)
+        errors.check_whole("seed", seed, low=0)
+        drawn_hypothesis = np.random.default_rng(seed).choice(len(self), size=1, p=self.posterior)  # its number
         answers = self._answers(rows, predictions, drawn_hypothesis, lambda block: block[:, 0])
         if self.likelihood == "gaussian":
             return answers
@@ -492,8 +500,9 @@ class Hypotheses:
     def _answers(
         self, rows: Any, predictions: Any, hypothesis_numbers: HypothesisNumbers, answer: Callable[[Array], Array]
     ) -> Array:
-        """Returns what ``answer`` makes of the predictions of these hypotheses (rows × hypotheses), computed block by
-        block. Either ``rows`` or ``predictions`` is given, as for ``predictive``; the other is None.
+        """Returns what ``answer`` makes of the predictions of these hypotheses (rows × hypotheses): an array with an
+        entry or a row for each row, computed block by block. Either ``rows`` or ``predictions`` is given, as for
+        ``predictive``; the other is None.
         """
         predicted = self._predictions(rows, predictions)
         blocks = list(_blocks(predicted.n_rows, len(self), predicted.at_once)) or [slice(0, 0)]
@@ -509,8 +518,9 @@ class Hypotheses:
         return vector(self.labels)[numbers]
 
     def _predictions(self, rows: Any, predictions: Any) -> Predictions:
-        """Returns the predictions of the hypotheses for ``rows``, or the given ``predictions`` (rows × hypotheses).
-        Raises an error unless exactly one of the two is given; the other is None.
+        """Returns the predictions that ``_askable`` makes for ``rows`` (it is None if hypotheses are only names), or
+        the given ``predictions`` (rows × hypotheses). The result returns a block of them for a slice of rows and
+        hypothesis numbers. Raises an error unless exactly one of the two is given; the other is None.
         """
         errors.require((rows is None) != (predictions is None), "rows", rows, "given, or replaced by predictions=")
         if predictions is not None:
@@ -524,8 +534,8 @@ class Hypotheses:
         return self._askable.on(rows if isinstance(rows, Examples) else Examples(rows))
 
     def _matrix(self, values: Any, what: str) -> Array:
-        """Returns the values as a matrix, rows × hypotheses; a vector is a single row. ``what``: what they are, for the
-        message.
+        """Returns the values as a matrix, rows × hypotheses; a vector is a single row. Raises LengthMismatch for
+        another shape. ``what``: what they are, for the message.
         """
         array = matrix(values)
         if array.ndim == 1 and len(array) in (0, len(self)):
@@ -538,8 +548,8 @@ class Hypotheses:
         """Returns the predictions of some hypotheses for a slice of rows as the likelihood needs them: numbers,
         probabilities, or label numbers. Raises an error for others.
         """
-        block = predicted.of(row_slice, hypothesis_numbers)
-        if predicted.mistakes is not None:
+        block = predicted.of(row_slice, hypothesis_numbers)  # rows × hypotheses
+        if predicted.mistakes is not None:  # then they are label numbers already
             return block
         if self.likelihood in ("gaussian", "bernoulli"):
             values = floats(block)
@@ -550,10 +560,10 @@ class Hypotheses:
             return values
         numbers = codes(block, self.labels)
         if numbers.min(initial=0) < 0:
-            i, h = np.argwhere(numbers < 0)[0].tolist()
-            value = plain(block[i, h])
+            row_in_block, h = np.argwhere(numbers < 0)[0].tolist()
+            value = plain(block[row_in_block, h])
             name = self._name_of(h, hypothesis_numbers)
-            row = row_slice.start + i
+            row = row_slice.start + row_in_block
             raise errors.UnknownLabel(
                 f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not one of the labels.\n  Labels: "
                 f"{errors.listed(map(repr, self.labels))}. Name all labels with labels=[...].",
@@ -577,9 +587,13 @@ class Hypotheses:
         what it must be.
         """
         if is_wrong.any():
-            i, h = np.argwhere(is_wrong)[0].tolist()
+            row_in_block, h = np.argwhere(is_wrong)[0].tolist()
             raise bad_number(
-                what, plain(block[i, h]), self._name_of(h, hypothesis_numbers), needed, row_slice.start + i
+                what,
+                plain(block[row_in_block, h]),
+                self._name_of(h, hypothesis_numbers),
+                needed,
+                row_slice.start + row_in_block,
             )
 
     def _name_of(self, h: int, hypothesis_numbers: HypothesisNumbers) -> Any:
@@ -624,19 +638,19 @@ class _Likelihoods:
     """
 
     n_rows: int
-    of: Callable[[slice, HypothesisNumbers], Real]
+    of: Callable[[slice, HypothesisNumbers], Real]  # one number per hypothesis
     at_once: int = 8  # so many rows cost little more than one
 
 
 def _first_best(scores: Real) -> int:
-    """Returns the index of the first of the highest scores, which may differ by rounding."""
+    """Returns the index of the first of the highest scores, which may differ by rounding; 0 if no score is finite."""
     highest = float(scores.max())
     return int((scores >= highest - SCORE_TOLERANCE * max(1.0, abs(highest))).argmax()) if isfinite(highest) else 0
 
 
 def _blocks(n_rows: int, width: int, at_once: int) -> Iterator[slice]:
-    """Slices of ``n_rows`` rows such that a block of ``width`` columns fits in memory; their lengths are multiples of
-    ``at_once``.
+    """Yields slices of ``n_rows`` rows such that a block of ``width`` columns fits in memory; their lengths are
+    multiples of ``at_once`` (rows), except the last.
     """
     height = max(CELLS_PER_BLOCK // width // at_once, 1) * at_once
     for start in range(0, n_rows, height):
