@@ -95,9 +95,8 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
     check(are_valid and ((probabilities >= 0) & (probabilities <= 1)).all(), "thresholds are not probabilities")
     common, slope, shift = (float(settings[name]) for name in ("common", "slope", "shift"))
     check(0 <= common <= 1, "the threshold of new labels is not a probability")
-    calibration = LabelCalibration.uniform(
-        len(labels), slope, shift
-    )  # the same for all labels, unless each has its own
+    # The same for all labels, unless each has its own.
+    calibration = LabelCalibration.uniform(len(labels), slope, shift)
     calibration_names = {"slopes", "shifts"} & set(label_arrays)
     if calibration_names:
         slopes, shifts = (real(name, label_arrays, (len(labels),)) for name in ("slopes", "shifts"))
@@ -133,10 +132,8 @@ def _restore_weighing(about: JsonObject, arrays: Arrays, model: LabelModel) -> L
     weighing.check_once([*columns, *cells.names])
     check(len(columns) + len(cells.cells) > 0, "no column is weighed")
     corrections = arrays["corrections"]
-    shape = (
-        sum(map(len, words)) + len(cells) + 1,
-        len(labels),
-    )  # words, values of cells, and what all rows share; labels
+    # Words of texts, words of cells, and what all rows share; labels.
+    shape = sum(map(len, words)) + len(cells) + 1, len(labels)
     check(
         corrections.dtype == np.float32 and corrections.shape == shape,
         "the number of corrections does not match the words",

@@ -164,9 +164,8 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, 
     """
     for node, node_parents in enumerate(parents):
         check_size(variables, node, node_parents)
-    cell_numbers = arrays[
-        PLACES
-    ]  # of the cells with rows; the cells of all tables are numbered one table after the other
+    # Of the cells with rows; the cells of all tables are numbered one table after the other.
+    cell_numbers = arrays[PLACES]
     tally_arrays = {name: array for name, array in arrays.items() if name != PLACES}
     check(
         cell_numbers.dtype == np.int64 and cell_numbers.ndim == 1 and (np.diff(cell_numbers) > 0).all(),

@@ -258,9 +258,8 @@ class _Equal:
         """Returns a function that takes a slice of these rows and returns whether each condition holds (rows ×
         conditions).
         """
-        value_numbers = codes(
-            rows.column(self.feature), self.values
-        )  # of each row, the index of its value; −1: another
+        # Of each row the index of its value, −1 if it is another.
+        value_numbers = codes(rows.column(self.feature), self.values)
         all_numbers = np.arange(len(self.values))
         return lambda row_slice: value_numbers[row_slice, None] == all_numbers
 
