@@ -294,9 +294,9 @@ def text_column(model: Model) -> str | None:
 
 
 def are_lines(args: Namespace, model: Model) -> bool:
-    """Returns whether each line of the input is a text: with ``--format lines``, or on stdin for a model of a single
-    text column. A first line that is a JSON object with this column means that the input is JSON. The line that is read
-    to find out becomes ``args.first_line``.
+    """Returns whether each line of the input is a text of its own: with ``--format lines``; or, if no format is known,
+    on standard input for a model that reads nothing but a text column. Then its first line is read into
+    ``args.first_line``; if that is a JSON object with this column, the input is JSON, and not lines.
     """
     column = text_column(model)  # its name, or None
     is_only_column = isinstance(model, Model) and model.schema.columns == (column,)
