@@ -14,7 +14,7 @@ from banbury.reading import Batch
 from banbury.service.log import StoredRow
 from banbury.service.state import ServedState
 
-ORDERS = ("telling", "id")
+ORDERS = ("telling", "id")  # orders of the rows to label next
 MOST_RANKED = 5_000  # unlabelled rows that are ranked
 
 
@@ -62,10 +62,10 @@ def row_as_dict(row: StoredRow) -> JsonObject:
 
 
 def batch_of(state: ServedState, rows: Sequence[StoredRow]) -> Batch:
-    """Returns the contents of stored rows as a batch."""
+    """Returns the contents of stored rows as a batch, in the same order."""
     return state.learner.rows.batch([json.loads(row.row) for row in rows])
 
 
 def labels_of(rows: Sequence[StoredRow]) -> list[Any]:
-    """Returns the labels of stored rows; None where there is none."""
+    """Returns the labels of stored rows (classes, or lists of labels), in the same order; None where there is none."""
     return [json.loads(row.label or "null") for row in rows]
