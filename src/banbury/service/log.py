@@ -270,8 +270,8 @@ class Log:
 
     def to_undo(self, id: str | None) -> Change | None:
         """Returns the last change that can be undone, of all rows or of the one with this id; None if there is none.
-        Undone changes, undos, changes without a label and changes before the last purge of the row or compaction cannot
-        be.
+        Not: what is undone already, undos, rows stored without a label, changes of deleted rows, and what is older than
+        a compaction.
         """
         conditions, values = ("", ()) if id is None else ("c.id = ? AND ", (id,))
         conditions += f"c.change > {int(self.about.get('compacted', 0))} AND "
