@@ -161,7 +161,7 @@ def _callers_line() -> tuple[str, int, str, dict[Any, Any]]:
     """Returns the innermost line outside the package that led here: its file, number, module, and the module's
     registry of warnings already given.
     """
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # the caller's
     while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE_FOLDER, *DECORATOR_FILES)):
         frame = frame.f_back
     registry = frame.f_globals.setdefault("__warningregistry__", {})
@@ -202,7 +202,7 @@ def warn_at_callers_line(work: Callable[[int], Any]) -> Callable[[int], Any]:
     line = _callers_line()  # its file, number, module and registry
 
     def work_at_line(number: int) -> Any:
-        """Calls ``work`` in a thread whose warnings point at that line."""
+        """Calls ``work`` in a thread whose warnings point at ``line`` (its file, number, module and registry)."""
         _thread_state.line = line
         return work(number)
 
@@ -393,7 +393,7 @@ def not_a_tally(other: Any, sign: str) -> NotATally:
 def part_twice(names: Iterable[str]) -> PartTwice:
     """Returns the error of parts, given by name, that are in both tallies."""
     names = sorted(names)
-    text = f"part {names[0]!r}" if len(names) == 1 else f"the parts {listed(map(repr, names), 3)}"
+    text = f"part {names[0]!r}" if len(names) == 1 else f"the parts {listed(map(repr, names), most=3)}"
     return PartTwice(
         f"{text} would be counted twice: both tallies hold {'it' if len(names) == 1 else 'them'} (see tally.parts). Add each "
         "part once, or subtract it from one of the tallies first.",

@@ -246,7 +246,7 @@ class Line:
         """Advances ``self.share`` to this share of the job (0 to 1), never back. The time is measured anew until the
         timed part of the job begins.
         """
-        if self.share is None and share == 0.0:
+        if self.share is None and share == 0.0:  # it stays unknown
             return
         self.share = max(self.share or 0.0, share)
         if self.share <= self._timed_from:

@@ -150,7 +150,7 @@ def _prepare_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, _ClosedStream(open(os.devnull, "wb"), encoding="utf-8"))  # noqa: SIM115
     if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):  # it drops what a pipe does not take at once
-        sys.stdout = open(sys.stdout.fileno(), "w", 1, encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
+        sys.stdout = open(sys.stdout.fileno(), "w", buffering=1, encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

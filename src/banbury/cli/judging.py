@@ -238,7 +238,7 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
         class_prior=prior,
         seed=args.seed,
         calibrate=getattr(args, "calibrate", None),
-        weigh=[False, weighing_options] if weighs else False,
+        weigh=[False, weighing_options] if weighs else False,  # plain, and weighed
         missing=args.missing,
         scoring=args.scoring if tunes else "log_loss",
     )
@@ -264,7 +264,7 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
         text=settings.several_texts(args.text) if tunes else None,
         seed=args.seed,
         calibrate=args.calibrate,
-        weigh=[False, True] if weighs else False,
+        weigh=[False, True] if weighs else False,  # plain, and weighed
         scoring=args.scoring if tunes else "log_loss",
         has_sets=True,
         threshold=threshold,

@@ -37,7 +37,7 @@ def _open_state(args: Namespace) -> ServedState:
     interrupted. Raises BadSetting if there are rows for a complete state, or none to create one from.
     """
     exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    state = ServedState.of(None, args.state) if exists else None
+    state = ServedState.of(served=None, folder=args.state) if exists else None
     try:
         if state is not None and state.names is not None:  # it is complete: the names of classes are stored last
             if args.input:
@@ -71,7 +71,7 @@ def serve_demo(args: Namespace) -> None:
     args.state = os.path.join(args.folder, "page")
     args.host = "127.0.0.1"
     exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    with ServedState.of(None, args.state) if exists else _demo_state(args.state) as state:
+    with ServedState.of(served=None, folder=args.state) if exists else _demo_state(args.state) as state:
         run(args, Service(state, name="demo"), facts={}, doing="Open the page at")
 
 
@@ -91,7 +91,7 @@ def _demo_state(folder: str) -> ServedState:
     )
     for batch in _batches_of_puts(iter(puts)):
         state.change(Together(tuple(batch)))
-    state.offer([])
+    state.offer(names=[])
     return state
 
 

@@ -65,7 +65,7 @@ class CsvStream:
 
     def write(self, text: str) -> None:
         """Writes a text to stdout."""
-        sys.stdout.write("".join(map(printable, text.splitlines(True))) if sys.stdout.isatty() else text)
+        sys.stdout.write("".join(map(printable, text.splitlines(keepends=True))) if sys.stdout.isatty() else text)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> None:

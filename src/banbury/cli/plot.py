@@ -167,7 +167,7 @@ def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     )
     if args.beside is None:
         names = ("plain", "weighed")
-        models = (model.weighed(None), model)
+        models = (model.weighed(weighing=None), model)
     else:
         names = (path, args.beside)
         models = (model, inputs.model(args.beside))

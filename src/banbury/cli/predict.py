@@ -68,7 +68,9 @@ def _labels(args: Namespace, model: Any) -> tuple[MakeRecords, Write]:
     inputs.refuse_for_sets(args, "of", "costs", "unsure")
 
     def make_records(batch: Batch, posterior: Real) -> list[Record]:
-        """Returns a record for each row of the batch. ``posterior``: rows × labels."""
+        """Returns a record for each row of the batch: its number and file, its labels, and all probabilities if
+        requested. ``posterior``: rows × labels.
+        """
         answers = model._records(posterior, args.top, args.at_least_one)  # a dictionary with the labels of each row
         label_records = [
             {**row_record, **label_record}
@@ -97,7 +99,9 @@ def _answers(args: Namespace, model: Model) -> MakeRecords:
     classes = model.classes
 
     def make_records(batch: Batch, posterior: Real) -> list[Record]:
-        """Returns a record for each row of the batch. ``posterior``: rows × classes."""
+        """Returns a record for each row of the batch. ``posterior``: rows × classes; ``costs``: true class × predicted
+        class, or None.
+        """
         # The number of the most probable or cheapest class of each row.
         best_classes = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
         answers = []
@@ -314,4 +318,4 @@ def _truth(row: Batch, model: Model) -> Any:
     """Returns the true class of the row if the input has a column of the target; otherwise None."""
     if model.target is None or model.target not in row.names:
         return None
-    return next(iter(row.head(model.target, 1)), None)  # its first value
+    return next(iter(row.head(model.target, n=1)), None)  # its first value

@@ -157,7 +157,7 @@ def new_estimation_settings(args: Namespace, schema: Schema) -> Keywords:
     text_options = text_settings(args.text)
     return {
         **({} if families == "auto" else families),
-        **(_with_text({}, schema, text_options) if text_options else {}),
+        **(_with_text(families={}, schema=schema, settings=text_options) if text_options else {}),
     }
 
 

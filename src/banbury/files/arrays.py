@@ -49,7 +49,7 @@ def checksum(content: Any) -> str:
     """Returns the checksum of bytes or of an array (16 hexadecimal digits)."""
     # One byte per entry; ``frombuffer`` takes no empty buffer.
     raw = np.frombuffer(content, dtype=np.uint8) if memoryview(content).nbytes else np.zeros(0, dtype=np.uint8)
-    return f"{_core.checksum(raw, n_threads(None)):016x}"
+    return f"{_core.checksum(raw, n_threads(threads=None)):016x}"
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def _create_temporary(target: Path) -> tuple[Path, BinaryIO]:
     is open. Files without a lock are left over from saves that were killed.
     """
     while True:
-        path = target.with_name(f"{target.name}{secrets.token_hex(4)}.part")
+        path = target.with_name(f"{target.name}{secrets.token_hex(nbytes=4)}.part")
         mode = 0o600 if target.exists() else 0o666  # minus the umask; at the end a replaced file's mode is kept
         file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | O_BINARY, mode), "wb")  # noqa: SIM115
         # Ours, if there are no locks here, or if nobody removed the file before it was locked.
@@ -276,6 +276,7 @@ def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise errors.bad_file(path, "it is not a regular file")
+            # Length 0 maps all of it, but no empty file.
             return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if status.st_size else b""
         finally:
             os.close(handle)

@@ -47,7 +47,7 @@ def about(network: BeliefNetwork) -> JsonObject:
     """
     nodes = [_node(variable, network.parents[variable.name]) for variable in network._variables]
     choice = network.choice
-    sums = network._counts
+    sums = network._counts  # None if the tables are given
     return {
         "network": {
             "nodes": nodes,
@@ -171,6 +171,7 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, 
         cell_numbers.dtype == np.int64 and cell_numbers.ndim == 1 and (np.diff(cell_numbers) > 0).all(),
         "places are not in order",
     )
+    # For each table, the values of each of its axes.
     n_cells = sum(prod(map(len, axes)) for axes in axes_of(variables, parents))
     check(
         not len(cell_numbers) or 0 <= cell_numbers[0] <= cell_numbers[-1] < n_cells, "a place lies outside the tables"

@@ -111,10 +111,11 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
     learned_texts = tuple(
         _read_texts(entry, index, arrays, tally, len(classes)) for index, entry in enumerate(about.get("texts", []))
     )
+    # The names of the columns that their families score.
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
     check(not any(is_text(tally, name) for name in scored), "a column of words is scored by its family")
     check_once([*(cells.feature.name for cells in columns), *(text.column for text in learned_texts), *scored])
-    trends = tuple(about.get("trends", []))
+    trends = tuple(about.get("trends", []))  # the numbers of the columns whose trend is weighed too
     pairs = tuple(_pair(entry, len(columns)) for entry in about["pairs"])
     with_trend = tuple(
         column_number for column_number, cells in enumerate(columns) if column_number in trends and cells.has_trend
@@ -133,8 +134,8 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
         _reals(arrays, "intercepts", (n_classes,)),
         tuple(_reals(arrays, f"{index}.corrections", (size, n_classes)) for index, size in enumerate(sizes)),
         tuple(_reals(arrays, f"{index}.pair", (size, n_classes)) for index, size in enumerate(sizes[len(columns) :])),
-        number("strength", about["strength"], 0.0, LARGEST),
-        number("temperature", about["temperature"], LEAST_TEMPERATURE, 1.0),
+        number("strength", about["strength"], least=0.0, most=LARGEST),
+        number("temperature", about["temperature"], least=LEAST_TEMPERATURE, most=1.0),
         losses_of(about),
         learned_texts,
         scored,
@@ -155,7 +156,7 @@ def _pair(about: Any, n_columns: int) -> WeighedPair:
     first, second, strength = about
     are_columns = all(type(column) is int and 0 <= column < n_columns for column in (first, second))
     check(are_columns and first != second, "a pair does not have two columns")
-    return WeighedPair(first, second, number("the strength of a pair", strength, 0.0, LARGEST))
+    return WeighedPair(first, second, number("the strength of a pair", strength, least=0.0, most=LARGEST))
 
 
 def digest_of(about: JsonObject) -> str:
@@ -215,9 +216,9 @@ def read_setting(about: JsonObject, corrections: Any) -> tuple[Setting, float, A
     check(type(setting.use_counts) is bool, "use_counts is neither true nor false")
     check(type(setting.leave_out) is bool, "leave_out is neither true nor false")
     for name in ("idf_power", "variance_by_evidence", "evidence_weight"):
-        number(name, getattr(setting, name), 0.0, 1.0)
+        number(name, getattr(setting, name), least=0.0, most=1.0)
     check(bool((np.abs(corrections) <= LARGEST).all()), "corrections are not finite")
-    return setting, number("strength", about["strength"], 0.0, LARGEST), corrections.copy()
+    return setting, number("strength", about["strength"], least=0.0, most=LARGEST), corrections.copy()
 
 
 def losses_of(about: JsonObject) -> tuple[tuple[float, float], ...]:
@@ -250,7 +251,7 @@ def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally
     """
     feature = tally.schema[about["name"]]
     check(feature.family.has_cells, f"{feature.name!r} has no cells")
-    strengths = [number("strengths", strength, 0.0, LARGEST) for strength in about["strengths"]]
+    strengths = [number("strengths", strength, least=0.0, most=LARGEST) for strength in about["strengths"]]
     check(len(strengths) == 4, "two trees do not have four strengths")
     check(type(about["told_apart"]) is bool, "told_apart is neither true nor false")
     tree = _tree(arrays[f"{column_number}.tree"], (strengths[0], strengths[1]), about["told_apart"])

@@ -64,7 +64,7 @@ def conjunctions(
     tests = [test for test in tests if test.values]  # the conditions of each feature
     sizes = [len(test.values) for test in tests]  # how many conditions each feature has
     if conditions is not None:
-        errors.check_whole("conditions", conditions, 0)
+        errors.check_whole("conditions", conditions, low=0)
     max_conditions = len(tests) if conditions is None else min(int(conditions), len(tests))
     n_by_length = [1] + [0] * len(sizes)  # conjunctions of 0, 1, 2, … conditions
     for size in sizes:  # with one feature more, a conjunction has none of its conditions, or one of them
@@ -102,7 +102,7 @@ def thresholds(
     feature_names = examples.choose_columns(columns, target)
     _check_features("cuts", declared, feature_names)
     if cuts is not None and not isinstance(cuts, Mapping):
-        errors.check_whole("cuts", cuts, 0)
+        errors.check_whole("cuts", cuts, low=0)
     tests = []  # the conditions of each feature that has cuts
     for name in feature_names:
         if name in declared:
@@ -166,7 +166,9 @@ class _Rules(Sequence[str]):
         tests_on_rows = [test.on(rows) for test in self.tests]
 
         def prediction_words(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> NDArray[np.uint64]:
-            """Returns the predictions for a slice of rows, 64 rows to a word (words × hypotheses)."""
+            """Returns the predictions of some hypotheses for a slice of rows, 64 rows to a word (words × hypotheses).
+            ``tests_on_rows`` has for each feature a function that says which of its conditions hold.
+            """
             constant_conditions = np.array([[True, False]]).repeat(row_slice.stop - row_slice.start, axis=0)
             # Which conditions hold, 64 rows to a word (words × conditions).
             bits = _pack(np.hstack([constant_conditions, *(holds_of(row_slice) for holds_of in tests_on_rows)]))
@@ -213,6 +215,7 @@ class _Thresholds(_Rules):
             is_positive = truth.astype(np.bool_)
             n_yes = int(np.count_nonzero(truth))
             mistake_counts = [np.array([len(is_positive) - n_yes, n_yes])]  # of always yes, and of always no
+            # Of each feature: how many cuts are below each row's value (−1: missing), and how many cuts there are.
             for cuts_below_rows, n_cuts in cuts_below_and_counts:
                 # The column has n_cuts + 2 bins; the first is that of missing values.
                 bin_of_row = cuts_below_rows[row_slice] + 1
@@ -309,7 +312,7 @@ def _labels(examples: Examples, target: Any, labels: Iterable[Any] | None) -> An
     """
     if labels is not None or target is None:
         return (False, True) if labels is None else labels
-    target_values = _distinct(examples.target(target), target if is_scalar(target) else "target", None)
+    target_values = _distinct(examples.target(target), target if is_scalar(target) else "target", declared=None)
     return (
         sorted(target_values, key=lambda value: (type(value).__name__, value))
         if len(target_values) == 2

@@ -339,7 +339,9 @@ class Hypotheses:
         truth = self._truth(column)  # for each row a number, or the number of its label
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
-            """Returns log P(targets of a slice of rows | h) of some hypotheses, or of ALL."""
+            """Returns log P(targets of a slice of rows | h) of some hypotheses, or of ALL, from their predictions
+            (``predicted``) and the targets (``truth``, one per row).
+            """
             if predicted.mistakes is not None:
                 mistake_counts = predicted.mistakes(row_slice, truth[row_slice], hypothesis_numbers)
                 return self._log_likelihood_of_mistakes(mistake_counts, row_slice.stop - row_slice.start)
@@ -359,7 +361,9 @@ class Hypotheses:
         cells = self._matrix(order_by_name(what, values, self.names), what)  # rows × hypotheses
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
-            """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL."""
+            """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL. ``cells``:
+            (log-)likelihoods, rows × hypotheses. Raises BadValue for an invalid one.
+            """
             block = cells[row_slice, hypothesis_numbers]
             numbers = floats(block)
             is_valid = (
@@ -442,8 +446,8 @@ class Hypotheses:
         n_labels = len(self.labels)
 
         def probabilities_of(block: Array) -> Real:
-            """Returns P(label) for each row of a block of predictions (rows × hypotheses), averaged over the
-            hypotheses.
+            """Returns P(label) for each row of a block of predictions (rows × labels, from rows × hypotheses): their
+            mean under the posteriors of the hypotheses, ``weights``.
             """
             if self.likelihood == "bernoulli":
                 probability_of_second = np.clip(block @ weights, 0.0, 1.0)

@@ -58,7 +58,7 @@ def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
     tally = learner.tally()
     kinds = learner.schema.kinds  # the type of each column
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
-    model = estimate(tally._each_row_once) if tally.classes else None
+    model = estimate(tally._each_row_once) if tally.classes else None  # of one class if rows have label sets
     # Values by column, drawn from the model; and the parameters of each group of features.
     samples = {} if model is None else model.sample(SAMPLED_ROWS)
     parameter_groups = () if model is None else model.parameters

@@ -129,7 +129,9 @@ class ServedLearner:
                 derived = self._derive(self.tally(), self.settings, self.change)
             elif not self._up_to_date and not self._deriving:
                 self._deriving = True
-                self._executor = self._executor or ThreadPoolExecutor(1, "banbury-deriving")
+                self._executor = self._executor or ThreadPoolExecutor(
+                    max_workers=1, thread_name_prefix="banbury-deriving"
+                )
                 self._executor.submit(self._derive_in_background, self.tally(), self.settings, self.change)
             return derived.model, derived.change
 

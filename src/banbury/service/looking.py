@@ -292,14 +292,14 @@ def _informative(model: Any) -> list[JsonObject]:
     if model.schema.labels is not None:
         largest_labels = np.argsort(-model.rows_by_label, kind="stable")[:MOST_CLASSES].tolist()
         informative_labels = [
-            (model.labels[label_index], model.informative(model.labels[label_index], 8))
+            (model.labels[label_index], model.informative(model.labels[label_index], n=8))
             for label_index in largest_labels
         ]
         class_ratios = [
             (label, informative.words, informative.ratios[label]) for label, informative in informative_labels
         ]
     elif len(model.classes) > 1:
-        all_informative = model.informative(8)
+        all_informative = model.informative(n=8)
         class_ratios = [
             (label, all_informative.words, ratios)
             for label, ratios in list(all_informative.ratios.items())[:MOST_CLASSES]

@@ -27,7 +27,7 @@ def example_row(learner: ServedLearner) -> Any:
         model, _ = learner.current_model()
         plain_model = model._reading_model()  # it can draw rows
         with learner.lock:
-            sampled_columns = plain_model.sample(1, seed=0)
+            sampled_columns = plain_model.sample(n=1, seed=0)
         row = {name: _plain(sampled_columns[name][0]) for name in learner.rows.columns if name in sampled_columns}
     except (errors.BanburyError, NotImplementedError):
         row = {}

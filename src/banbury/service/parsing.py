@@ -37,7 +37,9 @@ def parse_json(body: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
-        raise Problem(400, f"the request body is not valid JSON in UTF-8: {errors.shortened(error, 120)}.") from None
+        raise Problem(
+            400, f"the request body is not valid JSON in UTF-8: {errors.shortened(error, most=120)}."
+        ) from None
     _check_depth(value)
     if "\\ud" in text or "\\uD" in text:  # it escapes surrogates
         _check_characters(value)

@@ -61,7 +61,7 @@ class JsonRows:
                 raise errors.wrong_width(len(row), len(self.columns), names=self.columns if self.schema.named else ())
             row = dict(zip(self.columns, row, strict=True))
         if type(row) is not dict or not row:
-            requirement = f"an object with some of the columns {errors.listed(map(repr, self.columns), 6)}"
+            requirement = f"an object with some of the columns {errors.listed(map(repr, self.columns), most=6)}"
             requirement = f"a text, or {requirement}" if self.text is not None else requirement
             shown_value = errors.shortened(repr(row))
             raise errors.BadValue(f"row {number:,} is {shown_value}, but must be {requirement}.", row=number)

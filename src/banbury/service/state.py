@@ -340,7 +340,7 @@ class ServedState:
         key(list(names))  # raises where JSON cannot hold one
 
         def store_names() -> None:
-            """Writes the names into the log."""
+            """Writes the names into the log, where ``self.names`` finds them."""
             with self.log.transaction():
                 self.log.set_about(names=list(names))
 
@@ -511,7 +511,8 @@ class ServedState:
 
     def _revert(self, n_reversals: int, change: int) -> None:
         """Reverts the counts to those of change number ``change`` and drops what was derived since, as the next change
-        gets the same number. ``n_reversals``: how many reversals are to remain.
+        gets the same number. ``n_reversals``: how many of the functions in ``_reversals`` are to
+        remain; the others are called, last first.
         """
         if len(self._reversals) == n_reversals and self.learner.change == change:
             return
@@ -519,6 +520,7 @@ class ServedState:
             while len(self._reversals) > n_reversals:
                 self._reversals.pop()()
             self.learner.change = change
+            # Models derived with the settings before are no longer used.
             self.learner.use(replace(self.learner.settings))
             self._digest = None
 
@@ -844,6 +846,7 @@ def _identity(path: Path) -> str:
     """Returns a hash (hexadecimal) of the header of a Banbury file. Raises BadFile if it cannot be read."""
     try:
         with open(path, "rb") as file:  # its first 8 bytes are the length of the header
+            # The mask keeps the number small if it is another file.
             return blake2b(file.read(int.from_bytes(file.read(8), "little") & 0xFFFFFFFF)).hexdigest()
     except OSError:
         load(path)  # which raises a clearer error
