@@ -221,8 +221,8 @@ def listed(names: Iterable[Any], most: int = 12) -> str:
 
 
 def many(n: float, what: str, several: str | None = None) -> str:
-    """Formats a number with a noun: ``1 row``, ``2 rows``, ``3 classes``. ``what``: the noun; ``several``: its plural,
-    if it is irregular.
+    """Returns a number with a noun as a text: ``1 row``, ``2 rows``, ``3 classes``. ``what``: the noun; ``several``:
+    its plural, if it is irregular.
     """
     plural = several or what + ("es" if what.endswith("s") else "s")
     return f"{n:,} {what if n == 1 else plural}"
@@ -291,7 +291,7 @@ def header_hint(source: str | None) -> str:
 
 
 def unknown_class(name: Any, known_names: Sequence[Any]) -> UnknownClass:
-    """Returns the error of a class that the model does not have."""
+    """Returns the error of a class that the model does not have. ``known_names``: the classes that it has."""
     return UnknownClass(
         f"no class {name!r}.{did_you_mean(name, known_names)}\n  Classes: {listed(known_names)}",
         name=name,
@@ -300,7 +300,7 @@ def unknown_class(name: Any, known_names: Sequence[Any]) -> UnknownClass:
 
 
 def unknown_value(value: Any, column: str, declared: Sequence[Any]) -> UnknownValue:
-    """Returns the error of a value that is not among the declared values of a column."""
+    """Returns the error of a value that is not among the ``declared`` values of a column."""
     return UnknownValue(
         f"column {column!r} contains {value!r}, which is not one of its declared values.{did_you_mean(value, declared)}\n "
         f" Declared: {listed(declared)}. Declare this value too, or omit values= to count any value.",
@@ -542,7 +542,7 @@ def missing_file(
     ``otherwise``: the hint if there are no similar names.
     """
     hint = f" Did you mean {near[0]!r}?" if near else otherwise
-    short_path = path if len(str(path)) <= 200 else f"{str(path)[:197]}..."
+    short_path = path if len(str(path)) <= 200 else f"{str(path)[:197]}..."  # at most 200 characters
     return bad_file(short_path, f"{why}.{hint}")
 
 

@@ -56,7 +56,7 @@ def _watch_step(job: Job, batches: Iterable[B]) -> Iterator[B]:
     job.reads = False  # rows that are read again in this step are not counted again
     for batch in batches:
         yield batch
-        if job.line.n_rows is not None:
+        if job.line.n_rows is not None:  # rows are counted in this step
             job.line.n_rows += batch.n_rows
         job.advance(batch.share)
 
@@ -64,7 +64,9 @@ def _watch_step(job: Job, batches: Iterable[B]) -> Iterator[B]:
 def _watch_alone(
     job: Job, batches: Iterable[B], doing: str, name: str | None, unit: str, ask: Ask | None
 ) -> Iterator[B]:
-    """Yields batches with a line of their own. The arguments are those of ``watch``."""
+    """Yields the batches unchanged, with a line of their own that says how many rows are done and what share. The other
+    arguments are those of ``watch``.
+    """
     line = job.line
     line.titles.append(doing if name is None else f"{doing} {printable(name)}")
     line.n_rows = 0
@@ -77,7 +79,7 @@ def _watch_alone(
             if batch.n_rows >= FEW_ROWS or line.n_rows:
                 line.begin()
             yield batch
-            if ask is None:
+            if ask is None:  # otherwise the line asks itself
                 line.n_rows = (line.n_rows or 0) + batch.n_rows
                 line.share = batch.share
 
@@ -165,7 +167,7 @@ class Steps:
         self._job: Job | None = None  # the job that they belong to; None if none is shown
 
     def __enter__(self) -> Self:
-        """Joins the job in progress in this thread, or begins one."""
+        """Joins the job in progress in this thread, or begins one if there is none and progress is shown."""
         if Job.current is None and is_shown():
             self._own = Job(has_steps=True).__enter__()
         job = Job.current

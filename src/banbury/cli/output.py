@@ -46,7 +46,7 @@ def size(path: str) -> str:
     for larger_unit in ("kB", "MB", "GB"):
         if amount < 1000:
             break
-        amount = amount / 1000
+        amount = amount / 1000  # in the larger unit
         unit = larger_unit
     return f"{amount:.3g} {unit}"
 

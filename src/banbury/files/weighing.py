@@ -279,7 +279,7 @@ def _tree(levels: Any, strengths: Strengths, cut_by_class: bool) -> Tree:
     """
     check(levels.dtype == np.int64 and levels.ndim == 2 and len(levels), "a tree has levels")
     n_cells = levels.shape[1]
-    nodes = levels.copy()
+    nodes = levels.copy()  # levels × cells
     has_cells_last = np.array_equal(np.sort(nodes[-1]), np.arange(n_cells)) and nodes.min(initial=0) >= 0
     check(has_cells_last, "the last level of a tree is not that of its cells")
     has_no_gaps = all(len(np.unique(level)) == level.max(initial=-1) + 1 for level in nodes)

@@ -113,7 +113,7 @@ def thresholds(
             cut_points = np.unique(cut_points)
         else:
             cut_points = _cuts(examples.column(name), name)
-        if isinstance(cuts, (int, np.integer)) and len(cut_points) > cuts:
+        if isinstance(cuts, (int, np.integer)) and len(cut_points) > cuts:  # keep so many, evenly spread
             cut_points = cut_points[((np.arange(cuts) + 0.5) * len(cut_points) / max(cuts, 1)).astype(np.intp)]
         tests += [_Above(name, cut_points)] * bool(len(cut_points))
     sizes = [2 * len(test.cuts) for test in tests]  # how many conditions each feature has
@@ -121,7 +121,7 @@ def thresholds(
     # The bits of each hypothesis: those that say which feature, or anything or nothing; and those that say which
     # condition.
     lengths = log2(2 + len(tests)) + np.repeat([0.0, *map(log2, sizes)], [2, *sizes])
-    rules = _Thresholds(tests, np.arange(2 + sum(sizes))[None, :])
+    rules = _Thresholds(tests, members=np.arange(2 + sum(sizes))[None, :])  # each hypothesis is one condition
     return _make_space(rules, lengths, prior, likelihood, noise, _labels(examples, target, labels))
 
 
@@ -243,7 +243,7 @@ def _pack(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def _n_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Returns the number of bits set in each word, counted in pairs, fours and bytes, which a product adds up."""
+    """Returns the number of bits set in each 64-bit word, counted in pairs, fours and bytes, which a product adds up."""
     pair_counts = words - ((words >> 1) & 0x5555555555555555)
     four_bit_counts = (pair_counts & 0x3333333333333333) + ((pair_counts >> 2) & 0x3333333333333333)
     byte_counts = (four_bit_counts + (four_bit_counts >> 4)) & 0x0F0F0F0F0F0F0F0F

@@ -88,7 +88,7 @@ class Hypotheses:
         )
 
     def _set(self, **values: Any) -> None:
-        """Sets fields of the frozen object; arrays become read-only."""
+        """Sets fields of the frozen object by name; arrays become read-only."""
         for name, value in values.items():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
@@ -202,7 +202,7 @@ class Hypotheses:
         return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
 
     def __str__(self) -> str:
-        """Returns the number of hypotheses, and the most probable of them."""
+        """Returns the number of hypotheses and rows, and the eight most probable hypotheses with their posteriors."""
         n_hypotheses = len(self)
         n_possible = int(self.possible.sum())
         hypotheses = f"{n_hypotheses:,} hypothes{'i' if n_hypotheses == 1 else 'e'}s"
@@ -364,7 +364,7 @@ class Hypotheses:
             """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL. ``cells``:
             (log-)likelihoods, rows × hypotheses. Raises BadValue for an invalid one.
             """
-            block = cells[row_slice, hypothesis_numbers]
+            block = cells[row_slice, hypothesis_numbers]  # rows × hypotheses
             numbers = floats(block)
             is_valid = (
                 np.isneginf(numbers) | (np.abs(numbers) <= LARGEST_LOG_LIKELIHOOD)

@@ -216,8 +216,8 @@ class Service:
             self.refitting.problem = describe_problem(error)
 
     def number(self, request: Request, name: str, default: int, largest: int) -> int:
-        """Returns the whole number ``name`` of the query string, or ``default``. Raises Problem unless it is from 0 to
-        ``largest``.
+        """Returns the whole number that the query string gives as ``name``, or ``default`` if it does not. Raises
+        Problem unless it is from 0 to ``largest``.
         """
         text = request.query_params.get(name, str(default))
         number = parse_whole_number(text, largest)

@@ -124,7 +124,7 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> Json
     posterior = model.posterior(batch)[0]  # of each class or label
     if model.schema.labels is not None:
         label = model.labels[int(np.argmax(posterior))] if label is None else label
-        model = estimate(yes_no(model.tally, label))
+        model = estimate(yes_no(model.tally, label))  # of two classes: rows with the label and rows without
         names: tuple[Any, Any] = (True, False)  # the class that evidence is for, and the other
     elif len(model.classes) < 2:
         raise errors.EmptyData(

@@ -150,7 +150,7 @@ class ServedLearner:
 
     @property
     def _up_to_date(self) -> bool:
-        """Whether the last derived model has the current settings and counts."""
+        """Whether the model that was derived last (``_derived``, or None) has the current settings and counts."""
         derived = self._derived
         return derived is not None and derived.settings is self.settings and derived.change == self.change
 

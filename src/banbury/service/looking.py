@@ -55,8 +55,9 @@ class CachedMeasure:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, state: ServedState, recent: bool, measure: Callable[[], Any]) -> Any:
-        """Returns the cached value, measured anew with ``measure`` if rows have changed. ``recent``: whether an older
-        value will do unless measuring is quick or many rows changed.
+        """Returns the cached value (as of ``self.change``, −1 before the first), measured anew with ``measure`` if rows
+        have changed. ``recent``: whether an older value will do unless measuring was quick (``self.cost`` seconds) or
+        many rows changed.
         """
         with self.lock:
             change = state.change_number  # the last one of the state

@@ -89,8 +89,8 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[StoredRow], int]:
 
 
 def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: Sequence[StoredRow]) -> Settings:
-    """Returns ``settings`` with weights learned anew from these rows, whose counts are ``tally``, and without
-    calibration.
+    """Returns ``settings`` with weights learned anew from these rows, whose counts are ``tally``. A model of one class
+    per row is no longer calibrated then.
     """
     batch = state.learner.rows.batch([json.loads(stored.row) for stored in rows])
     labels: Any = [json.loads(stored.label or "") for stored in rows]  # classes, or lists of labels

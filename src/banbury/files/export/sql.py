@@ -338,8 +338,8 @@ class _Script:
         return template.format(**self.phrase_by_name, **phrases)
 
     def pick(self, expressions: Sequence[str]) -> str:
-        """Returns an expression that takes the one of ``expressions`` that belongs to the class of the row p.
-        ``expressions``: one for each class.
+        """Returns an SQL expression that takes the one of ``expressions`` that belongs to the class of the row p of the
+        table of classes. ``expressions``: SQL, one for each class.
         """
         cases = " ".join(f"WHEN {c} THEN {expression}" for c, expression in enumerate(expressions))
         return str(self.syntax["pick"].format(items=", ".join(expressions), cases=cases))
