@@ -113,8 +113,8 @@ class Job:
     whole job (0 to 1) at which the current step begins and ends.
     """
 
-    current: Job | None = None
-    _one_at_a_time = threading.Lock()
+    current: Job | None = None  # the job that has the line
+    _one_at_a_time = threading.Lock()  # held while ``current`` changes
 
     def __init__(self, has_steps: bool = False) -> None:
         """A job of the calling thread. ``has_steps``: whether it is divided into steps by ``Steps``."""
@@ -138,14 +138,14 @@ class Job:
             self.line.move(self.low + share * (self.high - self.low))
 
     def __enter__(self) -> Self:
-        """Shows the line of this job, unless another job has one."""
+        """Makes this job the one that has the line, ``Job.current``, unless another job has it."""
         with Job._one_at_a_time:
             if Job.current is None:
                 Job.current = self
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends the line of this job."""
+        """Ends the line of this job, so that another job may have one."""
         with Job._one_at_a_time:
             if Job.current is self:
                 Job.current = None
@@ -261,8 +261,8 @@ class Line:
 
     @property
     def seconds_left(self) -> float | None:
-        """The estimated seconds for the rest of the job, from the time that its timed part has taken so far; None while
-        too little of that is done.
+        """The estimated seconds for the rest of the job: what is done of its timed part (from the share ``_timed_from``
+        on) has taken the time since ``_timed_since``. None while that part is too small.
         """
         timed_share = (self.share or 0.0) - self._timed_from
         if self.share is None or timed_share < MIN_TIMED_SHARE:

@@ -20,8 +20,8 @@ SCOPES_IN_WORDS = {None: "no token needed", "read": "needs the scope read", "lea
 
 
 def example_row(learner: ServedLearner) -> Any:
-    """Returns a row that the model might see, drawn from what it counted: a text, or a dictionary of values
-    by column.
+    """Returns a row that the model might see, drawn from what it counted: a text, or a dictionary of
+    values by column.
     """
     try:
         model, _ = learner.current_model()
