@@ -259,7 +259,7 @@ def unknown_column(name: Any, known_names: Sequence[Any], source: str | None = N
     """Returns the error of a column that the data do not have. ``known_names``: the columns that they have; ``source``:
     the file that has them, if it is one.
     """
-    # Columns of a file without a header are numbered.
+    # Columns of a file without a header are numbered from 1.
     are_numbers = all(known_name == str(number) for number, known_name in enumerate(known_names, 1))
     hint = A_HEADER * bool(source) if are_numbers else header_hint(source)
     columns = f"  Columns: {listed(map(shortened, known_names))}{hint}"

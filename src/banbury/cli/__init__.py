@@ -177,10 +177,12 @@ def _exit_on_signals() -> Iterator[None]:
         """Handles a signal by raising SystemExit with the exit code that shells use for it."""
         raise SystemExit(128 + signal_number)
 
-    names = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try:
         old_handlers = {
-            name: signal.signal(name, exit_for_signal) for name in names if signal.getsignal(name) is signal.SIG_DFL
+            number: signal.signal(number, exit_for_signal)
+            for number in signals
+            if signal.getsignal(number) is signal.SIG_DFL
         }
     except ValueError:  # not in the main thread
         yield
@@ -188,8 +190,8 @@ def _exit_on_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        for name, handler in old_handlers.items():
-            signal.signal(name, handler)
+        for number, handler in old_handlers.items():
+            signal.signal(number, handler)
 
 
 def _close_quietly() -> None:

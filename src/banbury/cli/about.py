@@ -61,7 +61,7 @@ def tree(model: Model) -> list[str]:
 def _of_labels(model: LabelModel) -> JsonObject:
     """Returns the summary of a multi-label model: its labels with their rows and thresholds, and how it was estimated."""
     facts = _of_tally(model.tally)
-    choice = model.choice
+    choice = model.choice  # how parameters are estimated
     thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))
     facts["labels"] = [{**label, "threshold": thresholds[label["label"]]} for label in facts["labels"]]
     weighing, calibration = (  # as texts; None without them

@@ -124,11 +124,15 @@ def _puts(table: Table, target: str | None, columns: Sequence[str], several: boo
         # By column, one cell per row; and one label per row.
         cells = {name: cells_of(batch, name) for name in batch.names if name in columns and name != target}
         labels = [None] * batch.n_rows if target is None else cells_of(batch, target)
-        for i in range(batch.n_rows):
-            row = {name: column[i] for name, column in cells.items() if column[i] is not None}
+        for row_index in range(batch.n_rows):
+            row = {name: column[row_index] for name, column in cells.items() if column[row_index] is not None}
             # A label on its own becomes a set of one.
-            row_label = labels[i] if not several or labels[i] is None or isinstance(labels[i], list) else [labels[i]]
-            yield Put(f"{batch.first_row + i + 1:07}", row or {columns[0]: None}, row_label)
+            row_label = (
+                labels[row_index]
+                if not several or labels[row_index] is None or isinstance(labels[row_index], list)
+                else [labels[row_index]]
+            )
+            yield Put(f"{batch.first_row + row_index + 1:07}", row or {columns[0]: None}, row_label)
 
 
 def _batches_of_puts(rows: Iterator[Put]) -> Iterator[list[Put]]:

@@ -27,8 +27,8 @@ def kind(args: Namespace) -> str:
 def result(
     args: Namespace, facts: Mapping[str, Any], text: str, rows: Sequence[Mapping[str, Any]] | None = None
 ) -> None:
-    """Prints the outcome of a command in the requested format: ``text`` as a table, ``facts`` as JSON, or ``rows`` as
-    CSV (without them ``facts`` as one line).
+    """Prints the outcome of a command in the requested format: ``text`` for people, ``facts`` as JSON, or ``rows`` as
+    CSV (if None, ``facts`` as one line).
     """
     output_format = kind(args)
     if output_format == "table":

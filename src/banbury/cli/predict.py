@@ -288,6 +288,7 @@ def _explain_row(args: Namespace, model: Model, row: Any, against: Any, truth: A
     """
     if args.held_out not in (choices := ("auto", "yes", "no")):
         raise errors.unknown_choice("--held-out", args.held_out, choices)
+    # None if it cannot be told.
     was_counted = args.held_out == "yes" or (None if truth is None else _was_trained_on(args, model, row))
     if was_counted and args.held_out != "no":
         return model.explain(row, against, held_out=True), True

@@ -76,7 +76,7 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
     """
     if args is not None and not hasattr(args, "features"):
         message = message.replace(*OTHER_FAMILY)
-    temporary_path = getattr(args, "spool", None)
+    temporary_path = getattr(args, "spool", None)  # of the file with standard input
     if temporary_path:
         message = message.replace(temporary_path, "standard input")
     if getattr(args, "threads", None) is not None:

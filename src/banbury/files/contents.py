@@ -49,7 +49,7 @@ def about(saved: Model | Tally) -> JsonObject:
     weighing_entry = {}
     if isinstance(saved, Model):
         prior = saved.class_prior
-        choice = saved.choice
+        choice = saved.choice  # how parameters are estimated
         if isinstance(prior, Mapping):
             prior = [prior[name] for name in saved.classes]
         elif prior is not None and not isinstance(prior, (str, int, float)):

@@ -46,7 +46,7 @@ def about(network: BeliefNetwork) -> JsonObject:
     (``_counts`` is None), so "tally" and "model" are None.
     """
     nodes = [_node(variable, network.parents[variable.name]) for variable in network._variables]
-    choice = network.choice
+    choice = network.choice  # how tables are estimated from counts
     sums = network._counts  # None if the tables are given
     return {
         "network": {

@@ -41,7 +41,9 @@ class Examples:
             self.columns = {name: vector([row.get(name) for row in self._rows]) for name in self._rows[0]}
 
     def _read_columns(self, data: Any, names: list[Any]) -> None:
-        """Reads the columns ``names`` of a frame or mapping. Raises an error for duplicate names or unequal lengths."""
+        """Reads the columns ``names`` of a frame or mapping into ``columns``; a mapping of single values is one row.
+        Raises an error for duplicate names or unequal lengths.
+        """
         for name in names if len(set(names)) < len(names) else ():
             if names.count(name) > 1:
                 raise errors.DuplicateColumn(f"two columns are named {name!r}. Rename one of them.", column=name)

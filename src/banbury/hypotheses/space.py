@@ -405,20 +405,20 @@ class Hypotheses:
         second label or label numbers, depending on the likelihood (rows × hypotheses); ``truth``: the target of each
         row as a number or label number.
         """
-        n = len(truth)  # rows
+        n_rows = len(truth)
         if self.likelihood == "gaussian":
             with np.errstate(over="ignore"):
                 distances = predicted - truth[:, None]
                 distances /= self.noise
                 squares = np.einsum("rh,rh->h", distances, distances)
-            return np.asarray(-0.5 * squares - n * (log(self.noise) + 0.5 * log(2 * pi)))
+            return np.asarray(-0.5 * squares - n_rows * (log(self.noise) + 0.5 * log(2 * pi)))
         if self.likelihood == "bernoulli":
             with np.errstate(divide="ignore"):
                 log_yes = np.log(predicted[truth == 1]).sum(axis=0)
                 log_no = np.log1p(-predicted[truth == 0]).sum(axis=0)
             return np.asarray(log_yes + log_no)
         return self._log_likelihood_of_mistakes(
-            (predicted != truth[:, None]).sum(axis=0, dtype=np.uint8 if n < 256 else np.int64), n
+            (predicted != truth[:, None]).sum(axis=0, dtype=np.uint8 if n_rows < 256 else np.int64), n_rows
         )
 
     def _log_likelihood_of_mistakes(self, n_mistakes: Array, n_rows: int) -> Real:
@@ -670,7 +670,9 @@ def _rows_in_words(n: int) -> str:
 
 
 def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
-    """Returns the names of the hypotheses and, if they can make predictions, the object that does."""
+    """Returns the names of the hypotheses, and the object that makes their predictions; None if they are only names.
+    ``hypotheses``: as for ``Hypotheses``. Raises an error for invalid ones.
+    """
     if isinstance(hypotheses, Askable) and isinstance(hypotheses, Sequence):  # as a generator makes them
         return hypotheses, hypotheses
     if isinstance(hypotheses, (int, np.integer)) and not isinstance(hypotheses, bool):
@@ -680,7 +682,7 @@ def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
         return range(int(hypotheses)), None
     if isinstance(hypotheses, (str, bytes)) or not isinstance(hypotheses, Iterable):
         raise errors.bad_setting("hypotheses", hypotheses, "a list of functions or of names, or how many there are")
-    is_mapping = isinstance(hypotheses, Mapping)
+    is_mapping = isinstance(hypotheses, Mapping)  # from names to functions
     members = list(hypotheses.values()) if isinstance(hypotheses, Mapping) else [plain(member) for member in hypotheses]
     errors.require(members, "hypotheses", {} if is_mapping else [], "one at least")
     n_callables = sum(map(callable, members))
@@ -764,7 +766,9 @@ def order_by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
 
 
 def check_noise(likelihood: Any, noise: Any) -> float:
-    """Returns the noise as a number. Raises BadSetting if it does not fit the likelihood."""
+    """Returns the noise as a number, 0 for a likelihood without noise. Raises BadSetting if it does not fit the
+    likelihood.
+    """
     if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
         raise errors.unknown_choice("likelihood", likelihood, LIKELIHOODS)
     if likelihood in ("noise_free", "bernoulli"):

@@ -69,8 +69,8 @@ def objects(values: list[Any]) -> Array:
     if len(types) == 1 and types <= {bool, float, str}:
         return np.array(values)
     array = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        array[i] = value
+    for position, value in enumerate(values):
+        array[position] = value
     return array
 
 

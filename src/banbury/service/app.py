@@ -233,7 +233,7 @@ class Service:
 
 async def predict(service: Service, request: Request) -> Any:
     """Endpoint: returns the predictions for rows."""
-    # The JSON object, and the bytes of the request.
+    # The JSON object, and the size of the request in bytes.
     content, size = await service.json(request, ("rows", "row", "posteriors", "unsure", "top", "at_least_one"))
     if ("rows" in content) == ("row" in content):
         raise Problem(422, "send either row, a single row, or rows, a list of rows.")

@@ -185,7 +185,7 @@ class Looking:
         validation = None if len(rows) < FEWEST_ROWS else self._validate(rows)
         if validation is None:
             return None
-        accuracy = validation.subset_accuracy
+        accuracy = validation.subset_accuracy  # the share of rows all of whose labels are right
         figures = {
             "accuracy": accuracy,
             "error": (accuracy * (1 - accuracy) / len(rows)) ** 0.5,
@@ -200,6 +200,7 @@ class Looking:
         """
         if validation is None:
             return []
+        # By confidence: how often predictions are correct.
         calibration_curve = reliability(validation.posteriors, validation.truth, CONFIDENCE_BINS, validation.weights)
         figures = [_figure("Accuracy by confidence", charts.draw_calibration({"out of fold": calibration_curve}))]
         if len(rows) < FEWEST_ROWS_OF_CURVE:

@@ -760,7 +760,7 @@ def _begin(
     if tally.rounded:
         raise errors.forget_before_fading("the model to be served")
     learner = ServedLearner(tally, settings)
-    choice = settings.choice
+    choice = settings.choice  # how parameters are estimated
     choice_facts: JsonObject = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
     _remove_snapshots(folder)
     with log.transaction():
@@ -838,8 +838,8 @@ def _is_base(served: Served | Path, folder: Path, about: JsonObject) -> bool:
     """
     if isinstance(served, Path) and about["model"] is not None:
         return bool(_identity(served) == about["model"])
-    other = load(served) if isinstance(served, Path) else served
-    return _tally(other).digest() == _tally(load(folder / BASE)).digest()
+    model = load(served) if isinstance(served, Path) else served
+    return _tally(model).digest() == _tally(load(folder / BASE)).digest()
 
 
 def _identity(path: Path) -> str:

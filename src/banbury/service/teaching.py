@@ -31,7 +31,8 @@ def suspicious(state: ServedState, n: int) -> JsonObject:
     if len(set(map(str, labels))) < 2:
         return {"rows": []}
     ranking = rank_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
-    suspects = zip(ranking.rows, ranking.explanations, strict=True)  # the row itself in place of its number
+    # Entries have the row itself in place of its number.
+    suspects = zip(ranking.rows, ranking.explanations, strict=True)
     entries = [
         {**suspect.to_dict(), **row_as_dict(rows[suspect.row]), "explanation": explanation.to_dict()}
         for suspect, explanation in suspects
@@ -41,7 +42,7 @@ def suspicious(state: ServedState, n: int) -> JsonObject:
 
 def next_rows(state: ServedState, n: int, order: str) -> JsonObject:
     """Returns the ``n`` unlabelled rows to label next, for JSON. ``order``: "telling" for those that would teach the
-    model most, with some at random, or "id".
+    model most, with some at random, or "id" for the first ones.
     """
     if order not in ORDERS:
         raise errors.unknown_choice("order", order, ORDERS)
