@@ -28,15 +28,15 @@ class BanburyError(ValueError):
         """``parts``: the parts of the message, such as the column, which become attributes of the error."""
         super().__init__(message)
         self.__dict__.update(parts)
-        self._parts = parts
+        self._parts = parts  # by name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Returns how to pickle the error with its parts."""
+        """Returns how pickle restores the error: a function and its arguments."""
         return _rebuild, (type(self), str(self), self._parts)
 
 
 def _rebuild(error_class: type[BanburyError], message: str, parts: dict[str, Any]) -> BanburyError:
-    """Restores a pickled error."""
+    """Returns a pickled error as it was, with the parts of its message as attributes."""
     return error_class(message, **parts)
 
 
@@ -214,7 +214,7 @@ MOST_VALUE_CHARACTERS = 300  # most characters of a refused value in a message
 
 
 def listed(names: Iterable[Any], most: int = 12) -> str:
-    """Lists the first ``most`` of ``names`` and how many more there are."""
+    """Returns the first ``most`` of ``names`` as one text, and how many more there are."""
     names = [str(name) for name in names]
     remainder = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + remainder

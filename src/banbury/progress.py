@@ -105,7 +105,7 @@ def is_shown() -> bool:
 
 def printable(name: str) -> str:
     """Returns the name without characters that could control the terminal."""
-    return "".join(c if c.isprintable() else "?" for c in name)
+    return "".join(character if character.isprintable() else "?" for character in name)
 
 
 class Job:
@@ -201,7 +201,7 @@ class Steps:
             line.estimate_from(job.high)
 
     def advance(self, share: float | None) -> None:
-        """Sets the share of the current step that is done; None if unknown."""
+        """Sets the share of the current step that is done (0 to 1); None if unknown."""
         if self._job is not None:
             self._job.advance(share)
 
@@ -289,7 +289,7 @@ class Line:
             self._thread.start()
 
     def end(self) -> None:
-        """Stops writing and clears the line."""
+        """Has the thread stop writing, and clears the line."""
         with self._writing:
             self._done.set()
             self.wipe()

@@ -55,7 +55,7 @@ def read_tokens(args: Namespace) -> Tokens | None:
 
 
 def check_port(port: int) -> None:
-    """Raises BadSetting unless the port is valid."""
+    """Raises BadSetting unless the port is valid; 0 is any free one."""
     errors.require(0 <= port < 65536, "--port", port, "a whole number from 0 to 65,535")
 
 

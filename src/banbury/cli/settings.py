@@ -76,7 +76,7 @@ def _features(args: Namespace, data: Any) -> Any:
     """
 
     def columns() -> Collection[str]:
-        """Returns the names of all columns."""
+        """Returns the names of all columns of the input; none if it is empty."""
         first_batch = next(iter(read(data, **reading(args))), None)
         return () if first_batch is None else first_batch.names
 

@@ -187,7 +187,7 @@ class _Rules(Sequence[str]):
             return np.asarray(_n_bits(mistake_bits).sum(axis=0, dtype=np.int64))
 
         def predict(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
-            """Returns the predictions for a slice of rows as 0 and 1 (rows × hypotheses)."""
+            """Returns the predictions of some hypotheses for a slice of rows as 0 and 1 (rows × hypotheses)."""
             word_bytes = (  # words × bytes of a word × hypotheses; a byte has eight rows
                 np.ascontiguousarray(prediction_words(row_slice, hypothesis_numbers))[:, :, None]
                 .view(np.uint8)

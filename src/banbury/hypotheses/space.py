@@ -453,9 +453,8 @@ class Hypotheses:
                 probability_of_second = np.clip(block @ weights, 0.0, 1.0)
                 return np.stack([1.0 - probability_of_second, probability_of_second], axis=1)
             probabilities = np.zeros((len(block), n_labels))
-            for start in range(
-                0, len(weights), HYPOTHESES_TOGETHER
-            ):  # a few hypotheses at a time stay in the processor's reach
+            # A few hypotheses at a time stay in the processor's reach. The block has their label numbers.
+            for start in range(0, len(weights), HYPOTHESES_TOGETHER):
                 column_slice = slice(start, start + HYPOTHESES_TOGETHER)
                 for label in range(n_labels):
                     probabilities[:, label] += (block[:, column_slice] == label) @ weights[column_slice]
@@ -629,7 +628,7 @@ class Trace:
         return np.asarray(np.clip(1.0 - self.posteriors.sum(axis=1), 0.0, 1.0))
 
     def __str__(self) -> str:
-        """Returns the spaces at both ends."""
+        """Returns the number of rows, and the spaces before and after them, as a text."""
         return f"Trace of {_rows_in_words(len(self.posteriors) - 1)}\nfrom {self.first}\nto {self.last}"
 
     __repr__ = __str__
@@ -662,7 +661,7 @@ def _blocks(n_rows: int, width: int, at_once: int) -> Iterator[slice]:
 
 
 def _rows_in_words(n: int) -> str:
-    """Returns a number of rows in words."""
+    """Returns a number of rows with its noun, such as "2 rows"."""
     return f"{n:,} row{'' if n == 1 else 's'}"
 
 

@@ -80,7 +80,7 @@ def floats(values: Array) -> Real:
         return values.astype(np.float64, copy=False)
 
     def number(value: Any) -> float:
-        """Returns a single value as a float."""
+        """Returns a single value as a float; NaN if it is not a number."""
         try:
             return float(value) if isinstance(value, (Number, np.bool_)) else np.nan  # type: ignore[arg-type]
         except (OverflowError, TypeError, ValueError):  # too large a number, or a complex one

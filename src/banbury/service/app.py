@@ -195,7 +195,7 @@ class Service:
         """
 
         def respond_and_count(answer: JsonObject) -> tuple[Response, list[str]]:
-            """Returns the response, and the action of each row for the metrics."""
+            """Returns the response to what the state answered, and the action of each row for the metrics."""
             return respond(answer), [row["action"] for row in answer.get("rows", [answer])]
 
         response: Response
@@ -234,7 +234,9 @@ class Service:
 async def predict(service: Service, request: Request) -> Any:
     """Endpoint: returns the predictions for rows."""
     # The JSON object, and the size of the request in bytes.
-    content, size = await service.json(request, ("rows", "row", "posteriors", "unsure", "top", "at_least_one"))
+    content, size = await service.json(
+        request, allowed_names=("rows", "row", "posteriors", "unsure", "top", "at_least_one")
+    )
     if ("rows" in content) == ("row" in content):
         raise Problem(422, "send either row, a single row, or rows, a list of rows.")
     rows = service.check_rows(content["rows"] if "rows" in content else [content["row"]])
@@ -251,7 +253,7 @@ async def _answer(size: int, answer: Callable[..., Any], *arguments: Any) -> Any
 
 async def explain(service: Service, request: Request) -> Any:
     """Endpoint: says why a row gets its class or a label."""
-    content, _ = await service.json(request, ("row", "against", "label"))
+    content, _ = await service.json(request, allowed_names=("row", "against", "label"))
     if "row" not in content:
         raise Problem(422, "send row, the row to explain.")
     service.check_row(content["row"])
@@ -260,7 +262,7 @@ async def explain(service: Service, request: Request) -> Any:
 
 async def put_row(service: Service, request: Request) -> Any:
     """Endpoint: stores a row under its id and learns it."""
-    content, _ = await service.json(request, ("row", "label", "note", "new_class"))
+    content, _ = await service.json(request, allowed_names=("row", "label", "note", "new_class"))
     return await service.change(_put(service, request.path_params["id"], content), _answer_put)
 
 
@@ -287,7 +289,7 @@ def _put(service: Service, id: Any, content: JsonObject) -> Put:
 
 async def put_rows(service: Service, request: Request) -> Any:
     """Endpoint: stores several rows, all or none."""
-    content, _ = await service.json(request, ("rows",))
+    content, _ = await service.json(request, allowed_names=("rows",))
     rows = service.check_rows(content.get("rows"))
     puts = []
     for entry in rows:
@@ -320,7 +322,7 @@ def get_rows(service: Service, request: Request) -> Any:
 
 async def undo(service: Service, request: Request) -> Any:
     """Endpoint: undoes the last change."""
-    content, _ = await service.json(request, ("id",), empty=True)
+    content, _ = await service.json(request, allowed_names=("id",), empty=True)
     return await service.change(Undo(content.get("id")))
 
 
@@ -400,7 +402,7 @@ class Endpoint(NamedTuple):
 
     @property
     def address(self) -> str:
-        """The path as people read it."""
+        """The path as people read it, such as /rows/{id}."""
         return self.path.replace("{id:path}", "{id}")
 
 

@@ -64,7 +64,7 @@ class ServedLearner:
 
     @property
     def n_rows(self) -> float:
-        """The number of rows that are counted, or their weight."""
+        """The number of rows that are counted; their weight, if they have weights."""
         return self.tally().n_rows
 
     def tally(self) -> Tally:

@@ -109,7 +109,9 @@ class Looking:
         """
         if not recent:
             return suspicious(self.state, n)
-        ranking: JsonObject = self._suspicious.get(self.state, True, lambda: suspicious(self.state, max(n, 20)))
+        ranking: JsonObject = self._suspicious.get(
+            self.state, recent=True, measure=lambda: suspicious(self.state, max(n, 20))
+        )
         # The rows of the ranking as they are now, None if deleted; those with another label since then are left out.
         current_rows = [(entry, self.state.log.row(entry["id"])) for entry in ranking["rows"]]
         still_labelled_so = [

@@ -56,7 +56,7 @@ async def get_file(service: Any, request: Request) -> Response:
 
 async def post_nomogram(service: Any, request: Request) -> Any:
     """Endpoint: returns the evidence of every value; without a row, of one in which all values are missing."""
-    content, _ = await service.json(request, ("row", "against", "label"))
+    content, _ = await service.json(request, allowed_names=("row", "against", "label"))
     row = service.check_row(content.get("row") or {service.state.learner.schema.columns[0]: None})
     return await asyncio.to_thread(nomogram, service.state.learner, row, content.get("against"), content.get("label"))
 
@@ -76,7 +76,7 @@ def get_next(service: Any, request: Request) -> Any:
 
 
 def get_suspicious(service: Any, request: Request) -> Any:
-    """Endpoint: returns rows whose labels look wrong."""
+    """Endpoint: returns rows whose labels look wrong; with recent=true a ranking of some changes ago will do."""
     n = max(1, service.number(request, "n", default=10, largest=service.limits.listed))
     return service.looking.suspicious(n, request.query_params.get("recent") == "true")
 

@@ -385,7 +385,7 @@ class ServedState:
         future: Future[T] = Future()
 
         def run() -> None:
-            """Calls ``work`` and sets the future to its answer or its error."""
+            """Calls ``work`` and sets the future to what it returns or raises."""
             try:
                 future.set_result(work())
             except BaseException as error:
@@ -652,7 +652,7 @@ class ServedState:
         settings = self.learner.settings
 
         def write() -> None:
-            """Writes the snapshot and has the writer thread adopt it; the log suffices if this fails."""
+            """Writes the snapshot as of ``change`` and has the writer thread adopt it; the log suffices if this fails."""
             with suppress(errors.BanburyError, OSError):
                 path = self._save(tally, settings, change)
                 self._queue.put(lambda: self._finish(path, change))
