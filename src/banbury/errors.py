@@ -28,15 +28,15 @@ class BanburyError(ValueError):
         """``parts``: the parts of the message, such as the column, which become attributes of the error."""
         super().__init__(message)
         self.__dict__.update(parts)
-        self._parts = parts
+        self._parts = parts  # by name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Returns how to pickle the error with its parts."""
+        """Returns how pickle restores the error: a function and its arguments."""
         return _rebuild, (type(self), str(self), self._parts)
 
 
 def _rebuild(error_class: type[BanburyError], message: str, parts: dict[str, Any]) -> BanburyError:
-    """Restores a pickled error."""
+    """Returns a pickled error as it was, with the parts of its message as attributes."""
     return error_class(message, **parts)
 
 
@@ -152,14 +152,16 @@ class CyclicStructure(BanburyError):
     """A network whose edges form a cycle."""
 
 
+# Of each thread: ``collected``, a dictionary whose keys are the texts of warnings, None unless they are collected; and
+# ``line``, what ``_callers_line`` returned in the thread that began the work, if it was another.
 _thread_state = threading.local()
 
 
 def _callers_line() -> tuple[str, int, str, dict[Any, Any]]:
-    """Returns the innermost line outside the package that led here: its file, number, module, and registry of warnings
-    already given.
+    """Returns the innermost line outside the package that led here: its file, number, module, and the module's
+    registry of warnings already given.
     """
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # the caller's
     while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE_FOLDER, *DECORATOR_FILES)):
         frame = frame.f_back
     registry = frame.f_globals.setdefault("__warningregistry__", {})
@@ -168,7 +170,8 @@ def _callers_line() -> tuple[str, int, str, dict[Any, Any]]:
 
 def warn(warning: Warning | str) -> None:
     """Gives a warning (a BanburyWarning if it is a string) at the line outside the package that caused it. While
-    ``collect_warnings`` is active in this thread, its text is collected instead.
+    ``collect_warnings`` is active in this thread, its text is collected instead. It becomes a key of a dictionary
+    there, so that each text occurs once.
     """
     pending = warning if isinstance(warning, Warning) else BanburyWarning(warning)
     if (collected := getattr(_thread_state, "collected", None)) is not None:
@@ -180,7 +183,9 @@ def warn(warning: Warning | str) -> None:
 
 @contextlib.contextmanager
 def collect_warnings() -> Iterator[dict[str, None]]:
-    """Collects the texts of this thread's warnings, each once, so that they can be given elsewhere."""
+    """Collects the texts of this thread's warnings, each once, so that they can be given elsewhere. Yields the
+    dictionary whose keys they are.
+    """
     outer_collection = getattr(_thread_state, "collected", None)
     collected = dict[str, None]()
     _thread_state.collected = collected
@@ -194,10 +199,10 @@ def warn_at_callers_line(work: Callable[[int], Any]) -> Callable[[int], Any]:
     """Wraps ``work``, a function of a number that is called in another thread, so that its warnings point at the
     current line.
     """
-    line = _callers_line()
+    line = _callers_line()  # its file, number, module and registry
 
     def work_at_line(number: int) -> Any:
-        """Calls ``work`` in a thread whose warnings point at that line."""
+        """Calls ``work`` in a thread whose warnings point at ``line`` (its file, number, module and registry)."""
         _thread_state.line = line
         return work(number)
 
@@ -209,15 +214,15 @@ MOST_VALUE_CHARACTERS = 300  # most characters of a refused value in a message
 
 
 def listed(names: Iterable[Any], most: int = 12) -> str:
-    """Lists the first ``most`` of ``names`` and how many more there are."""
+    """Returns the first ``most`` of ``names`` as one text, and how many more there are."""
     names = [str(name) for name in names]
     remainder = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + remainder
 
 
 def many(n: float, what: str, several: str | None = None) -> str:
-    """Formats a number with a noun: ``1 row``, ``2 rows``, ``3 classes``. ``what``: the noun; ``several``: its plural,
-    if it is irregular.
+    """Returns a number with a noun as a text: ``1 row``, ``2 rows``, ``3 classes``. ``what``: the noun; ``several``:
+    its plural, if it is irregular.
     """
     plural = several or what + ("es" if what.endswith("s") else "s")
     return f"{n:,} {what if n == 1 else plural}"
@@ -254,7 +259,7 @@ def unknown_column(name: Any, known_names: Sequence[Any], source: str | None = N
     """Returns the error of a column that the data do not have. ``known_names``: the columns that they have; ``source``:
     the file that has them, if it is one.
     """
-    # Columns of a file without a header are numbered.
+    # Columns of a file without a header are numbered from 1.
     are_numbers = all(known_name == str(number) for number, known_name in enumerate(known_names, 1))
     hint = A_HEADER * bool(source) if are_numbers else header_hint(source)
     columns = f"  Columns: {listed(map(shortened, known_names))}{hint}"
@@ -281,12 +286,12 @@ def header_hint(source: str | None) -> str:
     if source is None:
         return ""
     name, suffix = os.path.splitext(source.lower())
-    kind = os.path.splitext(name)[1] if suffix in COMPRESSED else suffix
+    kind = os.path.splitext(name)[1] if suffix in COMPRESSED else suffix  # the ending before that of a compression
     return NO_HEADER if kind in DELIMITED and (kind or os.path.isfile(source)) else ""
 
 
 def unknown_class(name: Any, known_names: Sequence[Any]) -> UnknownClass:
-    """Returns the error of a class that the model does not have."""
+    """Returns the error of a class that the model does not have. ``known_names``: the classes that it has."""
     return UnknownClass(
         f"no class {name!r}.{did_you_mean(name, known_names)}\n  Classes: {listed(known_names)}",
         name=name,
@@ -295,7 +300,7 @@ def unknown_class(name: Any, known_names: Sequence[Any]) -> UnknownClass:
 
 
 def unknown_value(value: Any, column: str, declared: Sequence[Any]) -> UnknownValue:
-    """Returns the error of a value that is not among the declared values of a column."""
+    """Returns the error of a value that is not among the ``declared`` values of a column."""
     return UnknownValue(
         f"column {column!r} contains {value!r}, which is not one of its declared values.{did_you_mean(value, declared)}\n "
         f" Declared: {listed(declared)}. Declare this value too, or omit values= to count any value.",
@@ -376,8 +381,8 @@ def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
 
 
 def not_a_tally(other: Any, sign: str) -> NotATally:
-    """Returns the error of arithmetic between a tally and something else. ``sign``: the operation as a verb, such as
-    "add".
+    """Returns the error of arithmetic between a tally and something else, ``other``. ``sign``: the operation as a verb,
+    such as "add".
     """
     return NotATally(
         f"cannot {sign} a tally and a {type(other).__name__}. Count the rows first: tally + tally.count(rows), "
@@ -388,7 +393,7 @@ def not_a_tally(other: Any, sign: str) -> NotATally:
 def part_twice(names: Iterable[str]) -> PartTwice:
     """Returns the error of parts, given by name, that are in both tallies."""
     names = sorted(names)
-    text = f"part {names[0]!r}" if len(names) == 1 else f"the parts {listed(map(repr, names), 3)}"
+    text = f"part {names[0]!r}" if len(names) == 1 else f"the parts {listed(map(repr, names), most=3)}"
     return PartTwice(
         f"{text} would be counted twice: both tallies hold {'it' if len(names) == 1 else 'them'} (see tally.parts). Add each "
         "part once, or subtract it from one of the tallies first.",
@@ -404,18 +409,18 @@ def no_test_rows() -> EmptyData:
 
 
 def bad_file(path: Any, why: str) -> BadFile:
-    """Returns the error of a file that cannot be read."""
+    """Returns the error of a file that cannot be read. ``why``: the reason in words."""
     return BadFile(f"cannot read {path}: {why}", path=str(path))
 
 
 def unwritable_file(path: Any, why: str) -> BadFile:
-    """Returns the error of a file that cannot be written."""
+    """Returns the error of a file that cannot be written. ``why``: the reason in words."""
     advice = "Choose a file in an existing, writable folder."
     return BadFile(f"cannot write {path}: {why}. {advice}", path=str(path))
 
 
 def damaged_file(path: Any, why: str) -> DamagedFile:
-    """Returns the error of a file that is truncated or was changed."""
+    """Returns the error of a file that is truncated or was changed. ``why``: the reason in words."""
     return DamagedFile(
         f"cannot read {path}: {why}. The file is damaged or incomplete: copy or save it again.", path=str(path)
     )
@@ -512,7 +517,8 @@ def impossible_sums(label: Any, feature: str) -> NegativeCount:
 
 def wrong_width(n_columns: int, expected: int, who: str = "Model", names: Sequence[str] = ()) -> WrongWidth:
     """Returns the error of rows with the wrong number of columns, in scikit-learn's wording. ``who``: what expects
-    another number; ``names``: the columns that can be given by name, where some may then be absent.
+    another number; ``names``: the columns that can be given by name, where some may then be absent. ``n_columns``: the
+    columns that there are; ``expected``: the number that is needed.
     """
     hint = f" Pass columns by name, in a frame or a mapping: {listed(map(repr, names))}." if names else ""
     return WrongWidth(f"X has {n_columns} features, but {who} is expecting {expected} features as input.{hint}")
@@ -532,11 +538,11 @@ def missing_file(
     why: str = "the file does not exist",
     otherwise: str = " To classify a text instead of a file, pass it in a list or a column.",
 ) -> BadFile:
-    """Returns the error of a file that does not exist. ``near``: similar names; ``why``: what is wrong; ``otherwise``:
-    the hint if there are no similar names.
+    """Returns the error of a file that does not exist. ``near``: names of similar files; ``why``: what is wrong;
+    ``otherwise``: the hint if there are no similar names.
     """
     hint = f" Did you mean {near[0]!r}?" if near else otherwise
-    short_path = path if len(str(path)) <= 200 else f"{str(path)[:197]}..."
+    short_path = path if len(str(path)) <= 200 else f"{str(path)[:197]}..."  # at most 200 characters
     return bad_file(short_path, f"{why}.{hint}")
 
 
@@ -574,8 +580,8 @@ def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownVa
 
 
 def impossible_given(evidence: Iterable[str], smoothed: bool) -> ImpossibleEvidence:
-    """Returns the error of evidence that has probability zero in a network. ``smoothed``: whether its tables are, so
-    that smoothing is no advice.
+    """Returns the error of evidence that has probability zero in a network. ``evidence``: the observations as texts;
+    ``smoothed``: whether the tables of the network are, so that smoothing is no advice.
     """
     hint = "Check it, or" if smoothed else "Smooth the tables with how='mean', or"
     return ImpossibleEvidence(
@@ -586,7 +592,7 @@ def impossible_given(evidence: Iterable[str], smoothed: bool) -> ImpossibleEvide
 
 def negative_rows(left: Any, node: str | None, value: Any) -> NegativeCount:
     """Returns the error of a subtraction from a network that would leave a negative number, ``left``, of rows, or of
-    rows in which ``node`` has this value.
+    rows in which ``node`` has this value. ``node``: None for all rows.
     """
     location = "" if node is None else f" of {node!r} = {value!r}"
     return NegativeCount(

@@ -23,7 +23,7 @@ class RowBatch(Protocol):
     """A batch of rows. ``share``: how much of the source has been read up to it, or None."""
 
     n_rows: int
-    share: float | None
+    share: float | None  # 0 to 1
 
 
 B = TypeVar("B", bound=RowBatch)
@@ -42,7 +42,7 @@ def watch(
     no line of their own but advance that of the job if the step ``reads``.
     """
     job = Job.current or (Job() if is_shown() else None)
-    if job is None or not job.is_mine:
+    if job is None or not job.is_mine:  # nothing is shown, or another thread does the job
         return iter(batches)
     if Job.current is None:
         return _watch_alone(job, batches, doing, name, unit, ask)
@@ -50,11 +50,13 @@ def watch(
 
 
 def _watch_step(job: Job, batches: Iterable[B]) -> Iterator[B]:
-    """Yields batches and advances the line of the larger job."""
+    """Yields the batches unchanged. After each it adds its rows to the line of the larger job, and advances the current
+    step to the share of the source that has been read.
+    """
     job.reads = False  # rows that are read again in this step are not counted again
     for batch in batches:
         yield batch
-        if job.line.n_rows is not None:
+        if job.line.n_rows is not None:  # rows are counted in this step
             job.line.n_rows += batch.n_rows
         job.advance(batch.share)
 
@@ -62,7 +64,9 @@ def _watch_step(job: Job, batches: Iterable[B]) -> Iterator[B]:
 def _watch_alone(
     job: Job, batches: Iterable[B], doing: str, name: str | None, unit: str, ask: Ask | None
 ) -> Iterator[B]:
-    """Yields batches with a line of their own. The arguments are those of ``watch``."""
+    """Yields the batches unchanged, with a line of their own that says how many rows are done and what share. The other
+    arguments are those of ``watch``.
+    """
     line = job.line
     line.titles.append(doing if name is None else f"{doing} {printable(name)}")
     line.n_rows = 0
@@ -75,13 +79,15 @@ def _watch_alone(
             if batch.n_rows >= FEW_ROWS or line.n_rows:
                 line.begin()
             yield batch
-            if ask is None:
+            if ask is None:  # otherwise the line asks itself
                 line.n_rows = (line.n_rows or 0) + batch.n_rows
                 line.share = batch.share
 
 
 def each_step(items: Sequence[T], title: Callable[[int], str]) -> Iterator[T]:
-    """Yields items, each a step of the job. ``title``: returns the title of the step with this number."""
+    """Yields items, each a step of equal length of the job. ``title``: takes the number of a step, from 0 on, and
+    returns its title.
+    """
     with Steps() as steps:
         for number, item in enumerate(items):
             steps.begin(title(number), 1.0 / (len(items) - number))
@@ -99,25 +105,25 @@ def is_shown() -> bool:
 
 def printable(name: str) -> str:
     """Returns the name without characters that could control the terminal."""
-    return "".join(c if c.isprintable() else "?" for c in name)
+    return "".join(character if character.isprintable() else "?" for character in name)
 
 
 class Job:
-    """A job with a line of its own, from when it is entered until it is left. ``low``, ``high``: the shares at which
-    the current step begins and ends.
+    """A job with a line of its own, from when it is entered until it is left. ``low``, ``high``: the shares of the
+    whole job (0 to 1) at which the current step begins and ends.
     """
 
-    current: Job | None = None
-    _one_at_a_time = threading.Lock()
+    current: Job | None = None  # the job that has the line
+    _one_at_a_time = threading.Lock()  # held while ``current`` changes
 
     def __init__(self, has_steps: bool = False) -> None:
         """A job of the calling thread. ``has_steps``: whether it is divided into steps by ``Steps``."""
         self.line = display()
         self.has_steps = has_steps
         self.reads = False  # whether batches of the current step advance the line
-        self.low = 0.0
-        self.high = 1.0
-        self._thread = threading.get_ident()
+        self.low = 0.0  # share of the whole job at which the current step begins
+        self.high = 1.0  # and at which it ends
+        self._thread = threading.get_ident()  # the thread that does the job
 
     @property
     def is_mine(self) -> bool:
@@ -125,19 +131,21 @@ class Job:
         return self._thread == threading.get_ident()
 
     def advance(self, share: float | None) -> None:
-        """Sets the share of the current step that is done; None if unknown."""
+        """Sets the share of the current step that is done (0 to 1); None if unknown. The step itself is the share of
+        the job from ``low`` to ``high``.
+        """
         if share is not None:
             self.line.move(self.low + share * (self.high - self.low))
 
     def __enter__(self) -> Self:
-        """Shows the line of this job, unless another job has one."""
+        """Makes this job the one that has the line, ``Job.current``, unless another job has it."""
         with Job._one_at_a_time:
             if Job.current is None:
                 Job.current = self
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends the line of this job."""
+        """Ends the line of this job, so that another job may have one."""
         with Job._one_at_a_time:
             if Job.current is self:
                 Job.current = None
@@ -154,28 +162,27 @@ class Steps:
     """
 
     def __init__(self) -> None:
-        """Knows no job yet: ``_own`` will be one that these steps begin, and ``_job`` the one they belong to; None if
-        none is shown.
-        """
-        self._own: Job | None = None
-        self._job: Job | None = None
+        """Knows no job yet."""
+        self._own: Job | None = None  # the job that these steps begin themselves, if they do
+        self._job: Job | None = None  # the job that they belong to; None if none is shown
 
     def __enter__(self) -> Self:
-        """Joins the job in progress in this thread, or begins one."""
+        """Joins the job in progress in this thread, or begins one if there is none and progress is shown."""
         if Job.current is None and is_shown():
             self._own = Job(has_steps=True).__enter__()
         job = Job.current
         self._job = job if job is not None and job.is_mine and job.has_steps else None
         if self._job is not None:
-            self._low = self._job.low
-            self._high = self._job.high
-            self._n_titles = len(self._job.line.titles)
-            self._next = self._low
+            self._low = self._job.low  # shares of the whole job at which these steps begin
+            self._high = self._job.high  # and end
+            self._n_titles = len(self._job.line.titles)  # the titles of the job, before those of these steps
+            self._next = self._low  # share of the whole job at which the next step begins
             self._job.line.begin()
         return self
 
     def begin(self, title: str, share_of_rest: float, timed: bool = True, reads: bool = False) -> None:
-        """Begins the next step. ``share_of_rest``: its share of all that remains of the job.
+        """Begins the next step. ``title``: shown on the line; empty for none; ``share_of_rest``: the step's share (0 to
+        1) of all that remains of these steps.
 
         A step that is not ``timed`` says nothing about the duration of the others. One that ``reads`` is a pass over
         the rows, which are counted.
@@ -194,12 +201,14 @@ class Steps:
             line.estimate_from(job.high)
 
     def advance(self, share: float | None) -> None:
-        """Sets the share of the current step that is done; None if unknown."""
+        """Sets the share of the current step that is done (0 to 1); None if unknown."""
         if self._job is not None:
             self._job.advance(share)
 
     def __exit__(self, *_: object) -> None:
-        """Restores the state of the job's line, and ends a job that it began."""
+        """Restores the job's current step and the titles of its line as they were on entry, and ends the job if these
+        steps began it.
+        """
         if self._job is not None:
             self._job.low = self._low
             self._job.high = self._high
@@ -223,12 +232,12 @@ class Line:
         self.unit = "rows"
         self.share: float | None = None
         self.ask: Ask | None = None
-        self._width = 0
-        self._start = self._timed_since = time.monotonic()
-        self._timed_from = 0.0
-        self._done = threading.Event()
-        self._writing = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._width = 0  # characters that were written last
+        self._start = self._timed_since = time.monotonic()  # seconds: when the job, and its timed part, began
+        self._timed_from = 0.0  # share of the job after which its duration is timed
+        self._done = threading.Event()  # set when the job has ended
+        self._writing = threading.Lock()  # held while the line is written
+        self._thread: threading.Thread | None = None  # writes the line; None before the line begins
 
     @property
     def title(self) -> str:
@@ -236,8 +245,10 @@ class Line:
         return ", ".join(self.titles) or "working"
 
     def move(self, share: float) -> None:
-        """Advances to this share of the job, never back."""
-        if self.share is None and share == 0.0:
+        """Advances ``self.share`` to this share of the job (0 to 1), never back. The time is measured anew until the
+        timed part of the job begins.
+        """
+        if self.share is None and share == 0.0:  # it stays unknown
             return
         self.share = max(self.share or 0.0, share)
         if self.share <= self._timed_from:
@@ -250,15 +261,17 @@ class Line:
 
     @property
     def seconds_left(self) -> float | None:
-        """The estimated seconds for the rest; None while too little is done."""
+        """The estimated seconds for the rest of the job: what is done of its timed part (from the share ``_timed_from``
+        on) has taken the time since ``_timed_since``. None while that part is too small.
+        """
         timed_share = (self.share or 0.0) - self._timed_from
         if self.share is None or timed_share < MIN_TIMED_SHARE:
             return None
         return (time.monotonic() - self._timed_since) * max(1.0 - self.share, 0.0) / timed_share
 
     def facts(self, with_share: bool = True) -> str:
-        """Returns the rows, the share done, the time so far and the time left, in words. ``with_share``: whether the
-        share is named.
+        """Returns the rows done, the share done, the time so far and the time left as one text, without what is
+        unknown. ``with_share``: whether the share is named.
         """
         rows = [] if self.n_rows is None else [f"{self.n_rows:,} {self.unit}"]
         share = [f"{self.share:.0%}"] if with_share and self.share is not None else []
@@ -276,13 +289,13 @@ class Line:
             self._thread.start()
 
     def end(self) -> None:
-        """Stops writing and clears the line."""
+        """Has the thread stop writing, and clears the line."""
         with self._writing:
             self._done.set()
             self.wipe()
 
     def _run(self) -> None:
-        """Runs in the thread: updates the line until the job ends."""
+        """Runs in the thread: writes the line every ``SECONDS_BETWEEN_UPDATES`` until the job ends or stderr is closed."""
         delay = SECONDS_BEFORE_FIRST
         while not self._done.wait(delay):
             if self.ask is not None:
@@ -294,13 +307,13 @@ class Line:
 
     def write(self) -> bool:
         """Writes the line; False if stderr is closed."""
-        text = f"{self.title}: {self.facts()}"[: max(shutil.get_terminal_size().columns - 1, 20)]
-        padding = " " * (self._width - len(text))
+        text = f"{self.title}: {self.facts()}"[: max(shutil.get_terminal_size().columns - 1, 20)]  # 20 at least
+        padding = " " * (self._width - len(text))  # covers the rest of the line before
         self._width = len(text)
         return self._send(text + padding)
 
     def wipe(self) -> None:
-        """Clears the line."""
+        """Clears the line, unless nothing has been written."""
         if self._width:
             self._send(" " * self._width + "\r")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-DONE = 0
+DONE = 0  # exit codes
 DATA_SAYS_NO = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
@@ -47,12 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prepare_streams()
     if "numpy" not in sys.modules:  # whose other threads would be started and stopped again: ours do the work
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    code = DONE
+    code = DONE  # of the command
     try:
         with _exit_on_signals():
             code = _run(list(sys.argv[1:] if arguments is None else arguments))
             sys.stdout.flush()
-            if code or not getattr(sys.stdout, "lost", False):
+            if code or not getattr(sys.stdout, "lost", False):  # nothing was written to a closed stdout
                 return code
             _print_message(
                 "stdout is closed, so the output is lost. Redirect it to a file, or to /dev/null to discard it."
@@ -72,7 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Parses the words of a command line, carries out the command, and returns the exit code."""
+    """Parses the words of a command line, carries out the command, and returns the exit code. ``args.module`` and
+    ``args.function`` name the function that carries it out.
+    """
     try:
         args = parsers.parse(arguments)
     except parsers.Usage as usage:
@@ -119,8 +121,10 @@ def _report_failure(error: Exception, args: Namespace | None = None) -> int:
 
 
 def _show_warnings(args: Namespace) -> None:
-    """Prints warnings on stderr from now on, each once and on one line."""
-    printed: set[str] = set()
+    """Prints warnings on stderr from now on, each once and on one line. ``args``: the options, by which keywords in
+    them become options.
+    """
+    printed: set[str] = set()  # texts of warnings
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         """Prints one of our warnings unless it has been printed."""
@@ -146,7 +150,7 @@ def _prepare_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, _ClosedStream(open(os.devnull, "wb"), encoding="utf-8"))  # noqa: SIM115
     if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):  # it drops what a pipe does not take at once
-        sys.stdout = open(sys.stdout.fileno(), "w", 1, encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
+        sys.stdout = open(sys.stdout.fileno(), "w", buffering=1, encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -173,10 +177,12 @@ def _exit_on_signals() -> Iterator[None]:
         """Handles a signal by raising SystemExit with the exit code that shells use for it."""
         raise SystemExit(128 + signal_number)
 
-    names = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try:
         old_handlers = {
-            name: signal.signal(name, exit_for_signal) for name in names if signal.getsignal(name) is signal.SIG_DFL
+            number: signal.signal(number, exit_for_signal)
+            for number in signals
+            if signal.getsignal(number) is signal.SIG_DFL
         }
     except ValueError:  # not in the main thread
         yield
@@ -184,8 +190,8 @@ def _exit_on_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        for name, handler in old_handlers.items():
-            signal.signal(name, handler)
+        for number, handler in old_handlers.items():
+            signal.signal(number, handler)
 
 
 def _close_quietly() -> None:

@@ -21,20 +21,21 @@ from banbury.tally.label_sets import EVERY
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing
 
+# What a file can contain.
 Kept: TypeAlias = Model | Tally | BeliefNetwork | LabelModel
 
 MOST_COLUMNS_LISTED = 40  # columns that are listed
-MOST_CLASSES_LISTED = 6
+MOST_CLASSES_LISTED = 6  # classes that are named
 
 
 def sums(loaded: Kept) -> Tally | BeliefNetwork:
-    """Returns what can be added and subtracted: a tally or network itself, the tally of a model."""
+    """Returns what can be added and subtracted: a tally or a network itself, for a model its tally."""
     return loaded if isinstance(loaded, (Tally, BeliefNetwork)) else loaded.tally
 
 
 def summary(loaded: Kept) -> JsonObject:
     """Returns what was counted and how it was estimated, as a dictionary for JSON."""
-    describe_by_kind: Any = {
+    describe_by_kind: Any = {  # functions of the object, by its kind
         "network": _of_network,
         "tally": _of_tally,
         "model of labels": _of_labels,
@@ -44,35 +45,39 @@ def summary(loaded: Kept) -> JsonObject:
 
 
 def _of_model(model: Model) -> JsonObject:
-    """Returns the summary of a single-label model."""
+    """Returns the summary of a single-label model: that of its tally, how it was estimated, its calibration, its
+    weights if it is weighed, and its nodes if it is a tree.
+    """
     calibration = None if model.calibration is None else str(model.calibration)
     nodes = {"nodes": _nodes(BeliefNetwork.from_model(model))} if has_tree(model) else {}
     return {**_of_tally(model.tally), **estimation(model), "calibration": calibration, **weights_facts(model), **nodes}
 
 
 def tree(model: Model) -> list[str]:
-    """Returns lines that say what each column of a tree model depends on; none for other models."""
+    """Returns lines (an empty one first) that say what each column of a tree model depends on; none for other models."""
     return ["", str(BeliefNetwork.from_model(model))] if has_tree(model) else []
 
 
 def _of_labels(model: LabelModel) -> JsonObject:
     """Returns the summary of a multi-label model: its labels with their rows and thresholds, and how it was estimated."""
     facts = _of_tally(model.tally)
-    choice = model.choice
+    choice = model.choice  # how parameters are estimated
     thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))
     facts["labels"] = [{**label, "threshold": thresholds[label["label"]]} for label in facts["labels"]]
-    weighing, calibration = (
+    weighing, calibration = (  # as texts; None without them
         None if adjustment is None else str(adjustment) for adjustment in (model.weighing, model.calibration)
     )
     return {**facts, "how": choice.how, "alpha": choice.alpha, "weighing": weighing, "calibration": calibration}
 
 
 def weights_facts(model: Model) -> JsonObject:
-    """Returns the weights of the evidence for the summary; empty if the model is not weighed."""
+    """Returns the weights of the evidence for the summary, as an object under "weighing"; empty if the model is not
+    weighed.
+    """
     weighing = model.weighing
     if not isinstance(weighing, Weighing):
         return {}
-    n_examined, n_pairs = weighing._count_pairs()
+    n_examined, n_pairs = weighing._count_pairs()  # the pairs of columns that were looked at, and all pairs
     facts = {"weights": weighing.worth(), "pairs_looked_at": n_examined, "pairs": n_pairs}
     facts |= {"strength": weighing.weights.strength, "temperature": weighing.weights.temperature}
     learned_texts = weighing.weights.texts
@@ -105,7 +110,7 @@ def _of_tally(tally: Tally) -> JsonObject:
 
 def _of_network(network: BeliefNetwork) -> JsonObject:
     """Returns the summary of a network: nodes and classes; rows only if its tables were counted."""
-    counts = network._counts
+    counts = network._counts  # None if the tables were given
     facts: JsonObject = {"rows": None if counts is None else network.n_rows, "target": network.target}
     if counts is not None and network.target is not None:
         target_index = network.nodes.index(network.target)
@@ -115,7 +120,7 @@ def _of_network(network: BeliefNetwork) -> JsonObject:
 
 
 def _read_with(reading: Mapping[str, Any]) -> JsonObject:
-    """Returns the reading options for the summary, if any differ from the defaults."""
+    """Returns the reading options for the summary as an object under "reading"; empty if all are the defaults."""
     return {"reading": dict(reading)} if reading else {}
 
 
@@ -130,7 +135,7 @@ def _nodes(network: BeliefNetwork) -> list[JsonObject]:
 
 
 def _classes(names: tuple[Any, ...], rows: Integers) -> list[JsonObject]:
-    """Returns a dictionary for each class: its name and its number of rows. ``rows``: the counts, one per class."""
+    """Returns a dictionary for each class: its name and its number of rows. ``rows``: the number of rows of each class."""
     return [{"class": name, "rows": n_rows} for name, n_rows in zip(names, readable_counts(rows).tolist(), strict=True)]
 
 
@@ -143,7 +148,9 @@ def estimation(model: Model | BeliefNetwork) -> JsonObject:
 
 
 def rows(args: Namespace, facts: JsonObject) -> str:
-    """Returns the number of rows in words. ``facts``: a summary, as ``summary`` returns it."""
+    """Returns the number of rows in words, and how many had no class. ``args``: the options, of which ``--weights``
+    says that rows have weights; ``facts``: a summary, as ``summary`` returns it.
+    """
     weighted = getattr(args, "weights", None) is not None or isinstance(facts["rows"], float)
     skipped = f" (and {facts['skipped']:,} without a class)" if facts.get("skipped") else ""
     return f"{facts['rows']:,.15g} row{'s' * (facts['rows'] != 1)}{' by weight' * weighted}{skipped}"
@@ -159,10 +166,10 @@ def classes(facts: JsonObject, target_phrase: str = "") -> str:
         return f"{many(len(labels), 'label')}{target_phrase}: {errors.listed(label_texts, MOST_CLASSES_LISTED)}"
     if "classes" not in facts:
         return many(len(facts["nodes"]), "node")
-    numbers = np.array([entry["rows"] for entry in facts["classes"]], dtype=np.float64)
-    if not len(numbers):
+    rows_by_class = np.array([entry["rows"] for entry in facts["classes"]], dtype=np.float64)
+    if not len(rows_by_class):
         return "no class"
-    shares = numbers / numbers.sum()
+    shares = rows_by_class / rows_by_class.sum()
     names = [errors.shortened(entry["class"]) for entry in facts["classes"]]
     class_texts = (
         f"{names[class_number]} {shares[class_number]:.1%}" for class_number in np.argsort(-shares, kind="stable")
@@ -174,10 +181,10 @@ def columns(facts: JsonObject) -> str:
     """Returns a table of the columns: family, reason and missing values; for a network the parents of each node.
     ``facts``: a summary, as ``summary`` returns it.
     """
-    lines: list[tuple[str, ...]] = []
+    lines: list[tuple[str, ...]] = []  # the cells of each line
     if "nodes" in facts:
         header = ["column", "values", "given"]
-        number_column = 1
+        number_column = 1  # the index of the column of numbers
         nodes = [node for node in facts["nodes"] if node["name"] != facts["target"]]
         lines = [(node["name"], f"{len(node['values']):,}", errors.listed(node["parents"])) for node in nodes]
     else:
@@ -191,7 +198,9 @@ def columns(facts: JsonObject) -> str:
 
 
 def _first_lines(lines: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Returns the first MOST_COLUMNS_LISTED lines of a table, and a line that says how many more there are."""
+    """Returns the first MOST_COLUMNS_LISTED lines of a table (tuples of cells), and a line that says how many more
+    there are, if there are more.
+    """
     n_omitted = len(lines) - MOST_COLUMNS_LISTED
     if n_omitted <= 0:
         return lines
@@ -199,14 +208,14 @@ def _first_lines(lines: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def weights(facts: JsonObject) -> list[str]:
-    """Returns lines with the weight of each column and pair, the largest first, and whether rows have changed since they were
-    learned. ``facts``: a summary, as ``summary`` returns it.
+    """Returns lines with the weight of each column and pair, the largest first, and whether rows have changed since
+    they were learned. ``facts``: a summary, as ``summary`` returns it.
     """
     if "weighing" not in facts:
         return []
     sorted_weights = sorted(facts["weighing"]["weights"].items(), key=lambda pair: -pair[1])
     lines = _first_lines([(name, f"{weight:.2f}") for name, weight in sorted_weights])
-    text = "rows have been learned or forgotten since these weights were learned"
+    text = "rows have been learned or forgotten since these weights were learned"  # shown if they are stale
     return ["", output.table(["evidence", "weight"], lines, right=[1]), *[text] * facts["weighing"]["stale"]]
 
 

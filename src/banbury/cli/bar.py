@@ -10,14 +10,16 @@ from banbury import progress
 class Bar(progress.Line):
     """A progress bar in place of the plain progress line. Its length is the whole job, if that is known."""
 
-    _bar: Any = None
+    _bar: Any = None  # a Progress of Rich; None before it is drawn
 
     def write(self) -> bool:
-        """Draws the bar as it is now; False if stderr is closed."""
+        """Draws the bar with the title and facts of the job, filled to ``self.share`` (0 to 1, None if unknown).
+        Returns False if stderr is closed.
+        """
         try:
             if self._bar is None:
                 self._bar = _start_bar()
-                self._task = self._bar.add_task("", total=None, facts="")
+                self._task = self._bar.add_task(description="", total=None, facts="")  # its number in the bar
             completion = {} if self.share is None else {"total": 1.0, "completed": self.share}
             self._bar.update(self._task, description=self.title, facts=self.facts(with_share=False), **completion)
             self._bar.refresh()
@@ -33,7 +35,7 @@ class Bar(progress.Line):
 
 
 def _start_bar() -> Any:
-    """Starts a bar of Rich on stderr that is redrawn only on request."""
+    """Starts a bar of Rich on stderr that is redrawn only on request, and returns it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 

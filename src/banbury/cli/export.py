@@ -11,14 +11,14 @@ from banbury.cli import inputs, output
 
 def export(args: Namespace) -> None:
     """Writes the model of a file for use elsewhere."""
-    sql = {
+    sql_options = {  # None where an option is not given
         "dialect": args.dialect,
         "table": args.source,
         "key": args.key,
         "name": args.name,
         "reasons": args.reasons or None,
     }
-    settings = {name: value for name, value in sql.items() if value is not None}
+    settings = {name: value for name, value in sql_options.items() if value is not None}
     banbury.export(inputs.load_kept(args.model), args.output, min_rows=args.min_rows, **settings)
-    size = Path(args.output).stat().st_size
+    size = Path(args.output).stat().st_size  # bytes
     output.result(args, {"file": args.output, "bytes": size}, f"wrote {args.output}, {size:,} bytes")

@@ -31,9 +31,9 @@ class Fitted:
     """A learned model, its validation, its rows, and notes for the user."""
 
     model: Model
-    validation: CrossValidation | SummedValidation | None = None
-    notes: tuple[str, ...] = ()
-    rows: LabelledRows | None = None
+    validation: CrossValidation | SummedValidation | None = None  # None if the model was not validated
+    notes: tuple[str, ...] = ()  # for the user
+    rows: LabelledRows | None = None  # that the model was learned from
 
     def to_dict(self, path: str | None) -> JsonObject:
         """Returns the summary of the model, its validation and the notes, as a dictionary for JSON. ``path``: where the
@@ -54,17 +54,22 @@ class Fitted:
 
 
 def fit(args: Namespace) -> None:
-    """Reads, learns, validates and saves a model, and prints a summary."""
+    """Reads rows, chooses and validates a recipe, learns a model from all rows, saves it if ``--output`` is given, and
+    prints a summary.
+    """
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` also accepts loo")
-    n_folds = args.folds if isinstance(args.folds, int) else FOLDS_IF_SLOW
+    n_folds = args.folds if isinstance(args.folds, int) else FOLDS_IF_SLOW  # only to estimate the progress
     with inputs.open_labelled(args) as data, progress.Steps() as steps:
-        steps.begin("", (n_folds - 1.0) / n_folds if n_folds > 1 else 1.0)  # each fold learns from all other folds
-        choice = judging.judge(args, data, compares=args.cross_validate)
-        steps.begin("all rows", 1.0)
-        if choice.rows.has_sets:
-            return labels.fit(args, choice.learn(), choice.validation, choice.notes)  # type: ignore[arg-type]
-        fitted = Fitted(choice.learn(), choice.validation, choice.notes, choice.rows)  # type: ignore[arg-type]
+        # Each of n folds learns from all other folds, together n − 1 times all rows; the model learns once from all
+        # rows.
+        steps.begin(title="", share_of_rest=(n_folds - 1.0) / n_folds if n_folds > 1 else 1.0)
+        # The recipe, its rows, its validation and notes for the user.
+        outcome = judging.judge(args, data, compares=args.cross_validate)
+        steps.begin("all rows", share_of_rest=1.0)
+        if outcome.rows.has_sets:
+            return labels.fit(args, outcome.learn(), outcome.validation, outcome.notes)  # type: ignore[arg-type]
+        fitted = Fitted(outcome.learn(), outcome.validation, outcome.notes, outcome.rows)  # type: ignore[arg-type]
         fitted = replace(fitted, notes=(*_advice(args, fitted), *fitted.notes))
     fitted = replace(fitted, notes=(*fitted.notes, *_class_notes(fitted.model)))
     if args.output is not None:
@@ -73,7 +78,7 @@ def fit(args: Namespace) -> None:
 
 
 def _class_notes(model: Model) -> tuple[str, ...]:
-    """Returns a note for the user if the classes look like measurements."""
+    """Returns a note for the user, in a tuple, if the classes look like measurements; otherwise none."""
     # Fractions among the classes have already caused a warning.
     has_fractions = any(isinstance(label, float) and label % 1 for label in model.classes)
     if has_fractions or not judging.look_like_measurements(model._target_kind, model.classes):
@@ -99,9 +104,10 @@ def _text(args: Namespace, fitted: Fitted) -> str:
 
 
 def _family_hints(facts: Mapping[str, Any]) -> list[str]:
-    """Returns lines that say how to give integer columns another family than the inferred one. ``facts``: the summary of the
-    model.
+    """Returns lines that say how to give integer columns another family than the inferred one; none if there are no
+    such columns. ``facts``: the summary of the model.
     """
+    # The reason for its family by column; columns of few different integers; and columns of other integers.
     reasons = {feature["name"]: feature["why"] for feature in facts.get("features", ())}
     few_valued = [name for name, reason in reasons.items() if reason.startswith(f"{WHOLE_NUMBERS},")]
     counts = [name for name, reason in reasons.items() if reason == "integers"]
@@ -114,15 +120,17 @@ def _family_hints(facts: Mapping[str, Any]) -> list[str]:
             f"To treat them as numbers, add: {options}{omitted}"
         )
     if counts:
-        count, code = (f"--features {shlex.quote(f'{counts[0]}={family}')}" for family in ("poisson", "categorical"))
+        as_counts, as_codes = (
+            f"--features {shlex.quote(f'{counts[0]}={family}')}" for family in ("poisson", "categorical")
+        )
         lines.append(
-            f"Whole numbers are treated as amounts. If they are counts, add {count}; if they are codes, {code}"
+            f"Whole numbers are treated as amounts. If they are counts, add {as_counts}; if they are codes, {as_codes}"
         )
     return ["", *lines] if lines else []
 
 
 def _accuracy(validation: CrossValidation | SummedValidation) -> list[str]:
-    """Returns lines with the accuracy, the log loss and the share of the most frequent class."""
+    """Returns three lines: with the accuracy, the log loss and the share of the most frequent class."""
     return [
         f"  accuracy  {validation.accuracy}  by {validation.what}",
         f"  log loss  {validation.log_loss:.4f}",
@@ -142,7 +150,7 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
     if _beats(validation.accuracy.value, validation.accuracy.error, validation.majority):
         return []
     no_better = "This is no better than always answering with the most frequent class"
-    comparison = None
+    comparison = None  # of the alternatives; None if none can be tried
     if isinstance(fitted.rows, MemoryRows):
         weighed = any(note.startswith("weighed ") for note in fitted.notes)
         is_numeric = judging.look_like_measurements(fitted.model._target_kind, fitted.model.classes)
@@ -153,18 +161,18 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
         )
     if comparison is None or not comparison.others:
         return [f"{no_better}."]
-    figures = {
+    figures = {  # the accuracy of each alternative as a text, by its option
         alternative.option: f"{alternative.option} {Mean(alternative.accuracy, alternative.standard_error)}"
         for alternative in comparison.others
     }
     where = f"in {comparison.folds}-fold cross-validation on {many(comparison.n_rows, 'row')}"
-    better = [
+    better_options = [
         alternative.option
         for alternative in comparison.others
         if _beats(alternative.accuracy, alternative.standard_error, validation.majority)
     ]
-    if better:
-        return [f"{no_better}. These are, {where}: {'; '.join(figures[option] for option in better)}"]
+    if better_options:
+        return [f"{no_better}. These are, {where}: {'; '.join(figures[option] for option in better_options)}"]
     return [f"{no_better}. Neither are the alternatives, {where}: {'; '.join(figures.values())}"]
 
 

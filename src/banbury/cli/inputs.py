@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # imported only when needed, so that short commands start fas
     from banbury.model.networks import BeliefNetwork
 
 ENDING_OF_FORMAT = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff"}
-CHUNK_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 16  # most bytes of stdin that are read at once
 TARGET_NAMES = ("class", "target", "label", "category", "outcome", "y")
 MOST_CLASSES = 20  # distinct values of a column that is suggested as the target
 UNPACKED_TO_PACKED = 5  # a compressed file is assumed to unpack to so many times its size
@@ -47,8 +47,8 @@ UNPACKED_TO_PACKED = 5  # a compressed file is assumed to unpack to so many time
 
 @contextmanager
 def open_input(args: Namespace) -> Iterator[Any]:
-    """Opens the input of a command: yields a path, a list of paths, or the path of a temporary file with standard
-    input, which may be read twice.
+    """Opens the input of a command (``args.input``: paths, or "-"): yields a path, a list of paths, or the path of a
+    temporary file with standard input, ``args.spool``, which may be read twice.
     """
     _remember(args)
     if "-" in args.input:
@@ -67,8 +67,8 @@ def open_input(args: Namespace) -> Iterator[Any]:
 
 
 def _remember(args: Namespace) -> None:
-    """Sets ``args.remembered`` to how the data of the command's model were read, if the input is opened before the
-    model.
+    """Sets ``args.remembered`` to how the data of the command's model (``args.model`` or ``args.like``) were read, if
+    the input is opened before the model.
     """
     path = getattr(args, "model", None) or getattr(args, "like", None)
     if path is not None and args.remembered is None and ("-" in args.input or args.target):
@@ -76,7 +76,7 @@ def _remember(args: Namespace) -> None:
 
 
 def reading_of(loaded: Any) -> Mapping[str, Any]:
-    """Returns the reading options that a tally, a model or a network remembers from its data."""
+    """Returns the reading options by name that a tally, a model or a network remembers from its data."""
     tally_or_model = getattr(loaded, "network", loaded)
     return getattr(tally_or_model, "schema", tally_or_model).reading  # type: ignore[no-any-return]
 
@@ -91,13 +91,15 @@ def _format(args: Namespace) -> str:
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
-    """Returns the reading options: those remembered with the model, overridden by those given."""
+    """Returns the reading options by name: those remembered with the model (``args.remembered``, or None), overridden
+    by those given.
+    """
     return {**(args.remembered or {}), **reading(args)}
 
 
 def _spool_stdin(args: Namespace, path: str) -> str:
     """Copies standard input to a file, adds the ending that fits its content, and returns the new path."""
-    first_line = getattr(args, "first_line", b"")
+    first_line = getattr(args, "first_line", b"")  # that was already read
     with open(path, "wb") as file:
         file.write(first_line)
         shutil.copyfileobj(_stdin(first_line), file)
@@ -111,8 +113,9 @@ def _spool_stdin(args: Namespace, path: str) -> str:
 
 @contextmanager
 def open_labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
-    """Opens labelled input, as ``open_input`` does. Resolves ``--target last``. ``needs_target``: whether to raise
-    BadSetting if rows have neither a target column nor folders that name their classes.
+    """Opens labelled input and yields what ``open_input`` yields. Sets ``args.target`` to the name of the last column
+    for ``--target last``. ``needs_target``: whether to raise BadSetting if rows have neither a target column nor
+    folders that name their classes.
     """
     errors.require(
         args.format != "lines" or "-" not in args.input,
@@ -146,12 +149,13 @@ def _check_classes(args: Namespace, source: Source) -> None:
         )
         message += "lines if each line is a text and each of several files is a class."
     else:
-        candidates = _likely_targets(first_batch)
+        candidates = _likely_targets(first_batch)  # names of columns
         example = shlex.quote(candidates[0]) if len(candidates) == 1 else "COLUMN"
         hint = errors.header_hint(source.name) if first_batch.named else errors.A_HEADER * (source.name is not None)
-        column_list = f"{errors.listed(map(errors.shortened, first_batch.names), 20)}"
-        suggestion = f"\n  Columns with few distinct values: {errors.listed(map(errors.shortened, candidates), 20)}" * (
-            len(candidates) > 1
+        column_list = f"{errors.listed(map(errors.shortened, first_batch.names), most=20)}"
+        suggestion = (
+            f"\n  Columns with few distinct values: {errors.listed(map(errors.shortened, candidates), most=20)}"
+            * (len(candidates) > 1)
         )
         message = f"which column{location} should be predicted? Name it: --target {example}\n  Columns: {column_list}"
         message += f"{suggestion}{hint}"
@@ -167,7 +171,7 @@ def _likely_targets(first_batch: Batch) -> list[str]:
     named_like_target = [name for name in first_batch.names if name.lower() in TARGET_NAMES]
     if len(named_like_target) == 1:
         return named_like_target
-    names = []
+    names = []  # of columns with few distinct values
     for name in first_batch.names:
         if first_batch.kind(name) not in ("string", "boolean", "integer") or len(name) > errors.MOST_NAME_CHARACTERS:
             continue
@@ -178,7 +182,9 @@ def _likely_targets(first_batch: Batch) -> list[str]:
 
 
 def _check(path: str) -> None:
-    """Raises an error for a Banbury file, which has no rows, or a missing file."""
+    """Raises BadFile if ``path`` is a Banbury file, which has no rows, or if it is neither a file, a pattern nor in an
+    archive.
+    """
     path = os.path.expanduser(path)
     if path.endswith(".banbury") and os.path.isfile(path):
         raise errors.bad_file(path, "it contains a tally, model or network, but rows are needed here.")
@@ -187,8 +193,11 @@ def _check(path: str) -> None:
 
 
 def size(args: Namespace) -> float:
-    """Returns about how many megabytes the input has when decompressed."""
+    """Returns about how many megabytes the input has when decompressed: files, folders, patterns, or the temporary file
+    with standard input.
+    """
     paths = [os.path.expanduser(path) for path in ([args.spool] if getattr(args, "spool", None) else args.input)]
+    # Of a file in an archive, the archive.
     paths = [archive_path[0] if (archive_path := split_archive_path(path)) else path for path in paths]
     path_groups = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) for path in paths)
     return sum(map(_bytes, chain.from_iterable(path_groups))) / 1e6
@@ -213,12 +222,12 @@ def refuse_for_sets(args: Namespace, *names: str) -> None:
 
 
 def model(path: str) -> Model:
-    """Loads a single-label model. Raises BadFile for any other Banbury file."""
+    """Returns the single-label model in a file. Raises BadFile for any other Banbury file."""
     return _model(path, load_kept(path))
 
 
 def model_or_labels(path: str) -> Model | LabelModel:
-    """Loads a single-label or multi-label model. Raises BadFile for any other Banbury file."""
+    """Returns the single-label or multi-label model in a file. Raises BadFile for any other Banbury file."""
     loaded = load_kept(path)
     return loaded if is_labels(loaded) else _model(path, loaded)
 
@@ -251,7 +260,7 @@ def _model(path: str, loaded: Model | Tally | BeliefNetwork | LabelModel) -> Mod
 
 
 def load_kept(path: str) -> Model | Tally | BeliefNetwork | LabelModel:
-    """Loads the tally, model or network in a file."""
+    """Returns the tally, model or network in a file. Raises BadFile if there is none, or the path is a folder."""
     if not os.path.exists(path):
         _check(glob.escape(path) if glob.has_magic(path) else path)
     if os.path.isdir(path):
@@ -285,10 +294,11 @@ def text_column(model: Model) -> str | None:
 
 
 def are_lines(args: Namespace, model: Model) -> bool:
-    """Returns whether each line of the input is a text: with ``--format lines``, or on stdin for a model of a single
-    text column. A first line that is a JSON object with this column means that the input is JSON.
+    """Returns whether each line of the input is a text of its own: with ``--format lines``; or, if no format is known,
+    on standard input for a model that reads nothing but a text column. Then its first line is read into
+    ``args.first_line``; if that is a JSON object with this column, the input is JSON, and not lines.
     """
-    column = text_column(model)
+    column = text_column(model)  # its name, or None
     is_only_column = isinstance(model, Model) and model.schema.columns == (column,)
     if not is_only_column or column is None or args.input != ["-"] or _format(args) != "auto":
         return _format(args) == "lines"
@@ -303,8 +313,8 @@ def are_lines(args: Namespace, model: Model) -> bool:
 
 @contextmanager
 def rows(args: Namespace, model: Model) -> Iterator[Any]:
-    """Opens the rows for a model to predict: yields lines as a source, or a path or paths. For a model of texts, a .txt
-    file is one text.
+    """Opens the rows for a model to predict: yields a source of lines that are texts, or what ``open_input`` yields.
+    For a model of texts, a .txt file is one text. Sets ``args.remembered`` to how the model's data were read.
     """
     args.remembered = reading_of(model)
     if are_lines(args, model):
@@ -324,14 +334,14 @@ def _is_text(path: str, column: str | None) -> bool:
     path = os.path.expanduser(path)
     if column is None or not path.lower().endswith(".txt") or not os.path.isfile(path) or is_document(path):
         return False
-    line = head_of(path).partition(b"\n")[0]
+    line = head_of(path).partition(b"\n")[0]  # the first
     return column not in re.split(r"[,;\t|]", _text(line).replace('"', ""))
 
 
 def lines_of(args: Namespace) -> Source:
     """Returns a source of texts, one for each line of the input. Lines of stdin are passed on as soon as they arrive."""
     paths = args.input
-    first_line = getattr(args, "first_line", b"")
+    first_line = getattr(args, "first_line", b"")  # of stdin, if it was already read
 
     def batches() -> Iterator[Batch]:
         """Yields a batch for each file, and for stdin a batch of the lines that have arrived."""
@@ -346,11 +356,13 @@ def lines_of(args: Namespace) -> Source:
                 yield from from_texts(lines)
 
     name = "standard input" if paths == ["-"] else paths[0]
-    return Source(lambda _: number_rows(batches()), name, again="-" not in paths)
+    return Source(lambda _: number_rows(batches()), name, again="-" not in paths)  # stdin can be read only once
 
 
 def _chunks(stream: Any) -> Iterator[list[str]]:
-    """Yields complete lines of a stream as texts, as many as can be read without waiting."""
+    """Yields lists of complete lines of a byte stream as texts, each of as many lines as can be read without waiting. A
+    last line without a line break is a list of its own.
+    """
     line_pieces: list[bytes] = []  # of an unfinished line
     while chunk := stream.read1(CHUNK_BYTES):
         complete_lines, newline, remainder = chunk.rpartition(b"\n")
@@ -368,8 +380,8 @@ def _text(line: bytes) -> str:
 
 
 def _stdin(begun: bytes = b"") -> Any:
-    """Returns standard input as a byte stream. ``begun``: what was already read from it; if nothing was, a user at a terminal
-    is told how to end it.
+    """Returns standard input as a byte stream, from after what was already read from it, ``begun``. If that is nothing,
+    a user at a terminal is told how to end the input.
     """
     if sys.stdin is None:
         raise errors.bad_file("standard input", "stdin is closed.")
@@ -382,7 +394,9 @@ def _stdin(begun: bytes = b"") -> Any:
 
 
 def row_to_explain(args: Namespace, model: Model) -> Any:
-    """Returns what a command is to explain: the text in ``--text``, or the row that ``--row`` names."""
+    """Returns what a command is to explain: the text in ``--text`` as a dictionary with its column, or the row that
+    ``--row`` names as a batch of one row.
+    """
     if args.text is None:
         return _row(args, model)
     if args.input or args.row is not None:
@@ -407,9 +421,9 @@ def _row(args: Namespace, model: Model) -> Batch:
     row_number = 1 if args.row is None else args.row
     with rows(args, model) as data:
         source = data if isinstance(data, Source) else model._read(data, reading(args))
-        n_rows = 0
+        n_rows = 0  # of all batches so far
         for batch in read_batches(source, "reading"):
-            position = row_number - 1 - batch.first_row
+            position = row_number - 1 - batch.first_row  # of the row in the batch; --row counts from 1
             if 0 <= position < batch.n_rows:
                 return batch.slice(position, position + 1)
             n_rows = batch.first_row + batch.n_rows

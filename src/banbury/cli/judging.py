@@ -44,18 +44,19 @@ class KeptRecipe:
 
     rows: LabelledRows
     recipe: Recipe
-    validation: Validation | None
+    validation: Validation | None  # None if the recipe was not validated
     notes: tuple[str, ...] = ()
-    model: Any = None
+    model: Any = None  # learned from all rows; None if that has not been done
 
     def learn(self) -> Any:
-        """Returns the model learned from all rows."""
+        """Returns the model learned from all rows with the recipe; ``model`` if there is one."""
         return self.model or learn_from_all_rows(self.rows, self.recipe, self.validation)
 
 
 def read_rows(args: Namespace, data: Any, takes_sets: bool) -> LabelledRows:
-    """Reads and encodes the input: in memory, or in passes if it is larger than ``--hold``. ``data``: the opened input,
-    as ``inputs.open_labelled`` yields it; ``takes_sets``: whether rows may have several labels.
+    """Reads and encodes the input and returns its rows: in memory, or in passes if it is larger than ``--hold``
+    (megabytes). ``data``: the opened input, as ``inputs.open_labelled`` yields it; ``takes_sets``: whether rows may
+    have several labels.
     """
     count_options = settings.counting(args, data)
     if getattr(args, "tan", False):
@@ -82,20 +83,21 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
     100 rows on without comparing; ``takes_sets``: whether rows may have several labels.
     """
     with Steps() as steps:
-        steps.begin("reading", READING_SHARE, timed=False, reads=True)
+        steps.begin("reading", share_of_rest=READING_SHARE, timed=False, reads=True)
         rows = read_rows(args, data, takes_sets)
-        steps.begin("", 1.0)
+        steps.begin(title="", share_of_rest=1.0)
         return _judge_rows(args, data, rows, compares)
 
 
 def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) -> KeptRecipe:
-    """Chooses among the recipes that these rows allow. ``rows``: the encoded rows of ``data``, the opened input;
-    ``compares``: whether recipes are compared, as for ``judge``.
+    """Chooses among the recipes that these rows allow, and returns the chosen one. ``rows``: the encoded rows of
+    ``data``, the opened input; ``compares``: whether recipes are compared, as for ``judge``.
     """
+    # The recipes to compare: plain ones for every alpha, and weighed ones.
     grid, notes = (label_grid if rows.has_sets else grid_of)(args, data, rows)
     if rows.n_labelled < 2:
         note = "there is only one row, so the model cannot be validated"
-        return KeptRecipe(rows, grid.plain_recipes(rows)[0], None, (note,))
+        return KeptRecipe(rows, grid.plain_recipes(rows)[0], validation=None, notes=(note,))
     if grid.weighings and not isinstance(rows, MemoryRows) and rows.n_rows <= MOST_ROWS:
         rows = rows.sample(MOST_ROWS)  # type: ignore[attr-defined]  # weighing would hold every row in memory anyway
     if not compares:
@@ -108,12 +110,13 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
         plain = grid.plain_recipes(rows)[0]
         (validation,) = validate(rows, "loo", [plain], seed=args.seed)
         return KeptRecipe(rows, plain, validation, tuple(notes))
+    # If there is only one plain recipe, the posteriors of all rows are kept.
     is_single_setting = len(grid.alphas) == 1 and not grid.chooses_families
     comparison, families = grid.compare(rows, folds, keep="posteriors" if is_single_setting else "sums")
     chosen_index = _choose_index(args, comparison)
-    chosen_rows, recipe = comparison.tried[chosen_index]
+    chosen_rows, recipe = comparison.tried[chosen_index]  # the recipe with the rows that it learns from
     validation = comparison.validations[chosen_index]
-    model = None
+    model = None  # learned already while settings were tuned
     if not is_single_setting:
         tuning = Tuning(comparison, comparison.learn(), families)
         model = tuning.model if chosen_index == comparison.best else None
@@ -136,13 +139,13 @@ def decide(args: Namespace, data: Any) -> KeptRecipe:
     ``data``: the opened input, as ``inputs.open_labelled`` yields it.
     """
     is_decided = args.plain or args.weigh
-    choice = judge(args, data, compares=not is_decided, takes_sets=False)
-    return replace(choice, notes=()) if is_decided else choice
+    kept_recipe = judge(args, data, compares=not is_decided, takes_sets=False)
+    return replace(kept_recipe, notes=()) if is_decided else kept_recipe
 
 
 def tune(args: Namespace, data: Any) -> Tuning:
-    """Validates all requested settings, next to the plain model that `fit` would use, and chooses the best. ``data``:
-    the opened input, as ``inputs.open_labelled`` yields it.
+    """Validates all requested settings, next to the plain model that `fit` would use, and returns the comparison with
+    the best model. ``data``: the opened input, as ``inputs.open_labelled`` yields it.
     """
     count_options = {**settings.counting_any_text(args, data), **labels.delimiter(args)}
     rows = load_rows(data, labels.target(args, data), groups=args.groups, threads=args.threads, **count_options)
@@ -167,9 +170,9 @@ def _recipe_without_comparison(args: Namespace, rows: LabelledRows, grid: Tuned,
             rows, grid.weighings[0], None, (*notes, "weighed, without comparing it with plain naive Bayes")
         )
     if len(grid.alphas) == 1 and not grid.chooses_families:
-        return KeptRecipe(rows, grid.plain_recipes(rows)[0], None, tuple(notes))
+        return KeptRecipe(rows, grid.plain_recipes(rows)[0], validation=None, notes=tuple(notes))
     assert isinstance(rows, MemoryRows)
-    return KeptRecipe(rows, grid, None, tuple(notes))
+    return KeptRecipe(rows, grid, validation=None, notes=tuple(notes))
 
 
 def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
@@ -180,7 +183,7 @@ def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
 
 def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
     """Chooses a recipe for rows that do not fit in memory: validates plain recipes on all rows in passes, and compares
-    the best with weighed evidence on a sample. ``notes``: those so far.
+    the best with weighed evidence on a sample, and returns the better. ``grid``: the recipes; ``notes``: those so far.
     """
     for option, is_given in {
         "--features choose": grid.chooses_families,
@@ -192,22 +195,22 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
             f"{args.hold:g} MB",
             f"large enough to hold all rows in memory, which {option} needs",
         )
-    plains = [Plain(grid.hows[0], alpha, grid.class_prior, grid.seed) for alpha in grid.alphas]
+    recipes = [Plain(grid.hows[0], alpha, grid.class_prior, grid.seed) for alpha in grid.alphas]
     folds, fold_notes = folds_of(args, rows, list(grid.weighings))
-    plain_comparison = compare([(rows, recipe) for recipe in plains], folds, seed=args.seed, keep="sums")
-    best_plain = plains[plain_comparison.best]
+    plain_comparison = compare([(rows, recipe) for recipe in recipes], folds, seed=args.seed, keep="sums")
+    best_plain = recipes[plain_comparison.best]
     validation = plain_comparison.validations[plain_comparison.best]
     notes = [
         *fold_notes,
         *notes,
-        *([f"α = {best_plain.alpha:g} is the best of {len(plains)} by log loss"] if len(plains) > 1 else []),
+        *([f"α = {best_plain.alpha:g} is the best of {len(recipes)} by log loss"] if len(recipes) > 1 else []),
     ]
     if not grid.weighings:
         return KeptRecipe(rows, best_plain, validation, tuple(notes))
     sample, sample_note = _sample(rows, grid.weighings[0])
     candidates = [(rows.sample(MOST_ROWS), best_plain), (sample, grid.weighings[0])]  # type: ignore[attr-defined]
     comparison = compare(candidates, folds, seed=args.seed)
-    chosen_index = _choose_index(args, comparison)
+    chosen_index = _choose_index(args, comparison)  # 0: plain, 1: weighed
     notes += [sample_note, *(f"on the sample, {line}" for line in _comparison_lines(args, comparison, chosen_index))]
     if chosen_index == 0:
         return KeptRecipe(rows, best_plain, validation, tuple(notes))
@@ -222,9 +225,10 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
     ``inputs.open_labelled`` yields it; ``rows``: the same rows, encoded; ``tunes``: whether it is for `tune`, so that
     it includes the plain recipe of `fit`.
     """
-    weighs, notes = _can_weigh(args, rows)
+    weighs, notes = _can_weigh(args, rows)  # whether weighed evidence is a candidate
     estimation = settings.estimating(args, data, tunes)
     prior = estimation["class_prior"]
+    # Options of the weighing; True for the defaults. ``fewest``: the rows from which on it weighs.
     weighing_options = {"fewest": 0} if args.weigh and _weight(rows) < FEWEST_ROWS else True
     grid = Tuned.of(
         alpha=estimation["alpha"],
@@ -234,7 +238,7 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
         class_prior=prior,
         seed=args.seed,
         calibrate=getattr(args, "calibrate", None),
-        weigh=[False, weighing_options] if weighs else False,
+        weigh=[False, weighing_options] if weighs else False,  # plain, and weighed
         missing=args.missing,
         scoring=args.scoring if tunes else "log_loss",
     )
@@ -251,7 +255,7 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
     is_enough = rows.n_labelled >= FEWEST_ROWS
     estimation = settings.estimating(args, data, tunes)
     alpha = estimation["alpha"]
-    threshold = "f1" if is_enough else None
+    threshold = "f1" if is_enough else None  # what the thresholds of labels maximise; None: all are 0.5
     weighs = not args.plain and (args.weigh or (is_enough and can_weigh(rows.tally, rows.n_rows)))
     chooses_alpha = is_auto(alpha) if tunes else is_enough and not settings.alpha_given(args)
     grid = Tuned.of(
@@ -260,7 +264,7 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
         text=settings.several_texts(args.text) if tunes else None,
         seed=args.seed,
         calibrate=args.calibrate,
-        weigh=[False, True] if weighs else False,
+        weigh=[False, True] if weighs else False,  # plain, and weighed
         scoring=args.scoring if tunes else "log_loss",
         has_sets=True,
         threshold=threshold,
@@ -274,14 +278,15 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
 
 
 def _can_weigh(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
-    """Returns whether weighed evidence is a candidate; and a note for the user on why not, or on options that it does
-    not use.
+    """Returns whether weighed evidence is a candidate; and a list with at most one note for the user: why not, or which
+    options it does not use. Raises BadSetting if ``--weigh`` contradicts the data or other options.
     """
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "used without the other")
     if args.plain:
         return False, []
     if args.weigh and len(rows.classes) < 2:
         raise errors.bad_setting("--weigh", f"one class, {rows.classes[0]!r}", "omitted when there is only one class")
+    # Options that imply --plain.
     options = [f"--how {args.how}"] * ONLY_PLAIN.issuperset(args.how.split(",")) + ["--tan"] * getattr(
         args, "tan", False
     )
@@ -296,6 +301,7 @@ def _can_weigh(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
         return False, [f"not weighed, because weighing takes at least {FEWEST_ROWS} rows"]
     if not args.weigh and look_like_measurements(rows.schema.target_kind, rows.classes):
         return False, ["not weighed, because it would take long; add --weigh to do it anyway"]
+    # Options that weighed evidence does not use.
     unused = ["--alpha"] * settings.alpha_given(args) + [f"--how {args.how}"] * (args.how != "mean")
     unused += ["--calibrate"] * (getattr(args, "calibrate", None) is not None)
     unused += ["--features choose"] * settings.chooses(args)
@@ -304,8 +310,8 @@ def _can_weigh(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
 
 
 def _weight(rows: LabelledRows) -> float:
-    """Returns the total weight of the rows that are counted."""
-    is_counted = rows.counts
+    """Returns the total weight of the rows that are counted: without weights, their number."""
+    is_counted = rows.counts  # of each row: it has a class and a positive weight
     return float(np.count_nonzero(is_counted)) if rows.weights is None else float(rows.weights[is_counted].sum())
 
 
@@ -315,8 +321,8 @@ def look_like_measurements(target_kind: str | None, classes: tuple[Any, ...]) ->
 
 
 def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tuple[Any, list[str]]:
-    """Returns the folds for validation (a number, "loo" or a splitter of scikit-learn), and a note for the user if
-    there are fewer than requested. ``recipes``: the weighed ones, for which fewer folds are the default.
+    """Returns the folds for validation (a number, "loo" or a splitter of scikit-learn), and a list with a note for the
+    user if there are fewer than requested. ``recipes``: the weighed ones, for which fewer folds are the default.
     """
     folds = getattr(args, "folds", None)
     if folds == "loo":
@@ -334,15 +340,15 @@ def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tupl
 
 
 def _choose_index(args: Namespace, comparison: RecipeComparison) -> int:
-    """Returns the index of the chosen recipe: the best, or the first weighed one with ``--weigh``."""
+    """Returns the index of the chosen recipe among those compared: the best, or the first weighed one with ``--weigh``."""
     if not args.weigh:
         return comparison.best
     return next(index for index, recipe in enumerate(comparison.recipes) if recipe.weighs)
 
 
 def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_index: int) -> list[str]:
-    """Returns notes for the user: the figures of plain and weighed evidence, and which was chosen. ``chosen_index``: the index
-    of the chosen recipe.
+    """Returns notes for the user: the figures of plain and weighed evidence, and which was chosen; none unless both
+    were compared. ``chosen_index``: the index of the chosen recipe.
     """
     weighed_indices = [index for index, recipe in enumerate(comparison.recipes) if recipe.weighs]
     if not weighed_indices or len(comparison.recipes) == len(weighed_indices):
@@ -352,7 +358,7 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
     for name, index in (("plain", plain_index), ("weighed", weighed_indices[0])):
         validation = comparison.validations[index]
         folds = f"{validation.n_folds} folds" if name == "plain" else "the same folds"
-        lines.append(f"{name:8}  {validation._brief}, {folds}")
+        lines.append(f"{name:8}  {validation._brief}, {folds}")  # with the main figures of the validation
     name, alternative = ("weighed", "plain") if chosen_index in weighed_indices else ("plain", "weigh")
     reason = "as requested" if args.weigh else "the better on these folds"
     lines.append(f"chose {name}, {reason}; use --{alternative} for the other")
@@ -364,6 +370,7 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
 
 def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
     """Returns notes for the user on the best of the plain settings."""
+    # Best first.
     plain_indices = [index for index in comparison.order if not comparison.recipes[index].weighs]
     best_settings = tuning.settings[plain_indices[0]]
     text = "".join(f", {name}={value!r}" for name, value in best_settings.get("text", {}).items())
@@ -371,7 +378,7 @@ def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
     caveat = "chosen on these same rows, so the figures are slightly optimistic"
     if len(plain_indices) == 1:
         return [caveat]
-    telling = best_settings.get("telling")
+    telling = best_settings.get("telling")  # how many words of each label count; None for all
     best = (
         f"α = {best_settings['alpha']:g}" if telling is None else f"the {telling} most informative words of each label"
     )

@@ -24,18 +24,22 @@ PUTS_PER_CHANGE = 1_000  # rows that are stored in one change
 
 
 def label(args: Namespace) -> None:
-    """Serves the page on which rows are labelled. The state is created from the rows unless it exists."""
+    """Serves the page on which rows are labelled, until the process is told to end. The state is created from the rows
+    unless it exists.
+    """
     tokens = read_tokens(args)
     with _open_state(args) as state:
-        run(args, Service(state, tokens, name=Path(args.state).stem), {}, "Label rows at")
+        run(args, Service(state, tokens, name=Path(args.state).stem), facts={}, doing="Label rows at")
 
 
 def _open_state(args: Namespace) -> ServedState:
-    """Opens the state in a folder, or creates it from the input; completes one whose creation was interrupted."""
+    """Returns the state in the folder ``args.state``, or creates it from the input; completes one whose creation was
+    interrupted. Raises BadSetting if there are rows for a complete state, or none to create one from.
+    """
     exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    state = ServedState.of(None, args.state) if exists else None
+    state = ServedState.of(served=None, folder=args.state) if exists else None
     try:
-        if state is not None and state.names is not None:
+        if state is not None and state.names is not None:  # it is complete: the names of classes are stored last
             if args.input:
                 raise errors.bad_setting(
                     "INPUT",
@@ -67,22 +71,27 @@ def serve_demo(args: Namespace) -> None:
     args.state = os.path.join(args.folder, "page")
     args.host = "127.0.0.1"
     exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    with ServedState.of(None, args.state) if exists else _demo_state(args.state) as state:
-        run(args, Service(state, name="demo"), {}, "Open the page at")
+    with ServedState.of(served=None, folder=args.state) if exists else _demo_state(args.state) as state:
+        run(args, Service(state, name="demo"), facts={}, doing="Open the page at")
 
 
 def _demo_state(folder: str) -> ServedState:
-    """Creates the state of the demo in a folder."""
+    """Creates the state of the demo in a folder and returns it: every second docstring is counted, half of the others
+    are stored with their label, and half without.
+    """
     columns = datasets.docstrings()
-    names = columns.pop("name")
+    names = columns.pop("name")  # the ids of the rows
     labels = columns.pop("module")
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     counted_columns = {name: column[::2] for name, column in columns.items()}
     state = ServedState.of(estimate(count(counted_columns, labels[::2])), folder)
-    puts = (Put(names[i], rows[i], labels[i] if i % 4 == 1 else None) for i in range(1, len(rows), 2))
+    puts = (
+        Put(names[number], rows[number], labels[number] if number % 4 == 1 else None)
+        for number in range(1, len(rows), 2)
+    )
     for batch in _batches_of_puts(iter(puts)):
         state.change(Together(tuple(batch)))
-    state.offer([])
+    state.offer(names=[])
     return state
 
 
@@ -92,7 +101,7 @@ def _read_pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
     """
     errors.require(args.weights is None, "--weights", args.weights, "omitted, because every answer counts once")
     options = counting(args, data)
-    target = args.target
+    target = args.target  # the column with labels, or None
     families = {name: options.pop(name) for name in ("features", "missing")}
     del options["weights"]
     table = Table.of(data, labelled=False, **options)
@@ -100,6 +109,7 @@ def _read_pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
     if target is not None and target not in first_batch.names:
         raise errors.unknown_column(target, first_batch.names, table.name)
     rows = first_batch if target is None else first_batch.without(target)
+    # Any labels will do: the counts are subtracted again, and the schema stays.
     labels: Any = [["a"] for _ in range(rows.n_rows)] if args.several else ["a"] * rows.n_rows
     tally = count(rows, labels, **families)
     return tally - tally, _puts(table, target, tally.schema.columns, args.several)
@@ -111,12 +121,18 @@ def _puts(table: Table, target: str | None, columns: Sequence[str], several: boo
     label sets.
     """
     for batch in table.batches("reading"):
+        # By column, one cell per row; and one label per row.
         cells = {name: cells_of(batch, name) for name in batch.names if name in columns and name != target}
         labels = [None] * batch.n_rows if target is None else cells_of(batch, target)
-        for i in range(batch.n_rows):
-            row = {name: column[i] for name, column in cells.items() if column[i] is not None}
-            row_label = labels[i] if not several or labels[i] is None or isinstance(labels[i], list) else [labels[i]]
-            yield Put(f"{batch.first_row + i + 1:07}", row or {columns[0]: None}, row_label)
+        for row_index in range(batch.n_rows):
+            row = {name: column[row_index] for name, column in cells.items() if column[row_index] is not None}
+            # A label on its own becomes a set of one.
+            row_label = (
+                labels[row_index]
+                if not several or labels[row_index] is None or isinstance(labels[row_index], list)
+                else [labels[row_index]]
+            )
+            yield Put(f"{batch.first_row + row_index + 1:07}", row or {columns[0]: None}, row_label)
 
 
 def _batches_of_puts(rows: Iterator[Put]) -> Iterator[list[Put]]:

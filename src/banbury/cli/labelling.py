@@ -13,10 +13,10 @@ from banbury.insight.wrong_labels import Suspicious, find_suspicious
 def suspicious(args: Namespace) -> None:
     """Prints the rows whose labels look wrong, each with the evidence for another label."""
     with inputs.open_labelled(args) as data:
-        choice = judging.decide(args, data)
-        n_folds = None if choice.validation is None else choice.validation.n_folds
-        ranking = find_suspicious(choice.rows, choice.recipe, args.n, args.by, n_folds)  # type: ignore[arg-type]
-    _print(args, ranking, choice.notes)
+        outcome = judging.decide(args, data)  # the recipe, its rows, its validation and notes
+        n_folds = None if outcome.validation is None else outcome.validation.n_folds
+        ranking = find_suspicious(outcome.rows, outcome.recipe, args.n, args.by, n_folds)  # type: ignore[arg-type]
+    _print(args, ranking, outcome.notes)
 
 
 def next(args: Namespace) -> None:
@@ -29,12 +29,14 @@ def next(args: Namespace) -> None:
 
 
 def _print(args: Namespace, ranking: Suspicious | NextToLabel, notes: tuple[str, ...] = ()) -> None:
-    """Prints a ranking of rows, which are numbered from 1 here, as `explain --row` expects."""
+    """Prints a ranking of rows, which are numbered from 1 here, as `explain --row` expects. ``notes``: for the user,
+    below the table.
+    """
     rows = [{**record, "row": record["row"] + 1} for record in (row.to_dict() for row in ranking.rows)]
     text = ""
     facts: JsonObject = {}
     if output.kind(args) == "table":
-        table = output.table(ranking._header, ranking._lines(first=1), (0, 2, 4))
+        table = output.table(ranking._header, ranking._lines(first=1), right=(0, 2, 4))
         text = "\n".join([ranking._first_line, table, *(f"  {line}" for line in (*ranking._last_lines, *notes))])
     elif output.kind(args) == "json":
         facts = {**ranking.to_dict(), **({"notes": list(notes)} if notes else {})}

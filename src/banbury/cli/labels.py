@@ -31,13 +31,15 @@ def target(args: Namespace, data: Any) -> Any:
 
 
 def delimiter(args: Namespace) -> settings.Keywords:
-    """Returns the option for what separates labels in the target column, if given."""
+    """Returns the option for what separates labels in the target column, by name; empty if it is not given."""
     delimiter = getattr(args, "target_delimiter", None)
     return {} if delimiter is None else {"target_delimiter": delimiter}
 
 
 def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, notes: Sequence[str]) -> None:
-    """Saves a multi-label model and prints its summary and validation."""
+    """Saves a multi-label model if ``--output`` is given, and prints its summary and validation. ``notes``: for the
+    user.
+    """
     if args.output is not None:
         save(model, args.output)
     facts = {"model": args.output, **about.summary(model)}
@@ -66,12 +68,16 @@ def show(args: Namespace, model: LabelModel) -> None:
     if args.informative is not None:
         informative_by_label = [model.informative(label, args.informative) for label in model.labels]
         ratios = (informative.to_dict()["classes"][0]["ratios"] for informative in informative_by_label)
-        informative_values = [{"label": n, "ratios": r} for n, r in zip(model.labels, ratios, strict=True)]
+        informative_values = [
+            {"label": label, "ratios": label_ratios} for label, label_ratios in zip(model.labels, ratios, strict=True)
+        ]
         return output.result(args, {"labels": informative_values}, "\n".join(map(str, informative_by_label)))
+    # Each label, its rows and its threshold.
     label_facts = zip(model.labels, model.rows_by_label.tolist(), model.thresholds.probabilities.tolist(), strict=True)
     rows = sorted(label_facts, key=lambda row: -row[1])
     width = max(len(str(label)) for label, *_ in rows)
     lines = [str(model), f"  {'label':{width}}        rows  threshold"]
-    lines += [f"  {label!s:{width}}  {n:10,.6g}  {threshold:9.3f}" for label, n, threshold in rows[:40]]
+    # The 40 most frequent ones.
+    lines += [f"  {label!s:{width}}  {n_rows:10,.6g}  {threshold:9.3f}" for label, n_rows, threshold in rows[:40]]
     facts = {"file": args.file, "kind": model.kind, **about.summary(model), "digest": model.tally.digest()}
     return output.result(args, facts, "\n".join([*lines, "", str(model.tally.schema)]))

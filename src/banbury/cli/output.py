@@ -27,8 +27,8 @@ def kind(args: Namespace) -> str:
 def result(
     args: Namespace, facts: Mapping[str, Any], text: str, rows: Sequence[Mapping[str, Any]] | None = None
 ) -> None:
-    """Prints the outcome of a command in the requested format: ``text`` as a table, ``facts`` as JSON, or ``rows`` as
-    CSV (without them ``facts`` as one line).
+    """Prints the outcome of a command in the requested format: ``text`` for people, ``facts`` as JSON, or ``rows`` as
+    CSV (if None, ``facts`` as one line).
     """
     output_format = kind(args)
     if output_format == "table":
@@ -40,13 +40,13 @@ def result(
 
 
 def size(path: str) -> str:
-    """Returns the size of a file in words."""
+    """Returns the size of a file as a text, such as "1.23 MB"."""
     amount = float(os.path.getsize(path))
     unit = "bytes"
     for larger_unit in ("kB", "MB", "GB"):
         if amount < 1000:
             break
-        amount = amount / 1000
+        amount = amount / 1000  # in the larger unit
         unit = larger_unit
     return f"{amount:.3g} {unit}"
 
@@ -61,15 +61,15 @@ def encoder(indent: int | None = None) -> Callable[[Any], str]:
 
 
 class CsvStream:
-    """Standard output for CSV; control characters are escaped on a terminal."""
+    """Standard output as a file that the csv module writes to; control characters are escaped on a terminal."""
 
     def write(self, text: str) -> None:
         """Writes a text to stdout."""
-        sys.stdout.write("".join(map(printable, text.splitlines(True))) if sys.stdout.isatty() else text)
+        sys.stdout.write("".join(map(printable, text.splitlines(keepends=True))) if sys.stdout.isatty() else text)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Prints rows as CSV, without columns that contain lists or dictionaries."""
+    """Prints rows as CSV, without columns whose first value is a list or a dictionary; nothing if there are no rows."""
     if rows:
         names = [name for name, value in rows[0].items() if not isinstance(value, (list, dict))]
         writer = csv.DictWriter(CsvStream(), names, extrasaction="ignore", lineterminator="\n")
@@ -91,14 +91,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
         rich_table.add_column(name, justify="right" if number in right else "left", overflow="fold")
     for row in rows:
         rich_table.add_row(*(Text(printable(cell)) for cell in row))
-    width = Console().width if sys.stdout.isatty() else 100
+    width = Console().width if sys.stdout.isatty() else 100  # characters
     console = Console(file=StringIO(), width=width)
     console.print(rich_table)
     return "\n".join(f"  {line.rstrip()}" for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
 def plain(value: Any) -> Any:
-    """Returns the value for JSON: NaN becomes null, infinities become texts."""
+    """Returns the value for JSON, with everything in it: NaN becomes None, infinities become texts, and keys are texts."""
     if isinstance(value, Mapping):
         return {str(name): plain(element) for name, element in value.items()}
     if isinstance(value, (list, tuple)):

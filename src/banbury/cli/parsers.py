@@ -26,16 +26,16 @@ class Usage(Exception):
 
 
 class Verb(NamedTuple):
-    """A command: where it stands in the help, which module holds it, how it is called, examples, and its options as a text."""
+    """A command: where it stands in the help, which module holds it, how it is called, examples, and its options."""
 
-    group: str
-    name: str
-    module: str
+    group: str  # in the overview
+    name: str  # as it is typed, such as "tally count"
+    module: str  # of banbury.cli
     summary: str
-    usage: str
-    examples: Sequence[str]
-    usual: frozenset[str]
-    options: Sequence[str]
+    usage: str  # how it is called, without its name
+    examples: Sequence[str]  # to paste
+    usual: frozenset[str]  # the options that --help shows, such as "--output"; empty for all
+    options: Sequence[str]  # a line for each, as the module describes it
 
     @property
     def function(self) -> str:
@@ -44,7 +44,9 @@ class Verb(NamedTuple):
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace | None:
-    """Parses the words of a command line. Prints help or the version if asked, and then returns None."""
+    """Parses the words of a command line and returns the options, with the command's name, module and function. Prints
+    help or the version if asked, and then returns None. Raises Usage for anything invalid.
+    """
     if words and words[0] == "help":
         words = [*words[1:], "--help"]
     if not words or words[0] in ("--help", "-h", "--help-all"):
@@ -59,7 +61,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
     verb = next((verb for verb in VERBS if verb.name.split() == list(words[: len(verb.name.split())])), None)
     if verb is None:
         raise _unknown_command(words)
-    options = []
+    options = []  # the words after the command
     for word in words[len(verb.name.split()) :]:  # options may be written with underscores, as the library writes them
         name, equals, setting = word.partition("=")
         options.append(name.replace("_", "-") + equals + setting if word.startswith("--") else word)
@@ -72,7 +74,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
 
 
 def _unknown_command(words: Sequence[str]) -> Usage:
-    """Returns the usage error of an unknown command, with a suggestion."""
+    """Returns the usage error of an unknown command, with a suggestion. ``words``: those of the command line."""
     typed = " ".join(words[:2]) if words[0] == "tally" else words[0]
     names = [verb.name for verb in VERBS]
     name_by_last_word = {name.split()[-1]: name for name in names}
@@ -92,7 +94,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         """``prog``: the name of the command."""
         width = min(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)
-        super().__init__(prog, max_help_position=28, width=width)
+        super().__init__(prog, max_help_position=28, width=width)  # characters
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         """Returns an option in the help: its names, then its metavar once. argparse, which calls this, would repeat the
@@ -118,7 +120,7 @@ def overview() -> str:
 
 
 def _summaries(group: str) -> list[str]:
-    """Returns a line for each command of the group; the first group ends with those of ``banbury tally``."""
+    """Returns a line with name and summary for each command of the group; the first group ends with ``banbury tally``."""
     lines = [f"  {verb.name:15} {verb.summary}" for verb in VERBS if verb.group == group]
     return [*lines, f"  {'tally':15} {TALLY_SUMMARY}"] if group == VERBS[0].group else lines
 
@@ -167,7 +169,7 @@ def parser(verb: Verb, all_options: bool = False) -> argparse.ArgumentParser:
         command, usage=f"{command} {verb.usage}", description=verb.summary, epilog=epilog, **settings
     )
     options = command_parser.add_argument_group("options")
-    group: Any = command_parser
+    group: Any = command_parser  # to which the next option belongs
     for line in verb.options:
         if line.startswith(("# ", "> ")):
             if all_options and line.startswith("# "):
@@ -175,6 +177,7 @@ def parser(verb: Verb, all_options: bool = False) -> argparse.ArgumentParser:
             elif all_options:
                 group.description = "\n".join(filter(None, [group.description, line[2:]]))
             continue
+        # Whether every option of this kind is shown: a positional argument (which has no dash) always is.
         shows_options = all_options or not verb.usual or not line.startswith("-")
         target_group = group if all_options or not line.startswith("-") else options
         _add(target_group, line, visible=shows_options or not verb.usual.isdisjoint(line.partition(" | ")[0].split()))
@@ -197,9 +200,9 @@ def _add(group: Any, line: str, visible: bool = True) -> None:
     ``visible``: whether the help shows it.
     """
     declaration, _, text = line.partition(" | ")
-    tokens = declaration.split()
+    tokens = declaration.split()  # names of the option, its metavar, its settings
     names = [token for token in tokens if token.startswith("-")] or tokens[:1]
-    settings = tokens[len(names) :]
+    settings = tokens[len(names) :]  # the metavar, then settings; none for a flag
     if settings:
         keywords: dict[str, Any] = {"metavar": settings[0], **({"dest": "label"} if names == ["--class"] else {})}
         for token in settings[1:]:
@@ -213,13 +216,13 @@ def _add(group: Any, line: str, visible: bool = True) -> None:
     group.add_argument(*names, help=text if visible else argparse.SUPPRESS, **keywords)
 
 
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: dict[str, dict[str, Any]] = {  # what each setting means to argparse
     "int": {"type": int},
     "float": {"type": float},
     "!": {"required": True},
     "...": {"action": "append", "default": []},
 }
-KINDS = {
+KINDS = {  # output formats with their help
     "json": "print JSON, the default in a pipe",
     "csv": "print CSV",
     "table": "print a table, the default on a terminal",
@@ -314,8 +317,8 @@ TRUE_TARGET = "--target COLUMN | the column of the true classes, or last (the ta
 
 
 def _verb(text: str) -> Verb:
-    """Parses the description of a command: group, name, module and summary; usage; then examples, usual options and
-    option lines.
+    """Returns the command that a text describes: group, name, module and summary; usage; then examples, usual options
+    and option lines.
     """
     head, usage, *lines = text.strip().splitlines()
     examples = [line[2:] for line in lines if line.startswith("$ ")]

@@ -24,8 +24,8 @@ Draw = TypeVar("Draw", bound=Callable[[Namespace], Display])
 class Picture(NamedTuple):
     """A kind of picture: what it shows, how the command is used, and the function that draws it."""
 
-    shows: str
-    usage: str
+    shows: str  # in words
+    usage: str  # what follows the name of the picture
     draw: Callable[[Namespace], Display]
 
 
@@ -68,8 +68,8 @@ def _list_pictures(args: Namespace) -> None:
 
 
 def _file(args: Namespace, what: str) -> str:
-    """Takes the file of the model from the front of the input. Raises BadSetting if it is missing; ``what``: what it
-    is, for the message.
+    """Removes the first path from ``args.input``, sets ``args.model`` to it and returns it. Raises BadSetting if there
+    is none; ``what``: what it is the file of, for the message.
     """
     if not args.input:
         raise _missing_input(args, what)
@@ -84,8 +84,8 @@ def _missing_input(args: Namespace, what: str) -> errors.BadSetting:
 
 
 def _model(args: Namespace) -> Model:
-    """Loads the model named first in the input."""
-    return inputs.model(_file(args, "model"))
+    """Returns the model in the file that the input names first, which is removed from ``args.input``."""
+    return inputs.model(_file(args, what="model"))
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def _columns(args: Namespace, n: int, model: Model) -> list[str]:
         names = list(model.schema.columns)
     if len(names) != n:
         requirement = "the name of a column" if n == 1 else "the names of two columns of numbers, as A,B"
-        columns = errors.listed(map(errors.shortened, model.schema.columns), 20)
+        columns = errors.listed(map(errors.shortened, model.schema.columns), most=20)
         raise errors.bad_setting("--columns", args.columns, f"{requirement} (of {columns})")
     return names
 
@@ -128,10 +128,12 @@ PICTURES: dict[str, Picture] = {}
 
 
 def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
-    """Registers a function as a picture under the function's name. ``shows``, ``usage``: as in Picture."""
+    """Returns a decorator that registers a function as a picture under the function's name. ``shows``: what the picture
+    shows, in words; ``usage``: what follows its name on the command line.
+    """
 
     def register(draw: Draw) -> Draw:
-        """Registers the function and returns it unchanged."""
+        """Registers the function (``_name_of_picture``) as ``name-of-picture`` and returns it unchanged."""
         PICTURES[draw.__name__[1:].replace("_", "-")] = Picture(shows, usage, draw)
         return draw
 
@@ -143,7 +145,7 @@ def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
     "MODEL INPUT... [--row N | --text TEXT] [--against CLASS] [--n N]",
 )
 def _evidence(args: Namespace) -> plots.EvidenceDisplay:
-    """Draws the evidence of a row."""
+    """Draws the evidence of a row: of the ``--n`` strongest columns or words, or 15."""
     model = _model(args)
     explanation = model.explain(row_to_explain(args, model), _class(args.against, model))
     return plots.EvidenceDisplay.from_explanation(explanation, n=args.n or 15)
@@ -155,7 +157,7 @@ def _evidence(args: Namespace) -> plots.EvidenceDisplay:
 )
 def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     """Draws the evidence of a row under two models: plain and weighed, or this model and the one in ``--beside``."""
-    path = _file(args, "model")
+    path = _file(args, what="model")
     model = inputs.model(path)
     errors.require(
         args.beside is not None or model.weighing is not None,
@@ -165,13 +167,13 @@ def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     )
     if args.beside is None:
         names = ("plain", "weighed")
-        models = (model.weighed(None), model)
+        models = (model.weighed(weighing=None), model)
     else:
         names = (path, args.beside)
         models = (model, inputs.model(args.beside))
     row = row_to_explain(args, model)
     first = models[0].explain(row, _class(args.against, model))
-    second = models[1].explain(row)
+    second = models[1].explain(row)  # of the winner against the runner-up; the classes have to be those of the first
     if {second.winner, second.against} != {first.winner, first.against}:
         second = models[1].explain(row, first.against if second.winner == first.winner else first.winner)
     explanations = dict(zip(names, (first, second), strict=True))
@@ -183,9 +185,9 @@ def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     "MODEL [INPUT...] --columns COLUMN [--n N]",
 )
 def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
-    """Draws P(value | class) of a column, over a histogram if rows are given."""
+    """Draws P(value | class) of a column, over a histogram if rows are given: of ``--n`` values, or 20."""
     model = _model(args)
-    [column] = _columns(args, 1, model)
+    [column] = _columns(args, n=1, model=model)
     with _rows(args, model.target, needed=False) as rows:
         return plots.LikelihoodDisplay.from_model(model, column, n=args.n or 20, **rows)
 
@@ -196,7 +198,7 @@ def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
 def _bandwidth(args: Namespace) -> plots.BandwidthDisplay:
     """Draws a kernel density with three bandwidths."""
     model = _model(args)
-    [column] = _columns(args, 1, model)
+    [column] = _columns(args, n=1, model=model)
     return plots.BandwidthDisplay.from_model(model, column, _class(args.label, model))
 
 
@@ -204,7 +206,7 @@ def _bandwidth(args: Namespace) -> plots.BandwidthDisplay:
 def _boundary(args: Namespace) -> plots.DecisionBoundaryDisplay:
     """Draws the decision regions of two columns, and the rows if given."""
     model = _model(args)
-    columns = _columns(args, 2, model)
+    columns = _columns(args, n=2, model=model)
     with _rows(args, model.target, needed=False) as rows:
         return plots.DecisionBoundaryDisplay.from_model(model, columns, **rows)
 
@@ -213,8 +215,8 @@ def _boundary(args: Namespace) -> plots.DecisionBoundaryDisplay:
 def _density(args: Namespace) -> plots.DensityDisplay:
     """Draws the density of two columns of the rows."""
     model = _model(args)
-    columns = _columns(args, 2, model)
-    with _rows(args, "") as rows:
+    columns = _columns(args, n=2, model=model)
+    with _rows(args, target="") as rows:
         source = model._read(rows["data"], settings.reading(args))
         return plots.DensityDisplay.from_density(Density.from_model(model), columns, source)
 
@@ -224,7 +226,9 @@ def _density(args: Namespace) -> plots.DensityDisplay:
     "MODEL [INPUT...] [--class CLASS] [--against CLASS] [--row N] [--n N]",
 )
 def _nomogram(args: Namespace) -> plots.NomogramDisplay:
-    """Draws the nomogram of a class, and the row in ``--row`` on it."""
+    """Draws the nomogram of a class (``--class``, or the last) with the ``--n`` strongest columns, or 12, and the row
+    in ``--row`` on it.
+    """
     model = _model(args)
     label = model.classes[-1] if args.label is None else _class(args.label, model)
     with _rows(args, model.target, needed=False) as rows:
@@ -238,7 +242,7 @@ def _nomogram(args: Namespace) -> plots.NomogramDisplay:
     "MODEL [--class CLASS] [--against CLASS] [--n N]",
 )
 def _shapes(args: Namespace) -> plots.ShapesDisplay:
-    """Draws what a model has learned of each column."""
+    """Draws what a model has learned of each column: of the ``--n`` strongest, or 12."""
     model = _model(args)
     return plots.shapes(model, _class(args.label, model), _class(args.against, model), n=args.n or 12)
 
@@ -263,7 +267,7 @@ def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
 @_picture("how well each label is predicted, against how many rows have it", "MODEL INPUT... [--target COLUMN]")
 def _labels(args: Namespace) -> plots.LabelsDisplay:
     """Draws the F1 of each label of a multi-label model on the rows."""
-    path = _file(args, "model")
+    path = _file(args, what="model")
     model = inputs.load_kept(path)
     if not inputs.is_labels(model):
         raise errors.BadFile(
@@ -271,7 +275,7 @@ def _labels(args: Namespace) -> plots.LabelsDisplay:
             f"--target-delimiter ';' -o {path}",
             path=path,
         )
-    with _rows(args, "") as rows:
+    with _rows(args, target="") as rows:
         if args.target is not None:
             rows["target"] = labels.target(args, rows["data"])
         return plots.LabelsDisplay.from_model(model, **rows)
@@ -285,6 +289,7 @@ def _learning_curve(args: Namespace) -> plots.LearningCurveDisplay:
     """Draws the learning curve of the model that `fit` would save."""
     if not args.input:
         raise _missing_input(args, "rows")
+    # With the options of `learning-curve` that `plot` does not have.
     curve_args = Namespace(**{**vars(args), "text": [], "repeats": None, "test": 1 / 3})
     return plots.LearningCurveDisplay.from_learning_curve(curve_of(curve_args))
 
@@ -292,7 +297,7 @@ def _learning_curve(args: Namespace) -> plots.LearningCurveDisplay:
 @_picture("which nodes of a network or tree depend on which", "NETWORK")
 def _network(args: Namespace) -> plots.NetworkDisplay:
     """Draws a belief network, or the network of a tree model."""
-    path = _file(args, "network")
+    path = _file(args, what="network")
     network = inputs.load_kept(path)
     if isinstance(network, Model) and has_tree(network):
         network = BeliefNetwork.from_model(network)

@@ -43,13 +43,13 @@ def predict(args: Namespace) -> None:
     if sys.stdout.isatty():  # the printed answers show the progress
         os.environ["BANBURY_PROGRESS"] = "0"
     with inputs.rows(args, model._reading_model()) as data:
-        answers = model.stream(data, **settings.reading(args))
+        answers = model.stream(data, **settings.reading(args))  # pairs of a batch and its posteriors (rows × classes)
         write[output.kind(args)](args, model, ((batch, make_records(batch, posterior)) for batch, posterior in answers))
 
 
 def _classes(args: Namespace, model: Model) -> tuple[MakeRecords, Write]:
-    """Returns how to make records from the posteriors of a single-label model, and how to print them as a table. Checks
-    the options.
+    """Returns a function that makes records from the posteriors of a single-label model, and one that prints them as a
+    table. Checks the options, and sets ``args.cost_matrix`` (true class × predicted class; None without costs).
     """
     if args.top is not None or args.at_least_one:
         raise errors.bad_setting("--top", args.top, "omitted, like --at-least-one, when each row has one class")
@@ -62,12 +62,16 @@ def _classes(args: Namespace, model: Model) -> tuple[MakeRecords, Write]:
 
 
 def _labels(args: Namespace, model: Any) -> tuple[MakeRecords, Write]:
-    """Returns how to make records from the posteriors of a multi-label model, and how to print them as a table."""
+    """Returns a function that makes records from the posteriors of a multi-label model, and one that prints them as a
+    table.
+    """
     inputs.refuse_for_sets(args, "of", "costs", "unsure")
 
     def make_records(batch: Batch, posterior: Real) -> list[Record]:
-        """Returns a record for each row of the batch. ``posterior``: rows × labels."""
-        answers = model._records(posterior, args.top, args.at_least_one)
+        """Returns a record for each row of the batch: its number and file, its labels, and all probabilities if
+        requested. ``posterior``: rows × labels.
+        """
+        answers = model._records(posterior, args.top, args.at_least_one)  # a dictionary with the labels of each row
         label_records = [
             {**row_record, **label_record}
             for row_record, label_record in zip(_row_records(args, batch), answers, strict=True)
@@ -88,12 +92,17 @@ def is_density(model: Model) -> bool:
 
 
 def _answers(args: Namespace, model: Model) -> MakeRecords:
-    """Makes records with the class of each row (None if unsure), its probability, and all probabilities if requested."""
-    costs = args.cost_matrix
+    """Returns a function that makes records with the class of each row (None if unsure), its probability, and all
+    probabilities if requested.
+    """
+    costs = args.cost_matrix  # true class × predicted class, or None
     classes = model.classes
 
     def make_records(batch: Batch, posterior: Real) -> list[Record]:
-        """Returns a record for each row of the batch. ``posterior``: rows × classes."""
+        """Returns a record for each row of the batch. ``posterior``: rows × classes; ``costs``: true class × predicted
+        class, or None.
+        """
+        # The number of the most probable or cheapest class of each row.
         best_classes = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
         answers = []
         for record, best_class, probabilities in zip(
@@ -108,11 +117,11 @@ def _answers(args: Namespace, model: Model) -> MakeRecords:
 
 
 def _probabilities(args: Namespace, model: Model) -> MakeRecords:
-    """Makes records with log P(row) of each row, which says how unusual it is."""
+    """Returns a function that makes records with log P(row) of each row, which says how unusual it is."""
     density = banbury.Density.from_model(model)
 
     def make_records(batch: Batch, _: Real) -> list[Record]:
-        """Returns a record for each row of the batch."""
+        """Returns a record for each row of the batch; its posteriors are not used."""
         log_probabilities = density.score_samples(batch).tolist()
         return [
             {**record, "log_probability": strict(log_probability)}
@@ -126,7 +135,7 @@ def _row_records(args: Namespace, batch: Batch) -> Iterator[Record]:
     """Yields a record for each row with its number, and its file if rows are files. The temporary file of standard
     input is called stdin.
     """
-    temporary_path = getattr(args, "spool", None)
+    temporary_path = getattr(args, "spool", None)  # of the file with standard input, if that is the input
     for row in range(batch.n_rows):
         record: Record = {"row": batch.first_row + row + 1}
         if batch.row_names:
@@ -141,7 +150,7 @@ def _row_records(args: Namespace, batch: Batch) -> Iterator[Record]:
 def _write_json(args: Namespace, model: Any, answers: Answers) -> None:
     """Prints each record as a line of JSON. ``answers``: batches with their records."""
     encode = output.encoder()
-    names = [str(name) for name in model._names]
+    names = [str(name) for name in model._names]  # of classes or labels
     for _, records in answers:
         for record in records:
             if "posteriors" in record:
@@ -152,7 +161,7 @@ def _write_json(args: Namespace, model: Any, answers: Answers) -> None:
 def _write_csv(args: Namespace, model: Any, answers: Answers) -> None:
     """Prints the records as CSV with a header. ``answers``: batches with their records."""
     writer = csv.writer(output.CsvStream(), lineterminator="\n")
-    has_header = False
+    has_header = False  # whether it has been printed
     for _, records in answers:
         for record in records:
             posteriors = record.pop("posteriors", ())
@@ -174,8 +183,8 @@ def _write_labels(args: Namespace, model: Any, answers: Answers) -> None:
     """Prints a line for each row of a multi-label model: its number, its labels with their probabilities, its file.
     ``answers``: batches with their records.
     """
-    for number, (_, records) in enumerate(answers):
-        if not number:
+    for batch_number, (_, records) in enumerate(answers):
+        if not batch_number:
             print("    row  labels")
         for record in records:
             label_probabilities = zip(record["labels"], record["probabilities"], strict=True)
@@ -188,8 +197,8 @@ def _write_labels(args: Namespace, model: Any, answers: Answers) -> None:
 
 def _write_densities(args: Namespace, model: Any, answers: Answers) -> None:
     """Prints a line for each row: its number, log P(row), its file. ``answers``: batches with their records."""
-    for number, (_, records) in enumerate(answers):
-        if not number:
+    for batch_number, (_, records) in enumerate(answers):
+        if not batch_number:
             print(f"{'row':>7}  log P(row)")
         for record in records:
             file = printable(record.get("file", ""))
@@ -201,12 +210,12 @@ def _write_table(args: Namespace, model: Any, answers: Answers) -> None:
     """Prints a line for each row: its number, its class, how sure that is, and its file or the beginning of its text.
     ``answers``: batches with their records.
     """
-    names = {name: printable(name_class(name, model.target)) for name in model.classes}
-    terminal_width = shutil.get_terminal_size((100, 24)).columns
+    names = {name: printable(name_class(name, model.target)) for name in model.classes}  # as they are printed, by class
+    terminal_width = shutil.get_terminal_size((100, 24)).columns  # 100 if it is unknown
     class_width = max(map(len, [*names.values(), *["unsure"] * (args.unsure is not None), "class"]))
     number_header = "".join(f"  {name:>8}" for name in names.values()) if args.posteriors else "  probability"
-    for number, (batch, records) in enumerate(answers):
-        if not number:
+    for batch_number, (batch, records) in enumerate(answers):
+        if not batch_number:
             print(f"{'row':>7}  {'class':{class_width}}{number_header}")
         for record, beginning in zip(records, _beginnings(batch, records, model), strict=False):
             predicted_class = "unsure" if record["class"] is None else names[record["class"]]
@@ -219,8 +228,8 @@ def _write_table(args: Namespace, model: Any, answers: Answers) -> None:
 
 
 def _beginnings(batch: Batch, records: list[Record], model: Model) -> Iterator[str]:
-    """Yields what helps to recognise each row: its file, or the beginning of its text; otherwise empty texts without
-    end.
+    """Yields for each row what helps to recognise it: its file, or the beginning of its text (200 characters); then, or
+    if there is neither, empty texts without end.
     """
     features = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
     text_features = [feature for feature in features if feature.reads_text]
@@ -256,6 +265,7 @@ def explain(args: Namespace) -> None:
         surprise = banbury.Density.from_model(model).surprise(row)
         output.result(args, facts := surprise.to_dict(), str(surprise), facts["evidence"])
         return
+    # Classes as the model has them, which need not be texts.
     against = None if args.against is None else settings.as_label(args.against, model.classes)
     truth = _truth(row, model) if isinstance(row, Batch) else None
     explanation, was_counted = _explain_row(args, model, row, against, truth)
@@ -278,6 +288,7 @@ def _explain_row(args: Namespace, model: Model, row: Any, against: Any, truth: A
     """
     if args.held_out not in (choices := ("auto", "yes", "no")):
         raise errors.unknown_choice("--held-out", args.held_out, choices)
+    # None if it cannot be told.
     was_counted = args.held_out == "yes" or (None if truth is None else _was_trained_on(args, model, row))
     if was_counted and args.held_out != "no":
         return model.explain(row, against, held_out=True), True
@@ -288,7 +299,9 @@ def _explain_row(args: Namespace, model: Model, row: Any, against: Any, truth: A
 
 
 def _was_trained_on(args: Namespace, model: Model, row: Batch) -> bool | None:
-    """Returns whether the model was trained on exactly this input; None if that cannot be told."""
+    """Returns True if the model was trained on exactly this input, and False if it cannot have been trained on this
+    row; None if neither can be told.
+    """
     try:
         model.explain(row, held_out=True)
     except (errors.NegativeCount, errors.RoundedTally):
@@ -298,11 +311,12 @@ def _was_trained_on(args: Namespace, model: Model, row: Batch) -> bool | None:
     if inputs.size(args) > MOST_MEGABYTES_COUNTED:
         return None
     with inputs.rows(args, model) as data:
+        # It may have been trained on these and other rows.
         return model.has_counted(data, **settings.reading(args)) or None
 
 
 def _truth(row: Batch, model: Model) -> Any:
-    """Returns the true class of the row if the input has one."""
+    """Returns the true class of the row if the input has a column of the target; otherwise None."""
     if model.target is None or model.target not in row.names:
         return None
-    return next(iter(row.head(model.target, 1)), None)
+    return next(iter(row.head(model.target, n=1)), None)  # its first value

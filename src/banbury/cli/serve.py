@@ -40,10 +40,10 @@ def serve(args: Namespace) -> None:
             state.compact()
             facts = {"state": args.state, "change": state.change_number}
             return output.result(args, facts, f"{args.state} has been compacted.")
-        name = Path(args.model if args.model is not None else args.state).stem
+        name = Path(args.model if args.model is not None else args.state).stem  # of the service
         limits = Limits(body=int(args.max_body * 1e6), rows=args.max_rows, requests=args.max_requests)
         service = Service(state, tokens, limits, name=name, refit_every=args.refit)
-        return run(args, service, {"model": args.model}, f"Serving {name} on")
+        return run(args, service, facts={"model": args.model}, doing=f"Serving {name} on")
 
 
 def read_tokens(args: Namespace) -> Tokens | None:
@@ -55,13 +55,13 @@ def read_tokens(args: Namespace) -> Tokens | None:
 
 
 def check_port(port: int) -> None:
-    """Raises BadSetting unless the port is valid."""
+    """Raises BadSetting unless the port is valid; 0 is any free one."""
     errors.require(0 <= port < 65536, "--port", port, "a whole number from 0 to 65,535")
 
 
 def _training_rows(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | None:
-    """Returns a function that yields the rows in ``--learned``, with which the model was trained, and their labels;
-    None if it is not given.
+    """Returns a function that takes a tally and yields the rows in ``--learned``, with which the model was trained, as
+    pairs of row and label; None if the option is not given.
     """
     if args.learned is None:
         return None
@@ -69,7 +69,7 @@ def _training_rows(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any
     errors.require(has_state, "--learned", args.learned, "used with MODEL and --state")
 
     def read(tally: Tally) -> Iterable[tuple[Any, Any]]:
-        """Yields the rows and labels, read with the schema of the tally."""
+        """Returns pairs of row and label, read with the schema of the tally."""
         target: Any = tally.schema.labels if tally.schema.labels is not None else tally.schema.target
         return rows_of(Table.of(args.learned, target, schema=tally.schema, threads=args.threads))
 
@@ -91,22 +91,24 @@ def run(args: Namespace, service: Service, facts: dict[str, object], doing: str)
     sys.stdout.flush()
     gc.collect()
     gc.freeze()  # no search for cycles goes through what stays anyway
-    sys.setswitchinterval(0.0005)  # the thread that answers does not wait long for the one that writes
+    sys.setswitchinterval(0.0005)  # seconds: the thread that answers does not wait long for the one that writes
     Thread(target=_warm, args=(state,), daemon=True).start()
     server(service).run(sockets=[listening_socket])
 
 
 def _warm(state: ServedState) -> None:
     """Derives the model and fills caches with a first prediction, so that the first request need not wait."""
-    kinds = state.learner.schema.kinds
+    kinds = state.learner.schema.kinds  # the type of each column by name
     row = {name: "naïve Ж" if kinds.get(name) == "text" else None for name in state.learner.schema.columns}
     with suppress(errors.BanburyError):
-        predict(state.learner, [row], {})
+        predict(state.learner, [row], settings={})
     give_back()  # memory used for reading and deriving
 
 
 def _verify(args: Namespace, verification: dict[str, object]) -> None:
-    """Prints whether the state equals a recount of its log. Raises DamagedFile if it does not."""
+    """Prints whether the state equals a recount of its log. ``verification``: what ``ServedState.verify`` returned.
+    Raises DamagedFile if it does not.
+    """
     text = f"{verification['rows']:,} rows were recounted as of change {verification['change']:,}. Their digest is "
     comparison = ", which matches" if verification["equal"] else f", and that of the state {verification['digest']}"
     output.result(args, verification, f"{text}{verification['recount']}{comparison}.")
@@ -121,7 +123,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening_socket.bind((host, port))
-        listening_socket.listen(2048)  # clients that hear of the address may connect at once
+        listening_socket.listen(2048)  # connections that may wait: clients that hear of the address may connect at once
     except OSError as error:
         listening_socket.close()
         raise errors.bad_setting("--port", port, f"a free port on {host} ({error.strerror or error})") from None

@@ -14,10 +14,10 @@ from banbury.reading import read
 from banbury.reading.options import SETTINGS
 from banbury.tally.schema import Schema
 
-LIST_SETTINGS = ("stop_words", "values")
+LIST_SETTINGS = ("stop_words", "values")  # settings of families that are lists
 SETTINGS_WITH_COMMAS = ("ngrams", "stop_words", "vocabulary", "only")  # a single value may contain commas
 Keywords = dict[str, Any]  # for functions of the library
-TAB_WORDS = ("tab", "\\t")
+TAB_WORDS = ("tab", "\\t")  # how users write a tab as the delimiter
 JOINT_FAMILY = (
     "a family that models columns jointly, because + joins them: gaussian,covariance=full (or tied, shrunk), kernel_density, "
     "histogram or joint"
@@ -25,7 +25,9 @@ JOINT_FAMILY = (
 
 
 def reading(args: Namespace) -> Keywords:
-    """Returns the reading options of a command, with those remembered from the model's data."""
+    """Returns the reading options of a command by name, those that are not None; as "remembered" the options with which
+    the model's data were read.
+    """
     option_values = {**vars(args), "columns": args.names}
     settings = {name: option_values[name] for name in (*SETTINGS, "remembered") if option_values[name] is not None}
     for name in ("columns", "missing_values", "headers"):
@@ -39,12 +41,12 @@ def reading(args: Namespace) -> Keywords:
 
 
 def counting(args: Namespace, data: Any) -> Keywords:
-    """Returns the options for counting: families, weights, missing values, and how to read. ``--text`` applies to the
-    text columns of the data. ``data``: the opened input.
+    """Returns the options for counting by name: families, weights, missing values, and how to read. ``--text`` applies
+    to the text columns of the data. ``data``: the opened input.
     """
     options = counting_any_text(args, data)
     text_options = text_settings(args.text)
-    family_options = options["features"]
+    family_options = options["features"]  # families by column, or one for all
     errors.require(
         not text_options or family_options != "choose", "--text", args.text, "omitted with --features choose"
     )
@@ -57,8 +59,8 @@ def counting(args: Namespace, data: Any) -> Keywords:
 
 
 def counting_any_text(args: Namespace, data: Any) -> Keywords:
-    """Returns the options for counting without ``--text``, whose settings `tune` tries one by one. ``data``: the opened
-    input.
+    """Returns the options for counting by name without ``--text``, whose settings `tune` tries one by one. ``data``:
+    the opened input.
     """
     return {
         "features": _features(args, data),
@@ -74,7 +76,7 @@ def _features(args: Namespace, data: Any) -> Any:
     """
 
     def columns() -> Collection[str]:
-        """Returns the names of all columns."""
+        """Returns the names of all columns of the input; none if it is empty."""
         first_batch = next(iter(read(data, **reading(args))), None)
         return () if first_batch is None else first_batch.names
 
@@ -83,9 +85,11 @@ def _features(args: Namespace, data: Any) -> Any:
 
 def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> Keywords:
     """Returns the given ``families`` (by column, or one for all) by column, with ``settings`` for every text column.
-    Raises BadSetting if there is none.
+    Columns of the schema that are not given keep their families unless these are inferred ("auto"). Raises BadSetting
+    if no column is text.
     """
     text_features = [feature for feature in schema.features if feature.reads_text]
+    # The family that each text column has, with these settings.
     text_families = {f.name: replace(f.family, **settings) for f in text_features}  # type: ignore[type-var]
     if not text_families:
         raise errors.bad_setting("--text", dict(settings), "omitted when no column is text")
@@ -96,13 +100,13 @@ def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> Ke
 
 
 def estimating(args: Namespace, data: Any, tunes: bool) -> Keywords:
-    """Returns the options for estimating a model. ``alpha`` is a number, a list or "auto"; classes in a prior get the
-    type of the target column. ``data``: the opened input; ``tunes``: whether ``--how`` may have several values, so that
-    it is a list.
+    """Returns the options for estimating a model by name: how, alpha, class_prior and seed. ``alpha`` is a number, a
+    list or "auto"; classes in a prior get the type of the target column. ``data``: the opened input; ``tunes``: whether
+    ``--how`` may have several values, so that it is a list.
     """
     prior = _prior(args.class_prior)
     if isinstance(prior, Mapping):  # names of classes are of the kind that the column is
-        types = {"integer": int, "float": (int, float), "boolean": bool}
+        types = {"integer": int, "float": (int, float), "boolean": bool}  # of Python, by the kind of the target
         target_type: Any = types.get(Schema.infer(data, args.target, **reading(args)).target_kind or "", ())
         prior = {
             value if isinstance(value := _value(name), target_type) else name: probability
@@ -113,7 +117,7 @@ def estimating(args: Namespace, data: Any, tunes: bool) -> Keywords:
 
 
 def estimating_from(args: Namespace, classes: Sequence[Any]) -> Keywords:
-    """Returns the options for estimating a model from a tally with these classes."""
+    """Returns the options for estimating a model from a tally with these classes: how, alpha, class_prior and seed."""
     prior = _prior(args.class_prior)
     if isinstance(prior, Mapping):
         prior = {as_label(name, classes): probability for name, probability in prior.items()}
@@ -121,7 +125,9 @@ def estimating_from(args: Namespace, classes: Sequence[Any]) -> Keywords:
 
 
 def estimating_network(args: Namespace) -> Keywords:
-    """Returns the options for estimating the tables of a network. Raises BadSetting for options that only models have."""
+    """Returns the options for estimating the tables of a network: how, alpha and seed. Raises BadSetting for options
+    that only models have.
+    """
     alpha = _alpha(args.alpha)
     errors.require(isinstance(alpha, float), "--alpha", args.alpha, "a single number for a network")
     if args.class_prior is not None:
@@ -140,8 +146,8 @@ def bins(text: str | None) -> Any:
 
 
 def new_estimation_settings(args: Namespace, schema: Schema) -> Keywords:
-    """Families by column with other estimation settings, for a tally that has been counted. Raises BadSetting for a
-    word without a column.
+    """Returns families by column with other estimation settings, for a tally that has been counted, from ``--features``
+    and ``--text``; empty without them. Raises BadSetting for a family without a column.
     """
     families = features(args.features, lambda: schema.columns)
     if families != "auto" and not isinstance(families, Mapping):
@@ -151,7 +157,7 @@ def new_estimation_settings(args: Namespace, schema: Schema) -> Keywords:
     text_options = text_settings(args.text)
     return {
         **({} if families == "auto" else families),
-        **(_with_text({}, schema, text_options) if text_options else {}),
+        **(_with_text(families={}, schema=schema, settings=text_options) if text_options else {}),
     }
 
 
@@ -171,18 +177,20 @@ def chooses(args: Namespace) -> bool:
 
 
 def alpha_given(args: Namespace) -> bool:
-    """Returns whether ``--alpha`` differs from 1."""
+    """Returns whether ``--alpha`` differs from 1, the default."""
     return bool(_alpha(args.alpha) != 1.0)
 
 
 def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> Any:
-    """Returns the families that the words after ``--features`` name: a dictionary from columns to families, or one
-    family, "auto" or "choose" for all.
+    """Returns the families that the words after ``--features`` name: a dictionary from columns to families (None for a
+    column to leave out), or one family, "auto" or "choose" for all columns.
 
-    ``a+b=joint`` is a block of columns, unless a column has that name. ``columns``: returns the names of all columns.
+    A word is ``FAMILY`` or ``COLUMN=FAMILY``, and a family may have settings: ``age=histogram,bins=20``. ``a+b=joint``
+    is a block of columns, whose key is a tuple of names, unless a column has that name. ``columns``: returns the names
+    of all columns. Raises BadSetting for invalid words.
     """
     for word in words:
-        if "=" in word.partition(",")[0]:
+        if "=" in word.partition(",")[0]:  # the family of one column; "=" after a comma belongs to a setting
             continue
         if len(words) > 1:
             raise errors.bad_setting(
@@ -195,7 +203,7 @@ def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> An
         family = None if family_name == "none" else _family(family_name)
         if family is None or "+" not in column or column in columns():
             families[column] = family
-        elif family.block or family.blocks:
+        elif family.block or family.blocks:  # it models several columns jointly, always or if several are given
             families[tuple(name.strip() for name in column.split("+"))] = family
         else:
             raise errors.bad_setting("--features", word, JOINT_FAMILY)
@@ -203,7 +211,7 @@ def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> An
 
 
 def _family(text: str) -> Any:
-    """Returns the family that a word such as ``histogram,bins=20`` describes."""
+    """Returns the family that a word such as ``histogram,bins=20`` describes. Raises BadSetting for an unknown one."""
     family_word, *settings = text.split(",")
     name = family_word.replace("-", "_")
     if name not in FAMILIES and (known_name := name.partition("(")[0]) in FAMILIES:
@@ -216,15 +224,17 @@ def _family(text: str) -> Any:
 
 
 def text_settings(words: Sequence[str]) -> Keywords:
-    """Returns the settings of ``bb.Text`` as a dictionary. Raises an error for a combination that it refuses."""
+    """Returns the settings of ``bb.Text`` as a dictionary from words such as ``min_count=2``. Raises an error for a
+    combination that it refuses.
+    """
     settings = _settings(words, "text")
     FAMILIES["text"](**settings)
     return settings
 
 
 def several_texts(words: Sequence[str]) -> dict[str, list[Any]] | None:
-    """Returns text settings to try: a dictionary from each setting to its values; None without any. A comma separates values to
-    try.
+    """Returns text settings to try: a dictionary from each setting to its values; None without any.
+    ``words``: such as ``min_count=1,2``, where a comma separates values to try.
     """
     values_to_try: dict[str, list[Any]] = {}
     for word in words:
@@ -257,9 +267,9 @@ def _value(text: str) -> Any:
         return constants[text.lower()]
     if "," in text:
         return tuple(_value(piece) for piece in text.split(","))
-    for number in (int, float):
+    for number_type in (int, float):
         try:
-            return number(text)
+            return number_type(text)
         except ValueError:
             continue
     return text
@@ -300,7 +310,7 @@ def costs(words: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, f
     """
     cost_by_classes: dict[Any, dict[Any, float]] = {}
     for word in words:
-        pair, _, number = word.rpartition("=")
+        pair, _, number = word.rpartition("=")  # "TRUE:PREDICTED" and the cost
         true_class, _, predicted_class = pair.rpartition(":")
         try:
             cost = float(number)

@@ -59,15 +59,15 @@ def _show_digest(args: Namespace) -> None:
 
 
 def _show_contents(args: Namespace) -> None:
-    """Prints what a tally, a model or a network contains."""
+    """Prints what the tally, model or network in ``args.file`` contains."""
     loaded = inputs.load_kept(args.file)
     facts = {"file": args.file, "kind": loaded.kind, **about.summary(loaded)}
     if isinstance(loaded, BeliefNetwork):
-        target = "" if loaded.target is None else f"\ntarget: {loaded.target}"
-        target += "".join(f"\nread with {name}: {value!r}" for name, value in loaded._reading.items())
+        last_lines = "" if loaded.target is None else f"\ntarget: {loaded.target}"
+        last_lines += "".join(f"\nread with {name}: {value!r}" for name, value in loaded._reading.items())
         nodes = facts["nodes"]
         rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
-        output.result(args, facts, f"{loaded}{target}", rows)
+        output.result(args, facts, f"{loaded}{last_lines}", rows)
         return
     tally = loaded.tally if isinstance(loaded, Model) else loaded
     text = str(tally)
@@ -80,6 +80,7 @@ def report(args: Namespace) -> None:
     """Writes a report about a model and labelled rows as an HTML page."""
     inputs.check_output(args)
     model: Any = inputs.model_or_labels(args.model)
+    # Options of the command that are arguments of ``report``.
     names = ["folds", "mistakes", "telling", "seed", "weights", "alternatives", *["title"] * (args.title is not None)]
     options = {name: getattr(args, name) for name in names}
     has_target = model.schema.target is not None or model.schema.labels is not None

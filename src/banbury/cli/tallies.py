@@ -20,7 +20,7 @@ from banbury.tally import tally
 from banbury.tally.tally import Tally
 from banbury.weighing import Weighing
 
-HINT_TO_COUNT_ALIKE = (
+HINT_TO_COUNT_ALIKE = (  # with the name of the first file
     "Count all parts with the schema of the first: banbury tally count rows.csv --like {} -o part.banbury"
 )
 
@@ -46,7 +46,7 @@ def count(args: Namespace) -> None:
             args.like,
             "used without --features, --text and --missing, because the file decides them",
         )
-        template = about.sums(inputs.load_kept(args.like))
+        template = about.sums(inputs.load_kept(args.like))  # the tally or network whose schema is used
         reading = {"weights": args.weights, **settings.reading(args)}
         if isinstance(template, Tally):
             _keep(args, template.count(data, args.target, **reading, **engine_options))
@@ -67,13 +67,13 @@ def subtract(args: Namespace) -> None:
 
 
 def _combine(args: Namespace, operation: Any) -> Kept:
-    """Combines the files with ``operation`` (add or sub). If the first is a model, estimates a model of the combined
-    tally.
+    """Returns the sum or difference of what the files contain (``operation``: add or sub). If the first is a model, it
+    is a model estimated from the combined tally.
     """
     inputs.check_output(args)
     if len(args.files) < 2:
         raise errors.bad_setting("FILE", args.files[0], "at least two files")
-    first_loaded, *addends = map(inputs.load_kept, args.files)
+    first_loaded, *addends = map(inputs.load_kept, args.files)  # addends may also be subtracted
     hint = HINT_TO_COUNT_ALIKE.format(args.files[0])
     for path, addend in zip(args.files[1:], addends, strict=True):
         if isinstance(addend, BeliefNetwork) != isinstance(first_loaded, BeliefNetwork):
@@ -82,6 +82,7 @@ def _combine(args: Namespace, operation: Any) -> Kept:
                 f"and the two cannot be combined. {hint}"
             )
     try:
+        # A tally, or a network: of a model its tally is added.
         sums = reduce(operation, map(about.sums, [first_loaded, *addends]))
     except errors.SchemaMismatch as error:
         raise errors.SchemaMismatch(f"{str(error).splitlines()[0]}\n  {hint}") from None
@@ -96,7 +97,9 @@ def _combine(args: Namespace, operation: Any) -> Kept:
 
 
 def _with_weights_of(first_model: Model, model: Model, args: Namespace) -> Model:
-    """Returns ``model`` with the evidence weights of ``first_model``, which are stale since they were learned from other rows."""
+    """Returns ``model`` with the evidence weights of ``first_model``, which are stale since they were learned from
+    other rows, and warns of that; without them if its classes are others.
+    """
     if not isinstance(first_model.weighing, Weighing):
         return model
     advice = "Relearn them from all rows with banbury fit --weigh."
@@ -114,10 +117,11 @@ def estimate(args: Namespace) -> None:
     """Estimates a model from a tally or from the tally of a model, or the tables of a network anew, and saves it."""
     inputs.check_output(args)
     loaded = inputs.load_kept(args.tally)
-    sums = about.sums(loaded)
+    sums = about.sums(loaded)  # a tally or a network
     text = "are not part of the new model; learn new ones with banbury fit --weigh."
     if isinstance(loaded, Model) and loaded.weighing is not None:
         errors.warn(f"the weights of {args.tally} {text}")
+    # Families by column that have other settings than those counted with.
     features = settings.new_estimation_settings(args, sums.schema) if isinstance(sums, Tally) else {}
     if isinstance(sums, Tally) and sums.schema.labels is not None:
         _keep(args, LabelModel.of(sums, how=args.how, alpha=float(args.alpha), features=features))
@@ -132,7 +136,7 @@ def estimate(args: Namespace) -> None:
 
 
 def _keep(args: Namespace, saved: Kept) -> None:
-    """Saves a tally, model or network and prints its summary."""
+    """Saves a tally, model or network to ``args.output`` and prints its summary."""
     save(saved, args.output)
     facts = {"file": args.output, "kind": saved.kind, **about.summary(saved)}
     message = f"Saved as a {facts['kind']} to {args.output} ({output.size(args.output)})."

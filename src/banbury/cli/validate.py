@@ -29,12 +29,12 @@ def evaluate(args: Namespace) -> None:
 
 def cross_validate(args: Namespace) -> None:
     """Validates the model that `fit` would save and prints the measures."""
-    args.folds = "loo" if args.folds == "loo" else settings.folds(args.folds, ", or loo")
+    args.folds = "loo" if args.folds == "loo" else settings.folds(args.folds, otherwise=", or loo")
     with inputs.open_labelled(args) as data:
-        choice = judging.judge(args, data)
-    if choice.validation is None:
-        raise errors.BadSetting(f"{choice.notes[0]}. Give more rows.")
-    validation = judging.with_notes(choice.validation, choice.notes)
+        outcome = judging.judge(args, data)  # the recipe, its rows, its validation and notes
+    if outcome.validation is None:
+        raise errors.BadSetting(f"{outcome.notes[0]}. Give more rows.")
+    validation = judging.with_notes(outcome.validation, outcome.notes)
     facts = validation.to_dict()
     output.result(args, facts, str(validation), facts.get("labels"))
 
@@ -43,11 +43,14 @@ def learning_curve(args: Namespace) -> None:
     """Prints how good the model that `fit` would save is after various numbers of rows."""
     curve = curve_of(args)
     facts = curve.to_dict()
+    # The curve, and the one of ``--beside``, by the prefix of the columns; then a list of numbers for each column.
     curves = {"": facts} | ({f"{facts['beside']['name']} ": facts["beside"]} if facts.get("beside") else {})
     columns = {prefix + name: lists[key] for prefix, lists in curves.items() for name, key in MEASURES.items()}
     rows = []
-    for i, size in enumerate(facts["sizes"]):
-        rows.append({"rows": size} | {name: None if lists is None else lists[i] for name, lists in columns.items()})
+    for index, size in enumerate(facts["sizes"]):  # numbers of training rows
+        rows.append(
+            {"rows": size} | {name: None if numbers is None else numbers[index] for name, numbers in columns.items()}
+        )
     output.result(args, facts, str(curve), rows)
 
 
@@ -56,17 +59,17 @@ def curve_of(args: Namespace) -> LearningCurve:
     others five times.
     """
     with inputs.open_labelled(args) as data:
-        choice = judging.decide(args, data)
-        repeats = args.repeats if args.repeats is not None else 1 if isinstance(choice.recipe, Weighed) else 5
+        outcome = judging.decide(args, data)  # the recipe, its rows and notes
+        repeats = args.repeats if args.repeats is not None else 1 if isinstance(outcome.recipe, Weighed) else 5
         sizes = settings.sizes(args.sizes)
-        curve = learn_sizes(choice.rows, choice.recipe, sizes, repeats, args.test, args.beside)  # type: ignore[arg-type]
-        return replace(curve, notes=choice.notes)
+        curve = learn_sizes(outcome.rows, outcome.recipe, sizes, repeats, args.test, args.beside)  # type: ignore[arg-type]
+        return replace(curve, notes=outcome.notes)
 
 
 def tune(args: Namespace) -> None:
     """Compares settings on the same folds, saves the best model, and prints the comparison."""
     inputs.check_output(args)
-    args.folds = settings.folds(args.folds, "")
+    args.folds = settings.folds(args.folds, otherwise="")
     with inputs.open_labelled(args) as data:
         tuning = judging.tune(args, data)
     if args.output is not None:
@@ -75,5 +78,6 @@ def tune(args: Namespace) -> None:
         "" if args.output is None else f"\n\nThe best model was saved to {args.output} ({output.size(args.output)})."
     )
     facts = {"model": args.output, **tuning.to_dict()}
+    # One for each combination of settings, with those of texts as columns of their own.
     rows = [{**setting.pop("text", {}), **setting} for setting in map(dict, facts["settings"])]
     output.result(args, facts, f"{tuning}{message}", rows)

@@ -12,6 +12,7 @@ OPTIONS = (
     "groups headers how missing missing_values names quote repeats scoring seed share sizes skip_lines target "
     "target_delimiter text threads weigh weights"
 )
+# The keyword, and its value: quoted in one of two ways, or a number.
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|(\d+)|\[?\.\.\.\]?)?")
 # Phrases for Python users, and the same for the shell.
 PHRASES = {
@@ -41,6 +42,7 @@ OTHER_FAMILY = (
 )
 # The library counts rows from 0, as Python does; --row counts from 1.
 _ROW = re.compile(r"(?<=\brow )[\d,]+(?= of column )|(?<=the weight of row )[\d,]+|(?<=begins at row )[\d,]+")
+# The column and its family; the columns of a block with its family, a setting and its value; the name of a setting.
 _FAMILY = re.compile(r"features=\{(?:'([^']*)'|\.\.\.): (?:None|'(\w+)')\}")
 _BLOCK = re.compile(r"features=\{(\(.+\)): bb\.(\w+)\((?:(\w+)='(\w+)')?\)\}")
 _SETTING = re.compile(rf"^({OPTIONS.replace(' ', '|')}) must be\b")
@@ -74,7 +76,7 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
     """
     if args is not None and not hasattr(args, "features"):
         message = message.replace(*OTHER_FAMILY)
-    temporary_path = getattr(args, "spool", None)
+    temporary_path = getattr(args, "spool", None)  # of the file with standard input
     if temporary_path:
         message = message.replace(temporary_path, "standard input")
     if getattr(args, "threads", None) is not None:
@@ -88,17 +90,23 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
 
 
 def _option(match: re.Match[str]) -> str:
-    """Returns the option for a matched keyword, with its value if there is one."""
+    """Returns the option for a keyword that _KEYWORD or _SETTING has matched (group 1), with its value if there is one
+    (group 2, 3 or 4 of _KEYWORD).
+    """
     value = (match[2] or match[3] or match[4]) if match.re is _KEYWORD else None
     return f"--{match[1].replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
 
 def _family(match: re.Match[str]) -> str:
-    """Returns the option for a matched ``features={column: family}``."""
+    """Returns the option for a matched ``features={column: family}``. Groups: the column and the family, None for any
+    column and for no family.
+    """
     return "--features " + shlex.quote(f"{match[1] or 'COLUMN'}={match[2] or 'none'}")
 
 
 def _block(match: re.Match[str]) -> str:
-    """Returns the option for a matched ``features={(columns): bb.Family(...)}``, a block of several columns."""
+    """Returns the option for a matched ``features={(columns): bb.Family(...)}``, a block of several columns. Groups:
+    the tuple of columns as Python writes it, the family, and the name and value of a setting, if it has one.
+    """
     setting = f",{match[3]}={match[4]}" if match[3] else ""
     return "--features " + shlex.quote(f"{'+'.join(ast.literal_eval(match[1]))}={match[2].lower()}{setting}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # imported only when needed, so that short commands start fas
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
 
-FORMAT = 1
+FORMAT = 1  # the version of the file format
 
 
 def save(
@@ -50,19 +50,19 @@ def save(
 
 
 def to_bytes(model: Model | Tally | LabelModel) -> bytes:
-    """Returns what ``save`` would write."""
-    target = Path("the model")
-    return b"".join(arrays.contents(target, *_to_json_and_arrays(model, target, 0)))
+    """Returns what ``save`` would write: the contents of the file."""
+    target = Path("the model")  # its name in error messages
+    return b"".join(arrays.contents(target, *_to_json_and_arrays(model, target, min_count=0)))
 
 
 def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | LabelModel:
     """Restores what ``to_bytes`` returned. ``name`` is the name of the source in error messages."""
-    return _from_json_and_arrays(name, *arrays.parse(name, content, True))
+    return _from_json_and_arrays(name, *arrays.parse(name, content, verify=True))
 
 
 def _to_json_and_arrays(model: Any, target: Path, min_count: float) -> tuple[JsonObject, Arrays]:
-    """Returns the JSON object and the arrays of a file. Raises an error that names ``target`` if something cannot be
-    saved.
+    """Returns the JSON object and the arrays by name of a file for a tally, a model or a network, without words that
+    occur fewer than ``min_count`` times. Raises an error that names ``target`` if something cannot be saved.
     """
     try:
         description, named_arrays = _about_and_arrays(model, float(min_count))
@@ -74,7 +74,9 @@ def _to_json_and_arrays(model: Any, target: Path, min_count: float) -> tuple[Jso
 
 
 def _about_and_arrays(model: Any, min_count: float) -> tuple[JsonObject, Arrays]:
-    """Returns the JSON object and the arrays of a tally, a model or a network."""
+    """Returns the JSON object and the arrays by name of a tally, a model or a network, without words that occur fewer
+    than ``min_count`` times. Raises BadSetting for anything else.
+    """
     if isinstance(model, (Model, Tally)):
         model = contents.without_rare(model, min_count)
         return contents.about(model), contents.arrays(model)
@@ -107,14 +109,16 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
     >>> bb.load(file).tally == model.tally
     True
     """
-    about, numbers = arrays.read(path, verify)
-    return _from_json_and_arrays(path, about, numbers)
+    about, named_arrays = arrays.read(path, verify)
+    return _from_json_and_arrays(path, about, named_arrays)
 
 
 def _from_json_and_arrays(
     path: str | os.PathLike[str], about: JsonObject, named_arrays: Arrays
 ) -> Model | Tally | BeliefNetwork | LabelModel:
-    """Restores what a file contains. Raises BadFile if its contents are inconsistent."""
+    """Restores what a file contains: ``about`` is its JSON object. Raises BadFile, which names ``path``, if the
+    contents are inconsistent.
+    """
     try:
         if "network" in about:
             from banbury.files import networks

@@ -32,8 +32,9 @@ except ImportError:  # Windows, which lets no open file be removed
 
 O_BINARY = getattr(os, "O_BINARY", 0)
 LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
-MOST_DIMENSIONS = 4
+MOST_DIMENSIONS = 4  # of an array
 LARGEST = 2**40  # largest dimension, or number of bytes
+# The names of types in the header, and NumPy's.
 FORMAT_OF_TYPE = {"U8": "u1", "U32": "<u4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
 DTYPES = {name: np.dtype(kind) for name, kind in FORMAT_OF_TYPE.items()}
 TYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -46,25 +47,27 @@ NOT_OUR_FILE = "it is not a Banbury file, or its beginning is damaged"
 
 def checksum(content: Any) -> str:
     """Returns the checksum of bytes or of an array (16 hexadecimal digits)."""
+    # One byte per entry; ``frombuffer`` takes no empty buffer.
     raw = np.frombuffer(content, dtype=np.uint8) if memoryview(content).nbytes else np.zeros(0, dtype=np.uint8)
-    return f"{_core.checksum(raw, n_threads(None)):016x}"
+    return f"{_core.checksum(raw, n_threads(threads=None)):016x}"
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
 def write(target: Path, about: JsonObject, arrays: Arrays) -> None:
-    """Writes the file completely or not at all. ``about``: the JSON object."""
-    content = contents(target, about, arrays)
+    """Writes the file ``target`` completely or not at all. ``about``: the JSON object."""
+    buffers = contents(target, about, arrays)
     with replacing(target) as file:
-        for part in content:
-            file.write(part)
+        for buffer in buffers:
+            file.write(buffer)
 
 
 def contents(target: Path, about: JsonObject, arrays: Arrays) -> list[Any]:
     """Returns the contents of the file as bytes and buffers: its header, and then the arrays. ``target``: its name in
     errors; ``about``: the JSON object.
     """
+    # Large elements come first, so that each array is aligned.
     sorted_arrays = {name: arrays[name] for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))}
     array_bytes = [array.tobytes() if array.size == 0 else array.data for array in sorted_arrays.values()]
     return [_header(target, about, sorted_arrays), *array_bytes]
@@ -72,8 +75,8 @@ def contents(target: Path, about: JsonObject, arrays: Arrays) -> list[Any]:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
-    """Opens a temporary file that replaces the target when it is complete. If anything fails, the target does not
-    change.
+    """Opens a temporary file, which is yielded, and replaces the target with it when it is complete. If anything fails,
+    the target does not change.
     """
     temporary_path: Path | None = None
     try:
@@ -105,38 +108,39 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
 
 
 def _create_temporary(target: Path) -> tuple[Path, BinaryIO]:
-    """Returns a new temporary file next to the target, locked while it is open. Files without a lock are left over from
-    saves that were killed.
+    """Returns the path of a new temporary file next to the target, and the file, opened for writing and locked while it
+    is open. Files without a lock are left over from saves that were killed.
     """
     while True:
-        path = target.with_name(f"{target.name}{secrets.token_hex(4)}.part")
+        path = target.with_name(f"{target.name}{secrets.token_hex(nbytes=4)}.part")
         mode = 0o600 if target.exists() else 0o666  # minus the umask; at the end a replaced file's mode is kept
         file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | O_BINARY, mode), "wb")  # noqa: SIM115
+        # Ours, if there are no locks here, or if nobody removed the file before it was locked.
         if _lock(file.fileno(), wait=True) is False or path.exists():
             return path, file
-        file.close()  # another save removed it before it was locked
+        file.close()  # another save took it for a leftover and removed it
 
 
 def _remove_leftovers(target: Path) -> None:
     """Removes temporary files that killed saves to the same target left over; not those that are still being written."""
-    pattern = re.compile(re.escape(target.name) + r"[a-z0-9_]{8}\.part")
+    pattern = re.compile(re.escape(target.name) + r"[a-z0-9_]{8}\.part")  # names of temporary files
     with suppress(OSError):
         for entry in os.scandir(target.parent):
             if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 with suppress(OSError):
                     handle = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
                     try:
-                        if _lock(handle, wait=False):  # so that no save has just created it
+                        if _lock(handle, wait=False):  # True: no save is writing it
                             os.unlink(entry.path)
                     finally:
                         os.close(handle)
-                    if fcntl is None:
+                    if fcntl is None:  # no locks; Windows removes no open file
                         os.unlink(entry.path)
 
 
 def _lock(handle: int, wait: bool) -> bool:
-    """Returns whether the open file could be locked; False if the platform has no locks. ``wait``: whether to wait
-    until nobody else has locked it.
+    """Locks an open file and returns whether that worked; False also if the platform has no locks. ``handle``: the
+    file's descriptor; ``wait``: whether to wait until nobody else has locked it.
     """
     if fcntl is None:
         return False
@@ -148,7 +152,8 @@ def _lock(handle: int, wait: bool) -> bool:
 
 
 def _header(target: Path, about: JsonObject, arrays: Arrays) -> bytes:
-    """Returns the length of the JSON text in 8 bytes, and the text, padded with spaces to a multiple of 8 bytes.
+    """Returns the beginning of a file: the length of the JSON text in 8 bytes, and the text, padded with spaces to a
+    multiple of 8 bytes. The text describes the arrays in order, and has a checksum of itself and of each of them.
     ``target``: the file's name in errors; ``about``: the JSON object.
     """
     checksums = {name: checksum(array) for name, array in arrays.items()}
@@ -157,7 +162,7 @@ def _header(target: Path, about: JsonObject, arrays: Arrays) -> bytes:
     except (TypeError, ValueError) as error:
         raise cannot_save(target, error) from None
     entries: JsonObject = {"__metadata__": metadata}
-    start = 0
+    start = 0  # bytes of the arrays before this one
     for name, array in arrays.items():
         offsets = [start, start + array.nbytes]
         entries[name] = {"dtype": TYPE_NAMES[array.dtype], "shape": list(array.shape), "data_offsets": offsets}
@@ -190,22 +195,24 @@ def cannot_save(path: Path, error: Exception) -> errors.BadFile:
 class Place(NamedTuple):
     """The position, type and shape of an array in a file."""
 
-    start: int
+    start: int  # bytes after the header
     end: int
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
 
 def read(path: str | os.PathLike[str], verify: bool) -> tuple[JsonObject, Arrays]:
-    """Returns the JSON text and the arrays, which are views of the memory-mapped file."""
+    """Returns the JSON object of a file and its arrays by name, which are views of the memory-mapped file. ``verify``:
+    check the arrays' checksums.
+    """
     return parse(path, _map_file(path), verify)
 
 
 def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[JsonObject, Arrays]:
-    """Returns the JSON object and the arrays of a file's contents. ``path`` is its name in error messages. ``verify``:
-    check the arrays' checksums.
+    """Returns the JSON object of a file's ``content`` and its arrays by name, which are views of it. ``path`` is its
+    name in error messages. ``verify``: check the arrays' checksums. Raises BadFile or DamagedFile for invalid contents.
     """
-    length = int.from_bytes(content[:8], "little")
+    length = int.from_bytes(content[:8], "little")  # bytes of the header, after these 8
     if not 2 <= length <= min(LONGEST_HEADER, len(content) - 8) or length % 8:
         raise errors.bad_file(path, NOT_OUR_FILE)
     head = content[8 : 8 + length]
@@ -240,8 +247,8 @@ def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[JsonObje
 
 
 def _check_format(path: Any, head: bytes) -> None:
-    """Raises BadFile or UnknownFormat unless the header is of this format."""
-    beginning = BEGINNING.match(head)
+    """Raises BadFile or UnknownFormat unless the header is of this format. ``path``: the file's name in errors."""
+    beginning = BEGINNING.match(head)  # its group 1: the number of the format, None in an early version
     if beginning is None:
         raise errors.bad_file(path, NOT_OUR_FILE)
     if beginning[0].endswith(f'"{FORMAT_NAME}":'.encode()):
@@ -269,6 +276,7 @@ def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise errors.bad_file(path, "it is not a regular file")
+            # Length 0 maps all of it, but no empty file.
             return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if status.st_size else b""
         finally:
             os.close(handle)
@@ -283,7 +291,9 @@ def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
 
 
 def _is_sound(head: bytes, stated: Any) -> bool:
-    """Returns whether the header has the checksum ``stated`` in it, which is computed with zeros in its place."""
+    """Returns whether the header ``head`` contains the checksum ``stated`` and has it. It is computed with zeros in its
+    place.
+    """
     head_start, mark, head_end = head.partition(CHECKSUM_MARK)
     checksum_bytes = head_end[: len(NO_CHECKSUM)]
     head_end = head_end[len(NO_CHECKSUM) :]
@@ -292,7 +302,9 @@ def _is_sound(head: bytes, stated: Any) -> bool:
 
 
 def _place(entry: Any) -> Place:
-    """Returns the place of an array that an entry of the header describes. Raises ValueError if it is inconsistent."""
+    """Returns the place of an array that ``entry``, an object of the header, describes. Raises an error if it is
+    inconsistent.
+    """
     start, end = entry["data_offsets"]
     dtype = DTYPES[entry["dtype"]]
     shape = tuple(entry["shape"])
@@ -304,8 +316,10 @@ def _place(entry: Any) -> Place:
 
 
 def _check_gapless(places: list[Place], size: int) -> None:
-    """Raises ValueError unless the arrays follow each other without gaps up to the end of the file."""
-    position = 0
+    """Raises ValueError unless the arrays follow each other without gaps up to the end of the file, which has ``size``
+    bytes after its header.
+    """
+    position = 0  # bytes after the header
     for place in sorted(places, key=lambda place: (place.start, place.end)):
         check(place.start == position, "two of them overlap or have a gap between them")
         position = place.end

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from banbury._core import Integers
 from banbury.reading.options import SETTINGS, Options, class_patterns, is_mark
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, NDArray[Any]]  # by name
 JsonObject = dict[str, Any]  # as the json module reads and writes it
 
 
@@ -34,7 +34,9 @@ def texts(what: str, names: Any) -> tuple[str, ...]:
 
 
 def reading_of(about: JsonObject) -> JsonObject:
-    """Returns how files were read. Raises an error for invalid settings."""
+    """Returns the settings with which files were read, empty for the defaults. ``about``: an object of a file, which
+    has them as "reading". Raises an error for invalid ones.
+    """
     settings: JsonObject = about.get("reading", {})
     are_settings = isinstance(settings, dict) and settings.keys() <= {*SETTINGS}
     check(are_settings, "the settings for reading files contain an unknown name")
@@ -50,8 +52,9 @@ def reading_of(about: JsonObject) -> JsonObject:
 
 
 def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], signed: bool = False) -> Integers:
-    """Returns whole numbers, checked to be of this shape and stored in as few limbs and digits as possible. ``digits``:
-    the decimal digits after the point of each array by name; ``signed``: whether numbers may be negative.
+    """Returns the whole numbers of the array ``name``, which has an axis more than ``shape``: that of 64-bit limbs.
+    Raises ValueError unless the shape is right and limbs and digits are as few as possible. ``digits``: the decimal
+    digits after the point of each array by name; ``signed``: whether numbers may be negative.
     """
     limbs = arrays[name]
     has_shape = limbs.dtype == np.int64 and limbs.shape[:-1] == shape and limbs.shape[-1:] != (0,)
@@ -65,7 +68,7 @@ def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], 
 
 
 def real(name: str, arrays: Arrays, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Returns a copy of an array of finite floats. Raises ValueError for another type or shape."""
+    """Returns a copy of the array ``name`` of finite floats. Raises ValueError for another type or shape."""
     numbers = arrays[name]
     is_valid = numbers.dtype == np.float64 and numbers.shape == shape and np.isfinite(numbers).all()
     check(is_valid, f"{name} is not {shape} finite numbers")

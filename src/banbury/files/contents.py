@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # imported only when needed
     from banbury.quality.calibration import Calibration
     from banbury.weighing import Weighing
 
-SETTINGS = {"how", "alpha", "seed", "class_prior"}
+SETTINGS = {"how", "alpha", "seed", "class_prior"}  # of a model
 KINDS = set(get_args(Kind))
 CALIBRATION = "calibration."  # prefixes of array names
 WEIGHING = "weighing."
@@ -38,7 +38,7 @@ WEIGHING = "weighing."
 def about(saved: Model | Tally) -> JsonObject:
     """Returns the JSON object of a tally or model: everything but the arrays."""
     tally = saved.tally if isinstance(saved, Model) else saved
-    identity = {
+    identity = {  # the keys are those of each group of features, of each feature in it
         "schema": tally.schema.to_dict(),
         "classes": [_key(label) for label in tally.classes],
         "keys": [[[_key(key) for key in keys] for keys in sums.keys] for sums in tally.sums],
@@ -49,7 +49,7 @@ def about(saved: Model | Tally) -> JsonObject:
     weighing_entry = {}
     if isinstance(saved, Model):
         prior = saved.class_prior
-        choice = saved.choice
+        choice = saved.choice  # how parameters are estimated
         if isinstance(prior, Mapping):
             prior = [prior[name] for name in saved.classes]
         elif prior is not None and not isinstance(prior, (str, int, float)):
@@ -64,20 +64,24 @@ def about(saved: Model | Tally) -> JsonObject:
 
 
 def about_choice(choice: Choice) -> JsonObject:
-    """Returns how a model is estimated, and with how many folds that was chosen, for JSON."""
+    """Returns how a model is estimated, its prior, and with how many folds that was chosen, for JSON."""
     folds = {} if choice.n_folds is None else {"folds": choice.n_folds}
     return {"how": choice.how, "alpha": choice.alpha, **folds}
 
 
 def restore_choice(about: JsonObject, seed: Any) -> Choice:
-    """Returns the estimation settings in a file."""
+    """Returns the estimation settings in a file. ``about``: the JSON object that has them; ``seed``: that of the
+    choice.
+    """
     n_folds = about.get("folds")
     check(n_folds is None or (type(n_folds) is int and n_folds >= 2), "the number of folds is less than two")
     return replace(choice_of(about["how"], about["alpha"], seed, waits=True), n_folds=n_folds)
 
 
 def about_sums(tally: Tally) -> JsonObject:
-    """Returns what a tally contains besides its arrays and the keys of its sums, for JSON."""
+    """Returns what a tally contains besides its arrays and the keys of its sums, for JSON: the number of rows without a
+    class, the decimal digits of each array, whether sums were rounded, and the names of its parts.
+    """
     return {
         "skipped": tally.skipped,
         "digits": {name: numbers.digits for name, numbers in tally.numbers().items()},
@@ -96,6 +100,7 @@ def _key(key: Any) -> Any:
 def arrays(saved: Model | Tally) -> Arrays:
     """Returns the arrays of a tally or model by name."""
     tally = saved.tally if isinstance(saved, Model) else saved
+    # Whole numbers as 64-bit limbs on the last axis, and what else the sums of each group need.
     state: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally._states()
     if (calibration := calibration_of(saved)) is not None:
         state |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
@@ -107,7 +112,9 @@ def arrays(saved: Model | Tally) -> Arrays:
 
 
 def calibration_of(model: Any) -> Calibration | None:
-    """Returns the calibration of a model or network; None if it has none."""
+    """Returns the calibration of a model or network; None for a tally, or if there is none. Raises BadSetting for one
+    that cannot be saved.
+    """
     if isinstance(model, Tally) or model.calibration is None:
         return None
     from banbury.quality.calibration import Calibration
@@ -122,7 +129,9 @@ def calibration_of(model: Any) -> Calibration | None:
 
 
 def _weighing_of(model: Model | Tally) -> Weighing | None:
-    """Returns the weights of a model without values that no row has any more; None if it is not weighed."""
+    """Returns the weights of a model without values that no row has any more; None for a tally, or if it is not
+    weighed. Raises BadSetting for weights that cannot be saved.
+    """
     if not isinstance(model, Model) or model.weighing is None:
         return None
     from banbury.weighing import Weighing
@@ -137,11 +146,12 @@ def without_rare(saved: Model | Tally | LabelModel, min_count: float) -> Model |
     if not min_count:
         return saved
     tally = saved if isinstance(saved, Tally) else saved.tally
+    # The number of the class that counts all rows, of a tally with several labels per row; else None.
     class_of_all = None if tally.schema.labels is None or not tally.classes else tally.classes.index(EVERY)
     trimmed_sums = tuple(
         without_rare_words(sums, min_count, class_of_all) if isinstance(sums, Words) else sums for sums in tally.sums
     )
-    if all(trimmed is full for trimmed, full in zip(trimmed_sums, tally.sums, strict=True)):
+    if all(trimmed is full for trimmed, full in zip(trimmed_sums, tally.sums, strict=True)):  # nothing was left out
         return saved
     trimmed_tally = replace(tally, sums=trimmed_sums)
     if isinstance(saved, Tally):
@@ -159,8 +169,8 @@ def without_rare(saved: Model | Tally | LabelModel, min_count: float) -> Model |
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> Model | Tally:
-    """Returns the tally, or the model derived from it, of a file. Raises some exception if the contents are
-    inconsistent.
+    """Returns the tally, or the model derived from it, of a file. ``about``: its JSON object. Raises some exception if
+    the contents are inconsistent.
     """
     tally = _tally(about["tally"], arrays)
     if about["model"] is None:
@@ -176,7 +186,9 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> Model | Tally:
 
 
 def restore_calibration(model: Any, about: JsonObject, arrays: Arrays) -> Any:
-    """Returns the model or network with the calibration in the file, if there is one."""
+    """Returns the model or network with the calibration in the file, or unchanged if there is none. ``about``,
+    ``arrays``: the JSON object and the arrays of the file.
+    """
     state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
     if (method := about["calibration"]) is None:
         check(not state, "there are arrays of a calibration, but no calibration")
@@ -187,14 +199,16 @@ def restore_calibration(model: Any, about: JsonObject, arrays: Arrays) -> Any:
 
 
 def _is_state(sums: Any, names: set[str]) -> bool:
-    """Returns whether the names of arrays are those of these sums. Does not ask Words for its state, which would sort
-    them.
+    """Returns whether ``names`` are those of the arrays that these sums need besides numbers. Does not ask Words for
+    its state, which would sort them.
     """
     return names in WORD_STATES if isinstance(sums, Words) else names == sums.state().keys()
 
 
 def _tally(about: JsonObject, arrays: Arrays) -> Tally:
-    """Returns the tally in a file."""
+    """Returns the tally in a file. ``about``: its object there; ``arrays``: those of the file. Raises an error if they
+    are inconsistent.
+    """
     classes = check_scalar_order("classes", about["classes"])
     check(None not in classes, "a class is missing")
     return restore_tally(_schema(about["schema"]), classes, about, arrays)
@@ -205,7 +219,7 @@ def restore_tally(schema: Schema, classes: tuple[Any, ...], about: JsonObject, a
 
     Raises an error if the sums cannot be those of rows, or arrays are missing or do not belong to it.
     """
-    digits = about["digits"]
+    digits = about["digits"]  # decimal digits after the point, by name of array
     n_classes = len(classes)
     is_exact = about["rounded"] is False
     sums = tuple(
@@ -213,8 +227,8 @@ def restore_tally(schema: Schema, classes: tuple[Any, ...], about: JsonObject, a
         for group_number, (group, keys) in enumerate(zip(schema.groups, about["keys"], strict=True))
     )
     rounded = about["rounded"]
-    skipped = about["skipped"]
-    rows = integers_of("classes", arrays, digits, (n_classes,))
+    skipped = about["skipped"]  # the number of rows without a class
+    rows = integers_of("classes", arrays, digits, (n_classes,))  # the number of rows of each class
     check(type(rounded) is bool, "rounded is neither true nor false")
     check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is not a non-negative whole number")
     parts = about.get("parts", [])
@@ -223,7 +237,7 @@ def restore_tally(schema: Schema, classes: tuple[Any, ...], about: JsonObject, a
     tally = Tally(schema, classes, rows, sums, skipped, rounded, frozenset(parts))
     model_arrays = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
     sum_arrays = arrays.keys() - model_arrays - tally.numbers().keys()
-    state_names = (
+    state_names = (  # for each group the names of its arrays without its number
         {name.removeprefix(f"{group_number}.") for name in sum_arrays if name.startswith(f"{group_number}.")}
         for group_number in range(len(sums))
     )
@@ -246,8 +260,8 @@ class StoredSums:
     """The stored sums of a group of features, whose array names begin with ``prefix``."""
 
     prefix: str
-    all_arrays: Arrays
-    digits: JsonObject
+    all_arrays: Arrays  # of the file
+    digits: JsonObject  # decimal digits after the point, by name of array
     names: Any  # for each feature the keys of its sums, as JSON has them
     exact: bool  # whether none was rounded
 
@@ -257,11 +271,13 @@ class StoredSums:
         return under(self.prefix, self.all_arrays)
 
     def integers(self, name: str, shape: tuple[int, ...], signed: bool = False) -> Integers:
-        """Returns the integers of an array, checked as in ``integers_of``."""
+        """Returns the whole numbers of the array ``name`` (without the prefix), checked as in ``integers_of``."""
         return integers_of(self.prefix + name, self.all_arrays, self.digits, shape, signed)
 
     def keys(self, features: Features, check: Callable[[Feature, Any], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Returns the keys of each feature, checked by ``check``."""
+        """Returns the keys of each feature. ``check`` takes a feature and its keys as JSON has them, and returns them
+        checked.
+        """
         return tuple(check(feature, names) for feature, names in zip(features, self.names, strict=True))
 
 
@@ -275,7 +291,7 @@ def _check_rounding(tally: Tally) -> None:
 
 
 def _schema(about: JsonObject) -> Schema:
-    """Returns the schema in a file. Raises ValueError if it is inconsistent."""
+    """Returns the schema that the object ``about`` of a file describes. Raises an error if it is inconsistent."""
     vocabularies = [feature["settings"].get("vocabulary") for feature in about["features"]]
     are_lists = all(isinstance(words, (list, type(None))) for words in vocabularies)
     check(are_lists, "a vocabulary is not a list of words")  # a text would be taken for the name of another file
@@ -284,8 +300,10 @@ def _schema(about: JsonObject) -> Schema:
     schema = Schema.from_dict({**about, "reading": reading_of(about)})
     _check_features(schema.features)
     names = schema.features.names
-    blocks = [schema.features[f] for f in schema.features.where(lambda template: template.columns)]
-    texts = [name for block in blocks for name in block.columns]
+    blocks = [
+        schema.features[feature_number] for feature_number in schema.features.where(lambda template: template.columns)
+    ]
+    texts = [name for block in blocks for name in block.columns]  # all that have to be texts, besides names
     texts += [text for pair in schema.left_out.items() for text in pair]
     texts += [text for text in (schema.target, schema.target_kind) if text is not None]
     types = {type(text) for names_or_texts in (names, schema.columns, texts) for text in names_or_texts}
@@ -307,6 +325,7 @@ def _check_numbers(entry: JsonObject) -> None:
     ``entry``: its JSON object.
     """
     is_group = isinstance(entry["name"], list)
+    # One per feature.
     names, origins, units = (entry[field] if is_group else [entry[field]] for field in ("name", "origin", "unit"))
     for numbers, what in ((origins, "origin"), (units, "origin or unit")):
         if not set(map(type, numbers)) <= {float} or not np.isfinite(numbers).all():
@@ -323,10 +342,11 @@ def _check_features(features: Features) -> None:
     columns have few.
     """
     units, unit_numbers = np.unique(features.units, return_inverse=True)
+    # One number for each combination of template, unit and whether there is an origin; one feature of each is checked.
     scale_codes = (features.codes * np.int64(len(units)) + unit_numbers) * 2 + (features.origins != 0.0)
     for feature_number in np.unique(scale_codes, return_index=True)[1].tolist():
         feature = features[feature_number]
-        scales = ((feature.origin, feature.unit), *feature.scales)
+        scales = ((feature.origin, feature.unit), *feature.scales)  # pairs of origin and unit
         are_finite = all(type(number) is float and math.isfinite(number) for scale in scales for number in scale)
         is_valid = (
             are_finite and all(unit >= 2.0**-1022 for _, unit in scales) and feature.counter.has_valid_scale(feature)

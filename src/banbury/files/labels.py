@@ -13,8 +13,9 @@ from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.calibration import LabelCalibration
 from banbury.labels.cells import CellWords
 
-PREFIX = "labels."
+PREFIX = "labels."  # prefixes of array names
 CELLS = "cells."
+# The fields of the model and of its weights.
 SETTINGS = {"how", "alpha", "telling", "labels", "common", "slope", "shift", "weighing"}
 WEIGHING = {"labels", "columns", "cells", "setting", "strength", "digest", "losses"}
 
@@ -32,14 +33,14 @@ def about(model: LabelModel) -> JsonObject:
             "setting": list(label_weighing.setting),
             "strength": label_weighing.strength,
             "digest": label_weighing.digest,
-            "losses": [list(trial) for trial in label_weighing.losses],
+            "losses": [list(trial) for trial in label_weighing.losses],  # pairs of strength and loss
         }
     settings = {
         **contents.about_choice(model.choice),
-        "telling": model.telling,
+        "telling": model.telling,  # how many words of each label count; None for all
         "labels": list(thresholds.labels),
-        "common": thresholds.common,
-        "slope": thresholds.calibration.slope,
+        "common": thresholds.common,  # the threshold of new labels
+        "slope": thresholds.calibration.slope,  # of the log-odds of new labels, and the shift
         "shift": thresholds.calibration.shift,
         "weighing": weighing_entry,
     }
@@ -52,7 +53,9 @@ def _weighing(model: LabelModel) -> LabelWeighing | None:
 
 
 def arrays(model: LabelModel) -> Arrays:
-    """Returns the arrays of a multi-label model by name."""
+    """Returns the arrays of a multi-label model by name: those of its tally; and with a prefix its thresholds, its
+    calibration unless all labels share one, and its weights.
+    """
     state = contents.arrays(model.tally)
     state[f"{PREFIX}thresholds"] = model.thresholds.probabilities
     if not (calibration := model.thresholds.calibration).is_shared:
@@ -61,7 +64,9 @@ def arrays(model: LabelModel) -> Arrays:
 
 
 def _state(label_weighing: LabelWeighing | None) -> Arrays:
-    """Returns the arrays of the weights by name."""
+    """Returns the arrays of the weights by name, none for None: corrections (words × labels), the words of each text
+    column, and the cells of other columns.
+    """
     if label_weighing is None:
         return {}
     state: Arrays = {"corrections": np.ascontiguousarray(label_weighing.corrections)}
@@ -73,21 +78,24 @@ def _state(label_weighing: LabelWeighing | None) -> Arrays:
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
-    """Returns the multi-label model of a file. Raises some exception if the contents are inconsistent."""
+    """Returns the multi-label model of a file. ``about``: its JSON object. Raises some exception if the contents are
+    inconsistent.
+    """
     settings = about["labels"]
     label_arrays = under(PREFIX, arrays)
     check(settings.keys() - {"folds"} == SETTINGS, "the settings of the multi-label model are missing or unknown")
     tally_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     tally = contents.from_json_and_arrays({**about, "model": None, "calibration": None}, tally_arrays)
     model = LabelModel.of(tally, telling=settings["telling"])  # type: ignore[arg-type]
-    model = replace(model, choice=replace(contents.restore_choice(settings, 0), waits=False))
+    model = replace(model, choice=replace(contents.restore_choice(settings, seed=0), waits=False))
     check(bool((model.rows_by_label <= float(tally.n_rows)).all()), "a label has more rows than the tally")
     labels = check_scalars("labels", settings["labels"])
-    probabilities = label_arrays["thresholds"]
+    probabilities = label_arrays["thresholds"]  # one per label
     are_valid = probabilities.dtype == np.float64 and probabilities.shape == (len(labels),)
     check(are_valid and ((probabilities >= 0) & (probabilities <= 1)).all(), "thresholds are not probabilities")
     common, slope, shift = (float(settings[name]) for name in ("common", "slope", "shift"))
     check(0 <= common <= 1, "the threshold of new labels is not a probability")
+    # The same for all labels, unless each has its own.
     calibration = LabelCalibration.uniform(len(labels), slope, shift)
     calibration_names = {"slopes", "shifts"} & set(label_arrays)
     if calibration_names:
@@ -105,7 +113,9 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
 
 
 def _restore_weighing(about: JsonObject, arrays: Arrays, model: LabelModel) -> LabelWeighing:
-    """Returns the weights in a file."""
+    """Returns the weights in a file. ``about``: their JSON object; ``arrays``: those of the multi-label model, without
+    the prefix; ``model``: it, without weights. Raises an error if they are inconsistent.
+    """
     check(about.keys() | {"cells"} == WEIGHING, "the settings of the weights are missing or unknown")
     labels = check_scalars("labels of weights", about["labels"])
     columns = tuple(model.schema[name].name for name in about["columns"])
@@ -122,6 +132,7 @@ def _restore_weighing(about: JsonObject, arrays: Arrays, model: LabelModel) -> L
     weighing.check_once([*columns, *cells.names])
     check(len(columns) + len(cells.cells) > 0, "no column is weighed")
     corrections = arrays["corrections"]
+    # Words of texts, words of cells, and what all rows share; labels.
     shape = sum(map(len, words)) + len(cells) + 1, len(labels)
     check(
         corrections.dtype == np.float32 and corrections.shape == shape,

@@ -34,7 +34,7 @@ from banbury.tally.schema import family_from_dict, family_to_dict
 
 FAMILIES = {"bernoulli", "categorical", "histogram"}  # families that a node may have
 SETTINGS = {"how", "alpha", "seed"}
-GIVEN = "tables"
+GIVEN = "tables"  # names of arrays: given tables, and the numbers of the cells that have rows
 PLACES = "places"
 
 
@@ -42,16 +42,18 @@ PLACES = "places"
 
 
 def about(network: BeliefNetwork) -> JsonObject:
-    """Returns the JSON object of a network: everything but the arrays."""
+    """Returns the JSON object of a network: everything but the arrays. A network with given tables has no counts
+    (``_counts`` is None), so "tally" and "model" are None.
+    """
     nodes = [_node(variable, network.parents[variable.name]) for variable in network._variables]
-    choice = network.choice
-    sums = network._counts
+    choice = network.choice  # how tables are estimated from counts
+    sums = network._counts  # None if the tables are given
     return {
         "network": {
             "nodes": nodes,
             "target": network.target,
             "columns": list(network.columns),
-            "named": network._named,
+            "named": network._named,  # whether the columns of the rows had names
             "left_out": dict(network.left_out),
             **({"reading": dict(network._reading)} if network._reading else {}),
         },
@@ -61,7 +63,9 @@ def about(network: BeliefNetwork) -> JsonObject:
 
 
 def _node(variable: Variable, parents: Sequence[str]) -> JsonObject:
-    """Returns a node for JSON."""
+    """Returns a node for JSON: its name, parents, family and kind; and its values, or the cuts between its intervals
+    with the lowest and highest number. ``variable.cuts`` is None unless its numbers are cut.
+    """
     node = {"name": variable.name, "parents": list(parents), **family_to_dict(variable.family), "kind": variable.kind}
     if variable.cuts is not None:
         return node | {"cuts": list(variable.cuts), "ends": list(variable.ends)}
@@ -69,7 +73,9 @@ def _node(variable: Variable, parents: Sequence[str]) -> JsonObject:
 
 
 def arrays(network: BeliefNetwork) -> Arrays:
-    """Returns the arrays of a network: its counts, or the concatenated tables of all nodes."""
+    """Returns the arrays of a network by name: the numbers of the cells of its tables that have rows, with their
+    counts; or the given tables of all nodes, one after the other.
+    """
     if network._counts is not None:
         return {PLACES: network._counts.cell_numbers, **contents.arrays(network._counts.tally)}
     return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()])}
@@ -79,9 +85,11 @@ def arrays(network: BeliefNetwork) -> Arrays:
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
-    """Returns the network of a file. Raises some exception if the contents are inconsistent."""
+    """Returns the network of a file. ``about``: its JSON object. Raises some exception if the contents are
+    inconsistent.
+    """
     network = about["network"]
-    settings = about["model"]
+    settings = about["model"]  # None if the tables are given
     variables = tuple(_variable(node, settings is not None) for node in network["nodes"])
     parents = _parents(network["nodes"])
     columns = texts("columns", network["columns"])
@@ -93,7 +101,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
         (target := network["target"]) in [None, *(variable.name for variable in variables)],
         "the target is not one of the nodes",
     )
-    choice = Choice("mle")
+    choice = Choice("mle")  # for given tables
     sums = None
     tables = ()
     if settings is None:
@@ -109,7 +117,9 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
 
 
 def _variable(node: JsonObject, counted: bool) -> Variable:
-    """Returns the variable of a node. ``counted``: whether its values were counted rather than given."""
+    """Returns the variable that the JSON object of a node describes. ``counted``: whether its values were counted
+    rather than given. Raises an error if it is inconsistent.
+    """
     (name,) = texts("names of nodes", [node["name"]])
     can_be_node = node["family"] in FAMILIES and node["kind"] in get_args(Kind)
     check(can_be_node, f"{name!r} has the family {node['family']!r} of {node['kind']!r}, which no node can have")
@@ -121,7 +131,7 @@ def _variable(node: JsonObject, counted: bool) -> Variable:
         check(len(ends) == 2 and kind in ("integer", "float"), f"the bins of {name!r} are not those of numbers")
         return Variable(name, intervals(cuts), family, kind, cuts, (ends[0], ends[1]))
     values = (check_scalar_order if counted else check_scalars)(f"the values of {name!r}", node["values"])
-    declared = family.permanent_keys()
+    declared = family.permanent_keys()  # None if no values were declared
     present = tuple(value for value in values if value is not None)
     are_declared = declared is None or present == sort_keys(declared)
     check(are_declared, f"the values of {name!r} are not those that were declared")
@@ -137,7 +147,9 @@ def _numbers(what: str, numbers: Any) -> tuple[float, ...]:
 
 
 def _parents(nodes: Sequence[JsonObject]) -> tuple[tuple[int, ...], ...]:
-    """Returns for each node the numbers of its parents. Raises an error for unknown parents or cycles."""
+    """Returns for each node the numbers of its parents. ``nodes``: their JSON objects. Raises an error for unknown
+    parents or cycles.
+    """
     parent_names = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
     node_numbers = {name: number for number, name in enumerate(parent_names)}
     complete = complete_parents(parent_names)
@@ -147,20 +159,24 @@ def _parents(nodes: Sequence[JsonObject]) -> tuple[tuple[int, ...], ...]:
 
 
 def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, arrays: Arrays) -> NetworkCounts:
-    """Returns the counts in a file. Raises ValueError if they cannot be those of rows."""
+    """Returns the counts of a network in a file. ``parents``: for each node the numbers of its parents; ``about``: the
+    tally's JSON object. Raises ValueError if they cannot be those of rows.
+    """
     for node, node_parents in enumerate(parents):
         check_size(variables, node, node_parents)
+    # Of the cells with rows; the cells of all tables are numbered one table after the other.
     cell_numbers = arrays[PLACES]
     tally_arrays = {name: array for name, array in arrays.items() if name != PLACES}
     check(
         cell_numbers.dtype == np.int64 and cell_numbers.ndim == 1 and (np.diff(cell_numbers) > 0).all(),
         "places are not in order",
     )
+    # For each table, the values of each of its axes.
     n_cells = sum(prod(map(len, axes)) for axes in axes_of(variables, parents))
     check(
         not len(cell_numbers) or 0 <= cell_numbers[0] <= cell_numbers[-1] < n_cells, "a place lies outside the tables"
     )
-    keys = keys_at(cell_numbers.copy(), variables, parents)
+    keys = keys_at(cell_numbers.copy(), variables, parents)  # for each table the combinations of values that rows have
     try:
         tally = contents.restore_tally(
             schema_of_tables(variables, parents), ONE_CLASS, {**about, "keys": [keys]}, tally_arrays
@@ -173,7 +189,9 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, 
 
 
 def _tables(variables: Sequence[Variable], parents: Parents, arrays: Arrays) -> tuple[Any, ...]:
-    """Returns the given tables in a file, one per node. Raises ValueError if they are not probabilities."""
+    """Returns the given tables in a file, one per node, with an axis for the node and then one for each parent.
+    ``parents``: for each node the numbers of its parents. Raises ValueError if they are not probabilities.
+    """
     shapes = [
         tuple(variables[axis_node].size for axis_node in (node, *node_parents))
         for node, node_parents in enumerate(parents)

@@ -35,11 +35,11 @@ def about(weighing: Weighing) -> JsonObject:
         "pairs": [[pair.first, pair.second, pair.strength] for pair in weights.pairs],
         "classes": list(weighing.classes),
         "digest": weighing.digest,
-        "paired": weighing.paired,
+        "paired": weighing.paired,  # whether pairs were looked for
         **({} if weighing.sample is None else {"sample": weighing.sample}),
         "strength": weights.strength,
         "temperature": weights.temperature,
-        "losses": [list(trial) for trial in weights.losses],
+        "losses": [list(trial) for trial in weights.losses],  # pairs of strength and loss
         "texts": [
             {
                 "column": learned.column,
@@ -54,7 +54,9 @@ def about(weighing: Weighing) -> JsonObject:
 
 
 def about_cells(cells: Cells) -> JsonObject:
-    """Returns the cells of a column for JSON."""
+    """Returns the cells of a column for JSON: its name, the keys of its cells (None for intervals of numbers), whether
+    the tree's cuts depend on the classes, and two strengths for each of its two trees.
+    """
     return {
         "name": cells.feature.name,
         "keys": list(cells.keys) if isinstance(cells, NamedCells) else None,
@@ -64,7 +66,9 @@ def about_cells(cells: Cells) -> JsonObject:
 
 
 def state_of(weighing: Weighing) -> Arrays:
-    """Returns the arrays of the weights by name."""
+    """Returns the arrays of the weights by name: a weight per column, trend, pair, text and scored column; an intercept
+    per class; corrections and pair tables (cells × classes); cells; and words with their corrections (words × classes).
+    """
     weights = weighing.weights
     state: Arrays = {"weights": weights.weights, "intercepts": weights.intercepts}
     state |= state_of_cells(weights.columns)
@@ -75,7 +79,9 @@ def state_of(weighing: Weighing) -> Arrays:
 
 
 def state_of_cells(columns: Sequence[Cells]) -> Arrays:
-    """Returns the trees and cuts of columns by name."""
+    """Returns for each column, by names that begin with its index in ``columns``: two trees (levels × cells, the node
+    of each cell), and the cuts of numbers.
+    """
     state: Arrays = {}
     for column_number, cells in enumerate(columns):
         trees = {"tree": cells.tree, "plain": cells.plain}
@@ -86,14 +92,18 @@ def state_of_cells(columns: Sequence[Cells]) -> Arrays:
 
 
 def state_of_words(text_number: int, words: Sequence[str]) -> Arrays:
-    """Returns the words of text column number ``text_number`` as arrays: their bytes, and where each ends."""
-    names = [word.encode("utf-8", "surrogatepass") for word in words]
-    ends = np.cumsum([len(name) for name in names], dtype=np.int64)
-    return {f"{text_number}.words": np.frombuffer(b"".join(names), dtype=np.uint8), f"{text_number}.ends": ends}
+    """Returns the words of text column number ``text_number`` as arrays by name: the bytes of all words, and the
+    position in them at which each word ends.
+    """
+    encoded_words = [word.encode("utf-8", "surrogatepass") for word in words]
+    ends = np.cumsum([len(encoded) for encoded in encoded_words], dtype=np.int64)
+    return {f"{text_number}.words": np.frombuffer(b"".join(encoded_words), dtype=np.uint8), f"{text_number}.ends": ends}
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Weighing:
-    """Returns the weights of a file. Raises some exception if the contents are inconsistent."""
+    """Returns the weights of a file. ``about``: their JSON object; ``arrays``: theirs, without the prefix; ``tally``:
+    the counts of the model. Raises some exception if the contents are inconsistent.
+    """
     columns = tuple(
         cells_of(entry, column_number, arrays, tally) for column_number, entry in enumerate(about["columns"])
     )
@@ -101,10 +111,11 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
     learned_texts = tuple(
         _read_texts(entry, index, arrays, tally, len(classes)) for index, entry in enumerate(about.get("texts", []))
     )
+    # The names of the columns that their families score.
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
     check(not any(is_text(tally, name) for name in scored), "a column of words is scored by its family")
     check_once([*(cells.feature.name for cells in columns), *(text.column for text in learned_texts), *scored])
-    trends = tuple(about.get("trends", []))
+    trends = tuple(about.get("trends", []))  # the numbers of the columns whose trend is weighed too
     pairs = tuple(_pair(entry, len(columns)) for entry in about["pairs"])
     with_trend = tuple(
         column_number for column_number, cells in enumerate(columns) if column_number in trends and cells.has_trend
@@ -112,6 +123,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
     check(trends == with_trend, "a trend belongs to a column without numbers")
     n_weights = len(columns) + len(trends) + len(pairs) + len(learned_texts) + len(scored)
     n_classes = len(classes)
+    # The cells of each column, with one for values in no cell; and of each pair.
     sizes = [cells.n_cells + 1 for cells in columns]
     sizes += [columns[pair.first].n_fine * columns[pair.second].n_fine for pair in pairs]
     weights = Weights(
@@ -122,8 +134,8 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
         _reals(arrays, "intercepts", (n_classes,)),
         tuple(_reals(arrays, f"{index}.corrections", (size, n_classes)) for index, size in enumerate(sizes)),
         tuple(_reals(arrays, f"{index}.pair", (size, n_classes)) for index, size in enumerate(sizes[len(columns) :])),
-        number("strength", about["strength"], 0.0, LARGEST),
-        number("temperature", about["temperature"], LEAST_TEMPERATURE, 1.0),
+        number("strength", about["strength"], least=0.0, most=LARGEST),
+        number("temperature", about["temperature"], least=LEAST_TEMPERATURE, most=1.0),
         losses_of(about),
         learned_texts,
         scored,
@@ -138,38 +150,44 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
 
 
 def _pair(about: Any, n_columns: int) -> WeighedPair:
-    """Returns a weighed pair in a file. Raises ValueError if it is invalid."""
+    """Returns a weighed pair in a file. ``about``: the numbers of its columns, and its strength. Raises ValueError if
+    it is invalid.
+    """
     first, second, strength = about
     are_columns = all(type(column) is int and 0 <= column < n_columns for column in (first, second))
     check(are_columns and first != second, "a pair does not have two columns")
-    return WeighedPair(first, second, number("the strength of a pair", strength, 0.0, LARGEST))
+    return WeighedPair(first, second, number("the strength of a pair", strength, least=0.0, most=LARGEST))
 
 
 def digest_of(about: JsonObject) -> str:
-    """Returns the digest of the tally from which weights were learned."""
+    """Returns the digest of the tally from which weights were learned. ``about``: the JSON object of the weights."""
     (digest,) = texts("digests", [about["digest"]])
     return digest
 
 
 def is_text(tally: Tally, name: str) -> bool:
-    """Returns whether the words of a column are weighed."""
+    """Returns whether the column ``name`` is counted as words, so that its words can be weighed."""
     return tally.schema[name].counter.words
 
 
 def check_once(names: Sequence[str]) -> None:
-    """Raises ValueError if a column occurs twice."""
+    """Raises ValueError if one of the columns ``names`` occurs twice."""
     check(len(set(names)) == len(names), "a column is weighed twice")
 
 
 def number(what: str, value: Any, least: float, most: float) -> float:
-    """Returns the value as a float. Raises ValueError unless it is a number from ``least`` to ``most``."""
+    """Returns the value as a float. Raises ValueError unless it is a number from ``least`` to ``most``. ``what``: what
+    it is, for the message.
+    """
     is_valid = type(value) in (int, float) and least <= value <= most
     check(is_valid, f"{what} is not a number from {least:g} to {most:g}")
     return float(value)
 
 
 def _reals(arrays: Arrays, name: str, shape: tuple[int, ...], largest: float = LARGEST) -> Real:
-    """Returns a copy of an array of floats. Raises ValueError for another type or shape, or too large numbers."""
+    """Returns a copy of the array ``name`` of floats. Raises ValueError for another type or shape, or for numbers whose
+    absolute value exceeds ``largest``.
+    """
     array = arrays[name]
     is_valid = array.dtype == np.float64 and array.shape == shape and (np.abs(array) <= largest).all()
     check(is_valid, f"{name!r} is not {shape} finite numbers")
@@ -177,7 +195,9 @@ def _reals(arrays: Arrays, name: str, shape: tuple[int, ...], largest: float = L
 
 
 def _read_texts(about: JsonObject, text_number: int, arrays: Arrays, tally: Tally, n_classes: int) -> LearnedTexts:
-    """Returns what was learned of text column number ``text_number``."""
+    """Returns what was learned of text column number ``text_number``: its words, how they count, the strength C, and
+    the corrections (words + 1, classes). ``about``: its JSON object. Raises ValueError if something is invalid.
+    """
     words = words_of(text_number, arrays)
     corrections = arrays[f"{text_number}.word_corrections"]
     has_shape = corrections.dtype == np.float32 and corrections.shape == (len(words) + 1, n_classes)
@@ -189,20 +209,22 @@ def _read_texts(about: JsonObject, text_number: int, arrays: Arrays, tally: Tall
 
 
 def read_setting(about: JsonObject, corrections: Any) -> tuple[Setting, float, Any]:
-    """Returns the setting for words, the strength C, and a copy of the corrections. Raises ValueError if something is
-    invalid.
+    """Returns the setting for words, the strength C, and a copy of the corrections. ``about``: the JSON object with the
+    first two. Raises ValueError if something is invalid.
     """
     setting = Setting(*about["setting"])
     check(type(setting.use_counts) is bool, "use_counts is neither true nor false")
     check(type(setting.leave_out) is bool, "leave_out is neither true nor false")
     for name in ("idf_power", "variance_by_evidence", "evidence_weight"):
-        number(name, getattr(setting, name), 0.0, 1.0)
+        number(name, getattr(setting, name), least=0.0, most=1.0)
     check(bool((np.abs(corrections) <= LARGEST).all()), "corrections are not finite")
-    return setting, number("strength", about["strength"], 0.0, LARGEST), corrections.copy()
+    return setting, number("strength", about["strength"], least=0.0, most=LARGEST), corrections.copy()
 
 
 def losses_of(about: JsonObject) -> tuple[tuple[float, float], ...]:
-    """Returns the losses of the strengths that were tried, as pairs of strength and loss."""
+    """Returns the losses of the strengths that were tried, as pairs of strength and loss. ``about``: the JSON object
+    with them.
+    """
     losses = tuple((strength, loss) for strength, loss in about["losses"])
     check(all(type(number) in (int, float) for pair in losses for number in pair), "losses are not numbers")
     return losses
@@ -211,7 +233,7 @@ def losses_of(about: JsonObject) -> tuple[tuple[float, float], ...]:
 def words_of(text_number: int, arrays: Arrays) -> tuple[str, ...]:
     """Returns the words of text column number ``text_number``. Raises ValueError if their bytes are inconsistent."""
     word_bytes = arrays[f"{text_number}.words"]
-    ends = arrays[f"{text_number}.ends"]
+    ends = arrays[f"{text_number}.ends"]  # where each word ends in the bytes
     are_bytes = word_bytes.dtype == np.uint8 and ends.dtype == np.int64 and word_bytes.ndim == ends.ndim == 1
     check(are_bytes, "words are not bytes with their ends")
     limits = [0, *ends.tolist()]
@@ -224,16 +246,16 @@ def words_of(text_number: int, arrays: Arrays) -> tuple[str, ...]:
 
 
 def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally) -> Cells:
-    """Returns the cells of column number ``column_number`` in a file. Raises ValueError if they do not fit the column
-    of the tally.
+    """Returns the cells of column number ``column_number`` in a file. ``about``: their JSON object. Raises ValueError
+    if they do not fit the column of the tally.
     """
     feature = tally.schema[about["name"]]
     check(feature.family.has_cells, f"{feature.name!r} has no cells")
-    strengths = [number("strengths", strength, 0.0, LARGEST) for strength in about["strengths"]]
+    strengths = [number("strengths", strength, least=0.0, most=LARGEST) for strength in about["strengths"]]
     check(len(strengths) == 4, "two trees do not have four strengths")
     check(type(about["told_apart"]) is bool, "told_apart is neither true nor false")
     tree = _tree(arrays[f"{column_number}.tree"], (strengths[0], strengths[1]), about["told_apart"])
-    plain_tree = _tree(arrays[f"{column_number}.plain"], (strengths[2], strengths[3]), False)
+    plain_tree = _tree(arrays[f"{column_number}.plain"], (strengths[2], strengths[3]), cut_by_class=False)
     if not feature.family.has_density():
         keys = check_scalars("keys", about["keys"])
         check(set(keys) <= set(tally.of(feature.name).keys[0]), "a cell has a value that no row has")
@@ -251,12 +273,13 @@ def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally
 
 
 def _tree(levels: Any, strengths: Strengths, cut_by_class: bool) -> Tree:
-    """Returns the tree with these levels (levels × cells), from wide nodes to single cells. Raises ValueError if they
-    are not nested.
+    """Returns the tree with these levels (levels × cells: the number of the node of each cell), from wide nodes to
+    single cells. ``cut_by_class``: whether its cuts depend on the classes. Raises ValueError if the nodes are not
+    nested.
     """
     check(levels.dtype == np.int64 and levels.ndim == 2 and len(levels), "a tree has levels")
     n_cells = levels.shape[1]
-    nodes = levels.copy()
+    nodes = levels.copy()  # levels × cells
     has_cells_last = np.array_equal(np.sort(nodes[-1]), np.arange(n_cells)) and nodes.min(initial=0) >= 0
     check(has_cells_last, "the last level of a tree is not that of its cells")
     has_no_gaps = all(len(np.unique(level)) == level.max(initial=-1) + 1 for level in nodes)
@@ -268,12 +291,12 @@ def _tree(levels: Any, strengths: Strengths, cut_by_class: bool) -> Tree:
 
 
 def _check_intervals(tree: Tree, n: int) -> None:
-    """Raises ValueError unless the nodes are intervals in ascending order, followed by one for missing values. ``n``:
-    the number of intervals.
+    """Raises ValueError unless the nodes of each level are ascending intervals of the first ``n`` cells, followed by a
+    node of its own for missing values, if they have a cell.
     """
     check(tree.n_cells in (n, n + 1), "the cuts do not match the cells")
     for level in tree.levels:
-        steps = np.diff(level[:n], prepend=0)
+        steps = np.diff(level[:n], prepend=0)  # from the node of a cell to that of the next
         are_consecutive = ((steps == 0) | (steps == 1)).all() and level[0] == 0
         check(
             are_consecutive and (level[n:] == level[n - 1] + 1).all(), "a node of a tree is not an interval of numbers"

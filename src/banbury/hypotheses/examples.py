@@ -25,8 +25,8 @@ class Examples:
         targets themselves, which are not stored.
         """
         self._target = target if is_scalar(target) else None  # the name of the target column, if it is one
-        self._rows: Any = None
-        self.columns: dict[Any, Array] = {}
+        self._rows: Any = None  # a sequence of rows; None for a table
+        self.columns: dict[Any, Array] = {}  # by name, or by number for a matrix
         names = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's, or pandas' and Polars'
         if names is not None or isinstance(data, Mapping):
             self._read_columns(data, list(data if names is None else names))
@@ -36,12 +36,14 @@ class Examples:
         self._rows = data if isinstance(data, np.ndarray) else list(data)
         self._length = len(self._rows)
         if isinstance(data, np.ndarray) and data.ndim == 2:
-            self.columns = {j: data[:, j] for j in range(data.shape[1])}
+            self.columns = {number: data[:, number] for number in range(data.shape[1])}
         elif self._length and all(isinstance(row, Mapping) for row in self._rows):
             self.columns = {name: vector([row.get(name) for row in self._rows]) for name in self._rows[0]}
 
     def _read_columns(self, data: Any, names: list[Any]) -> None:
-        """Reads the columns ``names`` of a frame or mapping. Raises an error for duplicate names or unequal lengths."""
+        """Reads the columns ``names`` of a frame or mapping into ``columns``; a mapping of single values is one row.
+        Raises an error for duplicate names or unequal lengths.
+        """
         for name in names if len(set(names)) < len(names) else ():
             if names.count(name) > 1:
                 raise errors.DuplicateColumn(f"two columns are named {name!r}. Rename one of them.", column=name)
@@ -70,14 +72,16 @@ class Examples:
 
     @cached_property
     def records(self) -> Any:
-        """The rows as a sequence, for functions of a row. A row of a table is a mapping without the target column."""
+        """The rows as a sequence, for functions of a row: as the user gave them (``_rows``), or for a table a mapping
+        for each row, without the target column (``_target``, its name or None).
+        """
         if self._rows is not None:
             return self._rows
         columns = {name: column.tolist() for name, column in self.columns.items() if name != self._target}
         return [{name: values[row] for name, values in columns.items()} for row in range(len(self))]
 
     def column(self, name: Any) -> Array:
-        """Returns the column with this name."""
+        """Returns the column with this name, one value per row. Raises UnknownColumn if there is none."""
         if not len(self) and not self.columns:
             return vector([])  # an empty list has no columns, and every one
         if name not in self.columns:
@@ -85,14 +89,19 @@ class Examples:
         return self.columns[name]
 
     def target(self, target: Any) -> Array:
-        """Returns the targets. ``target``: the name of a column, or one target for each row."""
+        """Returns the targets, one per row. ``target``: the name of a column, or one target for each row. Raises
+        LengthMismatch if these are too few or too many.
+        """
         column = self.column(target) if is_scalar(target) else vector(target)
         if len(column) != len(self):
             raise errors.length_mismatch("targets", len(column), len(self))
         return column
 
     def choose_columns(self, columns: Iterable[Any] | None, target: Any) -> list[Any]:
-        """Returns the names of the columns that hypotheses are about: ``columns``, or by default all but the target."""
+        """Returns the names of the columns that hypotheses are about: ``columns``, or by default (None) all but the
+        target. ``target``: the name of its column, one target for each row, or None. Raises an error for unknown or
+        repeated names.
+        """
         errors.require(
             self.columns,
             "the table",
@@ -142,10 +151,10 @@ class Functions:
 
     def __init__(self, functions: list[Any]) -> None:
         """Stores the functions, each of which takes a row and returns its prediction."""
-        self.functions = objects(functions)
+        self.functions = objects(functions)  # an array, one per hypothesis
 
     def on(self, rows: Examples) -> Predictions:
-        """Returns the predictions of the functions for these rows."""
+        """Returns the predictions of the functions for these rows (rows × hypotheses), made when they are asked for."""
 
         def predict(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
             """Returns the predictions for a slice of rows (rows × hypotheses)."""

@@ -57,19 +57,20 @@ def conjunctions(
     (973, 6)
     """
     examples = Examples(table)
-    declared = dict(values or {})
+    declared = dict(values or {})  # the user's values by feature
     feature_names = examples.choose_columns(columns, target)
     _check_features("values", declared, feature_names)
     tests = [_Equal(name, _distinct(examples.column(name), name, declared.get(name))) for name in feature_names]
-    tests = [test for test in tests if test.values]
-    sizes = [len(test.values) for test in tests]
+    tests = [test for test in tests if test.values]  # the conditions of each feature
+    sizes = [len(test.values) for test in tests]  # how many conditions each feature has
     if conditions is not None:
-        errors.check_whole("conditions", conditions, 0)
+        errors.check_whole("conditions", conditions, low=0)
     max_conditions = len(tests) if conditions is None else min(int(conditions), len(tests))
     n_by_length = [1] + [0] * len(sizes)  # conjunctions of 0, 1, 2, … conditions
-    for size in sizes:
+    for size in sizes:  # with one feature more, a conjunction has none of its conditions, or one of them
         n_by_length = [1, *(n + size * n_shorter for n_shorter, n in pairwise(n_by_length))]
     _check_number(sum(n_by_length[: max_conditions + 1]) + 1, "fewer conditions per hypothesis with conditions=")
+    # Condition numbers (conditions × hypotheses), and the bits of each hypothesis.
     members, lengths = _every_conjunction(sizes, max_conditions)
     return _make_space(_Rules(tests, members), lengths, prior, likelihood, noise, _labels(examples, target, labels))
 
@@ -97,12 +98,12 @@ def thresholds(
     ['anything', 'nothing', 'length>1.45', 'length>3.1', 'length<=1.45', 'length<=3.1']
     """
     examples = Examples(table)
-    declared = dict(cuts) if isinstance(cuts, Mapping) else {}
+    declared = dict(cuts) if isinstance(cuts, Mapping) else {}  # the user's cuts by feature
     feature_names = examples.choose_columns(columns, target)
     _check_features("cuts", declared, feature_names)
     if cuts is not None and not isinstance(cuts, Mapping):
-        errors.check_whole("cuts", cuts, 0)
-    tests = []
+        errors.check_whole("cuts", cuts, low=0)
+    tests = []  # the conditions of each feature that has cuts
     for name in feature_names:
         if name in declared:
             cut_points = floats(vector(declared[name], f"the cuts of {name!r}"))
@@ -112,13 +113,15 @@ def thresholds(
             cut_points = np.unique(cut_points)
         else:
             cut_points = _cuts(examples.column(name), name)
-        if isinstance(cuts, (int, np.integer)) and len(cut_points) > cuts:
+        if isinstance(cuts, (int, np.integer)) and len(cut_points) > cuts:  # keep so many, evenly spread
             cut_points = cut_points[((np.arange(cuts) + 0.5) * len(cut_points) / max(cuts, 1)).astype(np.intp)]
         tests += [_Above(name, cut_points)] * bool(len(cut_points))
-    sizes = [2 * len(test.cuts) for test in tests]
+    sizes = [2 * len(test.cuts) for test in tests]  # how many conditions each feature has
     _check_number(2 + sum(sizes), "fewer cuts of each with cuts=")
+    # The bits of each hypothesis: those that say which feature, or anything or nothing; and those that say which
+    # condition.
     lengths = log2(2 + len(tests)) + np.repeat([0.0, *map(log2, sizes)], [2, *sizes])
-    rules = _Thresholds(tests, np.arange(2 + sum(sizes))[None, :])
+    rules = _Thresholds(tests, members=np.arange(2 + sum(sizes))[None, :])  # each hypothesis is one condition
     return _make_space(rules, lengths, prior, likelihood, noise, _labels(examples, target, labels))
 
 
@@ -130,34 +133,46 @@ class _Rules(Sequence[str]):
         (conditions × hypotheses), padded with ALWAYS_TRUE. Conditions are numbered from FIRST_OF_FEATURES, in the order
         of the tests.
         """
-        self.tests = tests
-        self.members = members
+        self.tests = tests  # one for each feature
+        self.members = members  # condition numbers (conditions × hypotheses)
 
     @cached_property
     def texts(self) -> list[str]:
-        """The text of each condition, in the order of their numbers."""
+        """The text of each condition, in the order of their numbers: 0 holds for every row, 1 for none."""
         names = _texts_of([test.feature for test in self.tests])
-        tests = zip(names, self.tests, strict=True)
-        return ["anything", "nothing", *(text for name, test in tests for text in test.texts(name))]
+        named_tests = zip(names, self.tests, strict=True)
+        return ["anything", "nothing", *(text for name, test in named_tests for text in test.texts(name))]
 
     def __len__(self) -> int:
         """Returns the number of hypotheses."""
         return int(self.members.shape[1])
 
     def __getitem__(self, h: Any) -> Any:
-        """Returns the name of the hypothesis number ``h``: its conditions; or the names in a slice."""
+        """Returns the name of hypothesis number ``h``: the texts of its conditions, whose numbers are in its column of
+        ``members`` (conditions × hypotheses). For a slice, returns a list of names.
+        """
         if isinstance(h, slice):
-            return [self[i] for i in range(*h.indices(len(self)))]
-        return ", ".join(self.texts[m] for m in self.members[:, h] if m != ALWAYS_TRUE) or self.texts[ALWAYS_TRUE]
+            return [self[number] for number in range(*h.indices(len(self)))]
+        return (
+            ", ".join(self.texts[condition] for condition in self.members[:, h] if condition != ALWAYS_TRUE)
+            or self.texts[ALWAYS_TRUE]
+        )
 
     def on(self, rows: Examples) -> Predictions:
-        """Returns the predictions for these rows. Rows are packed 64 to a word, since lookups dominate the time."""
+        """Returns the predictions for these rows (0 or 1) and their mistakes, computed when they are asked for. Rows
+        are packed 64 to a word, since lookups dominate the time.
+        """
+        # For each feature a function of a slice of the rows: which of its conditions hold (rows × conditions).
         tests_on_rows = [test.on(rows) for test in self.tests]
 
         def prediction_words(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> NDArray[np.uint64]:
-            """Returns the predictions for a slice of rows, 64 rows to a word (words × hypotheses)."""
+            """Returns the predictions of some hypotheses for a slice of rows, 64 rows to a word (words × hypotheses).
+            ``tests_on_rows`` has for each feature a function that says which of its conditions hold.
+            """
             constant_conditions = np.array([[True, False]]).repeat(row_slice.stop - row_slice.start, axis=0)
+            # Which conditions hold, 64 rows to a word (words × conditions).
             bits = _pack(np.hstack([constant_conditions, *(holds_of(row_slice) for holds_of in tests_on_rows)]))
+            # Of every hypothesis its first condition, its second and so on.
             first_conditions, *later_conditions = self.members[:, hypothesis_numbers]
             predictions: NDArray[np.uint64] = bits.take(first_conditions, axis=1)
             for conditions in later_conditions:
@@ -172,16 +187,16 @@ class _Rules(Sequence[str]):
             return np.asarray(_n_bits(mistake_bits).sum(axis=0, dtype=np.int64))
 
         def predict(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
-            """Returns the predictions for a slice of rows as 0 and 1 (rows × hypotheses)."""
-            bytes_by_row = (
+            """Returns the predictions of some hypotheses for a slice of rows as 0 and 1 (rows × hypotheses)."""
+            word_bytes = (  # words × bytes of a word × hypotheses; a byte has eight rows
                 np.ascontiguousarray(prediction_words(row_slice, hypothesis_numbers))[:, :, None]
                 .view(np.uint8)
                 .transpose(0, 2, 1)
             )
-            flat = bytes_by_row.reshape(8 * len(bytes_by_row), bytes_by_row.shape[2])
+            flat = word_bytes.reshape(8 * len(word_bytes), word_bytes.shape[2])
             return np.unpackbits(flat, axis=0, count=row_slice.stop - row_slice.start)
 
-        return Predictions(len(rows), predict, mistakes, 64)
+        return Predictions(len(rows), predict, mistakes, at_once=64)
 
 
 class _Thresholds(_Rules):
@@ -190,6 +205,7 @@ class _Thresholds(_Rules):
     def on(self, rows: Examples) -> Predictions:
         """Returns the predictions for these rows; mistakes of all thresholds of a column come from one histogram."""
         tests: Any = self.tests
+        # For each feature, how many cuts are below the value of each row (−1: missing), and how many cuts it has.
         cuts_below_and_counts = [(test.n_cuts_below(rows), len(test.cuts)) for test in tests]
 
         def mistakes(row_slice: slice, truth: Array, hypothesis_numbers: HypothesisNumbers) -> Array:
@@ -198,7 +214,8 @@ class _Thresholds(_Rules):
             """
             is_positive = truth.astype(np.bool_)
             n_yes = int(np.count_nonzero(truth))
-            mistake_counts = [np.array([len(is_positive) - n_yes, n_yes])]
+            mistake_counts = [np.array([len(is_positive) - n_yes, n_yes])]  # of always yes, and of always no
+            # Of each feature: how many cuts are below each row's value (−1: missing), and how many cuts there are.
             for cuts_below_rows, n_cuts in cuts_below_and_counts:
                 # The column has n_cuts + 2 bins; the first is that of missing values.
                 bin_of_row = cuts_below_rows[row_slice] + 1
@@ -207,7 +224,7 @@ class _Thresholds(_Rules):
                     bin_of_row[is_positive], minlength=n_cuts + 2
                 )
                 net_mistakes_up_to = np.cumsum(net_mistakes[1:])
-                mistake_counts += [
+                mistake_counts += [  # of yes above each cut, and of yes up to each cut
                     n_yes + net_mistakes_up_to[-1] - net_mistakes_up_to[:-1],
                     n_yes + net_mistakes_up_to[:-1],
                 ]
@@ -226,7 +243,7 @@ def _pack(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def _n_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Returns the number of bits set in each word, counted in pairs, fours and bytes, which a product adds up."""
+    """Returns the number of bits set in each 64-bit word, counted in pairs, fours and bytes, which a product adds up."""
     pair_counts = words - ((words >> 1) & 0x5555555555555555)
     four_bit_counts = (pair_counts & 0x3333333333333333) + ((pair_counts >> 2) & 0x3333333333333333)
     byte_counts = (four_bit_counts + (four_bit_counts >> 4)) & 0x0F0F0F0F0F0F0F0F
@@ -237,16 +254,17 @@ def _n_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class _Equal:
     """The conditions "feature=value" of one feature."""
 
-    feature: Any
-    values: list[Any]
+    feature: Any  # the name of the column
+    values: list[Any]  # one for each condition
 
     def on(self, rows: Examples) -> Holds:
         """Returns a function that takes a slice of these rows and returns whether each condition holds (rows ×
         conditions).
         """
+        # Of each row the index of its value, −1 if it is another.
         value_numbers = codes(rows.column(self.feature), self.values)
-        all_values = np.arange(len(self.values))
-        return lambda row_slice: value_numbers[row_slice, None] == all_values
+        all_numbers = np.arange(len(self.values))
+        return lambda row_slice: value_numbers[row_slice, None] == all_numbers
 
     def texts(self, name: str) -> Iterator[str]:
         """Yields the text of each condition. ``name``: the feature as a text."""
@@ -255,20 +273,20 @@ class _Equal:
 
 @dataclass(frozen=True)
 class _Above:
-    """The conditions "feature>cut" and "feature<=cut" of one feature."""
+    """The conditions "feature>cut" for each cut, and then "feature<=cut" for each cut, of one feature."""
 
-    feature: Any
-    cuts: Real
+    feature: Any  # the name of the column
+    cuts: Real  # ascending
 
     def on(self, rows: Examples) -> Holds:
         """Returns a function that takes a slice of these rows and returns whether each condition holds (rows ×
         conditions).
         """
-        values = _numbers(rows.column(self.feature), self.feature)
+        values = _numbers(rows.column(self.feature), self.feature)  # of each row; NaN: missing, for which nothing holds
         return lambda row_slice: np.hstack([values[row_slice, None] > self.cuts, values[row_slice, None] <= self.cuts])
 
     def n_cuts_below(self, rows: Examples) -> NDArray[np.intp]:
-        """Returns how many cuts are below the value of each row; −1 where it is missing."""
+        """Returns for each row how many cuts are below its value; −1 where that is missing."""
         values = _numbers(rows.column(self.feature), self.feature)
         return np.where(np.isnan(values), -1, np.searchsorted(self.cuts, values))
 
@@ -279,7 +297,7 @@ class _Above:
 
 
 def _texts_of(values: Sequence[Any]) -> list[str]:
-    """Returns the values as texts; in quotation marks where they could be mistaken for something else."""
+    """Returns each value as a text, in quotation marks where that could be mistaken for something else."""
     frequencies = Counter(map(str, values))
     needs_quotes = [
         isinstance(value, str) and (frequencies[value] > 1 or not SPECIAL_CHARACTERS.isdisjoint(value))
@@ -294,7 +312,7 @@ def _labels(examples: Examples, target: Any, labels: Iterable[Any] | None) -> An
     """
     if labels is not None or target is None:
         return (False, True) if labels is None else labels
-    target_values = _distinct(examples.target(target), target if is_scalar(target) else "target", None)
+    target_values = _distinct(examples.target(target), target if is_scalar(target) else "target", declared=None)
     return (
         sorted(target_values, key=lambda value: (type(value).__name__, value))
         if len(target_values) == 2
@@ -325,13 +343,15 @@ def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArr
     satisfies: condition numbers (conditions × hypotheses), and the description length of each in bits. ``sizes``: the
     number of values of each feature.
     """
+    # So far there is one hypothesis, without conditions: its condition numbers (conditions × hypotheses, where 0 holds
+    # for every row), how many conditions it has, and the bits that say which values these name.
     members = np.zeros((max(max_conditions, 1), 1), dtype=np.intp)
     n_conditions = np.zeros(1, dtype=np.intp)
     bits = np.zeros(1)
-    first_condition = FIRST_OF_FEATURES
+    first_condition = FIRST_OF_FEATURES  # the number of the feature's first condition
     for size in sizes:
         extendable = np.flatnonzero(n_conditions < max_conditions)
-        extended = members[:, extendable].repeat(size, axis=1)
+        extended = members[:, extendable].repeat(size, axis=1)  # these get one condition of the feature each
         extended[n_conditions[extendable].repeat(size), np.arange(extended.shape[1])] = first_condition + np.tile(
             np.arange(size), len(extendable)
         )
@@ -340,15 +360,16 @@ def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArr
         n_conditions = np.concatenate([n_conditions, n_conditions[extendable].repeat(size) + 1])
         first_condition += size
     order = np.argsort(n_conditions, kind="stable")
-    feature_bits = np.array([log2(comb(len(sizes), i)) for i in range(max_conditions + 1)])  # of the features
+    # For each number of conditions, the bits that say which features they are about.
+    feature_bits = np.array([log2(comb(len(sizes), n)) for n in range(max_conditions + 1)])
     never_true = np.where(np.arange(len(members)) == 0, NEVER_TRUE, ALWAYS_TRUE)[:, None]
     lengths = log2(max_conditions + 2) + np.append((bits + feature_bits[n_conditions])[order], 0.0)
     return np.hstack([members[:, order], never_true]), lengths
 
 
 def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[Any]:
-    """Returns the distinct values of a column in order of occurrence; or the ``declared`` ones. Raises an error for a
-    value that was not declared. ``name``: the column, for messages.
+    """Returns the distinct values of a column, without missing ones, in order of occurrence; or the ``declared`` ones.
+    Raises an error for a value that was not declared. ``name``: the column, for messages.
     """
     present = [plain(value) for value in column.tolist() if not is_missing(value)]
     for value in present:
@@ -364,8 +385,8 @@ def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[
 
 
 def _cuts(column: Array, name: Any) -> Real:
-    """Returns the midpoints between neighbouring values of a column. Raises BadValue if values are too close for
-    doubles. ``name``: the column, for messages.
+    """Returns the midpoints between neighbouring values of a column, ascending. Raises BadValue if values are too close
+    for doubles. ``name``: the column, for messages.
     """
     values = _numbers(column, name)
     large_values = sorted({plain(value) for value in column[np.abs(values) >= EXACT_BELOW].tolist()})

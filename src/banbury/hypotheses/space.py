@@ -56,11 +56,11 @@ class Hypotheses:
     """
 
     names: Sequence[Any]
-    log_prior: Real
+    log_prior: Real  # normalised, one per hypothesis
     log_likelihood: Real  # of all rows so far, one per hypothesis
-    n_rows: int
+    n_rows: int  # so far
     likelihood: Likelihood
-    noise: float
+    noise: float  # 0 for a likelihood without noise
     labels: tuple[Any, ...]
     _askable: Askable | None  # makes the predictions; None if the hypotheses are only names
 
@@ -88,15 +88,15 @@ class Hypotheses:
         )
 
     def _set(self, **values: Any) -> None:
-        """Sets fields of the frozen object; arrays become read-only."""
+        """Sets fields of the frozen object by name; arrays become read-only."""
         for name, value in values.items():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
 
     def _after(self, evidence: _Likelihoods, row_slice: slice) -> Self:
-        """Returns the space after a slice of the rows in ``evidence``. Raises ImpossibleEvidence if no hypothesis
-        remains possible.
+        """Returns the space after a slice of the rows in ``evidence``, whose ``of`` returns their log-likelihood under
+        each hypothesis. Raises ImpossibleEvidence if no hypothesis remains possible.
         """
         log_likelihood = self.log_likelihood + evidence.of(row_slice, ALL)
         if self._rules_out_all(log_likelihood):
@@ -119,8 +119,8 @@ class Hypotheses:
 
     @cached_property
     def _scale(self) -> tuple[float, float]:
-        """The highest log joint, and the log of the sum of all joints relative to it. Kept apart, since beside −1e20
-        the second would be lost.
+        """The highest log joint, and the log of the sum of all joints relative to it; their sum is log P(rows). Kept
+        apart, since beside −1e20 the second would be lost.
         """
         joint = self.log_joint
         highest = float(joint.max())
@@ -196,18 +196,20 @@ class Hypotheses:
         >>> Hypotheses(["rain", "dry"]).update(likelihoods={"rain": 0.1, "dry": 0.5}).most_probable(1)
         [('dry', 0.8333333333333334)]
         """
-        errors.check_whole("n", n, 0)
+        errors.check_whole("n", n, low=0)
         joint = self.log_joint
         best = np.argsort(-joint, kind="stable")[:n].tolist()
         return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
 
     def __str__(self) -> str:
-        """Returns the number of hypotheses, and the most probable of them."""
+        """Returns the number of hypotheses and rows, and the eight most probable hypotheses with their posteriors."""
         n_hypotheses = len(self)
         n_possible = int(self.possible.sum())
         hypotheses = f"{n_hypotheses:,} hypothes{'i' if n_hypotheses == 1 else 'e'}s"
         size = f"{hypotheses} after {_rows_in_words(self.n_rows)}, {n_possible:,} of them possible"
-        lines = [f"  {posterior:.4f}  {errors.shortened(name, 100)}" for name, posterior in self.most_probable(8)]
+        lines = [
+            f"  {posterior:.4f}  {errors.shortened(name, most=100)}" for name, posterior in self.most_probable(n=8)
+        ]
         return "\n".join([size, *lines] + [f"  … and {n_possible - 8:,} more"] * (n_possible > 8))
 
     __repr__ = __str__
@@ -237,6 +239,7 @@ class Hypotheses:
         """
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
         space = self
+        # Blocks of a multiple of ``at_once`` rows, which cost little more than one.
         for row_slice in _blocks(evidence.n_rows, len(self), evidence.at_once):
             space = space._after(evidence, row_slice)
         return space
@@ -258,15 +261,17 @@ class Hypotheses:
         >>> seen.posteriors.round(2).tolist()
         [[0.5, 0.5], [0.5, 0.5], [0.2, 0.8], [0.06, 0.94]]
         """
-        errors.check_whole("n", n, 1)
+        errors.check_whole("n", n, low=1)
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
-        last = self
-        highest = self.log_posterior
+        last = self  # the space after the rows so far
+        highest = self.log_posterior  # that each hypothesis has reached
+        # For each step the highest log joint, the log of the sum of joints relative to it, and how many are possible.
         scales = [(*self._scale, self.possible.sum())]
         for row in range(evidence.n_rows):
             last = last._after(evidence, slice(row, row + 1))
             np.maximum(highest, last.log_posterior, out=highest)
             scales.append((*last._scale, last.possible.sum()))
+        # The numbers of the hypotheses to show, and their log-likelihoods: before, and then of each row alone.
         shown = np.arange(len(self)) if len(self) <= n else np.lexsort((-last.log_joint, -highest))[:n]
         row_evidence = [self.log_likelihood[shown]] + [
             evidence.of(slice(row, row + 1), shown) for row in range(evidence.n_rows)
@@ -285,7 +290,7 @@ class Hypotheses:
         """Returns the error that names the row of the slice after which no hypothesis is possible, found by bisection.
         ``log_likelihood``: of each hypothesis, before the slice.
         """
-        first = row_slice.start
+        first = row_slice.start  # the row is between these two
         last = row_slice.stop - 1
         while first < last:
             middle = (first + last) // 2 + 1
@@ -327,14 +332,16 @@ class Hypotheses:
             return self._evidence_of_likelihoods(argument, name)
         errors.require(target is not None, "target", target, "a column's name, or each row's label or number")
         table = None if rows is None else Examples(rows, target)
-        predicted = self._predictions(table, predictions)
+        predicted = self._predictions(table, predictions)  # its ``mistakes`` is None unless the hypotheses count them
         column = vector(target) if table is None else table.target(target)
         if len(column) != predicted.n_rows:
             raise errors.length_mismatch("targets", len(column), predicted.n_rows)
-        truth = self._truth(column)
+        truth = self._truth(column)  # for each row a number, or the number of its label
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
-            """Returns log P(targets of a slice of rows | h) of some hypotheses, or of ALL."""
+            """Returns log P(targets of a slice of rows | h) of some hypotheses, or of ALL, from their predictions
+            (``predicted``) and the targets (``truth``, one per row).
+            """
             if predicted.mistakes is not None:
                 mistake_counts = predicted.mistakes(row_slice, truth[row_slice], hypothesis_numbers)
                 return self._log_likelihood_of_mistakes(mistake_counts, row_slice.stop - row_slice.start)
@@ -351,11 +358,13 @@ class Hypotheses:
         requirement = (
             "a number of at most 1e300 in absolute value, or −inf," if are_logs else "a finite number of at least 0"
         )
-        cells = self._matrix(order_by_name(what, values, self.names), what)
+        cells = self._matrix(order_by_name(what, values, self.names), what)  # rows × hypotheses
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
-            """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL."""
-            block = cells[row_slice, hypothesis_numbers]
+            """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL. ``cells``:
+            (log-)likelihoods, rows × hypotheses. Raises BadValue for an invalid one.
+            """
+            block = cells[row_slice, hypothesis_numbers]  # rows × hypotheses
             numbers = floats(block)
             is_valid = (
                 np.isneginf(numbers) | (np.abs(numbers) <= LARGEST_LOG_LIKELIHOOD)
@@ -369,8 +378,8 @@ class Hypotheses:
         return _Likelihoods(len(cells), log_likelihood_of)
 
     def _truth(self, column: Array) -> Array:
-        """Returns the targets as numbers, or as the numbers of their labels. Raises an error for any other value.
-        ``column``: one target per row.
+        """Returns for each row its target if that is a number under a gaussian likelihood, otherwise the number of its
+        label. Raises an error for any other value. ``column``: one target per row.
         """
         gaussian = self.likelihood == "gaussian"
         values = floats(column) if gaussian else codes(column, self.labels)
@@ -392,23 +401,24 @@ class Hypotheses:
         return values
 
     def _log_likelihood_of(self, predicted: Array, truth: Array) -> Real:
-        """Returns log P(targets of some rows | h) of each hypothesis. ``predicted``: rows × hypotheses; ``truth``: as
-        ``_truth`` returns it.
+        """Returns log P(targets of some rows | h) of each hypothesis. ``predicted``: numbers, probabilities of the
+        second label or label numbers, depending on the likelihood (rows × hypotheses); ``truth``: the target of each
+        row as a number or label number.
         """
-        n = len(truth)
+        n_rows = len(truth)
         if self.likelihood == "gaussian":
             with np.errstate(over="ignore"):
                 distances = predicted - truth[:, None]
                 distances /= self.noise
                 squares = np.einsum("rh,rh->h", distances, distances)
-            return np.asarray(-0.5 * squares - n * (log(self.noise) + 0.5 * log(2 * pi)))
+            return np.asarray(-0.5 * squares - n_rows * (log(self.noise) + 0.5 * log(2 * pi)))
         if self.likelihood == "bernoulli":
             with np.errstate(divide="ignore"):
                 log_yes = np.log(predicted[truth == 1]).sum(axis=0)
                 log_no = np.log1p(-predicted[truth == 0]).sum(axis=0)
             return np.asarray(log_yes + log_no)
         return self._log_likelihood_of_mistakes(
-            (predicted != truth[:, None]).sum(axis=0, dtype=np.uint8 if n < 256 else np.int64), n
+            (predicted != truth[:, None]).sum(axis=0, dtype=np.uint8 if n_rows < 256 else np.int64), n_rows
         )
 
     def _log_likelihood_of_mistakes(self, n_mistakes: Array, n_rows: int) -> Real:
@@ -432,18 +442,19 @@ class Hypotheses:
         predicts_labels = self.likelihood != "gaussian"
         requirement = "a space with labels here; bayes_optimal has the mean number"
         errors.require(predicts_labels, "likelihood", "gaussian", requirement)
-        hypotheses, weights = self._possible_hypotheses()
+        hypotheses, weights = self._possible_hypotheses()  # their numbers and their posteriors
         n_labels = len(self.labels)
 
         def probabilities_of(block: Array) -> Real:
-            """Returns P(label) for each row of a block of predictions (rows × hypotheses), averaged over the hypotheses."""
+            """Returns P(label) for each row of a block of predictions (rows × labels, from rows × hypotheses): their
+            mean under the posteriors of the hypotheses, ``weights``.
+            """
             if self.likelihood == "bernoulli":
                 probability_of_second = np.clip(block @ weights, 0.0, 1.0)
                 return np.stack([1.0 - probability_of_second, probability_of_second], axis=1)
             probabilities = np.zeros((len(block), n_labels))
-            for start in range(
-                0, len(weights), HYPOTHESES_TOGETHER
-            ):  # a few hypotheses at a time stay in the processor's reach
+            # A few hypotheses at a time stay in the processor's reach. The block has their label numbers.
+            for start in range(0, len(weights), HYPOTHESES_TOGETHER):
                 column_slice = slice(start, start + HYPOTHESES_TOGETHER)
                 for label in range(n_labels):
                     probabilities[:, label] += (block[:, column_slice] == label) @ weights[column_slice]
@@ -469,7 +480,7 @@ class Hypotheses:
             return self._labels_of(
                 (probabilities >= probabilities.max(axis=1, keepdims=True) - SCORE_TOLERANCE).argmax(axis=1)
             )
-        hypotheses, weights = self._possible_hypotheses()
+        hypotheses, weights = self._possible_hypotheses()  # their numbers and their posteriors
         return self._answers(rows, predictions, hypotheses, lambda block: block @ weights)
 
     def gibbs(self, rows: Any = None, *, predictions: Any = None, seed: int = 0) -> Array:
@@ -482,8 +493,8 @@ class Hypotheses:
         >>> "".join(three.gibbs(predictions=["+", "-", "-"], seed=seed).item() for seed in range(10))
         '--++----+-'
         """
-        errors.check_whole("seed", seed, 0)
-        drawn_hypothesis = np.random.default_rng(seed).choice(len(self), 1, p=self.posterior)
+        errors.check_whole("seed", seed, low=0)
+        drawn_hypothesis = np.random.default_rng(seed).choice(len(self), size=1, p=self.posterior)  # its number
         answers = self._answers(rows, predictions, drawn_hypothesis, lambda block: block[:, 0])
         if self.likelihood == "gaussian":
             return answers
@@ -492,8 +503,9 @@ class Hypotheses:
     def _answers(
         self, rows: Any, predictions: Any, hypothesis_numbers: HypothesisNumbers, answer: Callable[[Array], Array]
     ) -> Array:
-        """Returns what ``answer`` makes of the predictions of these hypotheses (rows × hypotheses), computed block by
-        block. Either ``rows`` or ``predictions`` is given, as for ``predictive``; the other is None.
+        """Returns what ``answer`` makes of the predictions of these hypotheses (rows × hypotheses): an array with an
+        entry or a row for each row, computed block by block. Either ``rows`` or ``predictions`` is given, as for
+        ``predictive``; the other is None.
         """
         predicted = self._predictions(rows, predictions)
         blocks = list(_blocks(predicted.n_rows, len(self), predicted.at_once)) or [slice(0, 0)]
@@ -509,8 +521,9 @@ class Hypotheses:
         return vector(self.labels)[numbers]
 
     def _predictions(self, rows: Any, predictions: Any) -> Predictions:
-        """Returns the predictions of the hypotheses for ``rows``, or the given ``predictions`` (rows × hypotheses).
-        Raises an error unless exactly one of the two is given; the other is None.
+        """Returns the predictions that ``_askable`` makes for ``rows`` (it is None if hypotheses are only names), or
+        the given ``predictions`` (rows × hypotheses). The result returns a block of them for a slice of rows and
+        hypothesis numbers. Raises an error unless exactly one of the two is given; the other is None.
         """
         errors.require((rows is None) != (predictions is None), "rows", rows, "given, or replaced by predictions=")
         if predictions is not None:
@@ -524,8 +537,8 @@ class Hypotheses:
         return self._askable.on(rows if isinstance(rows, Examples) else Examples(rows))
 
     def _matrix(self, values: Any, what: str) -> Array:
-        """Returns the values as a matrix, rows × hypotheses; a vector is a single row. ``what``: what they are, for the
-        message.
+        """Returns the values as a matrix, rows × hypotheses; a vector is a single row. Raises LengthMismatch for
+        another shape. ``what``: what they are, for the message.
         """
         array = matrix(values)
         if array.ndim == 1 and len(array) in (0, len(self)):
@@ -538,8 +551,8 @@ class Hypotheses:
         """Returns the predictions of some hypotheses for a slice of rows as the likelihood needs them: numbers,
         probabilities, or label numbers. Raises an error for others.
         """
-        block = predicted.of(row_slice, hypothesis_numbers)
-        if predicted.mistakes is not None:
+        block = predicted.of(row_slice, hypothesis_numbers)  # rows × hypotheses
+        if predicted.mistakes is not None:  # then they are label numbers already
             return block
         if self.likelihood in ("gaussian", "bernoulli"):
             values = floats(block)
@@ -550,10 +563,10 @@ class Hypotheses:
             return values
         numbers = codes(block, self.labels)
         if numbers.min(initial=0) < 0:
-            i, h = np.argwhere(numbers < 0)[0].tolist()
-            value = plain(block[i, h])
+            row_in_block, h = np.argwhere(numbers < 0)[0].tolist()
+            value = plain(block[row_in_block, h])
             name = self._name_of(h, hypothesis_numbers)
-            row = row_slice.start + i
+            row = row_slice.start + row_in_block
             raise errors.UnknownLabel(
                 f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not one of the labels.\n  Labels: "
                 f"{errors.listed(map(repr, self.labels))}. Name all labels with labels=[...].",
@@ -577,9 +590,13 @@ class Hypotheses:
         what it must be.
         """
         if is_wrong.any():
-            i, h = np.argwhere(is_wrong)[0].tolist()
+            row_in_block, h = np.argwhere(is_wrong)[0].tolist()
             raise bad_number(
-                what, plain(block[i, h]), self._name_of(h, hypothesis_numbers), needed, row_slice.start + i
+                what,
+                plain(block[row_in_block, h]),
+                self._name_of(h, hypothesis_numbers),
+                needed,
+                row_slice.start + row_in_block,
             )
 
     def _name_of(self, h: int, hypothesis_numbers: HypothesisNumbers) -> Any:
@@ -611,7 +628,7 @@ class Trace:
         return np.asarray(np.clip(1.0 - self.posteriors.sum(axis=1), 0.0, 1.0))
 
     def __str__(self) -> str:
-        """Returns the spaces at both ends."""
+        """Returns the number of rows, and the spaces before and after them, as a text."""
         return f"Trace of {_rows_in_words(len(self.posteriors) - 1)}\nfrom {self.first}\nto {self.last}"
 
     __repr__ = __str__
@@ -624,19 +641,19 @@ class _Likelihoods:
     """
 
     n_rows: int
-    of: Callable[[slice, HypothesisNumbers], Real]
+    of: Callable[[slice, HypothesisNumbers], Real]  # one number per hypothesis
     at_once: int = 8  # so many rows cost little more than one
 
 
 def _first_best(scores: Real) -> int:
-    """Returns the index of the first of the highest scores, which may differ by rounding."""
+    """Returns the index of the first of the highest scores, which may differ by rounding; 0 if no score is finite."""
     highest = float(scores.max())
     return int((scores >= highest - SCORE_TOLERANCE * max(1.0, abs(highest))).argmax()) if isfinite(highest) else 0
 
 
 def _blocks(n_rows: int, width: int, at_once: int) -> Iterator[slice]:
-    """Slices of ``n_rows`` rows such that a block of ``width`` columns fits in memory; their lengths are multiples of
-    ``at_once``.
+    """Yields slices of ``n_rows`` rows such that a block of ``width`` columns fits in memory; their lengths are
+    multiples of ``at_once`` (rows), except the last.
     """
     height = max(CELLS_PER_BLOCK // width // at_once, 1) * at_once
     for start in range(0, n_rows, height):
@@ -644,7 +661,7 @@ def _blocks(n_rows: int, width: int, at_once: int) -> Iterator[slice]:
 
 
 def _rows_in_words(n: int) -> str:
-    """Returns a number of rows in words."""
+    """Returns a number of rows with its noun, such as "2 rows"."""
     return f"{n:,} row{'' if n == 1 else 's'}"
 
 
@@ -652,7 +669,9 @@ def _rows_in_words(n: int) -> str:
 
 
 def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
-    """Returns the names of the hypotheses and, if they can make predictions, the object that does."""
+    """Returns the names of the hypotheses, and the object that makes their predictions; None if they are only names.
+    ``hypotheses``: as for ``Hypotheses``. Raises an error for invalid ones.
+    """
     if isinstance(hypotheses, Askable) and isinstance(hypotheses, Sequence):  # as a generator makes them
         return hypotheses, hypotheses
     if isinstance(hypotheses, (int, np.integer)) and not isinstance(hypotheses, bool):
@@ -662,7 +681,7 @@ def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
         return range(int(hypotheses)), None
     if isinstance(hypotheses, (str, bytes)) or not isinstance(hypotheses, Iterable):
         raise errors.bad_setting("hypotheses", hypotheses, "a list of functions or of names, or how many there are")
-    is_mapping = isinstance(hypotheses, Mapping)
+    is_mapping = isinstance(hypotheses, Mapping)  # from names to functions
     members = list(hypotheses.values()) if isinstance(hypotheses, Mapping) else [plain(member) for member in hypotheses]
     errors.require(members, "hypotheses", {} if is_mapping else [], "one at least")
     n_callables = sum(map(callable, members))
@@ -746,7 +765,9 @@ def order_by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
 
 
 def check_noise(likelihood: Any, noise: Any) -> float:
-    """Returns the noise as a number. Raises BadSetting if it does not fit the likelihood."""
+    """Returns the noise as a number, 0 for a likelihood without noise. Raises BadSetting if it does not fit the
+    likelihood.
+    """
     if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
         raise errors.unknown_choice("likelihood", likelihood, LIKELIHOODS)
     if likelihood in ("noise_free", "bernoulli"):

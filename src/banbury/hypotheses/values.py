@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 def codes(values: Array, labels: Sequence[Any]) -> Array:
-    """Returns the number of each value among the labels; −1 for others."""
+    """Returns the index in ``labels`` of each value, as an array of the same shape; −1 for values that are no label."""
     if values.dtype == np.bool_ and tuple(labels) == (False, True):
         return values.view(np.uint8)
     if values.dtype != object:
@@ -30,7 +30,9 @@ def codes(values: Array, labels: Sequence[Any]) -> Array:
 
 
 def matrix(values: Any) -> Array:
-    """Returns an array of numbers, strings or objects. Ragged ones raise an error."""
+    """Returns the values (an array, a scalar or an iterable of rows) as an array of numbers, strings or objects. Raises
+    LengthMismatch if rows differ in length.
+    """
     if hasattr(values, "__array__") or is_scalar(values):
         return np.asarray(values)
     rows = list(values)
@@ -67,18 +69,18 @@ def objects(values: list[Any]) -> Array:
     if len(types) == 1 and types <= {bool, float, str}:
         return np.array(values)
     array = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        array[i] = value
+    for position, value in enumerate(values):
+        array[position] = value
     return array
 
 
 def floats(values: Array) -> Real:
-    """Returns the values as floats; NaN where a value is not a number."""
+    """Returns the values as floats, in an array of the same shape; NaN where a value is not a number."""
     if values.dtype.kind in "biuf":
         return values.astype(np.float64, copy=False)
 
     def number(value: Any) -> float:
-        """Returns a single value as a float."""
+        """Returns a single value as a float; NaN if it is not a number."""
         try:
             return float(value) if isinstance(value, (Number, np.bool_)) else np.nan  # type: ignore[arg-type]
         except (OverflowError, TypeError, ValueError):  # too large a number, or a complex one

@@ -21,13 +21,16 @@ class Tokens:
 
     def __init__(self, scopes: Mapping[str, frozenset[str]]) -> None:
         """``scopes``: the scopes of each token."""
+        # Pairs of the token's hash and its scopes.
         self._scopes_by_hash = [
             (sha256(token.encode()).digest(), token_scopes) for token, token_scopes in scopes.items()
         ]
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Tokens:
-        """Reads tokens from a file: one per line, followed by its scopes ``read``, ``learn`` or both."""
+        """Returns the tokens in a file: one per line, followed by its scopes ``read``, ``learn`` or both. Raises
+        BadFile for anything else.
+        """
         try:
             lines = Path(path).read_text("utf-8").splitlines()
             permissions = os.stat(path).st_mode
@@ -74,7 +77,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """Returns the host in a Host header, without its port.
+    """Returns the host in a Host header, in lower case and without its port.
 
     >>> host_of("localhost:8000"), host_of("[::1]:80"), host_of("example.org")
     ('localhost', '[::1]', 'example.org')

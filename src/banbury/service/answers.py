@@ -31,17 +31,17 @@ def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Any, Real, 
 
 
 def predict(learner: ServedLearner, rows: Sequence[Any], settings: JsonObject) -> JsonObject:
-    """Returns the predicted class or labels of each row, for JSON. ``settings``: posteriors, unsure, top, at_least_one,
-    as the request gives them.
+    """Returns the predicted class or labels of each row, and as of which change, for JSON. ``settings``: posteriors,
+    unsure, top, at_least_one, as the request gives them.
     """
-    model, posterior, as_of = posteriors(learner, rows)
+    model, posterior, as_of = posteriors(learner, rows)  # as_of: the number of the last change in the model
     predictions = (
         _classes(model, posterior, settings) if model.schema.labels is None else _labels(model, posterior, settings)
     )
     if settings.get("posteriors", False):
         names = list(map(str, model._names))
-        for prediction, row in zip(predictions, posterior.tolist(), strict=True):
-            prediction["posteriors"] = dict(zip(names, row, strict=True))
+        for prediction, probabilities in zip(predictions, posterior.tolist(), strict=True):
+            prediction["posteriors"] = dict(zip(names, probabilities, strict=True))
     return {"predictions": predictions, "as_of": as_of}
 
 
@@ -50,7 +50,7 @@ def _classes(model: Any, posterior: Real, settings: JsonObject) -> list[JsonObje
     of the request.
     """
     _refuse_settings(settings, ("top", "at_least_one"), "a multi-label model")
-    unsure = settings.get("unsure")
+    unsure = settings.get("unsure")  # below this probability there is no class; None for any
     if unsure is not None and not (type(unsure) in (int, float) and 0 <= unsure <= 1):
         raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
     return model._records(posterior, unsure)  # type: ignore[no-any-return]
@@ -61,10 +61,10 @@ def _labels(model: Any, posterior: Real, settings: JsonObject) -> list[JsonObjec
     ``settings``: those of the request.
     """
     _refuse_settings(settings, ("unsure",), "a single-label model")
-    top = settings.get("top")
+    top = settings.get("top")  # how many labels each row gets; None: those above their thresholds
     at_least_one = bool(settings.get("at_least_one", False))
     if top is not None:
-        errors.check_whole("top", top, 1)
+        errors.check_whole("top", top, low=1)
     return model._records(posterior, top, at_least_one)  # type: ignore[no-any-return]
 
 
@@ -78,12 +78,12 @@ def _refuse_settings(settings: JsonObject, names: Sequence[str], model_kind: str
 
 
 def explain(learner: ServedLearner, row: Any, settings: JsonObject) -> JsonObject:
-    """Returns why a row gets its class or a label, for JSON. ``settings``: against (a class) or label, as the request
-    gives them.
+    """Returns why a row gets its class or a label, and as of which change, for JSON. ``settings``: against (a class) or
+    label, as the request gives them.
     """
     batch = learner.rows.batch([row])
     with learner.lock:
-        model, as_of = learner.current_model()
+        model, as_of = learner.current_model()  # as_of: the number of the last change in it
         if model.schema.labels is not None:
             _refuse_settings(settings, ("against",), "a single-label model")
             label = settings.get("label")
@@ -96,14 +96,14 @@ def explain(learner: ServedLearner, row: Any, settings: JsonObject) -> JsonObjec
 
 def describe(state: ServedState) -> JsonObject:
     """Returns the description of the model for JSON: classes, families, settings, digest, last change."""
-    digest, change = state.digest()
+    digest, change = state.digest()  # of all counts, as of this change
     learner = state.learner
     tally = learner.tally()
     settings = learner.settings
     has_labels = tally.schema.labels is not None
     class_rows = zip(tally.classes, readable_counts(tally.rows).tolist(), strict=True)
     class_key = "label" if has_labels else "class"
-    weighing = settings.weighing
+    weighing = settings.weighing  # weights of the evidence; None for a plain model
     classes = [
         {class_key: label, "rows": n_rows} for label, n_rows in class_rows if not (has_labels and label == EVERY)
     ]

@@ -40,6 +40,7 @@ from banbury.service.refitting import Refitting, describe_problem
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
 
 log = logging.getLogger("banbury.service")
+# Headers of responses.
 NO_SCRIPT_HEADERS = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
 SAFE_HEADERS = {**page.HEADERS, "cache-control": "no-store", **NO_SCRIPT_HEADERS}
 STYLE_HASH = f"sha256-{b64encode(sha256(openapi.STYLE.encode()).digest()).decode()}"
@@ -84,7 +85,7 @@ class Json(Response):
 
 def problem(status: int, detail: str, error: str | None = None, headers: dict[str, str] | None = None) -> Json:
     """Returns an error response in the format of RFC 9457. ``status``: the HTTP status; ``detail``: the message;
-    ``error``: the name of the exception class.
+    ``error``: the name of the exception class; ``headers``: in addition to those of every response.
     """
     description = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     answer = Json({**description, **({} if error is None else {"error": error})}, status, headers)
@@ -97,29 +98,29 @@ class Service:
     """A state with its tokens, limits and metrics: everything that the endpoints need."""
 
     state: ServedState
-    tokens: Tokens | None = None
+    tokens: Tokens | None = None  # None: only this machine has access, without a token
     limits: Limits = field(default_factory=Limits)
     metrics: metrics.Metrics = field(default_factory=metrics.Metrics)
-    name: str = "model"
+    name: str = "model"  # of the service
     refit_every: int | None = None  # changes after which weights are learned again; None for never
 
     def __post_init__(self) -> None:
         """Adds the measures of the model and the refitting of its weights."""
-        self.looking = Looking(self.state)
-        self.refitting = Refitting(self.state)
+        self.looking = Looking(self.state)  # measures of the model
+        self.refitting = Refitting(self.state)  # relearns weights in the background
 
     # What a request holds
 
     async def body(self, request: Request) -> bytes:
         """Returns the body of a request. Raises Problem if it is too large, too slow or incomplete."""
-        limit = self.limits.body
+        limit = self.limits.body  # bytes
         too_large = Problem(
             413, f"the request is larger than {limit:,} bytes. Send fewer rows per request.", connection="close"
         )
         if parse_whole_number(request.headers.get("content-length", "0"), limit) is None:
             raise too_large
         chunks = []
-        size = 0
+        size = 0  # bytes so far
         try:
             async with asyncio.timeout(self.limits.seconds):
                 async for chunk in request.stream():
@@ -164,7 +165,9 @@ class Service:
         return content, len(body)
 
     def check_rows(self, rows: Any) -> list[Any]:
-        """Returns the rows of a request. Raises Problem if there are too many or one is too long."""
+        """Returns the rows of a request, whatever they are. Raises Problem unless they are a list, if there are too
+        many, or if a text in them is too long.
+        """
         if type(rows) is not list:
             raise Problem(422, f"rows must be a list. Got {errors.shortened(repr(rows))} instead.")
         if len(rows) > self.limits.rows:
@@ -177,7 +180,7 @@ class Service:
         return rows
 
     def check_row(self, row: Any) -> Any:
-        """Returns the row. Raises Problem if it contains too long a text."""
+        """Returns the row (a text, a dictionary or a list). Raises Problem if it contains too long a text."""
         max_characters = self.limits.text
         values = (row,) if type(row) is str else row.values() if type(row) is dict else row if type(row) is list else ()
         if any(type(value) is str and len(value) > max_characters for value in values):
@@ -187,19 +190,19 @@ class Service:
     async def change(
         self, change: Put | Delete | Undo | Together, respond: Callable[[JsonObject], Response] = Json
     ) -> Response:
-        """Makes a change, waits until it is durable, and refits the weights if enough changes have accumulated.
-        ``respond``: makes the response from the answer of the state.
+        """Makes a change, waits until it is durable, starts to refit the weights if ``refit_every`` changes have
+        accumulated, and returns the response. ``respond``: makes the response from the answer of the state.
         """
 
         def respond_and_count(answer: JsonObject) -> tuple[Response, list[str]]:
-            """Returns the response, and the action of each row for the metrics."""
+            """Returns the response to what the state answered, and the action of each row for the metrics."""
             return respond(answer), [row["action"] for row in answer.get("rows", [answer])]
 
         response: Response
         response, actions = await asyncio.wrap_future(self.state.submit(change, respond_and_count))
         self.metrics.rows.update(actions)
         if self.refit_every is not None and not self.refitting.under_way:
-            learner = self.state.learner
+            learner = self.state.learner  # ``change``: the last one; ``weighed_at``: the last one in the weights
             if learner.settings.weighing is not None and learner.change - (learner.weighed_at or 0) >= self.refit_every:
                 await asyncio.to_thread(self._try_refit)
         return response
@@ -213,8 +216,8 @@ class Service:
             self.refitting.problem = describe_problem(error)
 
     def number(self, request: Request, name: str, default: int, largest: int) -> int:
-        """Returns the whole number ``name`` of the query string, or ``default``. Raises Problem unless it is from 0 to
-        ``largest``.
+        """Returns the whole number that the query string gives as ``name``, or ``default`` if it does not. Raises
+        Problem unless it is from 0 to ``largest``.
         """
         text = request.query_params.get(name, str(default))
         number = parse_whole_number(text, largest)
@@ -230,7 +233,10 @@ class Service:
 
 async def predict(service: Service, request: Request) -> Any:
     """Endpoint: returns the predictions for rows."""
-    content, size = await service.json(request, ("rows", "row", "posteriors", "unsure", "top", "at_least_one"))
+    # The JSON object, and the size of the request in bytes.
+    content, size = await service.json(
+        request, allowed_names=("rows", "row", "posteriors", "unsure", "top", "at_least_one")
+    )
     if ("rows" in content) == ("row" in content):
         raise Problem(422, "send either row, a single row, or rows, a list of rows.")
     rows = service.check_rows(content["rows"] if "rows" in content else [content["row"]])
@@ -239,15 +245,15 @@ async def predict(service: Service, request: Request) -> Any:
 
 
 async def _answer(size: int, answer: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls ``answer`` with these arguments: directly for a small request, which is quicker, in a thread for a large
-    one. ``size``: the bytes of the request.
+    """Calls ``answer`` with these arguments and returns what it returns: directly for a small request, which is
+    quicker, in a thread for a large one. ``size``: the bytes of the request.
     """
     return await asyncio.to_thread(answer, *arguments) if size > THREAD_BYTES else answer(*arguments)
 
 
 async def explain(service: Service, request: Request) -> Any:
     """Endpoint: says why a row gets its class or a label."""
-    content, _ = await service.json(request, ("row", "against", "label"))
+    content, _ = await service.json(request, allowed_names=("row", "against", "label"))
     if "row" not in content:
         raise Problem(422, "send row, the row to explain.")
     service.check_row(content["row"])
@@ -256,14 +262,14 @@ async def explain(service: Service, request: Request) -> Any:
 
 async def put_row(service: Service, request: Request) -> Any:
     """Endpoint: stores a row under its id and learns it."""
-    content, _ = await service.json(request, ("row", "label", "note", "new_class"))
+    content, _ = await service.json(request, allowed_names=("row", "label", "note", "new_class"))
     return await service.change(_put(service, request.path_params["id"], content), _answer_put)
 
 
 def _answer_put(answer: JsonObject) -> Response:
     """Returns the response to a stored row: status 201 for a new row. ``answer``: that of the state."""
     is_new = answer.pop("new", False)
-    return Json(answer, 201 if is_new else 200)
+    return Json(answer, status=201 if is_new else 200)
 
 
 def _put(service: Service, id: Any, content: JsonObject) -> Put:
@@ -283,7 +289,7 @@ def _put(service: Service, id: Any, content: JsonObject) -> Put:
 
 async def put_rows(service: Service, request: Request) -> Any:
     """Endpoint: stores several rows, all or none."""
-    content, _ = await service.json(request, ("rows",))
+    content, _ = await service.json(request, allowed_names=("rows",))
     rows = service.check_rows(content.get("rows"))
     puts = []
     for entry in rows:
@@ -300,13 +306,14 @@ def _answer_puts(answer: JsonObject) -> Response:
 
 async def delete_row(service: Service, request: Request) -> Any:
     """Endpoint: forgets a row."""
-    await service.json(request, (), empty=True)
+    await service.json(request, allowed_names=(), empty=True)
     return await service.change(Delete(request.path_params["id"]))
 
 
 def get_rows(service: Service, request: Request) -> Any:
     """Endpoint: lists rows."""
-    n = service.number(request, "n", 100, service.limits.listed)
+    n = service.number(request, "n", default=100, largest=service.limits.listed)
+    # True for rows with a label, False for those without, None for both.
     labelled = {None: None, "true": True, "false": False}.get(request.query_params.get("labelled"), "?")
     if labelled == "?":
         raise Problem(422, "labelled must be true or false.")
@@ -315,21 +322,21 @@ def get_rows(service: Service, request: Request) -> Any:
 
 async def undo(service: Service, request: Request) -> Any:
     """Endpoint: undoes the last change."""
-    content, _ = await service.json(request, ("id",), empty=True)
+    content, _ = await service.json(request, allowed_names=("id",), empty=True)
     return await service.change(Undo(content.get("id")))
 
 
 def history(service: Service, request: Request) -> Any:
     """Endpoint: lists changes."""
-    n = service.number(request, "n", 100, service.limits.listed)
-    before = service.number(request, "before", 2**62, 2**62)
+    n = service.number(request, "n", default=100, largest=service.limits.listed)
+    before = service.number(request, "before", default=2**62, largest=2**62)  # by default after all changes
     return {"changes": service.state.history(request.query_params.get("id"), before, n)}
 
 
 async def refit(service: Service, request: Request) -> Any:
     """Endpoint: relearns the weights in the background."""
-    await service.json(request, (), empty=True)
-    return Json(await asyncio.to_thread(service.refitting.begin), 202)
+    await service.json(request, allowed_names=(), empty=True)
+    return Json(await asyncio.to_thread(service.refitting.begin), status=202)  # accepted
 
 
 def get_model(service: Service, request: Request) -> Any:
@@ -388,14 +395,14 @@ class Endpoint(NamedTuple):
     """
 
     method: str
-    path: str
+    path: str  # as Starlette writes it, such as /rows/{id:path}
     scope: str | None
     answer: Callable[[Service, Request], Any]
     summary: str
 
     @property
     def address(self) -> str:
-        """The path as people read it."""
+        """The path as people read it, such as /rows/{id}."""
         return self.path.replace("{id:path}", "{id}")
 
 
@@ -437,7 +444,7 @@ def app(service: Service) -> Starlette:
     routes = [
         Route(endpoint.path, _guard(service, endpoint), methods=[endpoint.method]) for endpoint in ENDPOINTS + ASSETS
     ]
-    handlers: dict[Any, Any] = {HTTPException: _not_found}
+    handlers: dict[Any, Any] = {HTTPException: _not_found}  # by the class of the exception
     return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
 
 
@@ -449,13 +456,14 @@ def _not_found(request: Request, error: Exception) -> Json:
 
 
 def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-    """Returns the handler of an endpoint: measures each request and calls ``_respond``."""
+    """Returns the handler of an endpoint, which measures each request and calls ``_respond``."""
     is_plain = not inspect.iscoroutinefunction(endpoint.answer)
+    # Takes the service and the request; returns an awaitable of what the endpoint answers.
     call_answer: Any = partial(asyncio.to_thread, endpoint.answer) if is_plain else endpoint.answer  # type: ignore[call-arg]
 
     async def handle(request: Request) -> Response:
         """Returns the response to a request to this endpoint."""
-        start = time.perf_counter()
+        start = time.perf_counter()  # seconds
         service.metrics.under_way += 1
         try:
             response = await _respond(service, endpoint, call_answer, request)
@@ -468,8 +476,8 @@ def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitabl
 
 
 async def _respond(service: Service, endpoint: Endpoint, call_answer: Any, request: Request) -> Response:
-    """Returns the response to a request: checks the caller and the load, calls ``call_answer``, and turns exceptions
-    into JSON errors.
+    """Returns the response to a request: checks the caller and the load, calls ``call_answer`` (which takes the service
+    and the request), and turns exceptions into JSON errors.
     """
     try:
         _check_caller(service, endpoint, request)
@@ -481,17 +489,19 @@ async def _respond(service: Service, endpoint: Endpoint, call_answer: Any, reque
         return problem(error.status, error.detail, headers=error.headers)
     except errors.BanburyError as error:
         status = next(status for error_class, status in STATUS_OF_ERRORS if isinstance(error, error_class))
-        return problem(status, str(error), type(error).__name__)
+        return problem(status, str(error), error=type(error).__name__)
     except Exception as error:  # its message may contain data, so it is not shown
         frame = traceback.extract_tb(error.__traceback__)[-1]
         log.error(
             "%s %s: %s at %s:%s", endpoint.method, endpoint.path, type(error).__name__, frame.filename, frame.lineno
         )
-        return problem(500, "internal error. See the log of the service for details.", type(error).__name__)
+        return problem(500, "internal error. See the log of the service for details.", error=type(error).__name__)
 
 
 def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> None:
-    """Raises Problem if a token is missing or lacks the scope, or if the request comes from another host's page."""
+    """Raises Problem if a token is missing or lacks the scope of the endpoint; without tokens (None), if the request
+    comes from another machine or another host's page.
+    """
     headers = request.headers
     if service.tokens is None:
         host = host_of(headers.get("host", ""))
@@ -524,8 +534,8 @@ def server(service: Service) -> uvicorn.Server:
         access_log=False,
         log_level="warning",
         server_header=False,
-        limit_concurrency=4 * service.limits.requests + 64,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=10,
+        limit_concurrency=4 * service.limits.requests + 64,  # connections; the service refuses requests before
+        timeout_keep_alive=30,  # seconds
+        timeout_graceful_shutdown=10,  # seconds
     )
     return uvicorn.Server(config)

@@ -21,9 +21,9 @@ def connection_with_limit(seconds: float) -> type[asyncio.Protocol]:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             """Starts without timers, outside the head of a request."""
             super().__init__(*args, **kwargs)
-            self._timers: dict[str, asyncio.TimerHandle] = {}
-            self._in_head = False
-            self._head_bytes = 0
+            self._timers: dict[str, asyncio.TimerHandle] = {}  # those that run, by name
+            self._in_head = False  # whether the head of a request is being received
+            self._head_bytes = 0  # of it so far
 
         def connection_made(self, transport: Any) -> None:
             """Starts the timer for the first request."""
@@ -31,8 +31,8 @@ def connection_with_limit(seconds: float) -> type[asyncio.Protocol]:
             self._start_timer("asking")
 
         def data_received(self, data: bytes) -> None:
-            """Passes data to uvicorn, and starts the timer for the rest of a request; closes the connection if its head
-            is too long.
+            """Passes data to uvicorn, and starts the timer for the rest of a request, or stops it if the request's head
+            is complete (``cycle`` answers it); closes the connection if its head is too long.
             """
             super().data_received(data)
             if self.cycle is not None and not self.cycle.response_complete:

@@ -22,7 +22,7 @@ from banbury.sums import Counts
 if TYPE_CHECKING:
     from banbury.plots.scales import Scale
 
-MOST_FIELDS = 300
+MOST_FIELDS = 300  # of the form
 MOST_VALUES = 2_000  # of a category
 MOST_NOMOGRAM_COLUMNS = 20  # most columns of a model with a nomogram
 MOST_CURVE_POINTS = 60  # most points of a curve
@@ -37,8 +37,9 @@ def fields(state: ServedState) -> JsonObject:
     learner = state.learner
     tally = learner.tally()
     names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
-    new_names = [name for name in state.names or [] if name not in names]
+    new_names = [name for name in state.names or [] if name not in names]  # that users may choose
     description = {"fields": list(_fields(learner)), "names": names + new_names, "target": tally.schema.target}
+    # Whether the page can offer a nomogram, its "sheet".
     has_two_sides = len(names) > 1 or tally.schema.labels is not None
     return description | {"sheet": has_two_sides and _can_be_drawn(learner)}
 
@@ -55,23 +56,25 @@ def _can_be_drawn(learner: ServedLearner) -> bool:
 def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
     """Yields a dictionary for each column: its kind, the values of a category, the usual range of a number."""
     tally = learner.tally()
-    kinds = learner.schema.kinds
+    kinds = learner.schema.kinds  # the type of each column
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
-    model = estimate(tally._each_row_once) if tally.classes else None
+    model = estimate(tally._each_row_once) if tally.classes else None  # of one class if rows have label sets
+    # Values by column, drawn from the model; and the parameters of each group of features.
     samples = {} if model is None else model.sample(SAMPLED_ROWS)
     parameter_groups = () if model is None else model.parameters
-    group_and_position = {
+    group_and_position = {  # of each feature by name: its parameters, and its position among their features
         group_feature.name: (group, position)
         for group in parameter_groups
         for position, group_feature in enumerate(group.features)
     }
-    ranges = {} if model is None else _ranges(model)
+    ranges = {} if model is None else _ranges(model)  # low and high by column
     for feature, column in columns:
         field = {"name": column, "kind": "text", "values": None, "low": None, "high": None}
         if feature.reads_text:
             yield field
             continue
         group, position = group_and_position.get(feature.name, (None, 0))
+        # The values of a category; None for other columns.
         categories = None if group is None else group.categories(position, column)
         if categories is not None:
             yield field | {
@@ -88,11 +91,13 @@ def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
 
 
 def _ranges(model: Any) -> dict[str, tuple[float, float]]:
-    """Returns the range of the middle 80 % of the rows for each column whose numbers are counted one by one."""
+    """Returns the range (low and high) of the middle 80 % of the rows for each column whose numbers are counted one by
+    one.
+    """
     ranges = {}
     for _, features, sums in model.tally.groups:
         for position, feature in enumerate(features if isinstance(sums, Counts) else ()):
-            keys, rows = sums.feature(position)
+            keys, rows = sums.feature(position)  # the column's values, and their rows (values × classes)
             range_ends = value_range(feature, keys, rows.value.sum(axis=1), SHARE_OUTSIDE)
             if range_ends is not None:
                 ranges[feature.name] = range_ends
@@ -100,7 +105,7 @@ def _ranges(model: Any) -> dict[str, tuple[float, float]]:
 
 
 def _ends(values: Any) -> dict[str, float | None]:
-    """Returns the range of the middle 80 % of these numbers, rounded to two digits."""
+    """Returns the range of the middle 80 % of these numbers as "low" and "high", rounded to two digits."""
     numbers = np.asarray(values, dtype=np.float64)
     low, high = np.quantile(
         np.clip(numbers[~np.isnan(numbers)], -FARTHEST, FARTHEST), [SHARE_OUTSIDE, 1.0 - SHARE_OUTSIDE]
@@ -116,11 +121,11 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> Json
     """
     batch = learner.rows.batch([row])
     model: Any = learner.snapshot_model()
-    posterior = model.posterior(batch)[0]
+    posterior = model.posterior(batch)[0]  # of each class or label
     if model.schema.labels is not None:
         label = model.labels[int(np.argmax(posterior))] if label is None else label
-        model = estimate(yes_no(model.tally, label))
-        names: tuple[Any, Any] = (True, False)
+        model = estimate(yes_no(model.tally, label))  # of two classes: rows with the label and rows without
+        names: tuple[Any, Any] = (True, False)  # the class that evidence is for, and the other
     elif len(model.classes) < 2:
         raise errors.EmptyData(
             f"{model.classes[0]!r} is the only class so far, but evidence compares two classes. Learn rows of a second "
@@ -129,9 +134,11 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> Json
     else:
         best, *runners_up = np.argsort(-posterior, kind="stable").tolist()
         names = model.classes[best], model.classes[runners_up[0]] if against is None else against
+        # The class to compare with may be the predicted one.
         names = (names[0], model.classes[runners_up[0]]) if names[0] == names[1] else names
     display = banbury.plots.NomogramDisplay.of(model, *names)  # pictures are not imported until one is asked for
-    points = display.points(batch)
+    points = display.points(batch)  # the decibans of the row's value by column
+    # One per column, the widest first.
     scales = sorted(display.scales.values(), key=lambda scale: -scale.range)
     side_names = (label, f"not {label}") if names == (True, False) and label is not None else names
     scale_records = [{**_scale_for_json(scale), "points": strict(points[scale.feature])} for scale in scales]
@@ -140,10 +147,10 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> Json
 
 def _scale_for_json(scale: Scale) -> JsonObject:
     """Returns a column of the nomogram for JSON: its values, their names and decibans; a long curve is thinned out."""
-    decibans = scale.decibans
+    decibans = scale.decibans  # of each value
     values = list(scale.values)
     names = list(scale.names)
-    if scale.numeric and len(values) > MOST_CURVE_POINTS:
+    if scale.numeric and len(values) > MOST_CURVE_POINTS:  # then only values at some positions
         positions = np.linspace(0, len(values) - 1, MOST_CURVE_POINTS).astype(np.int64).tolist()
     else:
         positions = list(range(len(values)))

@@ -23,7 +23,7 @@ class Derived(NamedTuple):
 
     model: Any
     settings: Any
-    change: int
+    change: int  # the number of the last change in the counts
     seconds: float
 
 
@@ -38,13 +38,13 @@ class ServedLearner:
         """``tally``: the counts to begin with; ``settings``: those with which models are derived; ``change``: the
         number of the last change in the counts.
         """
-        self.rows = JsonRows(tally.schema)
-        self.lock = threading.RLock()
+        self.rows = JsonRows(tally.schema)  # turns rows of JSON into batches
+        self.lock = threading.RLock()  # held while the counts change, or a model that follows them is used
         self.change = change
         self.weighed_at: int | None = None  # the last change in the rows from which weights were learned here
-        self._learner = Learner(tally, settings)
+        self._learner = Learner(tally, settings)  # the counts, and how models are derived from them
         self._derived: Derived | None = None  # the model that was derived last
-        self._executor: ThreadPoolExecutor | None = None
+        self._executor: ThreadPoolExecutor | None = None  # derives models in the background, once there are any
         self._deriving = False  # whether a model is being derived in the background
 
     @property
@@ -64,7 +64,7 @@ class ServedLearner:
 
     @property
     def n_rows(self) -> float:
-        """The number of rows that are counted, or their weight."""
+        """The number of rows that are counted; their weight, if they have weights."""
         return self.tally().n_rows
 
     def tally(self) -> Tally:
@@ -81,15 +81,17 @@ class ServedLearner:
         return tally
 
     def add(self, tally: Tally) -> None:
-        """Adds the tally of a row. If it raises, nothing has changed."""
+        """Adds the tally of a row to the counts. If it raises, nothing has changed."""
         self._change(lambda learner: learner.learn(tally))
 
     def forget(self, tally: Tally) -> None:
-        """Subtracts the tally of a row. If it raises, nothing has changed."""
+        """Subtracts the tally of a row from the counts. If it raises, nothing has changed."""
         self._change(lambda learner: forget(learner, tally))
 
     def _change(self, change: Callable[[Learner], Learner]) -> None:
-        """Replaces the learner by ``change`` of it, unless that raises or the class prior lacks a class."""
+        """Replaces the learner (the counts with their settings) by what ``change`` returns for it, unless that raises
+        or the class prior lacks a class.
+        """
         with self.lock:
             learner = change(self._learner)
             if not learner.classes:
@@ -111,7 +113,8 @@ class ServedLearner:
         return bool(self.settings.follows)
 
     def current_model(self) -> tuple[Any, int]:
-        """Returns the model to answer with, and the number of the last change in it.
+        """Returns the model to answer with, and the number of the last change in it. Raises EmptyData if there are no
+        rows.
 
         A plain model is always current. Another one is derived anew if that is quick; otherwise a slow one is updated
         in the background.
@@ -121,12 +124,14 @@ class ServedLearner:
                 raise errors.EmptyData("the model has not learned any rows yet. Learn some rows first.")
             if self.follows:
                 return self._learner.current, self.change
-            derived = self._derived
+            derived = self._derived  # the model that was derived last, or None
             if derived is None or (not self._up_to_date and derived.seconds <= QUICK_SECONDS):
                 derived = self._derive(self.tally(), self.settings, self.change)
             elif not self._up_to_date and not self._deriving:
                 self._deriving = True
-                self._executor = self._executor or ThreadPoolExecutor(1, "banbury-deriving")
+                self._executor = self._executor or ThreadPoolExecutor(
+                    max_workers=1, thread_name_prefix="banbury-deriving"
+                )
                 self._executor.submit(self._derive_in_background, self.tally(), self.settings, self.change)
             return derived.model, derived.change
 
@@ -145,13 +150,13 @@ class ServedLearner:
 
     @property
     def _up_to_date(self) -> bool:
-        """Whether the last derived model has the current settings and counts."""
+        """Whether the model that was derived last (``_derived``, or None) has the current settings and counts."""
         derived = self._derived
         return derived is not None and derived.settings is self.settings and derived.change == self.change
 
     def _derive(self, tally: Tally, settings: Any, change: int) -> Derived:
-        """Derives a model of the tally as of ``change`` and makes it the current one, unless that is from a later
-        change.
+        """Derives a model of the tally as of ``change`` with these settings, and returns it with the seconds that it
+        took. Makes it the current one if the settings are, unless that is from a later change.
         """
         start = perf_counter()
         model = settings.model(tally)

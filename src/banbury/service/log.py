@@ -40,15 +40,13 @@ CREATE INDEX IF NOT EXISTS what_undid ON changes (undoes) WHERE undoes IS NOT NU
 
 
 class StoredRow(NamedTuple):
-    """A row of the state. ``label`` (None without one) and ``row`` are JSON texts; ``content``: its number; ``change``:
-    the last change of the row.
-    """
+    """A row of the state. ``label`` is None if it has none."""
 
     id: str
-    label: str | None
-    content: int
-    change: int
-    row: str
+    label: str | None  # a JSON text
+    content: int  # the number of the content, which is ``row``
+    change: int  # the last one of the row
+    row: str  # a JSON text
 
 
 class Change(NamedTuple):
@@ -56,16 +54,16 @@ class Change(NamedTuple):
     change that it undoes.
     """
 
-    change: int
-    time: float
-    id: str
-    action: str
+    change: int  # its number
+    time: float  # seconds since 1970
+    id: str  # of the row
+    action: str  # such as "learned"
     label_before: str | None
     content_before: int | None
     label: str | None
-    content: int | None
+    content: int | None  # None if the row was deleted, by this change or later
     undoes: int | None
-    note: str | None
+    note: str | None  # of the user
 
 
 class DiskFull(errors.BanburyError):
@@ -78,9 +76,9 @@ class Log:
     def __init__(self, path: Path) -> None:
         """Opens the log in this file, or creates it. Raises BadFile if it is no log, or one of another version."""
         self.path = path
-        self._write_connection = self._open()
-        self._read_connection: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
+        self._write_connection = self._open()  # used by one thread
+        self._read_connection: sqlite3.Connection | None = None  # for all other threads; None until the tables exist
+        self._lock = threading.Lock()  # held while the reading connection is used
         try:
             self._write_connection.executescript(TABLES)
         except sqlite3.DatabaseError as error:
@@ -93,7 +91,7 @@ class Log:
 
     def _open(self) -> sqlite3.Connection:
         """Returns a connection to the log with its settings. Raises BadFile if the file is not a log."""
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30.0)
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30.0)  # seconds
         try:
             for pragma in PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}")
@@ -111,8 +109,8 @@ class Log:
     # Reading
 
     def _read(self, query: str, *values: Any, in_transaction: bool = False) -> list[tuple[Any, ...]]:
-        """Returns the records of a query, in which ``values`` stand for the question marks. ``in_transaction``: whether
-        to read through the writing connection, which sees the current transaction.
+        """Returns the records of a query as tuples; ``values`` stand for its question marks. ``in_transaction``:
+        whether to read through the writing connection, which sees the current transaction.
         """
         if self._read_connection is None or in_transaction:
             return self._write_connection.execute(query, values).fetchall()
@@ -131,7 +129,7 @@ class Log:
 
     @property
     def last_purge(self) -> int:
-        """The number of the last change that deleted the contents of a row."""
+        """The number of the last change that deleted the contents of a row; 0 if there is none."""
         return int(self.about.get("purged", 0))
 
     def row(self, id: str, in_transaction: bool = False) -> StoredRow | None:
@@ -142,8 +140,8 @@ class Log:
         return StoredRow(*records[0]) if records else None
 
     def rows(self, after: str = "", n: int = -1, labelled: bool | None = None) -> list[StoredRow]:
-        """Returns at most ``n`` rows (−1 for all) in the order of their ids, from the one after ``after`` on. ``labelled``:
-        True for rows with a label, False for those without, None for both.
+        """Returns at most ``n`` rows (−1 for all) in the order of their ids, from the one after ``after`` on.
+        ``labelled``: True for rows with a label, False for those without, None for both.
         """
         label_condition = "" if labelled is None else f" AND label IS {'NOT ' * labelled}NULL"
         return [
@@ -165,13 +163,15 @@ class Log:
         )
 
     def changes(self, after: int) -> Iterator[Change]:
-        """Yields the changes after this number, in order."""
+        """Yields the changes after change number ``after``, in order, read 1,000 at a time."""
         while records := self._read(f"{CHANGES} WHERE change > ? ORDER BY change LIMIT 1000", after):
             yield from map(Change._make, records)
             after = records[-1][0]
 
     def history(self, id: str | None, before: int, n: int) -> list[Change]:
-        """Returns the last ``n`` changes before this number, latest first; with an id only those of that row."""
+        """Returns the last ``n`` changes before change number ``before``, latest first; with an id only those of that
+        row.
+        """
         id_condition, values = ("", ()) if id is None else ("id = ? AND ", (id,))
         records = self._read(
             f"{CHANGES} WHERE {id_condition}change < ? ORDER BY change DESC LIMIT ?", *values, before, n
@@ -196,7 +196,9 @@ class Log:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Opens a nested transaction: keeps all that is written in it or nothing. Raises DiskFull if it cannot be written."""
+        """Opens a nested transaction: keeps all that is written in it or nothing. Raises DiskFull if it cannot be
+        written.
+        """
         try:
             self._write_connection.execute("SAVEPOINT part")
             yield
@@ -214,7 +216,7 @@ class Log:
         self._write_connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
 
     def add_content(self, id: str, row: str) -> int:
-        """Stores a row as JSON text and returns the number of this content."""
+        """Stores the content ``row``, a JSON text, of the row with this id, and returns the number of the content."""
         return int(
             self._write_connection.execute("INSERT INTO contents (id, row) VALUES (?, ?)", (id, row)).lastrowid or 0
         )
@@ -252,10 +254,10 @@ class Log:
         return change
 
     def purge(self, id: str, before: StoredRow) -> int:
-        """Deletes a row, its contents and its labels; only ids, times and kinds of its changes remain. Returns the
-        number of the change.
+        """Deletes a row, its contents and its labels; only ids, times and actions of its changes remain. Returns the
+        number of the change that deletes it. ``before``: the row as it was.
         """
-        change = self.put(id, "deleted", before, None, None)
+        change = self.put(id, "deleted", before, label=None, content=None)
         self._write_connection.execute("DELETE FROM contents WHERE id = ?", (id,))
         cleared_columns = "label_before = NULL, content_before = NULL, label = NULL, content = NULL, note = NULL"
         self._write_connection.execute(f"UPDATE changes SET {cleared_columns} WHERE id = ?", (id,))
@@ -267,7 +269,10 @@ class Log:
         return int(self._write_connection.execute("SELECT min(change) FROM changes WHERE id = ?", (id,)).fetchone()[0])
 
     def to_undo(self, id: str | None) -> Change | None:
-        """Returns the last change, of all rows or of one, that can be undone: neither undone, nor an undo, nor purged."""
+        """Returns the last change that can be undone, of all rows or of the one with this id; None if there is none.
+        Not: what is undone already, undos, rows stored without a label, changes of deleted rows, and what is older than
+        a compaction.
+        """
         conditions, values = ("", ()) if id is None else ("c.id = ? AND ", (id,))
         conditions += f"c.change > {int(self.about.get('compacted', 0))} AND "
         query = f"""{CHANGES} AS c WHERE {conditions}c.action NOT IN ('undone', 'deleted', 'kept') AND c.content IS NOT NULL AND
@@ -291,12 +296,13 @@ class Log:
 
     def scrub(self, vacuum: bool = False) -> None:
         """Moves everything from the write-ahead log into the database file, so that neither contains deleted rows.
-        ``vacuum``: whether to make the file smaller too.
+        Raises DiskFull if that fails. ``vacuum``: whether to make the file smaller too.
         """
         try:
             if vacuum:
                 self._write_connection.execute("PRAGMA incremental_vacuum").fetchall()
             with self._lock:  # no reader holds the log open
+                # Not 0 if another process reads.
                 busy, *_ = self._write_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error as error:
             raise DiskFull(
@@ -313,6 +319,7 @@ def _write_error(error: sqlite3.Error) -> DiskFull:
     return DiskFull(f"the change could not be written to the log and was not made: {error}.")
 
 
+# Queries of all rows and changes, with the fields of StoredRow and Change.
 ROWS_WITH_CONTENT = "SELECT rows.id, label, rows.content, change, row FROM rows JOIN contents USING (content)"
 ROWS = f"SELECT * FROM ({ROWS_WITH_CONTENT})"
 CHANGES = "SELECT change, time, id, action, label_before, content_before, label, content, undoes, note FROM changes"

@@ -50,16 +50,17 @@ class CachedMeasure:
     """
 
     value: Any = None
-    change: int = -1
-    cost: float = 0.0
+    change: int = -1  # its number
+    cost: float = 0.0  # seconds
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, state: ServedState, recent: bool, measure: Callable[[], Any]) -> Any:
-        """Returns the cached value, measured anew with ``measure`` if rows have changed. ``recent``: whether an older
-        value will do unless measuring is quick or many rows changed.
+        """Returns the cached value (as of ``self.change``, −1 before the first), measured anew with ``measure`` if rows
+        have changed. ``recent``: whether an older value will do unless measuring was quick (``self.cost`` seconds) or
+        many rows changed.
         """
         with self.lock:
-            change = state.change_number
+            change = state.change_number  # the last one of the state
             has_many_changes = (change - self.change) * ROWS_PER_CHANGE >= state.learner.n_rows
             if self.change < 0 or (
                 change != self.change and (not recent or self.cost <= QUICK_SECONDS or has_many_changes)
@@ -79,11 +80,11 @@ class Looking:
 
     state: ServedState
     grown: list[JsonObject] = field(default_factory=list)
-    _validated_rows: CachedMeasure = field(default_factory=CachedMeasure)
-    _suspicious: CachedMeasure = field(default_factory=CachedMeasure)
+    _validated_rows: CachedMeasure = field(default_factory=CachedMeasure)  # what ``validate_rows`` returns
+    _suspicious: CachedMeasure = field(default_factory=CachedMeasure)  # the ranking for ``suspicious``
 
     def rows(self) -> list[StoredRow]:
-        """Returns the labelled rows in the order of their ids; none without a folder."""
+        """Returns the labelled rows of the state in the order of their ids; none if it has no folder."""
         return [] if self.state.folder is None else self.state.log.rows(labelled=True)
 
     def validate_rows(self, recent: bool = False) -> tuple[list[StoredRow], CrossValidation | None]:
@@ -94,7 +95,7 @@ class Looking:
         """
 
         def validate_all() -> tuple[list[StoredRow], CrossValidation | None]:
-            """Returns the measure itself, of all rows as they are now."""
+            """Returns the labelled rows as they are now, and their cross-validation or None."""
             rows = self.rows()
             tally = self.state.learner.tally()
             has_few_rows = len(rows) < FEWEST_ROWS or len(tally.classes) < 2
@@ -108,7 +109,10 @@ class Looking:
         """
         if not recent:
             return suspicious(self.state, n)
-        ranking: JsonObject = self._suspicious.get(self.state, True, lambda: suspicious(self.state, max(n, 20)))
+        ranking: JsonObject = self._suspicious.get(
+            self.state, recent=True, measure=lambda: suspicious(self.state, max(n, 20))
+        )
+        # The rows of the ranking as they are now, None if deleted; those with another label since then are left out.
         current_rows = [(entry, self.state.log.row(entry["id"])) for entry in ranking["rows"]]
         still_labelled_so = [
             entry for entry, stored in current_rows if stored is not None and stored.label == key(entry["given"])
@@ -116,7 +120,7 @@ class Looking:
         return {"rows": still_labelled_so[:n]}
 
     def _validate(self, rows: list[StoredRow]) -> Any:
-        """Returns the cross-validation of these rows; None if there are too few."""
+        """Returns the cross-validation of these rows with the recipe of the served model; None if there are too few."""
         recipe = self._recipe()
         encoded_rows = self._load_rows(rows)
         folds = default_folds(encoded_rows.n_labelled, [recipe], self.state.learner.settings.choice.n_folds)
@@ -131,7 +135,9 @@ class Looking:
         return load_rows(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
 
     def accuracy(self) -> JsonObject:
-        """Returns the cross-validated accuracy with its standard error, and how it has grown with the rows, for JSON."""
+        """Returns how many rows have a label, the cross-validated accuracy with its standard error (None if nothing can
+        be measured), and how it has grown with the rows (at most 500 points), for JSON.
+        """
         labelled, unlabelled = self.state.log.n_rows()
         progress: JsonObject = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
         validation = self.validate_rows(recent=True)[1]
@@ -145,6 +151,7 @@ class Looking:
     def look(self) -> JsonObject:
         """Returns everything that the page shows about the model, for JSON."""
         model = self.state.learner.snapshot_model()
+        # The weight of each column and pair by name; None for a plain model.
         worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else None
         view: JsonObject = {"informative": _informative(model), "weights": worth}
         rows, validation = self.validate_rows()
@@ -166,6 +173,7 @@ class Looking:
             raise errors.EmptyData(
                 "this cell does not exist: nothing has been measured yet, or there are fewer classes."
             )
+        # Positions of rows of this class that were predicted so; ``truth`` and ``best`` are class numbers.
         positions = np.flatnonzero((validation.truth == truth) & (validation.best == answer))
         order = positions[np.argsort(-validation.posteriors[positions, answer], kind="stable")][:ROWS_OF_CELL]
         surest_rows = [(rows[position], float(validation.posteriors[position, answer])) for position in order.tolist()]
@@ -179,7 +187,7 @@ class Looking:
         validation = None if len(rows) < FEWEST_ROWS else self._validate(rows)
         if validation is None:
             return None
-        accuracy = validation.subset_accuracy
+        accuracy = validation.subset_accuracy  # the share of rows all of whose labels are right
         figures = {
             "accuracy": accuracy,
             "error": (accuracy * (1 - accuracy) / len(rows)) ** 0.5,
@@ -194,6 +202,7 @@ class Looking:
         """
         if validation is None:
             return []
+        # By confidence: how often predictions are correct.
         calibration_curve = reliability(validation.posteriors, validation.truth, CONFIDENCE_BINS, validation.weights)
         figures = [_figure("Accuracy by confidence", charts.draw_calibration({"out of fold": calibration_curve}))]
         if len(rows) < FEWEST_ROWS_OF_CURVE:
@@ -209,11 +218,12 @@ class Looking:
         """Returns whether a classifier can tell the last tenth of the rows from those before: message, AUC, and the
         most informative values. None for few rows.
         """
-        n_recent = int(len(rows) * RECENT_SHARE)
+        n_recent = int(len(rows) * RECENT_SHARE)  # rows
         if n_recent < FEWEST_ROWS:
             return None
         last_rows = set(np.argsort([row.change for row in rows], kind="stable")[-n_recent:].tolist())
-        flags = ["last" if k in last_rows else "before" for k in range(len(rows))]
+        # The classes that the classifier has to tell apart, one per row.
+        flags = ["last" if position in last_rows else "before" for position in range(len(rows))]
         untargeted_schema = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
         batch = batch_of(self.state, rows)
         validation = cross_validate(batch, flags, folds=min(10, n_recent), schema=untargeted_schema)
@@ -229,6 +239,7 @@ class Looking:
         ratios: list[Any] = next(
             (class_ratios["ratios"] for class_ratios in informative if class_ratios["class"] == "last"), []
         )
+        # An AUC of 0.75 is halfway from no difference to a perfect distinction.
         verb = "differ" if validation.auc > 0.75 else "differ slightly"
         message = f"The last {n_recent:,} rows {verb} from the {len(rows) - n_recent:,} before: "
         message += f"AUC {validation.auc:.2f} (0.5: no difference)."
@@ -242,7 +253,8 @@ def _figure(caption: str, svg: str) -> dict[str, str]:
 
 def _shapes(model: Any) -> list[JsonObject]:
     """Returns for each class the pictures of its evidence, one per column, for JSON."""
-    groups = shapes_by_class(model, CLASSES_WITH_SHAPES)
+    # Pairs of a class and the shapes of its columns.
+    shapes_of_classes = shapes_by_class(model, CLASSES_WITH_SHAPES)
     return [
         {
             "class": label,
@@ -254,7 +266,7 @@ def _shapes(model: Any) -> list[JsonObject]:
                 for feature_shape in shapes[:MOST_SHAPES]
             ],
         }
-        for label, shapes in groups
+        for label, shapes in shapes_of_classes
     ]
 
 
@@ -264,7 +276,7 @@ def _accuracy_with_error(validation: CrossValidation) -> dict[str, float]:
 
 
 def _figures(validation: CrossValidation) -> JsonObject:
-    """Returns the log loss and the confusion matrix of a validation, for JSON."""
+    """Returns the log loss and the confusion matrix (true class × predicted class) of a validation, for JSON."""
     figures = {
         "what": validation.what,
         "rows": len(validation.truth),
@@ -277,18 +289,21 @@ def _figures(validation: CrossValidation) -> JsonObject:
 
 
 def _informative(model: Any) -> list[JsonObject]:
-    """Returns for each class or label its most informative values, for JSON."""
+    """Returns for each class or label its eight most informative values, the most informative first, for JSON; for many
+    classes only those of MOST_CLASSES.
+    """
+    # For each class: its name, the columns that are words, and its likelihood ratios.
     if model.schema.labels is not None:
         largest_labels = np.argsort(-model.rows_by_label, kind="stable")[:MOST_CLASSES].tolist()
         informative_labels = [
-            (model.labels[label_index], model.informative(model.labels[label_index], 8))
+            (model.labels[label_index], model.informative(model.labels[label_index], n=8))
             for label_index in largest_labels
         ]
         class_ratios = [
             (label, informative.words, informative.ratios[label]) for label, informative in informative_labels
         ]
     elif len(model.classes) > 1:
-        all_informative = model.informative(8)
+        all_informative = model.informative(n=8)
         class_ratios = [
             (label, all_informative.words, ratios)
             for label, ratios in list(all_informative.ratios.items())[:MOST_CLASSES]

@@ -31,15 +31,16 @@ class Metrics:
 
     def __init__(self) -> None:
         """Counts from zero."""
-        self.started = time.time()
+        self.started = time.time()  # seconds since 1970
         self.requests: Counter[tuple[str, str, int]] = Counter()  # by path, method and status
-        self.durations: dict[str, list[int]] = {}  # by path: how many requests took up to each bucket's limit
-        self.total_seconds: Counter[str] = Counter()
+        # By path: how many requests fall into each bucket, whose upper limits are BUCKETS; and last, longer ones.
+        self.durations: dict[str, list[int]] = {}
+        self.total_seconds: Counter[str] = Counter()  # of all requests, by path
         self.rows: Counter[str] = Counter()  # by action, such as learned
         self.under_way = 0  # requests in progress
 
     def done(self, path: str, method: str, status: int, seconds: float) -> None:
-        """Counts a completed request, its HTTP status and its duration."""
+        """Counts a completed request by path, method and HTTP status, and its duration by path, in total and by bucket."""
         self.requests[path, method, status] += 1
         counts = self.durations.setdefault(path, [0] * (len(BUCKETS) + 1))
         counts[next((bucket for bucket, limit in enumerate(BUCKETS) if seconds <= limit), len(BUCKETS))] += 1

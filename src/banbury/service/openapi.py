@@ -20,13 +20,15 @@ SCOPES_IN_WORDS = {None: "no token needed", "read": "needs the scope read", "lea
 
 
 def example_row(learner: ServedLearner) -> Any:
-    """Returns a row that the model might see, made up from what it counted."""
+    """Returns a row that the model might see, drawn from what it counted: a text, or a dictionary of
+    values by column.
+    """
     try:
         model, _ = learner.current_model()
-        plain = model._reading_model()
+        plain_model = model._reading_model()  # it can draw rows
         with learner.lock:
-            drawn = plain.sample(1, seed=0)
-        row = {name: _plain(drawn[name][0]) for name in learner.rows.columns if name in drawn}
+            sampled_columns = plain_model.sample(n=1, seed=0)
+        row = {name: _plain(sampled_columns[name][0]) for name in learner.rows.columns if name in sampled_columns}
     except (errors.BanburyError, NotImplementedError):
         row = {}
     if learner.rows.text is not None:
@@ -45,11 +47,11 @@ def _plain(value: Any) -> Any:
 
 
 def examples(learner: ServedLearner) -> dict[tuple[str, str], JsonObject]:
-    """Returns what to send, by method and path: a body, an id or a query."""
+    """Returns what to send, by method and path: a dictionary with a body, an id or a query."""
     row = example_row(learner)
     classes = [label for label in learner.classes if label != EVERY]
-    one = classes[0] if classes else "yes"
-    label = [one] if learner.schema.labels is not None else one
+    example_class = classes[0] if classes else "yes"
+    label = [example_class] if learner.schema.labels is not None else example_class
     return {
         ("POST", "/predict"): {"body": {"rows": [row], "posteriors": True}},
         ("POST", "/explain"): {"body": {"row": row}},
@@ -70,12 +72,15 @@ def examples(learner: ServedLearner) -> dict[tuple[str, str], JsonObject]:
 
 
 def describe(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> JsonObject:
-    """Returns the description of the service by OpenAPI 3.1. ``name``: that of the service."""
+    """Returns the description of the service by OpenAPI 3.1. ``endpoints``: those of ``banbury.service.app``; ``name``:
+    that of the service.
+    """
     example_requests = examples(learner)
     paths = dict[str, JsonObject]()
     for endpoint in endpoints:
         path = endpoint.address
         example_request = example_requests.get((endpoint.method, path), {})
+        # What OpenAPI says of the endpoint.
         about: JsonObject = {"summary": endpoint.summary, "responses": {"200": {"description": "The answer."}}}
         parameters = [_parameter("id", "path", example_request.get("id", "1"))] if "{id}" in path else []
         parameters += [_parameter(key, "query", value) for key, value in example_request.get("query", {}).items()]
@@ -96,8 +101,8 @@ def describe(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> Jso
 
 
 def _parameter(name: str, place: str, example: Any) -> JsonObject:
-    """Returns a parameter for OpenAPI. ``place``: "path" or "query"; ``example``: a value, whose type is that of the
-    parameter.
+    """Returns the parameter ``name`` for OpenAPI. ``place``: "path" or "query"; ``example``: a value, whose type is
+    that of the parameter.
     """
     kind = "integer" if isinstance(example, int) else "string"
     return {"name": name, "in": place, "required": place == "path", "schema": {"type": kind}, "example": example}
@@ -108,16 +113,16 @@ def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) 
     service.
     """
     example_requests = examples(learner)
-    parts = list[str]()
+    fragments = list[str]()  # of the HTML
     for endpoint in endpoints:
         path = endpoint.address
         example = example_requests.get((endpoint.method, path), {})
-        parts += [f"<h2><code>{endpoint.method} {escape(path)}</code></h2><p>{escape(endpoint.summary)}"]
-        parts += [f" It {SCOPES_IN_WORDS[endpoint.scope]}.</p>" if endpoint.scope else "No token is needed.</p>"]
-        parts += [f"<pre>{escape(_curl(endpoint.method, path, example, url))}</pre>"]
+        fragments += [f"<h2><code>{endpoint.method} {escape(path)}</code></h2><p>{escape(endpoint.summary)}"]
+        fragments += [f" It {SCOPES_IN_WORDS[endpoint.scope]}.</p>" if endpoint.scope else "No token is needed.</p>"]
+        fragments += [f"<pre>{escape(_curl(endpoint.method, path, example, url))}</pre>"]
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Banbury: {escape(name)}</title><style>{STYLE}</style>'
     about = f"<h1>{escape(name)}</h1><p>Served by Banbury {__version__}. Rows and answers are JSON.</p>"
-    return "".join([head, about, *parts, "</html>"])
+    return "".join([head, about, *fragments, "</html>"])
 
 
 def _curl(method: str, path: str, example: JsonObject, url: str) -> str:
@@ -126,6 +131,7 @@ def _curl(method: str, path: str, example: JsonObject, url: str) -> str:
     """
     path = path.replace("{id}", str(example.get("id", "1")))
     query = "&".join(f"{key}={value}" for key, value in example.get("query", {}).items())
+    # curl chooses GET, or POST if there is a body.
     names_method = method != "GET" and (method != "POST" or "body" not in example)
     words = ["curl", "-s", *(["-X", method] if names_method else []), f"'{url}{path}{'?' + query if query else ''}'"]
     if "body" in example:

@@ -39,7 +39,7 @@ FORMATS = ("csv", "ndjson", "model")
 
 
 def _files() -> dict[str, Path]:
-    """Returns the files of the page, by their paths there."""
+    """Returns the files of the page, by the paths of their URLs."""
     folder = Path(str(files("banbury.service"))) / "browser"
     page_files = {f"/{file.name}": file for file in sorted(folder.iterdir()) if file.suffix in CONTENT_TYPES}
     return {"/": folder / "index.html", **page_files}
@@ -56,26 +56,28 @@ async def get_file(service: Any, request: Request) -> Response:
 
 async def post_nomogram(service: Any, request: Request) -> Any:
     """Endpoint: returns the evidence of every value; without a row, of one in which all values are missing."""
-    content, _ = await service.json(request, ("row", "against", "label"))
+    content, _ = await service.json(request, allowed_names=("row", "against", "label"))
     row = service.check_row(content.get("row") or {service.state.learner.schema.columns[0]: None})
     return await asyncio.to_thread(nomogram, service.state.learner, row, content.get("against"), content.get("label"))
 
 
 def get_cell(service: Any, request: Request) -> Any:
     """Endpoint: returns the rows of one class that were predicted as another, both given by number."""
-    return service.looking.cell(*(service.number(request, name, 0, 10**6) for name in ("truth", "answer")))
+    return service.looking.cell(
+        *(service.number(request, name, default=0, largest=10**6) for name in ("truth", "answer"))
+    )
 
 
 def get_next(service: Any, request: Request) -> Any:
     """Endpoint: returns unlabelled rows to label next."""
-    n = service.number(request, "n", 10, service.limits.listed)
+    n = service.number(request, "n", default=10, largest=service.limits.listed)
     order = request.query_params.get("order", "telling")
     return next_rows(service.state, n, order)
 
 
 def get_suspicious(service: Any, request: Request) -> Any:
-    """Endpoint: returns rows whose labels look wrong."""
-    n = max(1, service.number(request, "n", 10, service.limits.listed))
+    """Endpoint: returns rows whose labels look wrong; with recent=true a ranking of some changes ago will do."""
+    n = max(1, service.number(request, "n", default=10, largest=service.limits.listed))
     return service.looking.suspicious(n, request.query_params.get("recent") == "true")
 
 
@@ -86,13 +88,13 @@ def get_export(service: Any, request: Request) -> Response:
         raise errors.unknown_choice("format", file_format, FORMATS)
     content, kind = export_rows(service.state, file_format)
     ending = "banbury" if file_format == "model" else file_format
-    named = {"content-disposition": f'attachment; filename="labels.{ending}"'}
-    return Response(content, headers={**HEADERS, **named}, media_type=kind)
+    name_header = {"content-disposition": f'attachment; filename="labels.{ending}"'}
+    return Response(content, headers={**HEADERS, **name_header}, media_type=kind)
 
 
 def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
-    """Returns all rows with a label, as a table; or the model as it stands, as ``bb.load`` reads it; and its media
-    type. ``file_format``: "csv", "ndjson" or "model".
+    """Returns the content of a file and its media type: all rows with a label, as a table; or the model as it stands,
+    as ``bb.load`` reads it. ``file_format``: "csv", "ndjson" or "model".
     """
     if file_format == "model":
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
@@ -113,19 +115,21 @@ def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
 def _rows_with_labels(state: ServedState) -> Iterator[JsonObject]:
     """Yields each row with a label as a dictionary: its id, its label and its cells by column."""
     schema = state.learner.schema
-    text_column = state.learner.rows.text
+    text_column = state.learner.rows.text  # the name of a single text column; None if there are other columns
     for logged in state.log.rows(labelled=True):
         row = json.loads(logged.row)
+        # A stored row is a text, a list in the order of the columns, or a dictionary.
         cells = {text_column: row} if isinstance(row, str) and text_column else row
         cells = dict(zip(schema.columns, cells, strict=True)) if isinstance(cells, list) else cells
         yield {"id": logged.id, schema.target or "label": json.loads(logged.label or "null"), **cells}
 
 
 def _cell(value: Any) -> Any:
-    """Returns a value as the cell of a CSV file; lists and booleans as JSON."""
+    """Returns a value as the cell of a CSV file: empty for None, lists and booleans as JSON texts."""
     return "" if value is None else key(value) if isinstance(value, (list, bool)) else value
 
 
+# Method and path, the function that answers, and a summary.
 ENDPOINTS: tuple[tuple[str, Callable[[Any, Request], Any], str], ...] = (
     ("GET /next", get_next, "Rows to label next: those whose labels would help most, and some at random."),
     ("GET /suspicious", get_suspicious, "Rows whose label looks wrong, with the label that the other rows suggest."),
@@ -144,4 +148,5 @@ ENDPOINTS: tuple[tuple[str, Callable[[Any, Request], Any], str], ...] = (
     ("GET /look/rows", get_cell, "The rows of one class that were mistaken for another."),
     ("GET /export", get_export, "All labelled rows, as csv or ndjson; or the model."),
 )
+# The fields of an Endpoint: method, path, scope, the function that answers, and a summary.
 ASSETS = tuple(("GET", path, None, get_file, "The web page.") for path in FILES)

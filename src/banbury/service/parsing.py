@@ -24,7 +24,7 @@ class Problem(Exception):
 
 
 def parse_json(body: bytes) -> Any:
-    """Parses a JSON text in UTF-8.
+    """Returns what a JSON text in UTF-8 contains.
 
     Refuses with 400 what is not JSON, and with 422 what is JSON but cannot be kept and sent back unchanged.
 
@@ -37,15 +37,17 @@ def parse_json(body: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
-        raise Problem(400, f"the request body is not valid JSON in UTF-8: {errors.shortened(error, 120)}.") from None
+        raise Problem(
+            400, f"the request body is not valid JSON in UTF-8: {errors.shortened(error, most=120)}."
+        ) from None
     _check_depth(value)
-    if "\\ud" in text or "\\uD" in text:
+    if "\\ud" in text or "\\uD" in text:  # it escapes surrogates
         _check_characters(value)
     return value
 
 
 def parse_whole_number(text: str, most: int) -> int | None:
-    """Parses digits, with any number of leading zeros; None unless they are a number from 0 to ``most``.
+    """Returns the number that digits, with any number of leading zeros, write; None unless it is from 0 to ``most``.
 
     >>> parse_whole_number("007", 10), parse_whole_number("0" * 9_000 + "11", 10), parse_whole_number("-1", 10)
     (7, None, None)
@@ -103,7 +105,7 @@ DECODER = json.JSONDecoder(
 
 def _check_depth(value: Any) -> None:
     """Raises Problem if lists and objects are nested too deeply."""
-    containers = [value]
+    containers = [value]  # lists and objects of one level
     for _ in range(MOST_LEVELS):
         containers = [
             child

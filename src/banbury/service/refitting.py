@@ -29,9 +29,9 @@ class Refitting:
     """
 
     state: ServedState
-    problem: str | None = None  # the last error
-    _thread: threading.Thread | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    problem: str | None = None  # the message of the last error; None if weights were learned since
+    _thread: threading.Thread | None = None  # learns weights, or has learned them last
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # held while a thread is started
 
     @property
     def under_way(self) -> bool:
@@ -39,7 +39,9 @@ class Refitting:
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self) -> JsonObject:
-        """Starts to relearn the weights, unless that is in progress. Raises NotKept if they cannot be learned."""
+        """Starts to relearn the weights, unless that is in progress, and returns the answer for JSON. Raises NotKept if
+        they cannot be learned.
+        """
         with self._lock:
             if not self.under_way:
                 settings = self.state.learner.settings
@@ -56,8 +58,9 @@ class Refitting:
             self._thread.join()
 
     def _learn(self, settings: Settings, tally: Tally, rows: list[StoredRow], change: int) -> None:
-        """Learns the weights and has the state use them; notes the error if that fails. ``tally``, ``rows``: the
-        counts, and the labelled rows in them; ``change``: the last change in both.
+        """Learns the weights and has the state use them; sets ``problem`` if that fails. ``settings``: those of the
+        model so far; ``tally``, ``rows``: the counts, and the labelled rows in them; ``change``: the last change in
+        both.
         """
         try:
             new_settings = refit_settings(self.state, settings, tally, rows)
@@ -86,9 +89,11 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[StoredRow], int]:
 
 
 def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: Sequence[StoredRow]) -> Settings:
-    """Returns ``settings`` with weights learned anew from these rows, whose counts are ``tally``."""
+    """Returns ``settings`` with weights learned anew from these rows, whose counts are ``tally``. A model of one class
+    per row is no longer calibrated then.
+    """
     batch = state.learner.rows.batch([json.loads(stored.row) for stored in rows])
-    labels: Any = [json.loads(stored.label or "") for stored in rows]
+    labels: Any = [json.loads(stored.label or "") for stored in rows]  # classes, or lists of labels
     has_label_sets = tally.schema.labels is not None
     labels = LabelSets.of(labels) if has_label_sets else labels
     if has_label_sets:

@@ -27,29 +27,32 @@ class JsonRows:
     def __init__(self, schema: Schema) -> None:
         """``schema``: that of the rows. Its target and columns that it leaves out are ignored in objects."""
         self.schema = schema
-        self.kinds = schema.kinds
-        self.columns = schema.columns
+        self.kinds = schema.kinds  # the type of each column by name
+        self.columns = schema.columns  # names, in order
         self._known = frozenset(schema.columns)
         ignored_names = {schema.target, *schema.left_out} | set(
             schema.labels.columns if schema.labels is not None else ()
         )
+        # Names that objects may have besides, such as the target.
         self._ignored = frozenset(name for name in ignored_names if name is not None)
         is_single_text = len(self.columns) == 1 and self.kinds.get(self.columns[0]) == "text"
-        self.text = self.columns[0] if is_single_text else None  # the name of a single text column
+        self.text = self.columns[0] if is_single_text else None  # the name of the text column, if there is no other
 
     def batch(self, rows: Sequence[Any]) -> Batch:
-        """Returns the rows as one batch with the schema's columns; columns that a row lacks are missing."""
+        """Returns the rows as one batch with the schema's columns; columns that a row lacks are missing. Raises an
+        error for an invalid row. ``text``: the name of the text column, if there is no other.
+        """
         if self.text is not None and all(type(row) is str for row in rows):
             return Batch((self.text,), len(rows), {self.text: Objects(list(rows), text=True)}, self.schema.named)
         cells = [self._cells(row, number) for number, row in enumerate(rows)]
         table = {name: [row.get(name) for row in cells] for name in self.columns}
-        (batch,) = from_mapping(table, None, None)
+        (batch,) = from_mapping(table, names=None, batch_rows=None)
         batch.named = self.schema.named
         return batch
 
     def _cells(self, row: Any, number: int) -> JsonObject:
         """Returns the cells of a row by column. Raises an error if it is not a row or a value cannot be in its column.
-        ``number``: for messages.
+        ``number``: that of the row, for messages.
         """
         if type(row) is str and self.text is not None:
             return {self.text: row}
@@ -58,7 +61,7 @@ class JsonRows:
                 raise errors.wrong_width(len(row), len(self.columns), names=self.columns if self.schema.named else ())
             row = dict(zip(self.columns, row, strict=True))
         if type(row) is not dict or not row:
-            requirement = f"an object with some of the columns {errors.listed(map(repr, self.columns), 6)}"
+            requirement = f"an object with some of the columns {errors.listed(map(repr, self.columns), most=6)}"
             requirement = f"a text, or {requirement}" if self.text is not None else requirement
             shown_value = errors.shortened(repr(row))
             raise errors.BadValue(f"row {number:,} is {shown_value}, but must be {requirement}.", row=number)
@@ -94,8 +97,10 @@ class JsonRows:
         """Returns the tally of a single row with its label (a class, or a list of labels)."""
         batch = align_names(self.batch([row]), self.schema)
         if self.schema.labels is not None:
-            return count_sets(batch, self.schema, LabelSets.of([label]), None, 1)
-        return count_rows(batch, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), None, 1)
+            return count_sets(batch, self.schema, LabelSets.of([label]), weights=None, threads=1)
+        return count_rows(
+            batch, self.schema, Codes(np.zeros(1, dtype=np.int32), low=0, values=[label]), weights=None, threads=1
+        )
 
     def check(self, row: Any) -> None:
         """Raises an error if a row could not be learned with any label."""
@@ -113,7 +118,7 @@ class JsonRows:
             label,
             "a list of labels, which may be empty, because rows can have several labels",
         )
-        name_by_key: dict[str, Any] = {}
+        name_by_key: dict[str, Any] = {}  # labels, by their canonical JSON texts
         for single_label in label:
             name = _class_of(single_label, [*classes, *name_by_key.values()], new_class)
             name_by_key[key(name)] = name
@@ -136,7 +141,7 @@ def key(value: Any) -> str:
 
 def _class_of(label: Any, classes: Sequence[Any], new_class: bool) -> Any:
     """Returns the class whose text equals that of the label, so that "1" is class 1. ``new_class``: whether it may be
-    none of the existing ``classes``.
+    none of the existing ``classes``; it is then the label itself. Raises an error otherwise, or for an invalid label.
     """
     if type(label) not in (str, int, float, bool) or (
         type(label) is int and not -INTEGER_LIMIT <= label < INTEGER_LIMIT
@@ -145,7 +150,7 @@ def _class_of(label: Any, classes: Sequence[Any], new_class: bool) -> Any:
     if type(label) is str and not label:
         raise errors.bad_setting("label", label, "a non-empty text, or null to keep a row without a label")
     key(label)  # raises where JSON cannot hold it
-    class_by_text = {_text(name): name for name in classes if name != ""}
+    class_by_text = {_text(name): name for name in classes if name != ""}  # "" is the class of all rows with label sets
     if (text := _text(label)) in class_by_text:
         return class_by_text[text]
     label_kind = _kind(label)
@@ -179,31 +184,33 @@ def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
     """Yields the labelled rows of a table as JSON holds them: pairs of row and label. Rows without a label are skipped."""
     schema = table.schema
     assert schema is not None
-    text_column = JsonRows(schema).text
+    text_column = JsonRows(schema).text  # its name, if there is no other column; such a row is a text
     for batch in table.batches("reading"):
         aligned_batch = table.align(batch, schema)
         columns = {name: cells_of(aligned_batch, name) for name in schema.columns}
-        for number, label in enumerate(_labels(table, batch, schema)):
+        for index, label in enumerate(_labels(table, batch, schema)):
             if label is not None:
-                row = {name: cells[number] for name, cells in columns.items() if cells[number] is not None}
+                row = {name: cells[index] for name, cells in columns.items() if cells[index] is not None}
                 yield (row[text_column] if text_column in row else row or {schema.columns[0]: None}), label
 
 
 def _labels(table: Table, batch: Batch, schema: Schema) -> list[Any]:
     """Returns for each row of a batch of the table its label, or sorted list of labels; None where there is none."""
     if schema.labels is not None:
+        # The label numbers (``codes``) of all rows, where each row's begin (``offsets``), and whether it has a target.
         sets = table.labels.sets_of(batch)
         set_bounds = zip(sets.offsets[:-1].tolist(), sets.offsets[1:].tolist(), sets.has_target.tolist(), strict=True)
         return [
             sorted((sets.names[code] for code in sets.codes[start:end].tolist()), key=key) if has_target else None
             for start, end, has_target in set_bounds
         ]
+    # The class number of each row (−1: none), and the classes.
     numbers, names, _ = number_classes(batch, schema, table.labels)
     return [None if number < 0 else plain(names[number]) for number in numbers.tolist()]
 
 
 def cells_of(batch: Batch, name: str) -> list[Any]:
-    """Returns the cells of a column as JSON holds them, None where missing."""
+    """Returns the cells of the column ``name`` as JSON holds them, one per row, None where missing."""
     return [plain(cell) for cell in batch.column(name).cells()]
 
 

@@ -64,8 +64,8 @@ class Put:
     """
 
     id: str
-    row: Any
-    label: Any = None
+    row: Any  # as JSON: a text, a list or an object
+    label: Any = None  # a class, or a list of labels
     note: str | None = None
     new_class: bool = False
 
@@ -81,7 +81,7 @@ class Delete:
 class Undo:
     """A request to undo the last change, of all rows or of one, that has not been undone."""
 
-    id: str | None = None
+    id: str | None = None  # of the row; None for all
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ class Pending:
 
 
 class Step(NamedTuple):
-    """The number of a change, and the tallies that it subtracts from and adds to the counts."""
+    """The number of a change, and the tallies of a row that it subtracts from and adds to the counts."""
 
     change: int
-    old: Tally | None
-    new: Tally | None
+    old: Tally | None  # None: nothing is subtracted
+    new: Tally | None  # None: nothing is added
 
 
 class ServedState:
@@ -139,11 +139,12 @@ class ServedState:
         self.folder = folder
         self._log = log
         self._lock_file = lock
-        about = {} if log is None else log.about
+        about = {} if log is None else log.about  # facts by name
         learner.weighed_at = about.get("weighed_at")
         # The number of the last change in the last snapshot.
         self.snapshot_at = 0 if folder is None else max(_snapshots(folder), default=0)
-        self.commits = 0
+        self.commits = 0  # so far
+        # What the writer thread has to do: changes, functions to call, and None to end.
         self._queue: queue.SimpleQueue[Pending | Callable[[], None] | None] = queue.SimpleQueue()
         self._steps: list[Step] = []  # of the change in progress
         self._new_classes: dict[Any, None] = {}  # that the change in progress adds, in order
@@ -152,14 +153,14 @@ class ServedState:
         self._snapshot_thread_change = 0  # the change that this snapshot contains
         self._needs_scrub = False  # whether rows were deleted whose contents may still be in the log file
         self._needs_snapshot = False  # whether the last snapshot contains a deleted row
-        self._digest: tuple[int, str] | None = None
+        self._digest: tuple[int, str] | None = None  # the number of the last change in it, and the digest
         self._closed = False
-        self._handlers: dict[type, Callable[[Any], JsonObject]] = {
+        self._handlers: dict[type, Callable[[Any], JsonObject]] = {  # what carries out each kind of change
             Put: self._put,
             Delete: self._delete,
             Undo: self._undo_change,
         }
-        self._writer: threading.Thread | None = None
+        self._writer: threading.Thread | None = None  # makes all changes
         if log is not None:
             self._writer = threading.Thread(target=self._write, name="banbury-writer", daemon=True)
             self._writer.start()
@@ -193,7 +194,7 @@ class ServedState:
             for entry in path.glob("*.part"):  # left by a save that was killed
                 entry.unlink()
             log = Log(path / "log.sqlite")
-            if "begun" not in log.about:
+            if "begun" not in log.about:  # the log of a new state
                 if served is None:
                     raise errors.BadSetting(f"{path} does not contain a state yet. Give the model to start from.")
                 learner = _begin(path, log, served, learned, threads)
@@ -220,7 +221,7 @@ class ServedState:
             return
         self._closed = True
         if self._writer is not None:
-            self._queue.put(None)
+            self._queue.put(None)  # the writer ends
             self._writer.join()
             self._wait_for_snapshot()
             if self.learner.change > self.snapshot_at:  # if this fails, the log suffices
@@ -251,15 +252,15 @@ class ServedState:
         return None if self._log is None else self._log.about.get("names")
 
     def row(self, id: str) -> JsonObject:
-        """Returns the row with this id and its label, for JSON."""
+        """Returns the row with this id, with its label and last change, for JSON. Raises UnknownRow if there is none."""
         stored = self.log.row(check_id(id))
         if stored is None:
             raise _unknown(id)
         return _as_answer(stored)
 
     def rows(self, after: str = "", n: int = 100, labelled: bool | None = None) -> list[JsonObject]:
-        """Returns at most ``n`` rows for JSON in the order of their ids, from the one after ``after`` on. ``labelled``: True
-        for rows with a label, False for those without, None for both.
+        """Returns at most ``n`` rows for JSON in the order of their ids, from the one after ``after`` on. ``labelled``:
+        True for rows with a label, False for those without, None for both.
         """
         return [_as_answer(stored) for stored in self.log.rows(after, n, labelled)]
 
@@ -280,7 +281,9 @@ class ServedState:
         return self._digest[1], change
 
     def verify(self) -> JsonObject:
-        """Counts all rows of the log again and compares the digest with that of the state."""
+        """Counts all rows of the log again and compares the digest with that of the state. Returns for JSON whether
+        they are equal, both digests, the number of rows and that of the last change.
+        """
         tally, rows, change = self.rows_with_labels()
         assert self.folder is not None
         recounted = _recount(_tally(load(self.folder / BASE)), rows)
@@ -296,8 +299,10 @@ class ServedState:
         }
 
     def rows_with_labels(self) -> tuple[Tally, list[StoredRow], int]:
-        """Returns the counts, the labelled rows, and the number of the last change in both."""
-        _ = self.log
+        """Returns the counts, the labelled rows, and the number of the last change in both. Raises NotKept without a
+        log.
+        """
+        _ = self.log  # raises if there is none
         return self._run_between_commits(
             lambda: (self.learner.tally(), self.log.rows(labelled=True), self.learner.change)
         )
@@ -311,7 +316,7 @@ class ServedState:
 
         ``respond`` is called before the commit; a change for which it raises an error is not made.
         """
-        _ = self.log
+        _ = self.log  # raises if there is none
         if self._closed:
             raise errors.BanburyError("the service is shutting down and accepts no more changes.")
         future: Future[Any] = Future()
@@ -319,7 +324,9 @@ class ServedState:
         return future
 
     def change(self, change: ChangeRequest) -> JsonObject:
-        """Makes a change, waits until it is durable, and returns its answer."""
+        """Makes a change, waits until it is durable, and returns its answer, for JSON. Raises an error if it is not
+        made.
+        """
         return self.submit(change).result()  # type: ignore[no-any-return]
 
     @property
@@ -333,7 +340,7 @@ class ServedState:
         key(list(names))  # raises where JSON cannot hold one
 
         def store_names() -> None:
-            """Writes the names into the log."""
+            """Writes the names into the log, where ``self.names`` finds them."""
             with self.log.transaction():
                 self.log.set_about(names=list(names))
 
@@ -378,7 +385,7 @@ class ServedState:
         future: Future[T] = Future()
 
         def run() -> None:
-            """Calls ``work`` and sets the future to its answer or its error."""
+            """Calls ``work`` and sets the future to what it returns or raises."""
             try:
                 future.set_result(work())
             except BaseException as error:
@@ -388,13 +395,16 @@ class ServedState:
         return future.result()
 
     def _write(self) -> None:
-        """Runs in the writer thread: takes all waiting changes and commits them together."""
+        """Runs in the writer thread until it finds None in the queue: takes the waiting tasks, commits the changes
+        among them together, calls the functions, and starts a snapshot when it is time.
+        """
         while True:
-            tasks = [self._queue.get()]
+            tasks = [self._queue.get()]  # changes, functions to call, and None for the end
             with suppress(queue.Empty):
                 while len(tasks) < MOST_CHANGES_PER_COMMIT:
                     tasks.append(self._queue.get_nowait())
             changes = [task for task in tasks if isinstance(task, Pending)]
+            # Those that nobody has cancelled.
             if group := [task for task in changes if task.future.set_running_or_notify_cancel()]:
                 self._commit(group)
             for task in tasks:
@@ -408,14 +418,14 @@ class ServedState:
     def _commit(self, pending_changes: Sequence[Pending]) -> None:
         """Makes several changes, each completely or not at all, and responds when all are durable."""
         change_before = self.learner.change
-        snapshot_path = None
+        snapshot_path = None  # of a snapshot that this commit needs, since rows were deleted
         try:
             with self.log.transaction():
-                outcomes = [self._make(pending) for pending in pending_changes]
+                outcomes = [self._make(pending) for pending in pending_changes]  # responses or exceptions
                 if self._needs_snapshot:
                     snapshot_path = self._write_snapshot()
         except BaseException as error:
-            self._revert(0, change_before)
+            self._revert(n_reversals=0, change=change_before)
             self._needs_snapshot = False
             if snapshot_path is not None:
                 snapshot_path.unlink(missing_ok=True)
@@ -435,8 +445,8 @@ class ServedState:
                 pending.future.set_result(outcome)
 
     def _purge_deleted_rows(self, snapshot_path: Path | None) -> errors.BanburyError | None:
-        """Removes deleted rows from every file of the state. ``snapshot_path``: a new snapshot without them. Returns
-        the error if that fails.
+        """Removes deleted rows from every file of the state. ``snapshot_path``: a new snapshot without them, None if
+        none is needed. Returns the error if that fails, otherwise None.
         """
         try:
             if snapshot_path is not None:
@@ -457,11 +467,11 @@ class ServedState:
         The counts change last, when the log has the change and the response is built, so that hardly anything can fail
         after other threads have seen them.
         """
-        self._steps.clear()
+        self._steps.clear()  # what the change does to the counts
         self._new_classes.clear()
-        n_reversals = len(self._reversals)
+        n_reversals = len(self._reversals)  # of the changes before this one in the commit
         change_before = self.learner.change
-        flags_before = self._needs_scrub, self._needs_snapshot
+        flags_before = self._needs_scrub, self._needs_snapshot  # whether files contain deleted rows
         try:
             with self.log.savepoint():
                 response = pending.respond(self._answer(pending.change))
@@ -476,7 +486,9 @@ class ServedState:
             return error
 
     def _answer(self, change: ChangeRequest) -> JsonObject:
-        """Carries out a change in the log, plans its steps, and returns its answer."""
+        """Carries out a change in the log, plans what it does to the counts, and returns its answer for JSON: the
+        action, and the number of the change; for several changes, the answer of each.
+        """
         if isinstance(change, Together):
             return {
                 "action": "together",
@@ -485,7 +497,9 @@ class ServedState:
         return self._handlers[type(change)](change)
 
     def _apply(self, step: Step) -> None:
-        """Applies a step to the counts and notes how to revert it."""
+        """Applies a step to the counts: subtracts its old tally and adds its new one. Appends to ``_reversals`` the
+        functions that revert this.
+        """
         with self.learner.lock:
             if (old_tally := step.old) is not None:
                 self.learner.forget(old_tally)
@@ -497,7 +511,8 @@ class ServedState:
 
     def _revert(self, n_reversals: int, change: int) -> None:
         """Reverts the counts to those of change number ``change`` and drops what was derived since, as the next change
-        gets the same number. ``n_reversals``: how many reversals are to remain.
+        gets the same number. ``n_reversals``: how many of the functions in ``_reversals`` are to
+        remain; the others are called, last first.
         """
         if len(self._reversals) == n_reversals and self.learner.change == change:
             return
@@ -505,20 +520,24 @@ class ServedState:
             while len(self._reversals) > n_reversals:
                 self._reversals.pop()()
             self.learner.change = change
+            # Models derived with the settings before are no longer used.
             self.learner.use(replace(self.learner.settings))
             self._digest = None
 
     def _put(self, put: Put) -> JsonObject:
-        """Stores a row with its label in the log and plans the step that learns it."""
+        """Stores a row with its label in the log and plans the step that learns it, unless it is stored so already.
+        Returns the answer for JSON: the action, the id, the label, the number of the change, and whether the row is
+        new.
+        """
         id = check_id(put.id)
-        stored = self.log.row(put.id, in_transaction=True)
+        stored = self.log.row(put.id, in_transaction=True)  # the row as it was, or None
         row_text = key(put.row)
         is_same_row = stored is not None and stored.row == row_text
         label = None if put.label is None else self.learner.rows.label(put.label, self._classes(), put.new_class)
         label_text = None if label is None else key(label)
         if stored is not None and is_same_row and stored.label == label_text:
             return {"action": "unchanged", "id": id, "label": label, "change": stored.change}
-        old_tally, new_tally = self._count(stored, put.row, label)
+        old_tally, new_tally = self._count(stored, put.row, label)  # of the row as it was and as it will be, or None
         content_number = stored.content if is_same_row and stored is not None else self.log.add_content(id, row_text)
         action = _action(stored, is_same_row, label)
         change = self.log.put(id, action, stored, label_text, content_number, note=put.note)
@@ -532,26 +551,32 @@ class ServedState:
         }
 
     def _delete(self, delete: Delete) -> JsonObject:
-        """Deletes a row from the log and plans the step that forgets it."""
+        """Deletes a row from the log and plans the step that forgets it. Returns the answer for JSON. Raises UnknownRow
+        if there is no such row.
+        """
         id = check_id(delete.id)
         stored = self.log.row(delete.id, in_transaction=True)
         if stored is None:
             raise _unknown(id)
-        old_tally, _ = self._count(stored, None, None)
+        old_tally, _ = self._count(stored, row=None, label=None)  # None if the row had no label
+        # If a snapshot contains the row, it has to be replaced.
         if self.log.first_change(id) <= max(self.snapshot_at, self._snapshot_thread_change):
             self._needs_snapshot = True
         self._needs_scrub = True
         change = self.log.purge(id, stored)
-        self._plan(change, old_tally, None)
+        self._plan(change, old_tally, new=None)
         return {"action": "deleted", "id": id, "change": change}
 
     def _undo_change(self, undo: Undo) -> JsonObject:
-        """Restores the label and the content that the last change replaced, and plans the step."""
+        """Restores the label and the content that the last change replaced, and plans the step. Returns the answer for
+        JSON. Raises UnknownRow if there is nothing to undo.
+        """
         last_change = self.log.to_undo(None if undo.id is None else check_id(undo.id))
         stored = None if last_change is None else self.log.row(last_change.id, in_transaction=True)
         if last_change is None or stored is None:
             text = "there is no change" if undo.id is None else f"there is no change of {undo.id!r}"
             raise UnknownRow(f"{text} to undo.")
+        # A new row stays, without a label.
         content_number = stored.content if last_change.content_before is None else last_change.content_before
         label = _label(last_change.label_before)
         old_tally, new_tally = self._count(
@@ -589,7 +614,9 @@ class ServedState:
     # Snapshots
 
     def _write_snapshot(self) -> Path:
-        """Writes a snapshot and returns its path."""
+        """Writes a snapshot as of the last change and returns its path. If rows were deleted (``_needs_snapshot``), the
+        settings drop values that no row has any more.
+        """
         with self.learner.lock:
             tally = self.learner.tally()
             if self._needs_snapshot:
@@ -611,7 +638,7 @@ class ServedState:
     def _adopt_snapshot(self, path: Path) -> None:
         """Makes the snapshot at this path the current one and removes the others."""
         assert self.folder is not None
-        self.snapshot_at = int(path.name[9:-8])
+        self.snapshot_at = int(path.name[9:-8])  # N in snapshot-N.banbury
         _remove_snapshots(self.folder, but=self.snapshot_at)
         give_back()
 
@@ -620,12 +647,12 @@ class ServedState:
         it.
         """
         self._wait_for_snapshot()
-        change = self._snapshot_thread_change = self.learner.change
+        change = self._snapshot_thread_change = self.learner.change  # the last one in the snapshot
         tally = self.learner.tally()
         settings = self.learner.settings
 
         def write() -> None:
-            """Writes the snapshot and has the writer thread adopt it; the log suffices if this fails."""
+            """Writes the snapshot as of ``change`` and has the writer thread adopt it; the log suffices if this fails."""
             with suppress(errors.BanburyError, OSError):
                 path = self._save(tally, settings, change)
                 self._queue.put(lambda: self._finish(path, change))
@@ -651,11 +678,11 @@ class ServedState:
         """Writes a snapshot and makes it the current one."""
         self._wait_for_snapshot()
         self._adopt_snapshot(self._write_snapshot())
-        self._purge_deleted_rows(None)
+        self._purge_deleted_rows(snapshot_path=None)
 
 
 T = TypeVar("T")
-BASE = "base.banbury"
+BASE = "base.banbury"  # the file in the folder with the model that the state was created with
 
 
 def check_id(id: str) -> str:
@@ -678,7 +705,7 @@ def _action(stored: StoredRow | None, is_same_row: bool, label: Any) -> str:
 
 
 def _as_answer(stored: StoredRow) -> JsonObject:
-    """Returns a stored row as a dictionary for JSON."""
+    """Returns a stored row as a dictionary for JSON: its id, label, content and last change."""
     return {"id": stored.id, "label": _label(stored.label), "row": json.loads(stored.row), "change": stored.change}
 
 
@@ -688,7 +715,9 @@ def _label(text: str | None) -> Any:
 
 
 def _of_history(change: Change) -> JsonObject:
-    """Returns a change as a dictionary for JSON."""
+    """Returns a change as a dictionary for JSON: its number, time, row and action; unless the row was deleted, its
+    label after and before; and what it undoes and its note, if it has them.
+    """
     iso_time = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     description: JsonObject = {"change": change.change, "time": iso_time, "id": change.id, "action": change.action}
     if change.content is None:  # a deletion, or a change of a row that was deleted later
@@ -721,8 +750,9 @@ def _begin(
     learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None,
     threads: int | None,
 ) -> ServedLearner:
-    """Creates a state in the folder ``folder`` with the model ``served``. ``learned``: yields its training rows and
-    their labels, if they are to become rows of the state.
+    """Creates a state in the folder ``folder`` with the model ``served``, and returns its learner. ``learned``: takes
+    the model's tally and yields its training rows and their labels, if they are to become rows of the state; None
+    otherwise. Raises an error if they are not the rows that were counted.
     """
     base = _load_served(served)
     tally = _tally(base)
@@ -730,7 +760,7 @@ def _begin(
     if tally.rounded:
         raise errors.forget_before_fading("the model to be served")
     learner = ServedLearner(tally, settings)
-    choice = settings.choice
+    choice = settings.choice  # how parameters are estimated
     choice_facts: JsonObject = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
     _remove_snapshots(folder)
     with log.transaction():
@@ -739,11 +769,13 @@ def _begin(
         if learned is None:
             save(base, folder / BASE)
             return learner
-        recounting = ServedLearner(tally - tally, ModelSettings())
+        recounting = ServedLearner(tally - tally, ModelSettings())  # begins without rows
         for number, (row, label) in enumerate(learned(tally), 1):
             recounting.add(recounting.part(row, label))
             id = f"{number:07}"
-            learner.change = log.put(id, "learned", None, key(label), log.add_content(id, key(row)))
+            learner.change = log.put(
+                id, "learned", before=None, label=key(label), content=log.add_content(id, key(row))
+            )
         if recounting.tally() != tally:
             raise errors.SchemaMismatch(
                 f"these are not the rows that the model counted: there are {recounting.n_rows:,g}, but it counted "
@@ -764,15 +796,17 @@ def _load_served(served: Served | Path) -> Served:
 
 
 def _restart(folder: Path, log: Log, served: Served | Path | None, threads: int | None) -> ServedLearner:
-    """Restores the state in a folder as of the last change in its log: from the latest valid snapshot or else from the
-    base. ``served``: the model that the state should have been created with, or None.
+    """Returns the learner of the state in a folder as of the last change in its log: from the latest valid snapshot and
+    the changes after it, or else from the base and all rows. ``served``: the model that the state should have been
+    created with, or None.
     """
-    about = log.about
-    last = log.last
+    about = log.about  # facts by name
+    last = log.last  # the number of the last change
     if served is not None and not _is_base(served, folder, about):
         raise errors.BadSetting(
             f"the state in {folder} was created with another model. Serve it without a model, or create another state."
         )
+    # The changes as of which there are snapshots that contain no deleted row.
     valid_snapshots = [at for at in _snapshots(folder) if log.last_purge <= at <= last]
     if not valid_snapshots:
         _remove_snapshots(folder)
@@ -787,6 +821,7 @@ def _restart(folder: Path, log: Log, served: Served | Path | None, threads: int 
         settings = replace(settings, choice=choice_of(choice_facts["how"], choice_facts["alpha"], choice_facts["seed"]))
     learner = ServedLearner(_tally(loaded), settings, max(valid_snapshots))
     for change in log.changes(max(valid_snapshots)):
+        # The row as it was is forgotten, and learned as it became; labels are JSON texts.
         for content_number, label, apply_tally in (
             (change.content_before, change.label_before, learner.forget),
             (change.content, change.label, learner.add),
@@ -798,19 +833,20 @@ def _restart(folder: Path, log: Log, served: Served | Path | None, threads: int 
 
 
 def _is_base(served: Served | Path, folder: Path, about: JsonObject) -> bool:
-    """Returns whether the state was created with the model ``served``. Files are compared by their headers, which
-    contain checksums of the rest. ``about``: the facts in the log.
+    """Returns whether the state in a folder was created with the model ``served``. Files are compared by their headers,
+    which contain checksums of the rest, other models by their digests. ``about``: the facts in the log.
     """
     if isinstance(served, Path) and about["model"] is not None:
         return bool(_identity(served) == about["model"])
-    other = load(served) if isinstance(served, Path) else served
-    return _tally(other).digest() == _tally(load(folder / BASE)).digest()
+    model = load(served) if isinstance(served, Path) else served
+    return _tally(model).digest() == _tally(load(folder / BASE)).digest()
 
 
 def _identity(path: Path) -> str:
-    """Returns a hash of the header of a Banbury file."""
+    """Returns a hash (hexadecimal) of the header of a Banbury file. Raises BadFile if it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb") as file:  # its first 8 bytes are the length of the header
+            # The mask keeps the number small if it is another file.
             return blake2b(file.read(int.from_bytes(file.read(8), "little") & 0xFFFFFFFF)).hexdigest()
     except OSError:
         load(path)  # which raises a clearer error
@@ -818,7 +854,7 @@ def _identity(path: Path) -> str:
 
 
 def _recount(base: Tally, rows: Sequence[StoredRow]) -> Tally:
-    """Returns the counts of the base and all these rows."""
+    """Returns the sum of the tally ``base`` and the counts of these rows, each of which has a label."""
     learner = ServedLearner(base, ModelSettings())
     for stored in rows:
         assert stored.label is not None
@@ -827,25 +863,27 @@ def _recount(base: Tally, rows: Sequence[StoredRow]) -> Tally:
 
 
 def _snapshots(folder: Path) -> list[int]:
-    """Returns the change numbers of the snapshots in a folder."""
+    """Returns for each snapshot in a folder the number of the last change in it, in no order."""
     return [int(match[1]) for name in os.listdir(folder) if (match := SNAPSHOT_NAME.fullmatch(name))]
 
 
 def _remove_snapshots(folder: Path, but: int | None = None) -> None:
-    """Removes the snapshots in a folder, except the one of change ``but``."""
+    """Removes the snapshots in a folder, except the one as of change number ``but`` (None: all)."""
     for change in _snapshots(folder):
         if change != but:
             (folder / f"snapshot-{change}.banbury").unlink()
 
 
 def give_back() -> None:
-    """Returns free memory to the operating system, if the C library can."""
+    """Gives free memory back to the operating system, if the C library can; returns nothing."""
     with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
+        ctypes.CDLL(None).malloc_trim(0)  # of this process (None), keeping 0 bytes at the end of the heap
 
 
 def _lock(folder: Path, begins: bool) -> Any:
-    """Locks the folder of a state for one server and returns the lock file. ``begins``: whether to create the folder."""
+    """Locks the folder of a state for one server and returns the open lock file. ``begins``: whether to create the
+    folder if it does not exist. Raises StateInUse if another server has locked it, BadFile if it cannot be used.
+    """
     try:
         if begins:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

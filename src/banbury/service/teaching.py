@@ -14,7 +14,7 @@ from banbury.reading import Batch
 from banbury.service.log import StoredRow
 from banbury.service.state import ServedState
 
-ORDERS = ("telling", "id")
+ORDERS = ("telling", "id")  # orders of the rows to label next
 MOST_RANKED = 5_000  # unlabelled rows that are ranked
 
 
@@ -31,7 +31,8 @@ def suspicious(state: ServedState, n: int) -> JsonObject:
     if len(set(map(str, labels))) < 2:
         return {"rows": []}
     ranking = rank_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
-    suspects = zip(ranking.rows, ranking.explanations, strict=True)  # the row itself in place of its number
+    # Entries have the row itself in place of its number.
+    suspects = zip(ranking.rows, ranking.explanations, strict=True)
     entries = [
         {**suspect.to_dict(), **row_as_dict(rows[suspect.row]), "explanation": explanation.to_dict()}
         for suspect, explanation in suspects
@@ -41,7 +42,7 @@ def suspicious(state: ServedState, n: int) -> JsonObject:
 
 def next_rows(state: ServedState, n: int, order: str) -> JsonObject:
     """Returns the ``n`` unlabelled rows to label next, for JSON. ``order``: "telling" for those that would teach the
-    model most, with some at random, or "id".
+    model most, with some at random, or "id" for the first ones.
     """
     if order not in ORDERS:
         raise errors.unknown_choice("order", order, ORDERS)
@@ -62,10 +63,10 @@ def row_as_dict(row: StoredRow) -> JsonObject:
 
 
 def batch_of(state: ServedState, rows: Sequence[StoredRow]) -> Batch:
-    """Returns the contents of stored rows as a batch."""
+    """Returns the contents of stored rows as a batch, in the same order."""
     return state.learner.rows.batch([json.loads(row.row) for row in rows])
 
 
 def labels_of(rows: Sequence[StoredRow]) -> list[Any]:
-    """Returns the labels of stored rows; None where there is none."""
+    """Returns the labels of stored rows (classes, or lists of labels), in the same order; None where there is none."""
     return [json.loads(row.label or "null") for row in rows]

@@ -11,6 +11,7 @@ from banbury import errors
 from banbury.files.export import onnx, page, sql
 from banbury.model.naive_bayes import model_of
 
+# By the ending of the file: takes a model, the fewest rows of a value and the settings, and returns the file's content.
 WRITERS: dict[str, Callable[..., bytes]] = {".sql": sql.write, ".onnx": onnx.write, ".html": page.write}
 
 
@@ -50,7 +51,9 @@ def export(
 
 
 def written_model(model: Any) -> Any:
-    """Returns the model of an estimator, or of the last step of a Pipeline; a model is returned unchanged."""
+    """Returns the model of an estimator, or of the last step of a Pipeline; a model is returned unchanged. Raises
+    BadSetting if it cannot be exported.
+    """
     model = model.steps[-1][1] if hasattr(model, "steps") else model
     if getattr(model, "at_least_one", False):
         raise errors.bad_setting(

@@ -16,11 +16,12 @@ from banbury import errors
 from banbury.model.evidence_table import EvidenceTable, Record
 
 OPSETS = (("", 17), ("ai.onnx.ml", 3))  # domains of operators with their versions
-MOST_UNITS = 2.0**400  # numbers farther from a curve's origin are scored as if they were this far
+MOST_UNITS = 2.0**400  # in a curve's units: numbers farther from a curve's origin are scored as if they were this far
 SMALLEST_NORMAL = 2.2250738585072014e-308  # the smallest normal double
 IMPOSSIBLE = -1e300  # stands for minus infinity, since 0 times infinity is not a number
+# The operator that turns how often a word occurs into the amount by which it counts.
 OPERATOR_OF_AMOUNT = {"count": "Identity", "log": "Log", "root": "Sqrt", "presence": "Sign"}
-CONSTANTS: dict[str, Any] = {
+CONSTANTS: dict[str, Any] = {  # inputs of the programs below that are the same for every model
     "axis": [1],
     "all_rows": [-1],
     "column_shape": [-1, 1],
@@ -170,13 +171,14 @@ def write(model: Any, min_rows: int) -> bytes:
     """Returns the ONNX file of a model. ``min_rows``: values that fewer rows have are left out."""
     tables = model.evidence_table(min_rows=min_rows)
     graph = Graph("banbury")
-    describe_tensor = graph.onnx.helper.make_tensor_value_info
+    describe_tensor = graph.onnx.helper.make_tensor_value_info  # takes a name, a type and a shape
     types = graph.onnx.TensorProto
-    inputs = []
+    inputs = []  # the described tensor of each column
     for column in tables.by_column():
         name = column["name"]
         is_free = name not in ("", "label", "probabilities") and not name.startswith("banbury/")
         errors.require(is_free, "a column name", name, "different from the names of the graph; rename the column")
+        # A block of counts has an entry for each of its columns, and one for every row.
         width = {"text": "tokens", "counts": len(column["entries"]) - 1}.get(column["kind"], 1)
         kind = types.STRING if column["kind"] in ("text", "string") else types.DOUBLE
         inputs.append(describe_tensor(name, kind, ["n", width]))
@@ -215,14 +217,15 @@ class Graph:
         """Begins an empty graph. Raises an error if onnx is not installed."""
         self.onnx = import_library("onnx")
         self.prefix = prefix
-        self.nodes: list[Any] = []
-        self.initializers: list[Any] = []
+        self.nodes: list[Any] = []  # operators with the names of their inputs and output, in order
+        self.initializers: list[Any] = []  # constant tensors
 
     def add(self, program: str, attributes: Mapping[str, Any] | None = None, **inputs: Any) -> dict[str, str]:
         """Adds the nodes of a program. ``inputs``: for each input of the program the name of a tensor in the graph (a
         text) or a constant; other inputs are taken from ``CONSTANTS``. ``attributes``: those of its first node. Returns
         the name in the graph of each tensor of the program.
         """
+        # Names in the graph, by name in the program.
         names = {name: tensor for name, tensor in inputs.items() if isinstance(tensor, str)}
         prefix = f"{self.prefix}/{len(self.nodes)}"
         nodes = self.onnx.parser.parse_graph(f"program () => () {{ {program} }}").node
@@ -242,7 +245,9 @@ class Graph:
         return names
 
     def add_output(self, name: str, tensor: str, operator: str, **attributes: Any) -> None:
-        """Adds an output of the graph: ``operator``, with its ``attributes``, applied to a tensor."""
+        """Adds the output ``name`` of the graph: ``operator``, with its ``attributes``, applied to the tensor of this
+        name.
+        """
         self.nodes.append(self.onnx.helper.make_node(operator, [tensor], [name], **attributes))
 
 
@@ -252,69 +257,76 @@ def add_posteriors(
     """Adds everything from inputs to answers. ``inputs``: the tensor of each column by name; ``names``: the classes.
     Returns the names of the tensors of answers and of posteriors.
     """
-    prior = tables.prior["nats"].to_numpy()[None, :]
-    nats_tensors = []
+    prior = tables.prior["nats"].to_numpy()[None, :]  # (1, classes)
+    nats_tensors = []  # the names of the tensors of evidence, (n, classes)
     cells_of_column: dict[int, tuple[str, int]] = {}  # the tensor of a column's cells, and the number of cells
     for column in tables.by_column():
-        tensor = inputs[column["name"]]
+        tensor = inputs[column["name"]]  # the name of the column's tensor
         if column["kind"] in ("text", "counts"):
             nats_tensors.append(_add_bag(graph, column, tensor))
         elif column["curves"]:
             curves: dict[str, Any] = {f"curve_{name}": numbers for name, numbers in column["curves"].items()}
+            # (curves, classes): 1 for the curve's class.
             curves["class_of_curve"] = np.eye(prior.size)[curves["curve_class"]]
             curves["one_unless_labels"] = float(tables.answers == "classes")
             nats_tensors.append(graph.add(CURVE_PROGRAM, x=tensor, **curves)["nats"])
         else:
             entries = [*column["entries"].values(), column["unseen"]]
             cells = [-1 if entry["cell"] is None else entry["cell"] for entry in entries]  # −1: the last cell
+            # Looks up each row's nats and cell by the number of its entry.
             program = "nats = Gather(table, entry)\n cell = Gather(cells, entry)"
             table = [entry["nats"] for entry in entries]
             tensors = graph.add(program, entry=_add_entry(graph, column, tensor), table=table, cells=cells)
             nats_tensors.append(tensors["nats"])
-            cells_of_column[column["column"]] = tensors["cell"], max(cells) + 2
+            cells_of_column[column["column"]] = tensors["cell"], max(cells) + 2  # with the last, of values in no cell
     pairs: dict[tuple[int, int], Any] = {}  # nats (cells, cells, classes) by the two columns
     for pair in tables.entries("pairs"):
-        columns = pair["first"], pair["second"]
+        columns = pair["first"], pair["second"]  # their numbers
         shape = *(cells_of_column[column][1] for column in columns), prior.size
         table = pairs.setdefault(columns, np.zeros(shape))
         table[pair["first_cell"], pair["second_cell"]] = pair["nats"]
     for (first, second), table in pairs.items():
         cell, other_cell = (cells_of_column[column][0] for column in (first, second))
         nats_tensors.append(graph.add(PAIR_PROGRAM, table=table, cell=cell, other_cell=other_cell)["nats"])
-    score: Any = prior
+    score: Any = prior  # then the name of the tensor of the sum so far
     for nats in nats_tensors:
         score = graph.add("sum = Add(total, nats)", total=score, nats=nats)["sum"]
     return _add_answers(graph, tables, score, names)
 
 
 def _add_entry(graph: Graph, column: Record, x: str) -> str:
-    """Adds the search for the entry of a value or number, whose number it returns as a tensor, (n,). The entry for
-    unseen values is the last. ``column``: an entry of ``EvidenceTable.by_column``; ``x``: its input tensor.
+    """Adds the search for the entry of each row's value or number, and returns the name of the tensor of entry numbers,
+    (n,). The entry for unseen values is the last. ``column``: an entry of ``EvidenceTable.by_column``; ``x``: the name
+    of its input tensor.
     """
-    keys = [*column["entries"]]
+    keys = [*column["entries"]]  # values, or where intervals start; None for missing, which comes last for numbers
     if column["kind"] == "number":
         return graph.add(INTERVAL_PROGRAM, x=x, starts=[keys[1:-1]], missing_entry=len(keys) - 1)["entry"]
-    place = {key or "": k for k, key in enumerate(keys)}
-    codes = {"keys_strings": [*place], "values_int64s": [*place.values()], "default_int64": len(keys)}
-    return graph.add(STRING_PROGRAM, codes, x=x)["entry"]
+    entry_numbers = {key or "": number for number, key in enumerate(keys)}  # by value; a missing one is empty
+    encoding = {
+        "keys_strings": [*entry_numbers],
+        "values_int64s": [*entry_numbers.values()],
+        "default_int64": len(keys),
+    }
+    return graph.add(STRING_PROGRAM, encoding, x=x)["entry"]
 
 
 def _add_bag(graph: Graph, column: Record, x: str) -> str:
     """Adds the evidence of a text or of a block of counts. ``column``: an entry of ``EvidenceTable.by_column``; ``x``:
-    its input tensor. Returns the tensor of nats, (n, classes).
+    the name of its input tensor. Returns the name of the tensor of nats, (n, classes).
     """
     if column["length"] and column["unseen"]["scale"]:
         raise errors.bad_setting(
             "length", True, "False for ONNX, because text length includes words that the exported model cannot see"
         )
-    entry_of_every_text = column["entries"].pop(None)
+    entry_of_every_text = column["entries"].pop(None)  # its nats belong to every text
     words = [*column["entries"]]
-    entries = [*column["entries"].values()]
+    entries = [*column["entries"].values()]  # of each word: the scale of its amount, and its nats, one per class
     if column["kind"] == "text":
         words.append("")  # fills up the tokens of short texts
         entries.append({"scale": 0.0, "nats": 0.0 * entry_of_every_text["nats"]})
         vocabulary = {"pool_strings": words, "ngram_indexes": [*range(len(words))]}
-        n = graph.add(TEXT_PROGRAM, vocabulary, x=x)["n"]
+        n = graph.add(TEXT_PROGRAM, vocabulary, x=x)["n"]  # the tensor of how often each text has each word
     else:
         block = graph.add(BLOCK_PROGRAM, x=x, threshold=column["threshold"])
         n = block["presence" if column["count"] == "presence" else "n"]
@@ -332,23 +344,24 @@ def _add_bag(graph: Graph, column: Record, x: str) -> str:
 
 
 def _add_answers(graph: Graph, tables: EvidenceTable, score: str, names: Sequence[Any]) -> tuple[str, str]:
-    """Adds the calibration of scores and the choice of the answer. ``score``: the tensor of scores, (n, classes);
-    ``names``: the classes. Returns the names of the tensors of answers and of posteriors.
+    """Adds the calibration of scores and the choice of the answer. ``score``: the name of the tensor of scores, (n,
+    classes); ``names``: the classes. Returns the names of the tensors of answers and of posteriors.
     """
     prior = tables.prior["nats"].to_numpy()[None, :]
-    rule_names = tables.calibration.column_names[1:6]
+    rule_names = tables.calibration.column_names[1:6]  # temperature, floor, slope, shift and threshold
     rules = {name: tables.calibration[name].to_numpy()[None, :] for name in rule_names}
     if tables.answers == "labels":
         tensors = graph.add(LABELS_PROGRAM, score=score, **rules)
         return tensors["label"], tensors["shares"]
     tensors = graph.add(CLASSES_PROGRAM, score=score, prior=prior - prior.max(), **rules)
-    ranking = tensors["heated"]
+    ranking = tensors["heated"]  # the tensor whose largest entry decides the answer
     if tables.bends:
-        identity = np.eye(prior.size)
+        identity = np.eye(prior.size)  # (classes, classes)
         tensors = graph.add(
             CALIBRATION_PROGRAM, heated=ranking, impossible_itself=100.0 * IMPOSSIBLE * identity, **rules
         )
         if stairs := [*tables.stairs()]:
+            # Of each stair: its class, the log-odds at which it begins, the share there and the slope.
             class_of_stair, low, _, share, slope = map(np.array, zip(*stairs, strict=True))
             tensors = graph.add(
                 ISOTONIC_PROGRAM,

@@ -52,6 +52,7 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 def write(model: Any, min_rows: int) -> bytes:
     """Returns the page of a model. ``min_rows``: values that fewer rows have are left out."""
     tables = model.evidence_table(min_rows=min_rows)
+    # The source of the page's scripts.
     modules = "".join((BROWSER / name).read_text("utf-8") for name in ("service.js", "evidence.js", "ask.js"))
     # One script: imports are dropped, because the names of all modules differ and each stands before those that use it.
     modules = re.sub(r"^import .*?;\n|^export ", "", modules, flags=re.MULTILINE | re.DOTALL)
@@ -78,9 +79,9 @@ def columns_of(tables: EvidenceTable) -> list[Record]:
     texts the regular expression of their words.
     """
     columns = tables.by_column()
-    curves = tables.curves.to_pylist()
+    curves = tables.curves.to_pylist()  # of all columns
     for column in columns:
-        if reading := column["reading"]:
+        if reading := column["reading"]:  # how texts are split; None for other columns
             is_of_words = reading["unit"] == "words"
             column["pattern"] = word_pattern(reading, r"[\p{L}\p{N}_]") if is_of_words else f"({SPACES_PATTERN})|[^]"
         column["entries"] = [*column["entries"].items()]
@@ -94,14 +95,14 @@ def _pack(tables: EvidenceTable, target: str | None) -> str:
     """
     prior = tables.prior.to_pydict()
     columns = columns_of(tables)
-    pairs = {
+    pairs = {  # by both columns and cells, as numbers in a text
         f"{pair['first']} {pair['first_cell']} {pair['second']} {pair['second_cell']}": {
             "feature": f"{columns[pair['first']]['name']} with {columns[pair['second']]['name']}",
             "nats": pair["nats"],
         }
         for pair in tables.entries("pairs")
     }
-    rules = tables.calibration.to_pylist()
+    rules = tables.calibration.to_pylist()  # one per class
     model = {
         "labels": tables.answers == "labels",
         "target": target,
@@ -115,4 +116,4 @@ def _pack(tables: EvidenceTable, target: str | None) -> str:
     }
     text = json.dumps(model, separators=(",", ":"), default=np.ndarray.tolist)
     text = re.sub(r'("(?:[^"\\]|\\.)*")|Infinity', lambda match: match[1] or "1e999", text)
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=9, mtime=0)).decode()

@@ -20,11 +20,11 @@ from banbury.model.evidence_table import EvidenceTable, Record, Rows
 MOST_JOINS = 40  # tables of one query: SQLite takes 64
 MOST_CLASSES = 900  # a table has a column for each: a row of PostgreSQL takes 8 kB
 ROWS_PER_STATEMENT = 400  # rows of one INSERT, or tables of a UNION, of which SQLite takes 500
-MOST_UNITS = 2.0**400  # numbers farther from a curve's origin are scored as if they were this far
+MOST_UNITS = 2.0**400  # in a curve's units: numbers farther from a curve's origin are scored as if they were this far
 LARGEST_NUMBER = 1.7e308  # near the largest double
 FEWEST_UNITS = 1e-300  # for a quotient below this PostgreSQL reports an underflow
 SPACES_PATTERN = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]{2,}"
-TABLES = {
+TABLES = {  # the columns of each table; {nats} stands for a column n0, n1, … for each class
     "prior": "class INTEGER, name {text}, nats {real}, temperature {real}, floor {real}, slope {real}, shift {real}, "
     "threshold {real}",
     "entries": "col INTEGER, item {text}, low {real}, last {real}, cell INTEGER, scale {real}, {nats}",
@@ -117,7 +117,9 @@ t{j}_size AS {m}(SELECT row_id, {size} AS size FROM t{j}_entries WHERE a > 0 GRO
 t{j}_nats AS {m}(SELECT k.row_id, k.item AS word, {nats_of_word} FROM t{j}_entries AS k JOIN t{j}_size AS z
   ON z.row_id = k.row_id WHERE k.item IS NOT NULL),
 t{j}_sum AS {m}(SELECT row_id, NULL AS cell, {sums} FROM t{j}_nats GROUP BY row_id)"""
+# By how much a word counts that occurs b.n times in a row.
 AMOUNT_OF_WORD = {"count": "b.n", "log": "LN(1e0 + b.n)", "root": "SQRT(b.n)", "presence": "1e0"}
+# The words of a text; W stands for a character of words.
 TOKEN_PATTERNS = {"word": "W{2,}", "word1": "W+", "mail": "W+(?:[-.@'+&]W+)+|W{2,}"}
 # How databases differ. What a text or a number is called in ``zero`` is the character NUL; None: texts cannot hold it.
 COMMON: dict[str, Any] = {
@@ -183,6 +185,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
 }
 
 
+# What fills the templates, for multi-label models and for others.
 PHRASES_OF_LABELS = {
     "is_answer": "s.posterior >= p.threshold",
     "order": "posterior",
@@ -196,7 +199,7 @@ class EvidenceTerm(NamedTuple):
     """SQL fragments for one term of the evidence: a column, or a pair of columns."""
 
     join: str  # the table or query that is joined to the rows, with its condition
-    nats: list[str]  # for each class an expression of the nats
+    nats: list[str]  # for each class an SQL expression of the nats
     name: str  # of the column or pair, as the view of reasons names it; not SQL
     value: str  # an expression of the row's value, as the view of reasons shows it
     cell: str | None = None  # "expression AS c2": the cell of column 2 in its pairs
@@ -246,15 +249,17 @@ class _Script:
     """
 
     tables: EvidenceTable  # the model
-    dialect: str
+    dialect: str  # a key of DIALECTS
     table: str  # of the rows to predict
     key: str | None  # the column of that table that identifies a row
     name: str  # the prefix of the new tables and views
 
     def __post_init__(self) -> None:
-        """Checks that the database can hold the model."""
+        """Checks that the database can hold the model, and collects the columns and the SQL phrases that fill
+        templates.
+        """
         tables = self.tables
-        self.syntax = DIALECTS[self.dialect]
+        self.syntax = DIALECTS[self.dialect]  # SQL phrases of the dialect by name
         self.n_classes = tables.prior.num_rows
         errors.require(
             self.n_classes <= MOST_CLASSES,
@@ -264,9 +269,9 @@ class _Script:
         )
         classes = tables.prior["name"].to_pylist()
         errors.require(all(map(self.can_hold, classes)), "classes", classes, f"texts that {self.dialect} can hold")
-        self.columns = tables.by_column()
+        self.columns = tables.by_column()  # a dictionary for each
         for column in self.columns:
-            kind = {"text": "words", "counts": "words"}.get(column["kind"], column["kind"])
+            kind = {"text": "words", "counts": "words"}.get(column["kind"], column["kind"])  # as SQL distinguishes them
             column["sql_kind"] = "curves" if column["curves"] else kind
             if column["kind"] == "text" and self.syntax["word"] is None:
                 raise errors.BadSetting(
@@ -274,7 +279,7 @@ class _Script:
                     "Use another dialect, or export a page or ONNX.",
                     column=column["name"],
                 )
-        names_by_setting = {
+        names_by_setting = {  # those that have to differ from each other
             "columns": [name for column in self.columns for name in self.names_of(column)],
             "key": ["row" if self.key is None else self.key, *VIEW_COLUMNS],
             "table and name": [self.table, *(f"{self.name}_{suffix}" for suffix in (*TABLES, *VIEWS))],
@@ -311,7 +316,7 @@ class _Script:
         return self.quote(f"{self.name}_{suffix}")
 
     def literal(self, value: Any) -> str:
-        """Returns a text, a number or None as an SQL literal."""
+        """Returns a text, a number or None as an SQL literal. In a text, the character NUL becomes a function call."""
         if value is None:
             return "NULL"
         if isinstance(value, float):
@@ -325,7 +330,7 @@ class _Script:
         return str(value)
 
     def can_hold(self, text: str) -> bool:
-        """Returns whether the database can store this text: without chr(0), not one with the character NUL."""
+        """Returns whether the database can store this text: some (whose phrase ``zero`` is None) hold no character NUL."""
         return self.syntax["zero"] is not None or "\0" not in text
 
     def fill(self, template: str, **phrases: Any) -> str:
@@ -333,8 +338,8 @@ class _Script:
         return template.format(**self.phrase_by_name, **phrases)
 
     def pick(self, expressions: Sequence[str]) -> str:
-        """Returns an expression that takes the one of ``expressions`` that belongs to the class of the row p.
-        ``expressions``: one for each class.
+        """Returns an SQL expression that takes the one of ``expressions`` that belongs to the class of the row p of the
+        table of classes. ``expressions``: SQL, one for each class.
         """
         cases = " ".join(f"WHEN {c} THEN {expression}" for c, expression in enumerate(expressions))
         return str(self.syntax["pick"].format(items=", ".join(expressions), cases=cases))
@@ -346,7 +351,7 @@ class _Script:
     # Tables
 
     def make_tables(self) -> Iterator[str]:
-        """Yields the statements that create and fill the model's tables."""
+        """Yields the statements that create and fill the model's tables, without semicolons."""
         for name, rows in self.rows_of_tables().items():
             fields = TABLES[name].format(**self.syntax, nats=self.by_class(f"n{{c}} {self.syntax['real']}"))
             yield f"CREATE TABLE {self.model_table(name)} ({fields})"
@@ -359,11 +364,13 @@ class _Script:
         """
         rows: dict[str, Rows] = {name: [] for name in TABLES}
         for prior, rule in zip(self.tables.prior.to_pylist(), self.tables.calibration.to_pylist(), strict=True):
+            # With temperature, floor, slope, shift and threshold.
             rows["prior"].append((*prior.values(), *[*rule.values()][1:6]))
         for column in self.columns:
             keys = [key for key in column["entries"] if self.can_hold(str(key))]
-            ends: Any = repeat((None, None))
+            ends: Any = repeat((None, None))  # of each interval: its lowest and its highest number
             if column["kind"] == "number":
+                # The highest number below the start of the next interval. The last key is that of missing numbers.
                 lasts = np.nextafter([*keys[1:-1], math.inf], -math.inf).tolist()
                 ends = zip([*keys[:-1], math.inf], [*lasts, math.inf], strict=False)
             for key, (low, last) in zip(keys, ends, strict=False):
@@ -379,6 +386,7 @@ class _Script:
             farthest = min(MOST_UNITS * curve["unit"], LARGEST_NUMBER)
             rows["curves"].append((*curve.values(), origin - farthest, origin + farthest, FEWEST_UNITS * curve["unit"]))
         for pair in self.tables.entries("pairs"):
+            # Both columns and cells, then the nats.
             rows["pairs"].append((*(pair[name] for name in self.tables.pairs.column_names[:4]), *pair["nats"]))
         rows["stairs"] = [*self.tables.stairs()]
         return rows
@@ -389,7 +397,7 @@ class _Script:
         """Returns the query of the rows: what each column looks up as x0, x1, …, and the prior of each class as s0, s1,
         …, the sums to which evidence is added.
         """
-        prior = map(self.literal, self.tables.prior["nats"].to_pylist())
+        prior = map(self.literal, self.tables.prior["nats"].to_pylist())  # of each class
         select_list = [f"{nats} AS s{c}" for c, nats in enumerate(prior)]
         select_list.append(f"{'ROW_NUMBER() OVER ()' if self.key is None else self.quote(self.key)} AS row_id")
         for column in self.columns:
@@ -397,7 +405,7 @@ class _Script:
             quoted = self.quote(column["name"])
             if column["kind"] == "counts":
                 names = self.names_of(column)
-                select_list += [f"{self.as_number(name)} AS x{number}_{k}" for k, name in enumerate(names)]
+                select_list += [f"{self.as_number(name)} AS x{number}_{index}" for index, name in enumerate(names)]
                 quoted = "1"  # a block is never missing
             lookup = LOOKUP_OF_KIND[column["sql_kind"]]
             select_list.append(
@@ -406,7 +414,9 @@ class _Script:
         return f"SELECT {', '.join(select_list)} FROM {self.quote(self.table)}"
 
     def names_of(self, column: Record) -> list[str]:
-        """Returns the columns of the user's table that one column of the model reads: a block of counts reads several."""
+        """Returns the names of the columns of the user's table that one column of the model reads: a block of counts
+        reads several.
+        """
         words = [word for word in column["entries"] if word is not None]
         return words if column["kind"] == "counts" else [column["name"]]
 
@@ -416,11 +426,11 @@ class _Script:
         return f"CASE WHEN ABS({double}) <= 1.7976931348623157e308 THEN {double} END"
 
     def column_term(self, column: Record) -> EvidenceTerm:
-        """Returns the SQL of a column's evidence: of all its words, of the entry of its value or number, or of its
-        curves.
+        """Returns the SQL of the evidence of a column in a row: of all its words, of the entry of its value or number,
+        or of its curves.
         """
         number = column["column"]
-        unseen = column["unseen"]
+        unseen = column["unseen"]  # the entry of values that are not listed
         kind = column["sql_kind"]
         nats = [
             f"COALESCE(e{number}.n{c}, {self.literal(class_nats)})"
@@ -439,6 +449,7 @@ class _Script:
 
     def pair_terms(self) -> Iterator[EvidenceTerm]:
         """Yields the SQL of the evidence of each pair of columns."""
+        # The numbers of both columns; each pair has many entries.
         for first, second in dict.fromkeys((pair["first"], pair["second"]) for pair in self.tables.entries("pairs")):
             nats = [f"COALESCE(p{first}_{second}.n{c}, 0e0)" for c in range(self.n_classes)]
             yield EvidenceTerm(
@@ -456,15 +467,19 @@ class _Script:
         if column["kind"] == "text":
             yield from self.grams(column)
         else:
-            numbers = ["SELECT row_id, '' AS word, 0e0 AS x FROM sums_0 WHERE 1 = 0"]
-            for k, word in enumerate(self.names_of(column)):
-                numbers.append(f"SELECT row_id, {self.literal(word)} AS word, x{number}_{k} AS x FROM sums_0")
+            # A query for each column of the block, after one without rows.
+            number_queries = ["SELECT row_id, '' AS word, 0e0 AS x FROM sums_0 WHERE 1 = 0"]
+            for index, word in enumerate(self.names_of(column)):
+                number_queries.append(
+                    f"SELECT row_id, {self.literal(word)} AS word, x{number}_{index} AS x FROM sums_0"
+                )
             blocks = [
-                f"SELECT * FROM ({' UNION ALL '.join(chunk)}) AS u" for chunk in _chunks(numbers, ROWS_PER_STATEMENT)
+                f"SELECT * FROM ({' UNION ALL '.join(chunk)}) AS u"
+                for chunk in _chunks(number_queries, ROWS_PER_STATEMENT)
             ]
             query = f"SELECT row_id, word, x AS n FROM ({' UNION ALL '.join(blocks)}) AS t"
             yield f"t{number}_bag AS {self.syntax['m']}({query} WHERE x > {self.literal(column['threshold'])})"
-        unseen = column["unseen"]["scale"]
+        unseen = column["unseen"]["scale"]  # of words that are not listed
         yield self.fill(
             WORD_QUERIES,
             j=number,
@@ -477,11 +492,13 @@ class _Script:
         )
 
     def grams(self, column: Record) -> Iterator[str]:
-        """Yields the named queries of the n-grams of a text's words or characters, and of how often each row has each."""
+        """Yields the named queries of the n-grams of a text's words or characters, and of how often each row has
+        each.
+        """
         number = column["column"]
         hint = self.syntax["m"]  # whether the database shall compute a named query once
-        reading = column["reading"]
-        shortest, longest = reading["ngrams"]
+        reading = column["reading"]  # how texts are split
+        shortest, longest = reading["ngrams"]  # in words or characters
         text = f"LOWER(x{number})" if reading["lowercase"] else f"x{number}"
         separator = " || ' ' || "
         if reading["unit"] == "characters":
@@ -496,18 +513,20 @@ class _Script:
             f", LEAD(word, {n}) OVER (PARTITION BY row_id ORDER BY place) AS w{n}" for n in range(1, longest)
         )
         yield f"t{number}_words AS {hint}(SELECT row_id, word AS w0{next_words} FROM t{number}_tokens {stop_filter})"
-        grams = " UNION ALL ".join(
+        gram_queries = " UNION ALL ".join(
             f"SELECT row_id, {separator.join(f'w{i}' for i in range(n))} AS word FROM t{number}_words WHERE w{n - 1} IS NOT NULL"
             for n in range(shortest, longest + 1)
         )
         only_filter = f"WHERE word IN ({', '.join(map(self.literal, reading['only']))})" if reading["only"] else ""
-        counts = f"SELECT row_id, word, COUNT(*) AS n FROM ({grams}) AS g {only_filter} GROUP BY row_id, word"
+        counts = f"SELECT row_id, word, COUNT(*) AS n FROM ({gram_queries}) AS g {only_filter} GROUP BY row_id, word"
         yield f"t{number}_bag AS {hint}({counts})"
 
     def steps(self) -> list[Sequence[EvidenceTerm]]:
-        """Returns the terms of the evidence in groups that one query can join, columns before pairs."""
-        column_chunks = _chunks([*map(self.column_term, self.columns)], MOST_JOINS)
-        return [*column_chunks, *_chunks([*self.pair_terms()], MOST_JOINS)]
+        """Returns the terms of the evidence in groups of at most MOST_JOINS, which one query can join, columns before
+        pairs.
+        """
+        column_chunks = _chunks([*map(self.column_term, self.columns)], size=MOST_JOINS)
+        return [*column_chunks, *_chunks([*self.pair_terms()], size=MOST_JOINS)]
 
     def scoring(self) -> Iterator[str]:
         """Yields the named queries up to the scores: a row for each row of the user's table and each class. Query
@@ -519,10 +538,11 @@ class _Script:
         for column in self.columns:
             if column["sql_kind"] == "words":
                 yield from self.bag(column)
+        # What each query hands on to the next, besides the sums.
         carried_columns = ["f.row_id", *(f"f.x{column['column']}" for column in self.columns)]
         steps = self.steps()
         for step, terms in enumerate(steps):
-            cells = [term.cell for term in terms if term.cell]
+            cells = [term.cell for term in terms if term.cell]  # such as "expression AS c2"
             sums = [f"f.s{c} + {' + '.join(term.nats[c] for term in terms)} AS s{c}" for c in range(self.n_classes)]
             joins = "\nLEFT JOIN ".join([f"sums_{step} AS f", *(term.join for term in terms)])
             yield f"sums_{step + 1} AS {hint}(SELECT {', '.join([*carried_columns, *cells, *sums])}\nFROM {joins})"
@@ -532,7 +552,9 @@ class _Script:
         yield f"scores AS {hint}(SELECT f.row_id, p.class, {score} AS score FROM {source})"
 
     def pieces(self) -> Iterator[str]:
-        """Yields the queries of the nats of each column, pair and word of a row, for each class."""
+        """Yields the queries of the nats of each column, pair and word of a row, for each class; last one without rows,
+        so that there is one in any case.
+        """
         for step, terms in enumerate(self.steps()):
             for term in terms:
                 nats = [f"f.n{c}" for c in range(self.n_classes)] if term.words_table else term.nats
@@ -547,6 +569,7 @@ class _Script:
 
     def make_views(self, reasons: bool) -> Iterator[str]:
         """Yields the statements that create the views. ``reasons``: whether to create the view of reasons too."""
+        # The queries from scores to posteriors.
         templates = [CENTRED_QUERIES, CALIBRATED_QUERIES if self.tables.bends else SHARE_QUERY, SUM_QUERY]
         templates = [LABEL_QUERIES] if self.tables.answers == "labels" else templates
         queries = ",\n".join([*self.scoring(), *map(self.fill, templates), self.fill(RANK_QUERIES)])
