@@ -7,8 +7,9 @@ use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
 
-/// Terms that are compared at a time, a byte each; and rows that a thread compares with all rows before them.
+/// Terms that are compared at a time, a byte each if they have at most 256 cells.
 const BLOCK: usize = 2048;
+/// Rows that a thread compares with all rows before them.
 const ROWS: usize = 16;
 /// Bytes of 0 or 1 that are added up in one byte.
 const BYTES: usize = 128;
@@ -18,12 +19,13 @@ pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
     let (n, variances, starts) = (lookups.rows(), lookups.terms.variances(), &lookups.terms.starts);
     let mut out = vec![0.0; n * n];
     let mut order: Vec<usize> = (0..variances.len()).collect();
-    let narrow = |&t: &usize| starts[t + 1] - starts[t] <= 256;
+    // Whether a byte can tell the cells of a term apart.
+    let narrow = |&term: &usize| starts[term + 1] - starts[term] <= 256;
     order.sort_by(|a, b| {
         (narrow(b), variances[*b]).partial_cmp(&(narrow(a), variances[*a])).unwrap_or(a.cmp(b))
     });
-    let same = |a: &usize, b: &usize| narrow(a) == narrow(b) && variances[*a] == variances[*b];
-    for terms in order.chunk_by(same).flat_map(|same| same.chunks(BLOCK)) {
+    let are_alike = |a: &usize, b: &usize| narrow(a) == narrow(b) && variances[*a] == variances[*b];
+    for terms in order.chunk_by(are_alike).flat_map(|same| same.chunks(BLOCK)) {
         if narrow(&terms[0]) {
             add::<u8>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell as u8);
         } else {
@@ -38,7 +40,8 @@ pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
     out
 }
 
-/// Adds terms with the same variance, for each row and all rows before it.
+/// Adds `variance`, s², to `out`, `[row][row]`, for each of these terms in which a row and one before it have the same cell. All
+/// the terms have this variance. `code` makes a cell, counted from the term's first, a number that is quick to compare.
 fn add<T: Copy + Default + Eq + Send + Sync>(
     lookups: &Lookups,
     terms: &[usize],
@@ -48,13 +51,15 @@ fn add<T: Copy + Default + Eq + Send + Sync>(
     code: impl Fn(u32) -> T + Sync,
 ) {
     let (n, width) = (lookups.rows(), terms.len());
+    // `[row][term]`.
     let mut codes = vec![T::default(); n * width];
     let groups: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.terms.term(term)).collect();
     threads::pieces(threads, &mut codes, ROWS * width, |piece, codes| {
         for (row, codes) in (piece * ROWS..).zip(codes.chunks_exact_mut(width)) {
-            let cells = lookups.cells.row(row);
+            // The row's code in each column.
+            let column_codes = lookups.cells.row(row);
             for (code_of, (group, level)) in codes.iter_mut().zip(&groups) {
-                *code_of = code(group.cell(*level, cells));
+                *code_of = code(group.cell(*level, column_codes));
             }
         }
     });
@@ -64,7 +69,8 @@ fn add<T: Copy + Default + Eq + Send + Sync>(
     });
 }
 
-/// Compares rows, from `first` on, with all rows before them; `out` has a line for each.
+/// Compares rows, from `first` on, with all rows up to them. `codes` are `[row][term]` with `width` terms, `out` is `[row from
+/// first on][row]`, and `variance_of` says what so many equal codes add.
 #[inline(always)]
 fn compare<T: Copy + Eq>(
     codes: &[T],
@@ -82,7 +88,7 @@ fn compare<T: Copy + Eq>(
     }
 }
 
-/// Counts equal elements at the same place.
+/// Counts the places at which two lists have equal elements.
 #[inline(always)]
 fn count_equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
     // The compiler turns sums of bytes into vector instructions.
@@ -90,10 +96,13 @@ fn count_equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
     each.map(|(a, b)| u32::from(a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum::<u8>())).sum()
 }
 
-/// Corrections as the surprise of rows, C (y − μ), `[stored class][row]`.
+/// Corrections as the surprise of rows, C (y − μ).
 struct Surprise<'a> {
+    /// Σ s² over the cells that two rows share, `[row][row]`.
     alike: &'a [f64],
+    /// How many rows there are.
     rows: usize,
+    /// `[stored class][row]`.
     surprise: Vec<f64>,
 }
 
@@ -119,7 +128,8 @@ impl Corrections for Surprise<'_> {
     }
 }
 
-/// Visits rows in an order, with the class of each in `labels`. Improves `mu`, `[row][class]`, and returns the mean change of μ.
+/// Visits rows in an order, with the class of each in `labels`. Improves `mu`, `[row][class]`, and returns the mean change of μ per
+/// row. `alike` has Σ s² over the cells that two rows share, `[row][row]`.
 pub fn ascend(
     alike: &[f64],
     labels: &[i32],
@@ -144,7 +154,7 @@ pub fn ascend(
     }))
 }
 
-/// Returns the scalar product as eight sums side by side, so that its bits do not depend on the machine.
+/// Returns the scalar product, added up as eight sums side by side, so that its bits do not depend on the machine.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
@@ -157,7 +167,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
 }
 
-/// Returns the corrections of cells, s² Σ surprise, `[cell][class]`, from the surprise of rows, `[row][class]`.
+/// Returns the corrections of the cells of all terms, s² Σ surprise over their rows, `[cell][class]`, from the surprise of rows,
+/// `[row][class]`.
 pub fn spread(lookups: &Lookups, surprise: &[f64]) -> Result<Vec<f64>, Error> {
     let (n, variances) = (lookups.rows(), lookups.terms.variances());
     demand(n > 0 && surprise.len().is_multiple_of(n), "each row must have classes")?;
@@ -190,16 +201,16 @@ mod tests {
         let lookups = terms.of(Cells::new(&codes, width).unwrap()).unwrap();
         let variances = [1.0, 0.5, 0.5, 1.0];
         assert_eq!(terms.variances(), variances);
-        let common = alike(&lookups, 1);
-        assert_eq!(common, alike(&lookups, 3));
+        let shared = alike(&lookups, 1);
+        assert_eq!(shared, alike(&lookups, 3));
         for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
             let mut cells = [[0; 4]; 2];
             for (row, cells) in [i, j].into_iter().zip(&mut cells) {
                 lookups.each(0..3, row, |term, cell| cells[term] = cell);
             }
             let same = |t: &usize| cells[0][*t] == cells[1][*t];
-            let want: f64 = (0..4).filter(same).map(|t| variances[t]).sum();
-            assert_eq!(common[i * n + j], want);
+            let expected: f64 = (0..4).filter(same).map(|t| variances[t]).sum();
+            assert_eq!(shared[i * n + j], expected);
         }
         for k in [2, 3] {
             let labels: Vec<i32> = (0..n).map(|row| (row * row) as i32 % k as i32).collect();
@@ -208,19 +219,20 @@ mod tests {
             let rows = TrainingRows { strengths: &strengths, offsets: &offsets, classes: k };
             let truth = |i: usize| f64::from(u8::from(labels[i / k] as usize == i % k));
             let mut mu: Vec<f64> = (0..n * k).map(truth).collect();
-            let (mut other, mut table) = (mu.clone(), vec![0.0; lookups.terms.size() * k]);
+            let (mut other_mu, mut table) = (mu.clone(), vec![0.0; lookups.terms.size() * k]);
             let order: Vec<u32> = (0..n as u32).rev().collect();
             for _ in 0..3 {
-                let one = ascend(&common, &labels, &rows, &order, &mut mu).unwrap();
-                let two = tables::ascend(&lookups, &rows, &order, &mut other, &mut table).unwrap();
-                assert!((one - two).abs() < 1e-9);
+                let change_by_pairs = ascend(&shared, &labels, &rows, &order, &mut mu).unwrap();
+                let change_by_cells =
+                    tables::ascend(&lookups, &rows, &order, &mut other_mu, &mut table).unwrap();
+                assert!((change_by_pairs - change_by_cells).abs() < 1e-9);
             }
-            assert!(mu.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9));
+            assert!(mu.iter().zip(&other_mu).all(|(a, b)| (a - b).abs() < 1e-9));
             let surprise: Vec<f64> =
                 (0..n * k).map(|i| strengths[i / k] * (truth(i) - mu[i])).collect();
-            let found = spread(&lookups, &surprise).unwrap();
-            assert!(found.iter().zip(&table).all(|(a, b)| (a - b).abs() < 1e-9));
-            assert!(ascend(&common[1..], &labels, &rows, &order, &mut mu).is_err());
+            let spread_table = spread(&lookups, &surprise).unwrap();
+            assert!(spread_table.iter().zip(&table).all(|(a, b)| (a - b).abs() < 1e-9));
+            assert!(ascend(&shared[1..], &labels, &rows, &order, &mut mu).is_err());
         }
         assert!(spread(&lookups, &[1.0]).is_err());
     }

@@ -9,27 +9,31 @@ struct CellCorrections<'a, const K: usize> {
     lookups: &'a Lookups<'a>,
     /// Δ of every cell, `[cell][stored class]`.
     deltas: Vec<f64>,
+    /// How many classes are stored.
     classes: usize,
     /// s² of each term.
     variances: Vec<f64>,
     /// Σ s² over the cells of a row, which is the same for all rows: each has one cell of every term.
     row_variance: f64,
-    /// The cells of the rows looked up, `[place][term]`.
+    /// The cells of the rows looked up, `[place in the block][term]`, counted from the first cell of all terms.
     cells: Vec<u32>,
 }
 
 impl<'a, const K: usize> CellCorrections<'a, K> {
+    /// Corrections that begin with `deltas`, `[cell][stored class]`.
     fn new(lookups: &'a Lookups, deltas: Vec<f64>, classes: usize) -> Self {
         let variances = lookups.terms.variances();
         let row_variance = variances.iter().sum();
         CellCorrections { lookups, deltas, classes, variances, row_variance, cells: vec![] }
     }
 
+    /// How many classes are stored.
     #[inline(always)]
     fn classes(&self) -> usize {
         if K > 0 { K } else { self.classes }
     }
 
+    /// The cells of the row at this place in the block, `[term]`, counted from the first cell of all terms.
     #[inline(always)]
     fn cells(&self, place: usize) -> &[u32] {
         let terms = self.variances.len();
@@ -97,7 +101,7 @@ fn sum_at(numbers: &[f64], places: &[u32]) -> f64 {
 }
 
 /// Visits rows in an order. Improves `mu`, `[row][class]`, and the corrections in `table`, `[cell][class]`, and returns the mean
-/// change of μ.
+/// change of μ per row.
 pub fn ascend(
     lookups: &Lookups,
     rows: &TrainingRows,

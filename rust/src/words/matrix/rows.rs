@@ -63,10 +63,11 @@ impl WordRows for Matrix<'_> {
 }
 
 impl Matrix<'_> {
-    /// The counts of a row, in a loop over all rows.
+    /// The counts of a row, `[column]`, or of a sparse row's cells, in a loop over all rows; a tile of rows is read into `scratch`
+    /// at a time.
     #[inline(always)]
     fn next_row<'b>(&'b self, row: usize, scratch: &'b mut Scratch) -> &'b [f64] {
-        let k = self.n_columns;
+        let n_columns = self.n_columns;
         if self.is_sparse() || self.reals.is_some() {
             return self.row(row, &mut scratch.counts).values;
         }
@@ -74,8 +75,8 @@ impl Matrix<'_> {
             scratch.tile = row..self.len().min(row + self.rows_per_tile());
             self.tile(scratch.tile.clone(), &mut scratch.counts);
         }
-        let at = (row - scratch.tile.start) * k;
-        &scratch.counts[at..at + k]
+        let at = (row - scratch.tile.start) * n_columns;
+        &scratch.counts[at..at + n_columns]
     }
 
     /// How many rows of a dense matrix are read together: in all at most [`TILE`] numbers, but eight rows of a matrix in columns, since
@@ -84,22 +85,23 @@ impl Matrix<'_> {
         (TILE / self.n_columns.max(1)).clamp(8, 64)
     }
 
-    /// The counts of some rows of a dense matrix, row by row.
+    /// The counts of some rows of a dense matrix, `[row][column]`, which are written to `numbers` if the cells do not count as they
+    /// are.
     fn tile<'b>(&'b self, rows: Range<usize>, numbers: &'b mut Vec<f64>) -> &'b [f64] {
-        let k = self.n_columns;
+        let n_columns = self.n_columns;
         if self.is_contiguous {
-            return self.values(rows.start * k..rows.end * k, numbers);
+            return self.values(rows.start * n_columns..rows.end * n_columns, numbers);
         }
-        numbers.resize(numbers.len().max(rows.len() * k), 0.0);
+        numbers.resize(numbers.len().max(rows.len() * n_columns), 0.0);
         if let Layout::Dense(block) = &self.layout {
             with_typed_view!(block, view => for column in 0..k {
                 let cells = view.column(column);
                 for (at, row) in rows.clone().enumerate() {
-                    numbers[at * k + column] = self.counts(cells[row]);
+                    numbers[at * n_columns + column] = self.counts(cells[row]);
                 }
             });
         }
-        &numbers[..rows.len() * k]
+        &numbers[..rows.len() * n_columns]
     }
 }
 
@@ -142,26 +144,28 @@ impl MatrixRows<'_, '_> {
         (0..self.rows.len()).filter(|&row| self.rows.classes[row] >= 0)
     }
 
+    /// Refuses cells that cannot be counted, and sums that may be too large, given the summary of all cells.
     fn check(&self, summary: &MatrixSummary) -> Result<(), Error> {
         if !summary.countable {
             return Err(self.matrix.first_refused());
         }
-        let largest = TOO_LARGE as f64 / 2.0;
-        fit(summary.largest < largest, "a cell must be below 2**62")?;
+        let most = TOO_LARGE as f64 / 2.0;
+        fit(summary.largest < most, "a cell must be below 2**62")?;
         let longest = self.counted().map(|row| self.matrix.size(row)).max().unwrap_or(0);
         let weights: f64 = self.counted().map(|row| self.weight(row)).sum();
-        if summary.largest * weights * longest as f64 >= largest {
-            let (mut all, mut scratch) = (0.0, Scratch::default());
+        if summary.largest * weights * longest as f64 >= most {
+            let (mut occurrences, mut scratch) = (0.0, Scratch::default());
             for row in self.counted() {
                 let mut sum = 0.0;
                 self.matrix.each(row, &mut scratch, |_, x| sum += x);
-                all += sum * self.weight(row);
+                occurrences += sum * self.weight(row);
             }
-            fit(all <= TOO_LARGE as f64, TOO_MANY)?;
+            fit(occurrences <= TOO_LARGE as f64, TOO_MANY)?;
         }
         Ok(())
     }
 
+    /// A summary of the cells of all rows that have a class.
     fn summarise(&self) -> MatrixSummary {
         let matrix = self.matrix;
         let pieces = matrix.cells().div_ceil(JOB).clamp(1, matrix.len().max(1));
@@ -204,13 +208,15 @@ impl MatrixRows<'_, '_> {
 struct MatrixSummary {
     /// Whether all cells are numbers from 0 up.
     countable: bool,
+    /// Whether all cells are whole numbers.
     whole: bool,
+    /// The largest cell.
     largest: f64,
     /// The sum of all cells, rounded.
     sum: f64,
 }
 
-/// Summaries of every eighth cell.
+/// Summaries of every eighth cell: number i is about cells i, i + 8, i + 16, ...
 #[derive(Clone, Copy, Default)]
 struct Lanes {
     /// -1 once a cell cannot be counted.
@@ -222,6 +228,7 @@ struct Lanes {
 }
 
 impl Lanes {
+    /// Takes in the counts of cells.
     fn add(&mut self, cells: &[f64]) {
         wide!({
             let (mut lanes, (chunks, rest)) = (*self, cells.as_chunks());
@@ -235,6 +242,7 @@ impl Lanes {
         });
     }
 
+    /// Takes in eight counts, one in each lane.
     #[inline(always)]
     fn add_eight(&mut self, cells: &[f64; LANES]) {
         for (lane, &x) in cells.iter().enumerate() {
@@ -246,6 +254,7 @@ impl Lanes {
         }
     }
 
+    /// The summary of all lanes.
     fn summary(&self) -> MatrixSummary {
         MatrixSummary {
             countable: self.lowest.iter().all(|&x| x == 0.0),
