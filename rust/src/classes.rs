@@ -208,6 +208,7 @@ pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
         starts.push(starts[class] + count as i64);
     }
     let mut order = vec![0; starts[rows.n_classes] as usize];
+    // Per piece and class: where in `order` its rows go.
     let mut places: Vec<Vec<_>> = pieces.iter().map(|_| vec![]).collect();
     let mut rest = order.as_mut_slice();
     for class in 0..rows.n_classes {

@@ -41,6 +41,7 @@ pub(crate) struct Dictionary<K> {
 }
 
 impl<K: Key> Dictionary<K> {
+    /// A dictionary without keys.
     pub fn new() -> Self {
         Dictionary {
             keys: vec![],

@@ -18,6 +18,7 @@ pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) const STEP: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl Key for u64 {
+    /// Mixes the number.
     #[inline(always)]
     fn hash(self) -> u64 {
         mix(self ^ SEED, STEP)
@@ -25,6 +26,7 @@ impl Key for u64 {
 }
 
 impl Key for &[u8] {
+    /// Mixes the length in bytes, then eight bytes at a time.
     #[inline(always)]
     fn hash(self) -> u64 {
         let mut state = mix(self.len() as u64 ^ SEED, STEP);
@@ -189,11 +191,13 @@ struct Numbered {
 }
 
 impl Entry for Numbered {
+    /// Whether no key has the slot.
     #[inline(always)]
     fn is_empty(&self) -> bool {
         self.after == 0
     }
 
+    /// The upper half of the key's hash, which is kept.
     #[inline(always)]
     fn hash(&self) -> u64 {
         u64::from(self.hash)
@@ -205,6 +209,7 @@ impl Entry for Numbered {
 pub struct Numbering(HashTable<Numbered>);
 
 impl Default for Numbering {
+    /// A numbering with room for 20 keys.
     fn default() -> Self {
         Numbering::with_room(20)
     }

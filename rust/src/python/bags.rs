@@ -54,6 +54,7 @@ impl Bags {
 
 #[pymethods]
 impl Bags {
+    /// Keeps the arrays; whether they fit each other is checked where they are used.
     #[new]
     fn new(
         offsets: Py<PyAny>,

@@ -18,8 +18,8 @@ type Codes<'py> = Array<'py, u32, 2>;
 /// Of a column: its keys, the weight of the rows (keys, classes), and how many bits of keys were dropped.
 type Counted = (NumPy<i64>, Integers, u32);
 
-/// Counts the leading bits of each column: of each key `shifts` bits are dropped, and as few more as leave at most `most` keys. `classes` has the class of each row, -1 if it is not
-/// counted; weights are 1 if there are none.
+/// Counts the leading bits of each column: of each key `shifts` bits are dropped, and as few more as leave at most `most` keys.
+/// `classes` has the class of each row, -1 if it is not counted; weights are 1 if there are none.
 #[pyfunction]
 pub(super) fn count_leading(
     py: Python,
@@ -100,6 +100,7 @@ impl Terms {
 
 #[pymethods]
 impl Terms {
+    /// `groups` are columns and pairs; the terms are numbered group after group, level after level.
     #[new]
     fn new(groups: Vec<HeldGroup>) -> PyResult<Self> {
         let each = groups.iter().map(|(column, first, other, second, sizes)| {
@@ -135,6 +136,7 @@ impl Terms {
         groups.collect()
     }
 
+    /// What pickle passes to the constructor: the groups.
     fn __getnewargs__(&self) -> (Vec<GroupArrays>,) {
         (self.groups(),)
     }
@@ -274,6 +276,7 @@ pub(super) struct Passes {
 
 #[pymethods]
 impl Passes {
+    /// Keeps the arrays, which are checked by `run`, and the mean change of μ at which passes end.
     #[new]
     fn new(strengths: Py<PyAny>, offsets: Py<PyAny>, orders: Vec<Py<PyAny>>, enough: f64) -> Self {
         Passes { strengths, offsets, orders, enough }

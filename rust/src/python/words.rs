@@ -47,6 +47,7 @@ pub(super) struct SharedWords(pub(super) Arc<words::Words>);
 impl<'py> FromPyObject<'_, 'py> for SharedWords {
     type Error = PyErr;
 
+    /// The words that a Python object of type `Words` has now.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         Ok(SharedWords(any.cast::<Words>()?.get().get(any.py())))
     }
@@ -65,6 +66,7 @@ impl Groups {
 
 #[pymethods]
 impl Groups {
+    /// Sorts the cells of words by group: class c is class `classes[c]` of group `groups[c]`, and classes ascend within a group.
     #[new]
     #[pyo3(signature = (words, classes, groups, n_groups, threads = Threads(1)))]
     fn new(
@@ -163,12 +165,14 @@ impl Words {
 
 #[pymethods]
 impl Words {
+    /// Words without texts: the columns of a matrix, or words by name if `n_columns` is 0.
     #[new]
     fn new(n_classes: i64, n_columns: i64) -> PyResult<Self> {
         let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
         Ok(Words::of(words::Words::new(n_classes, n_columns)?))
     }
 
+    /// How many classes there are.
     #[getter]
     fn n_classes(&self, py: Python) -> usize {
         self.get(py).n_classes()

@@ -109,6 +109,8 @@ struct Surprise<'a> {
 impl Corrections for Surprise<'_> {
     type Number = f64;
 
+    /// Adds the corrections of a row's cells to `sums`, `[stored class]`: Σ over other rows of what both share times the other's
+    /// surprise.
     #[inline(always)]
     fn sum(&self, row: usize, _place: usize, sums: &mut [f64]) {
         let common = &self.alike[row * self.rows..(row + 1) * self.rows];
@@ -117,11 +119,13 @@ impl Corrections for Surprise<'_> {
         }
     }
 
+    /// Σ s² over a row's cells: what it shares with itself.
     #[inline(always)]
     fn variance(&self, row: usize, _class: usize) -> f64 {
         self.alike[row * self.rows + row]
     }
 
+    /// Adds `steps`, `[stored class]`, to the row's surprise.
     #[inline(always)]
     fn add(&mut self, row: usize, _place: usize, steps: &[f64]) {
         steps.iter().enumerate().for_each(|(c, step)| self.surprise[c * self.rows + row] += step);
@@ -137,18 +141,18 @@ pub fn ascend(
     order: &[u32],
     mu: &mut [f64],
 ) -> Result<f64, Error> {
-    let (n, k) = (labels.len(), rows.classes);
+    let (n, n_classes) = (labels.len(), rows.classes);
     rows.check(n, order, mu.len())?;
-    check_labels(labels, k)?;
+    check_labels(labels, n_classes)?;
     demand(alike.len() == n.pow(2), "alike must be rows × rows")?;
     let rows_by_class =
         (0..rows.stored_classes()).flat_map(|class| (0..n).map(move |row| (row, class)));
     let surprise = rows_by_class.map(|(row, class)| {
         let truth = f64::from(u8::from(labels[row] as usize == class));
-        rows.strengths[row] * (truth - mu[row * k + class])
+        rows.strengths[row] * (truth - mu[row * n_classes + class])
     });
     let mut corrections = Surprise { alike, rows: n, surprise: surprise.collect() };
-    Ok(wide!(match k {
+    Ok(wide!(match n_classes {
         2 => pass_of_two(&mut corrections, rows, order, mu),
         _ => pass_of_many(&mut corrections, rows, order, mu),
     }))
@@ -172,12 +176,13 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 pub fn spread(lookups: &Lookups, surprise: &[f64]) -> Result<Vec<f64>, Error> {
     let (n, variances) = (lookups.rows(), lookups.terms.variances());
     demand(n > 0 && surprise.len().is_multiple_of(n), "each row must have classes")?;
-    let k = surprise.len() / n;
-    let mut table = vec![0.0; lookups.terms.size() * k];
-    for (row, own) in surprise.chunks_exact(k.max(1)).enumerate() {
+    let n_classes = surprise.len() / n;
+    let mut table = vec![0.0; lookups.terms.size() * n_classes];
+    for (row, own_surprise) in surprise.chunks_exact(n_classes.max(1)).enumerate() {
         lookups.each(0..lookups.terms.groups.len(), row, |term, cell| {
-            let deltas = table[cell * k..(cell + 1) * k].iter_mut().zip(own);
-            deltas.for_each(|(delta, own)| *delta += variances[term] * own);
+            let deltas =
+                table[cell * n_classes..(cell + 1) * n_classes].iter_mut().zip(own_surprise);
+            deltas.for_each(|(delta, own_surprise)| *delta += variances[term] * own_surprise);
         });
     }
     Ok(table)
@@ -192,6 +197,7 @@ mod tests {
     #[test]
     fn pairs_of_rows_agree_with_cells() {
         let (n, width, sizes) = (37, 3, [3, 400, 5]);
+        // Codes, `[row][column]`; columns have 3, 400 and 5 codes. The second column has two levels, of 14 and of 400 cells.
         let codes: Vec<u32> =
             (0..n * width).map(|i| (i * i * 7 + i / 3) as u32 % sizes[i % width]).collect();
         let halves = (0..sizes[1]).flat_map(|code| [code / 30, code]).collect();
@@ -217,6 +223,7 @@ mod tests {
             let strengths: Vec<f64> = (0..n).map(|row| 0.1 * (row % 4) as f64).collect();
             let offsets: Vec<f64> = (0..n * k).map(|i| (i % 7) as f64 / 5.0).collect();
             let rows = TrainingRows { strengths: &strengths, offsets: &offsets, classes: k };
+            // 1 for the class of a row, by place in `[row][class]`.
             let truth = |i: usize| f64::from(u8::from(labels[i / k] as usize == i % k));
             let mut mu: Vec<f64> = (0..n * k).map(truth).collect();
             let (mut other_mu, mut table) = (mu.clone(), vec![0.0; lookups.terms.size() * k]);

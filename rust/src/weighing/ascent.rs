@@ -24,6 +24,7 @@ pub struct TrainingRows<'a> {
 }
 
 impl TrainingRows<'_> {
+    /// How many rows there are.
     pub(super) fn len(&self) -> usize {
         self.strengths.len()
     }
@@ -165,9 +166,9 @@ pub(super) fn pass_of_many<C: Corrections>(
     order: &[u32],
     mu: &mut [C::Number],
 ) -> f64 {
-    let k = rows.classes;
-    let buffers = (vec![C::Number::default(); k], vec![0.0; k]);
-    wide!(pass(corrections, ManyClasses::new(k), rows, order, mu, buffers))
+    let n_classes = rows.classes;
+    let buffers = (vec![C::Number::default(); n_classes], vec![0.0; n_classes]);
+    wide!(pass(corrections, ManyClasses::new(n_classes), rows, order, mu, buffers))
 }
 
 /// Solves rows with one of two classes.
@@ -178,6 +179,7 @@ struct TwoClasses<T> {
 }
 
 impl<T: Number> Solver<T> for TwoClasses<T> {
+    /// Changes `mu`, of both classes, and adds its absolute changes to `change`; returns the step of the first class.
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
         let before: f64 = mu[0].into();
@@ -202,12 +204,14 @@ struct ManyClasses<T> {
 }
 
 impl<T: Number> ManyClasses<T> {
+    /// Room for so many classes.
     fn new(classes: usize) -> Self {
         ManyClasses { equation: Equation::new(classes), steps: vec![T::default(); classes] }
     }
 }
 
 impl<T: Number> Solver<T> for ManyClasses<T> {
+    /// Changes `mu`, `[class]`, and adds its absolute changes to `change`; returns the step of each class.
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
         let equation = &mut self.equation;
@@ -243,6 +247,7 @@ struct Equation {
 }
 
 impl Equation {
+    /// An equation of zeros.
     fn new(classes: usize) -> Self {
         let zeros = || vec![0.0; classes];
         Equation {
@@ -397,6 +402,7 @@ pub(super) struct Labels<const B: usize> {
 }
 
 impl<const B: usize> Labels<B> {
+    /// A solver whose steps are 0.
     pub(super) fn new() -> Self {
         Labels { steps: [0.0; B] }
     }
@@ -408,6 +414,8 @@ const NO_CHANGE: f32 = 1e-5;
 const LOG_NO_CHANGE: f64 = -11.6;
 
 impl<const B: usize> Solver<f32> for Labels<B> {
+    /// Changes `mu`, `[label]`, where it moves by more than [`NO_CHANGE`], and adds its absolute changes to `change`; returns the
+    /// step of each label, none if no μ has moved.
     #[inline(always)]
     fn solve(&mut self, visit: Visit<f32>, mu: &mut [f32], change: &mut f64) -> Option<&[f32]> {
         let (Some(own), Some(mu)) = (visit.own.first_chunk::<B>(), mu.first_chunk_mut::<B>())
@@ -469,6 +477,7 @@ mod tests {
 
     #[test]
     fn newton_and_bisection_agree() {
+        // A, and the scores of classes.
         for a in [1e-6, 0.01, 1.0, 30.0, 1e4] {
             for z in [
                 vec![-30.0, 25.0, 24.0, -800.0],

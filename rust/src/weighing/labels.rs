@@ -161,6 +161,7 @@ mod tests {
         }
         let start: Vec<f64> = (0..lanes * 4 * k).map(|i| 0.1 - (i % k) as f64 / 4.0).collect();
         let rows = TrainingRows { strengths: &[0.7; 4], offsets: &start, classes: k };
+        /// Lanes of 8 labels, of texts that all have the value 0.3 of the last row of the table.
         fn all<'a>(
             texts: Texts<'a, f32>,
             own: &'a [f32],

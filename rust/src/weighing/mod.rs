@@ -44,6 +44,7 @@ impl<'a> Cells<'a> {
         Ok(Cells { codes, width })
     }
 
+    /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.codes.len() / self.width
     }
@@ -196,11 +197,11 @@ impl Terms {
         Ok(Terms { groups, firsts, starts })
     }
 
-    /// Joins terms and rows, after checking that the terms have a cell for every code of the rows.
+    /// Joins terms and rows; an error if the terms lack a cell for a code of the rows.
     pub fn of<'a>(&'a self, cells: Cells<'a>) -> Result<Lookups<'a>, Error> {
-        let known = cells.sizes();
+        let code_limits = cells.sizes();
         let covers = |levels: usize, column: usize, map: &[u32]| {
-            column < cells.width && map.len() / levels >= known[column]
+            column < cells.width && map.len() / levels >= code_limits[column]
         };
         let fits = self.groups.iter().all(|Group { column, levels, first, other }| {
             covers(*levels, *column, first)
@@ -281,6 +282,7 @@ pub struct Lookups<'a> {
 }
 
 impl Lookups<'_> {
+    /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.cells.rows()
     }

@@ -92,8 +92,8 @@ impl<'a> Columns<'a> {
         threads: usize,
     ) -> Result<Vec<Gain>, Error> {
         self.check()?;
-        let (n, k) = (self.cells.rows(), self.prior.len());
-        demand(posteriors.len() == n * k, "posteriors must be rows × classes")?;
+        let (n, n_classes) = (self.cells.rows(), self.prior.len());
+        demand(posteriors.len() == n * n_classes, "posteriors must be rows × classes")?;
         demand(!strengths.is_empty(), "there must be a strength")?;
         demand(pairs.iter().flatten().all(|&j| j < self.nodes.len()), "a pair must be of columns")?;
         let threads = threads::worth(threads, n * pairs.len());
@@ -171,64 +171,75 @@ impl<'a> Pair<'a> {
     /// Counts the rows in the cells of a pair of columns.
     fn new(columns: &'a Columns<'a>, pair: [usize; 2]) -> Self {
         let nodes = pair.map(|j| columns.nodes[j]);
-        let k = columns.prior.len();
-        let widths = [COARSE, FINE].map(|level| nodes[1].shares[level].len() / k);
-        let sizes = [COARSE, FINE].map(|level| nodes[0].shares[level].len() / k * widths[level]);
-        let mut made =
-            Pair { columns, pair, nodes, widths, counts: sizes.map(|size| vec![0.0; size * k]) };
-        let mut fine = std::mem::take(&mut made.counts[FINE]);
+        let n_classes = columns.prior.len();
+        let widths = [COARSE, FINE].map(|level| nodes[1].shares[level].len() / n_classes);
+        let sizes =
+            [COARSE, FINE].map(|level| nodes[0].shares[level].len() / n_classes * widths[level]);
+        let mut pair_counts = Pair {
+            columns,
+            pair,
+            nodes,
+            widths,
+            counts: sizes.map(|size| vec![0.0; size * n_classes]),
+        };
+        let mut fine = std::mem::take(&mut pair_counts.counts[FINE]);
         for (row, (&label, &weight)) in columns.labels.iter().zip(columns.weights).enumerate() {
-            fine[made.cell(columns.cells.row(row)) * k + label as usize] += weight;
+            fine[pair_counts.cell(columns.cells.row(row)) * n_classes + label as usize] += weight;
         }
         for cell in 0..sizes[FINE] {
-            let coarse = made.coarse(cell);
-            for class in 0..k {
-                made.counts[COARSE][coarse * k + class] += fine[cell * k + class];
+            let coarse = pair_counts.coarse(cell);
+            for class in 0..n_classes {
+                pair_counts.counts[COARSE][coarse * n_classes + class] +=
+                    fine[cell * n_classes + class];
             }
         }
-        made.counts[FINE] = fine;
-        made
+        pair_counts.counts[FINE] = fine;
+        pair_counts
     }
 
     /// The fine cell of a row with these codes.
     #[inline(always)]
     fn cell(&self, codes: &[u32]) -> usize {
-        let [a, b] =
+        let [first, second] =
             [0, 1].map(|side| self.nodes[side].fine[codes[self.pair[side]] as usize] as usize);
-        a * self.widths[FINE] + b
+        first * self.widths[FINE] + second
     }
 
     /// The coarse cell that a fine one is part of.
     fn coarse(&self, cell: usize) -> usize {
-        let (a, b) = (cell / self.widths[FINE], cell % self.widths[FINE]);
-        self.nodes[0].coarse[a] as usize * self.widths[COARSE] + self.nodes[1].coarse[b] as usize
+        let (first, second) = (cell / self.widths[FINE], cell % self.widths[FINE]);
+        self.nodes[0].coarse[first] as usize * self.widths[COARSE]
+            + self.nodes[1].coarse[second] as usize
     }
 
     /// Writes p₀ of a cell of a level to `out`, `[class]`: what both columns say apart, without a row of class `own` if it is
     /// given.
     fn apart(&self, level: usize, cell: usize, own: Option<usize>, out: &mut [f64]) {
-        let k = out.len();
-        let (a, b) = (cell / self.widths[level], cell % self.widths[level]);
-        let side = |nodes: &Nodes<'a>, node: usize| match own {
-            Some(own) => &nodes.left_out[level][(node * k + own) * k..(node * k + own + 1) * k],
-            None => &nodes.shares[level][node * k..(node + 1) * k],
+        let n_classes = out.len();
+        let (first, second) = (cell / self.widths[level], cell % self.widths[level]);
+        let shares_of = |nodes: &Nodes<'a>, node: usize| match own {
+            Some(own) => {
+                &nodes.left_out[level]
+                    [(node * n_classes + own) * n_classes..(node * n_classes + own + 1) * n_classes]
+            }
+            None => &nodes.shares[level][node * n_classes..(node + 1) * n_classes],
         };
-        let (a, b) = (side(&self.nodes[0], a), side(&self.nodes[1], b));
+        let (first, second) = (shares_of(&self.nodes[0], first), shares_of(&self.nodes[1], second));
         for (class, out) in out.iter_mut().enumerate() {
-            *out = a[class] * b[class] / self.columns.prior[class];
+            *out = first[class] * second[class] / self.columns.prior[class];
         }
         normalise(out);
     }
 
     /// Replaces the base p₀ of a cell of a level, which is in `p`, by p, `[class]`; without a row of class `own` if it is given.
     fn shrink(&self, level: usize, cell: usize, own: Option<usize>, m: f64, p: &mut [f64]) {
-        let k = p.len();
-        let counts = &self.counts[level][cell * k..(cell + 1) * k];
+        let n_classes = p.len();
+        let counts = &self.counts[level][cell * n_classes..(cell + 1) * n_classes];
         let left = |class: usize| match own {
             Some(own) if own == class => (counts[class] - 1.0).max(0.0),
             _ => counts[class],
         };
-        let total: f64 = (0..k).map(left).sum();
+        let total: f64 = (0..n_classes).map(left).sum();
         for (class, p) in p.iter_mut().enumerate() {
             *p = (left(class) + m * *p) / (total + m);
         }
@@ -237,11 +248,11 @@ impl<'a> Pair<'a> {
     /// p / p₀ of the coarse cells, `[cell][class]`, without a row of class `own` if it is given; 1 if there is only one level, as
     /// nothing is coarser then.
     fn ratios(&self, own: Option<usize>, m: f64) -> Vec<f64> {
-        let k = self.columns.prior.len();
+        let n_classes = self.columns.prior.len();
         let mut ratios = vec![1.0; self.counts[COARSE].len()];
         if self.counts[COARSE].len() < self.counts[FINE].len() {
-            let mut apart = vec![0.0; k];
-            for (cell, ratio) in ratios.chunks_exact_mut(k).enumerate() {
+            let mut apart = vec![0.0; n_classes];
+            for (cell, ratio) in ratios.chunks_exact_mut(n_classes).enumerate() {
                 self.apart(COARSE, cell, own, &mut apart);
                 ratio.copy_from_slice(&apart);
                 self.shrink(COARSE, cell, own, m, ratio);
@@ -254,15 +265,16 @@ impl<'a> Pair<'a> {
     /// Calls `f` with each fine cell, its p₀ and its p, `[class]`. If `own` is given they are without a row of this class, and
     /// cells that have no such row are left out.
     fn each(&self, own: Option<usize>, m: f64, mut f: impl FnMut(usize, &[f64], &[f64])) {
-        let k = self.columns.prior.len();
-        let (mut apart, mut p, ratios) = (vec![0.0; k], vec![0.0; k], self.ratios(own, m));
-        for (cell, counts) in self.counts[FINE].chunks_exact(k).enumerate() {
+        let n_classes = self.columns.prior.len();
+        let (mut apart, mut p, ratios) =
+            (vec![0.0; n_classes], vec![0.0; n_classes], self.ratios(own, m));
+        for (cell, counts) in self.counts[FINE].chunks_exact(n_classes).enumerate() {
             if own.is_some_and(|own| counts[own] == 0.0) {
                 continue;
             }
             self.apart(FINE, cell, own, &mut apart);
-            let from = self.coarse(cell) * k;
-            (0..k).for_each(|class| p[class] = apart[class] * ratios[from + class]);
+            let from = self.coarse(cell) * n_classes;
+            (0..n_classes).for_each(|class| p[class] = apart[class] * ratios[from + class]);
             normalise(&mut p);
             self.shrink(FINE, cell, own, m, &mut p);
             f(cell, &apart, &p);
@@ -272,10 +284,10 @@ impl<'a> Pair<'a> {
     /// Σ ln p(own | cell) / p₀(own | cell) over rows, each left out, where `own` is the row's class and m the strength of the
     /// prior.
     fn gained(&self, m: f64) -> f64 {
-        let (k, mut nats) = (self.columns.prior.len(), 0.0);
-        for own in 0..k {
+        let (n_classes, mut nats) = (self.columns.prior.len(), 0.0);
+        for own in 0..n_classes {
             self.each(Some(own), m, |cell, apart, p| {
-                nats += self.counts[FINE][cell * k + own] * log_ratio(p[own], apart[own]);
+                nats += self.counts[FINE][cell * n_classes + own] * log_ratio(p[own], apart[own]);
             });
         }
         nats

@@ -284,27 +284,30 @@ impl<const K: usize> OfClasses<'_, '_, K> {
 impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
     type Number = f32;
 
+    /// Adds the corrections of a text's words, and of what all texts have, each times its value, to `sums`, `[stored class]`.
     #[inline(always)]
     fn sum(&self, text: usize, _place: usize, sums: &mut [f32]) {
-        let (k, texts, table) = (self.classes(), &self.0.texts, &*self.0.table);
+        let (n_classes, texts, table) = (self.classes(), &self.0.texts, &*self.0.table);
         for (word, value) in texts.each(text) {
-            sum_word(&table[2 * word * k..], value, sums);
+            sum_word(&table[2 * word * n_classes..], value, sums);
         }
-        sum_word(&table[2 * texts.n_words() * k..], self.0.common, sums);
+        sum_word(&table[2 * texts.n_words() * n_classes..], self.0.common, sums);
     }
 
+    /// Σ s² · value² over a text's words, for a class.
     #[inline(always)]
     fn variance(&self, text: usize, class: usize) -> f64 {
         f64::from(self.0.text_variances[text * self.classes() + class])
     }
 
+    /// Adds value · s² · step to the corrections of a text's words, and of what all texts have; `steps` are `[stored class]`.
     #[inline(always)]
     fn add(&mut self, text: usize, _place: usize, steps: &[f32]) {
-        let (k, texts, table) = (self.classes(), &self.0.texts, &mut *self.0.table);
+        let (n_classes, texts, table) = (self.classes(), &self.0.texts, &mut *self.0.table);
         for (word, value) in texts.each(text) {
-            add_word(&mut table[2 * word * k..], k, value, steps);
+            add_word(&mut table[2 * word * n_classes..], n_classes, value, steps);
         }
-        add_word(&mut table[2 * texts.n_words() * k..], k, self.0.common, steps);
+        add_word(&mut table[2 * texts.n_words() * n_classes..], n_classes, self.0.common, steps);
     }
 }
 

@@ -27,7 +27,7 @@ pub trait Accumulator: Copy + Default + Send {
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts;
 }
 
-/// Whole numbers that add up to less than 2^32: occurrences in the upper half, documents in the lower.
+/// Whole numbers that add up to less than 2^32, in one number: occurrences in the upper half, documents in the lower.
 #[derive(Clone, Copy, Default)]
 pub struct NarrowCell(u64);
 
@@ -53,6 +53,8 @@ impl Accumulator for NarrowCell {
     const WEIGHTS: Unit = Unit::One;
     const UNIT: Unit = Unit::One;
 
+    /// Adds a row of this weight that has the word `x` times to the occurrences (upper half of the number) and to the documents
+    /// (lower half).
     #[inline(always)]
     fn add(&mut self, x: f64, weight: u128) {
         let weight = weight as u64;
@@ -62,16 +64,20 @@ impl Accumulator for NarrowCell {
         self.0 += (bits << 32) + if x != 0.0 { weight } else { 0 };
     }
 
+    /// Adds the occurrences and documents of another cell.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.0 += other.0;
     }
 
+    /// Whether a row was added.
     fn is_used(&self) -> bool {
         self.0 != 0
     }
 
+    /// The occurrences and documents of each cell, in ones.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
+        // Occurrences and documents.
         let both = |NarrowCell(cell)| [(cell >> 32) as u32, cell as u32];
         CellCounts::Narrow(cells.map(both).collect())
     }
@@ -80,8 +86,9 @@ impl Accumulator for NarrowCell {
 /// Whole numbers of times in rows of fractional weights.
 #[derive(Clone, Copy, Default)]
 pub struct WeightedCell {
-    /// In parts of a row, as what follows.
+    /// In parts of a row.
     occurrences: u128,
+    /// In parts of a row.
     documents: u128,
 }
 
@@ -89,6 +96,7 @@ impl Accumulator for WeightedCell {
     const WEIGHTS: Unit = Unit::Part;
     const UNIT: Unit = Unit::Part;
 
+    /// Adds a row of this weight that has the word `x` times to the sums, in parts of a row.
     #[inline(always)]
     fn add(&mut self, x: f64, weight: u128) {
         if x != 0.0 {
@@ -97,19 +105,23 @@ impl Accumulator for WeightedCell {
         }
     }
 
+    /// Adds the occurrences and documents of another cell.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.occurrences += other.occurrences;
         self.documents += other.documents;
     }
 
+    /// Whether a row was added.
     fn is_used(&self) -> bool {
         self.documents != 0
     }
 
+    /// The occurrences and documents of each cell, in 10^-36.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         // From 10^-18 to 10^-36: a number of times is whole, and one token has 10^18 parts.
         let token = u128::from(PARTS);
+        // Occurrences and documents.
         let both = |cell: Self| [cell.occurrences, cell.documents].map(|n| times(n, token));
         CellCounts::Parts(cells.map(both).collect())
     }
@@ -119,8 +131,9 @@ impl Accumulator for WeightedCell {
 /// counts of 20 Newsgroups take 67 ms, and 107 ms with [`PartsCell`].
 #[derive(Clone, Copy, Default)]
 pub struct LightCell {
-    /// Occurrences in 10^-18: the lower 64 bits of 96, and the upper 32.
+    /// The lower 64 bits of the occurrences in 10^-18.
     low: u64,
+    /// The upper 32 bits of the occurrences in 10^-18.
     high: u32,
     /// In rows.
     documents: u32,
@@ -140,6 +153,7 @@ impl Accumulator for LightCell {
     const WEIGHTS: Unit = Unit::One;
     const UNIT: Unit = Unit::Part;
 
+    /// Adds a row of weight 1 that has the word `x` times to the sums: occurrences in 10^-18, documents in rows.
     #[inline(always)]
     fn add(&mut self, x: f64, _: u128) {
         if let Some(parts) = light_weight_to_parts(x) {
@@ -152,16 +166,19 @@ impl Accumulator for LightCell {
         }
     }
 
+    /// Adds the occurrences and documents of another cell.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.merge_parts(other.low, other.high);
         self.documents += other.documents;
     }
 
+    /// Whether a row was added.
     fn is_used(&self) -> bool {
         self.documents != 0
     }
 
+    /// The occurrences and documents of each cell, in 10^-36.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         // Counts become numbers of 10^-36: `one` is 10^18.
         let one = u128::from(PARTS);
@@ -186,6 +203,7 @@ impl Accumulator for PartsCell {
     const WEIGHTS: Unit = Unit::Part;
     const UNIT: Unit = Unit::Part;
 
+    /// Adds a row of this weight that has the word `x` times to the sums: occurrences in 10^-36, documents in parts of a row.
     #[inline(always)]
     fn add(&mut self, x: f64, weight: u128) {
         if x != 0.0 {
@@ -196,16 +214,19 @@ impl Accumulator for PartsCell {
         }
     }
 
+    /// Adds the occurrences and documents of another cell.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.occurrences.merge(&other.occurrences);
         self.documents += other.documents;
     }
 
+    /// Whether a row was added.
     fn is_used(&self) -> bool {
         self.documents != 0
     }
 
+    /// The occurrences and documents of each cell, in 10^-36.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         let both = |cell: Self| [cell.occurrences, times(cell.documents, u128::from(PARTS))];
         CellCounts::Parts(cells.map(both).collect())

@@ -43,6 +43,7 @@ impl ClassSums {
         ClassSums { class, ids, counts, texts, totals }
     }
 
+    /// The unit of all counts.
     pub fn unit(&self) -> Unit {
         self.counts.unit()
     }

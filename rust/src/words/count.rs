@@ -278,6 +278,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Begins before the first row.
     fn new(batch: Batch<'a>, cut: Cut, threads: usize) -> Self {
         Reader { batch, cut, threads, next: 0, end: 0, wave: cut.wave[0], look: true }
     }
@@ -616,6 +617,7 @@ mod tests {
             });
             let texts = borrowed(texts);
             let all = batch(tokeniser, &texts, classes, weights);
+            // The texts of every fourth row.
             let piece = |i: usize| batch(tokeniser, &texts, &pieces[i], weights);
             let expected = counted_any(piece(3)).state();
             for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
@@ -627,8 +629,8 @@ mod tests {
                 assert!(words.state() == expected);
                 assert!(minus.state() == expected && minus.same(&words));
             }
-            let [a, b, c, d] = [3, 1, 0, 2].map(|i| counted_any(piece(i)));
-            let sum = a.plus(&b).unwrap().plus(&c.plus(&d).unwrap()).unwrap();
+            let [first, second, third, fourth] = [3, 1, 0, 2].map(|i| counted_any(piece(i)));
+            let sum = first.plus(&second).unwrap().plus(&third.plus(&fourth).unwrap()).unwrap();
             assert!(sum.state() == counted_any(all).state());
         });
     }

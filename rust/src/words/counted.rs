@@ -129,20 +129,25 @@ impl Piece<'_> {
 }
 
 impl Rows for Piece<'_> {
+    /// The words that are set.
     fn ids(&self) -> &[u32] {
         &self.ids
     }
 
+    /// How many classes have the i-th word.
     #[inline(always)]
     fn len(&self, i: usize) -> usize {
         self.range(i).len()
     }
 
+    /// The weight of the i-th word in classes that do not have it, and that a token counts 1. For complement, all its occurrences
+    /// are those of other classes.
     #[inline(always)]
     fn common(&self, i: usize) -> [f64; 2] {
         [self.values[self.total(i)], 1.0]
     }
 
+    /// The classes that have the i-th word, and its weight in each.
     #[inline(always)]
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
         let (cells, total) = (self.cells[self.range(i)].iter(), self.total(i));

@@ -128,6 +128,7 @@ pub struct Names {
 }
 
 impl Names {
+    /// How many words there are.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -209,11 +210,13 @@ impl Names {
 pub(super) struct Entry([u64; 3]);
 
 impl Entry {
+    /// The word of this key and its number.
     #[inline(always)]
     fn new(key: Key, id: u32) -> Self {
         Entry([key.first, key.second, u64::from(key.length) << 32 | u64::from(id + 1)])
     }
 
+    /// The key of the word.
     #[inline(always)]
     fn key(&self) -> Key {
         Key { first: self.0[0], second: self.0[1], length: (self.0[2] >> 32) as u32 }
@@ -233,11 +236,13 @@ impl Entry {
 }
 
 impl hash_table::Entry for Entry {
+    /// Whether no word has the slot.
     #[inline(always)]
     fn is_empty(&self) -> bool {
         self.id() == UNKNOWN
     }
 
+    /// The place of the word.
     #[inline(always)]
     fn hash(&self) -> u64 {
         self.key().place()
@@ -286,6 +291,7 @@ pub struct Index {
 const TABLES: usize = 64;
 
 impl Default for Index {
+    /// An index without words, with one table.
     fn default() -> Self {
         Index { tables: vec![Table::with_room(0)] }
     }
@@ -311,6 +317,7 @@ struct Block {
 }
 
 impl Block {
+    /// A block without tokens.
     fn new() -> Self {
         let keys = [(Key::default(), 0); BLOCK];
         Block { keys, slots: [Entry::default(); BLOCK], ids: [UNKNOWN; BLOCK] }
@@ -453,6 +460,7 @@ impl NamedWords {
         NamedWords { names, index: OnceLock::new() }
     }
 
+    /// The index of the names, which is made now if it is not there.
     #[inline(always)]
     fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::of(&self.names))

@@ -125,6 +125,7 @@ impl Words {
         })
     }
 
+    /// How many classes there are.
     pub fn n_classes(&self) -> usize {
         self.texts.len()
     }

@@ -40,6 +40,7 @@ pub struct Unknown {
 }
 
 impl Unknown {
+    /// How many tokens there are.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -189,9 +190,9 @@ impl Chunk {
         }
         let mut firsts = Firsts::default();
         firsts.numbers.reserve(met.len());
-        for (word, mut bits) in first.into_iter().enumerate() {
+        for (block, mut bits) in first.into_iter().enumerate() {
             while bits != 0 {
-                let at = 64 * word + bits.trailing_zeros() as usize;
+                let at = 64 * block + bits.trailing_zeros() as usize;
                 let (table, number) = met[self.ids[at] as usize];
                 let share = &shares[table as usize];
                 let key = share.new[number as usize].1;

@@ -270,14 +270,18 @@ impl State<'_> {
         let mut sums = vec![[0_u64; 2]; n_classes];
         let mut all_fit = self.starts.windows(2).all(|ends| ends[0] < ends[1]);
         let counts = occurrences.iter().zip(documents);
-        let cells = self.classes.iter().zip(counts).map(|(&class, (&o, &d))| {
-            let at = (class as usize).min(n_classes - 1);
-            let inside = at == class as usize;
-            all_fit &= inside & (d > 0) & (o > 0) & (u64::from(d) <= most_documents[at]);
-            sums[at][0] += u64::from(o);
-            sums[at][1] += u64::from(d);
-            (class, [o, d])
-        });
+        let cells =
+            self.classes.iter().zip(counts).map(|(&class, (&n_occurrences, &n_documents))| {
+                let at = (class as usize).min(n_classes - 1);
+                let inside = at == class as usize;
+                all_fit &= inside
+                    & (n_documents > 0)
+                    & (n_occurrences > 0)
+                    & (u64::from(n_documents) <= most_documents[at]);
+                sums[at][0] += u64::from(n_occurrences);
+                sums[at][1] += u64::from(n_documents);
+                (class, [n_occurrences, n_documents])
+            });
         let cells = Cells::of_whole(&self.starts, cells);
         let total: u64 = sums.iter().map(|sums| sums[0]).sum();
         let whole = |both: [u64; 2]| both.map(|n| Int([n, 0, 0]));
@@ -426,13 +430,14 @@ mod tests {
                 assert_eq!(read.is_err(), at % 3 == 2 || at % 6 == 4, "{at}");
             }
         }
-        let none = |at: usize| {
+        // The limbs with the at-th number, an occurrence or a document count of a cell, zero.
+        let without = |at: usize| {
             let mut limbs = limbs.to_vec();
             limbs[3 * at..3 * at + 3].fill(0);
             limbs
         };
         for at in 0..6 {
-            assert!(read(&state, &none(at), &state.texts).is_err());
+            assert!(read(&state, &without(at), &state.texts).is_err());
         }
         assert!(read(&state, &limbs[3..], &state.texts).is_err());
         assert!(read(&state, limbs, &state.texts[3..]).is_err());

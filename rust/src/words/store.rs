@@ -102,6 +102,7 @@ impl CellCounts {
         }
     }
 
+    /// The unit of all counts.
     pub fn unit(&self) -> Unit {
         match self {
             CellCounts::Parts(_) => Unit::Part,
@@ -130,6 +131,7 @@ struct Span {
 }
 
 impl Span {
+    /// The slots that the word's cells take.
     fn range(self) -> Range<usize> {
         self.start..self.start + self.len as usize
     }

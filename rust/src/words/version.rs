@@ -85,6 +85,7 @@ fn undo(words: &mut Words, changes: impl DoubleEndedIterator<Item = Change>) {
     assert!(undone.is_ok(), "what was changed can be taken back");
 }
 
+/// Locks what is shared, even if a thread panicked that held it.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

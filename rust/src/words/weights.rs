@@ -143,20 +143,24 @@ pub trait Rows: Sync {
 }
 
 impl Rows for Given<'_> {
+    /// The word of each row.
     fn ids(&self) -> &[u32] {
         self.ids
     }
 
+    /// How many pairs the i-th row has.
     #[inline(always)]
     fn len(&self, i: usize) -> usize {
         (self.starts[i + 1] - self.starts[i]) as usize
     }
 
+    /// The i-th row's number in all other classes, and what a token counts.
     #[inline(always)]
     fn common(&self, i: usize) -> [f64; 2] {
         [self.common[i], self.scale.map_or(1.0, |scale| scale[i])]
     }
 
+    /// The i-th row's classes, and its value in each.
     #[inline(always)]
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
         let pairs = self.starts[i] as usize..self.starts[i + 1] as usize;
@@ -220,6 +224,7 @@ impl Weights {
         self
     }
 
+    /// How many classes there are.
     pub fn n_classes(&self) -> usize {
         self.default.len()
     }

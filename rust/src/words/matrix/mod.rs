@@ -116,14 +116,17 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// How the cells lie in memory.
     pub fn layout(&self) -> &Layout<'a> {
         &self.layout
     }
 
+    /// Whether only some cells of a row are there.
     pub fn is_sparse(&self) -> bool {
         matches!(self.layout, Layout::Sparse { .. })
     }
 
+    /// How many columns there are, in a sparse matrix too.
     pub fn n_columns(&self) -> usize {
         self.n_columns
     }

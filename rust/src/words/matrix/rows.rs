@@ -31,14 +31,17 @@ pub struct MatrixRows<'a, 'm> {
 }
 
 impl WordRows for Matrix<'_> {
+    /// The columns are the words.
     fn n_ids(&self) -> usize {
         self.n_columns
     }
 
+    /// Cells of a row.
     fn size(&self, row: usize) -> usize {
         Matrix::size(self, row)
     }
 
+    /// The counts of a row of a dense matrix, `[column]`; none for a sparse one.
     #[inline(always)]
     fn counts_of_all_words<'b>(
         &'b self,
@@ -52,6 +55,7 @@ impl WordRows for Matrix<'_> {
         }
     }
 
+    /// Calls `f` with the column and the count of each cell of a row.
     #[inline(always)]
     fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
         let cells = self.row(row, &mut scratch.counts);
