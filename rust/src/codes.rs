@@ -130,8 +130,8 @@ impl CodesToCount<'_, '_> {
         let CodesToCount { columns, ranges, rows, threads } = self;
         let (n, features) = (rows.len(), columns.features());
         let cells = ranges.total * rows.n_classes;
-        let narrow = cells.saturating_mul(size_of::<N>()) <= REPLICABLE;
-        let tables = if threads == 1 || narrow {
+        let is_small = cells.saturating_mul(size_of::<N>()) <= REPLICABLE;
+        let tables = if threads == 1 || is_small {
             let next = AtomicUsize::new(0);
             threads::map(threads, threads.min(n.div_ceil(PIECE)), |_| {
                 let mut counts = self.nothing(0..features);
@@ -144,8 +144,8 @@ impl CodesToCount<'_, '_> {
                 }
             })
         } else {
-            let group = features.div_ceil(4 * threads);
-            threads::ranges(threads, features, group, |features| {
+            let features_at_a_time = features.div_ceil(4 * threads);
+            threads::ranges(threads, features, features_at_a_time, |features| {
                 let mut counts = self.nothing(features);
                 self.add_rows(0..n, weight, &mut counts);
                 counts
@@ -202,6 +202,7 @@ impl CodesToCount<'_, '_> {
         let mut room = vec![];
         for from in range.clone().step_by(BLOCK) {
             let part = from..range.end.min(from + BLOCK);
+            // The first feature of a block, the block, and which of its columns are meant.
             for (first, block, cols) in self.columns.blocks_of(counts.features.clone()) {
                 let own = Places::new(&ranges[first..first + cols.len()], &values);
                 let view = block.integers(part.clone(), cols, &own.low, &mut room);
@@ -332,6 +333,7 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
     let spans = threads::try_ranges(threads, n, PIECE, |rows| {
         let (mut low, mut high) = (vec![i64::MAX; features], vec![i64::MIN; features]);
         let mut room = vec![];
+        // The first feature of a block, the block, and which of its columns are meant.
         for (first, block, within) in columns.blocks_of(0..features) {
             let own = first..first + within.len();
             if let Block::U64(view) = block {

@@ -383,12 +383,12 @@ impl Finder {
     /// Writes the places of values to `places`. Returns whether some values are NaN or infinite.
     fn places(&self, values: &[f64], places: &mut [u16]) -> bool {
         wide!({
-            let mut odd = false;
+            let mut any_not_finite = false;
             for (out, &x) in places.iter_mut().zip(values) {
                 *out = self.place(x) as u16;
-                odd |= !x.is_finite();
+                any_not_finite |= !x.is_finite();
             }
-            odd
+            any_not_finite
         })
     }
 
@@ -402,10 +402,10 @@ impl Finder {
         out: &mut [u32],
     ) -> Option<usize> {
         let below = |cuts: &[f64], x: f64| cuts.partition_point(|&cut| cut <= x) as u32;
-        let mut odd = true;
+        let mut any_not_finite = true;
         if let Some(first) = &self.first {
             let mut places = [0; READ];
-            odd = self.places(values, &mut places);
+            any_not_finite = self.places(values, &mut places);
             for ((out, &x), &place) in out.iter_mut().zip(values).zip(&places) {
                 let lower_cuts = first[place as usize % (2 * PLACES)];
                 let cell = if lower_cuts < CROWDED {
@@ -419,11 +419,11 @@ impl Finder {
         } else {
             out.iter_mut().zip(values).for_each(|(out, &x)| *out = start + below(&self.cuts, x));
         }
-        if !odd {
+        if !any_not_finite {
             return None;
         }
-        let gaps = out.iter_mut().zip(values).filter(|(_, x)| x.is_nan());
-        gaps.for_each(|(out, _)| *out = missing);
+        let missing_values = out.iter_mut().zip(values).filter(|(_, x)| x.is_nan());
+        missing_values.for_each(|(out, _)| *out = missing);
         values.iter().position(|x| x.is_infinite())
     }
 }
@@ -451,20 +451,21 @@ mod tests {
     fn the_shift_is_the_least_that_will_do_whatever_the_order() {
         let number = |i: i32| f64::from((i * 7919) % 5000) / 7.0 - 99.0;
         let numbers: Vec<f64> = (0..5000).map(number).collect();
-        let back: Vec<f64> = numbers.iter().rev().copied().collect();
+        let backwards: Vec<f64> = numbers.iter().rev().copied().collect();
         let classes = vec![0; 5000];
         let rows = Rows::new(&classes, 1, Weights::Ones).unwrap();
+        // No bits are dropped at first, and at most 64 keys are left.
         let counted = |values| count_leading(&of(values), &[0], 64, &rows, 1).unwrap().remove(0);
-        let there = counted(&numbers);
-        assert_eq!(there, counted(&back));
+        let forwards = counted(&numbers);
+        assert_eq!(forwards, counted(&backwards));
         let keys = |shift: u32| {
             let mut keys: Vec<i64> = numbers.iter().map(|&x| key(x) >> shift).collect();
             keys.sort_unstable();
             keys.dedup();
             keys
         };
-        assert_eq!(there.keys, keys(there.shift));
-        assert!(there.keys.len() <= 64 && keys(there.shift - 1).len() > 64);
+        assert_eq!(forwards.keys, keys(forwards.shift));
+        assert!(forwards.keys.len() <= 64 && keys(forwards.shift - 1).len() > 64);
     }
 
     #[test]

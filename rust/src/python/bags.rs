@@ -77,8 +77,8 @@ impl Bags {
     ) -> PyResult<NumPy<f64>> {
         let (held, labels) = (self.held(py)?, Sets::new(&labels.0, &labels.1, n_classes)?);
         let (bags, weights) = (held.bags()?, &*weights);
-        let found = py.detach(|| bags.count(labels, weights, n_classes))?;
-        Ok(shaped(found, &[self.n_words, n_classes]))
+        let sums = py.detach(|| bags.count(labels, weights, n_classes))?;
+        Ok(shaped(sums, &[self.n_words, n_classes]))
     }
 
     /// The value of each word of each text, in the order of `words`: its `scale`, (words,), times the root of how often it occurs
@@ -107,8 +107,8 @@ impl Bags {
     ) -> PyResult<NumPy<f64>> {
         let held = self.held(py)?;
         let (texts, n_classes, table) = (held.texts(&values)?, table.width(), &*table);
-        let found = py.detach(|| texts.scores(table, n_classes, *threads))?;
-        Ok(shaped(found, &[texts.len(), n_classes]))
+        let scores = py.detach(|| texts.scores(table, n_classes, *threads))?;
+        Ok(shaped(scores, &[texts.len(), n_classes]))
     }
 
     /// As `scores`, (texts, classes), but by the table `own` for a text's own classes, given by `labels`, and by `others` for all
@@ -125,8 +125,8 @@ impl Bags {
         let held = self.held(py)?;
         let (texts, n_classes, tables) = (held.texts(&values)?, others.width(), [&*others, &*own]);
         let labels = Sets::new(&labels.0, &labels.1, n_classes)?;
-        let found = py.detach(|| texts.left_out(labels, tables, n_classes, *threads))?;
-        Ok(shaped(found, &[texts.len(), n_classes]))
+        let scores = py.detach(|| texts.left_out(labels, tables, n_classes, *threads))?;
+        Ok(shaped(scores, &[texts.len(), n_classes]))
     }
 
     /// Passes that improve, in place, `mu`, (texts, classes), and `table`, (words + 1, 2 classes): Δ of each class and then s² of
@@ -183,8 +183,8 @@ impl Bags {
         let (held, slopes) = (self.held(py)?, &*slopes);
         let texts = held.texts(&values)?;
         let index = labels::Index::new(&index.0, &index.1, &index.2, &index.3, slopes.len())?;
-        let found = py.detach(|| index.scores(&texts, slopes, *threads))?;
-        Ok(shaped(found, &[texts.len(), slopes.len()]))
+        let scores = py.detach(|| index.scores(&texts, slopes, *threads))?;
+        Ok(shaped(scores, &[texts.len(), slopes.len()]))
     }
 
     /// Replaces the ids of bags by their ranks, and sorts each text by rank; returns offsets, ranks, how often each occurs, and a

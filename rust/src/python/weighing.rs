@@ -34,12 +34,12 @@ pub(super) fn count_leading(
     let (columns, shifts) = (columns.columns()?, &*shifts);
     // Classes are checked on one thread.
     let held = HeldRows::new(classes, n_classes, weights, 1)?;
-    let found =
+    let counts =
         held.with(py, |rows| leading::count_leading(&columns, shifts, most, rows, *threads))?;
-    let each = found
+    let arrays = counts
         .into_iter()
         .map(|counted| (counted.keys.into(), Integers(counted.cells), counted.shift));
-    Ok(each.collect())
+    Ok(arrays.collect())
 }
 
 /// The cell of each number, (rows, columns): how many of its column's cuts are not above it; the number of cuts plus 1 for a
@@ -53,8 +53,8 @@ pub(super) fn steps_of(
 ) -> PyResult<NumPy<u16>> {
     let columns = columns.columns()?;
     let cuts: Vec<&[f64]> = cuts.iter().map(|cuts| &**cuts).collect();
-    let found = py.detach(|| leading::steps(&columns, &cuts, *threads))?;
-    Ok(shaped(found, &[columns.rows().unwrap_or(0), columns.features()]))
+    let cells = py.detach(|| leading::steps(&columns, &cuts, *threads))?;
+    Ok(shaped(cells, &[columns.rows().unwrap_or(0), columns.features()]))
 }
 
 /// Adds up the weights of rows in each cell of every column, by class: (cells of all columns, classes). `codes` are (rows,
@@ -71,9 +71,9 @@ pub(super) fn count_cells(
 ) -> PyResult<NumPy<f64>> {
     let cells = Cells::new(&codes, codes.width())?;
     let (sizes, labels, weights) = (&*sizes, &*labels, &*weights);
-    let found = py.detach(|| cells.count(sizes, labels, weights, n_classes, *threads))?;
-    let n = found.len() / n_classes.max(1);
-    Ok(shaped(found, &[n, n_classes]))
+    let sums = py.detach(|| cells.count(sizes, labels, weights, n_classes, *threads))?;
+    let n_cells = sums.len() / n_classes.max(1);
+    Ok(shaped(sums, &[n_cells, n_classes]))
 }
 
 /// The terms of a column or pair: the column, the cells of its codes (codes, levels), the second column or -1 and what its codes
@@ -173,8 +173,8 @@ impl Terms {
     ) -> PyResult<NumPy<f64>> {
         let (lookups, own) = (self.of(&codes)?, own.as_deref());
         let evidence = Evidence { table: &table, weights: &weights, intercepts: &intercepts, own };
-        let found = py.detach(|| weighing::scores(&lookups, &evidence, *threads))?;
-        Ok(shaped(found, &[lookups.rows(), intercepts.len()]))
+        let scores = py.detach(|| weighing::scores(&lookups, &evidence, *threads))?;
+        Ok(shaped(scores, &[lookups.rows(), intercepts.len()]))
     }
 
     /// The evidence of each term for each row beyond that for the last class, (rows, classes - 1, terms + given); the last `given`
@@ -193,9 +193,9 @@ impl Terms {
         // Without effect on the evidence.
         let (weights, intercepts) = (&vec![1.0; terms], &vec![0.0; n_classes]);
         let evidence = Evidence { table: &table, weights, intercepts, own: Some(&own) };
-        let found =
+        let nats =
             py.detach(|| weighing::evidence_of_rows(&lookups, &evidence, given, *threads))?;
-        Ok(shaped(found, &[lookups.rows(), n_classes.saturating_sub(1), terms + given]))
+        Ok(shaped(nats, &[lookups.rows(), n_classes.saturating_sub(1), terms + given]))
     }
 
     /// Passes that improve, in place, `mu`, (rows, classes), and the corrections in `table`, (cells of all terms, classes).
@@ -214,8 +214,8 @@ impl Terms {
     /// Σ s² over the terms in which two rows have the same cell, (rows, rows).
     fn alike(&self, py: Python, codes: Codes, threads: Threads) -> PyResult<NumPy<f64>> {
         let lookups = self.of(&codes)?;
-        let found = py.detach(|| alike::alike(&lookups, *threads));
-        Ok(shaped(found, &[lookups.rows(), lookups.rows()]))
+        let shared = py.detach(|| alike::alike(&lookups, *threads));
+        Ok(shaped(shared, &[lookups.rows(), lookups.rows()]))
     }
 
     /// The corrections of the cells of all terms, (cells, classes), from the surprise of rows, C (y − μ), (rows, classes).
@@ -400,7 +400,7 @@ pub(super) fn pair_tables(
 ) -> PyResult<Vec<(NumPy<f64>, NumPy<f64>)>> {
     let columns = paired(&rows, &nodes)?;
     let strengths = &*strengths;
-    let found = py.detach(|| columns.deltas(&pairs, strengths, *threads))?;
-    let each = found.into_iter();
-    Ok(each.map(|delta| (delta.table.into(), delta.left_out.into())).collect())
+    let deltas = py.detach(|| columns.deltas(&pairs, strengths, *threads))?;
+    let deltas_of_pairs = deltas.into_iter();
+    Ok(deltas_of_pairs.map(|delta| (delta.table.into(), delta.left_out.into())).collect())
 }

@@ -99,8 +99,8 @@ impl Groups {
     fn pairs_without(&self, py: Python, total: &Words, group: i64, ids: Ids) -> PyResult<Pairs> {
         let (total, group) = (total.get(py), size(group, "group")?);
         let ids = check_ids(&ids, total.n_ids())?.iter().copied();
-        let found = py.detach(|| self.0.pairs_without(&total, group, ids))?;
-        Ok(as_arrays(found))
+        let pairs = py.detach(|| self.0.pairs_without(&total, group, ids))?;
+        Ok(as_arrays(pairs))
     }
 }
 

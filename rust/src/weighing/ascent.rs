@@ -415,7 +415,7 @@ const LOG_NO_CHANGE: f64 = -11.6;
 
 impl<const B: usize> Solver<f32> for Labels<B> {
     /// Changes `mu`, `[label]`, where it moves by more than [`NO_CHANGE`], and adds its absolute changes to `change`; returns the
-    /// step of each label, none if no μ has moved.
+    /// step of each label, none if no μ has moved. The `goal` of a label is its score with corrections plus A μ.
     #[inline(always)]
     fn solve(&mut self, visit: Visit<f32>, mu: &mut [f32], change: &mut f64) -> Option<&[f32]> {
         let (Some(own), Some(mu)) = (visit.own.first_chunk::<B>(), mu.first_chunk_mut::<B>())

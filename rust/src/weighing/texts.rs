@@ -70,19 +70,19 @@ impl<'a> Bags<'a> {
         let mut out = vec![0.0; self.words.len()];
         let mut pieces = vec![];
         let mut rest = &mut out[..];
-        for first in (0..self.texts()).step_by(PIECE) {
-            let last = (first + PIECE).min(self.texts());
+        for first_text in (0..self.texts()).step_by(PIECE) {
+            let end_text = (first_text + PIECE).min(self.texts());
             let (piece, more) =
-                rest.split_at_mut((self.offsets[last] - self.offsets[first]) as usize);
-            pieces.push((first..last, piece));
+                rest.split_at_mut((self.offsets[end_text] - self.offsets[first_text]) as usize);
+            pieces.push((first_text..end_text, piece));
             rest = more;
         }
         let threads = threads::worth(threads, self.words.len());
         threads::each(threads, &mut pieces, |_, (texts, out)| {
-            let start = self.offsets[texts.start] as usize;
+            let first_place = self.offsets[texts.start] as usize;
             for text in texts.clone() {
                 let range = self.range(text);
-                let out = &mut out[range.start - start..range.end - start];
+                let out = &mut out[range.start - first_place..range.end - first_place];
                 fill_values(
                     &self.words[range.clone()],
                     times.map(|times| &times[range]),

@@ -97,6 +97,7 @@ impl Words {
         let mut texts_left = vec![];
         for (class, (here, there)) in self.texts.iter().zip(texts).enumerate() {
             let left = minus(here, there);
+            // Texts of the class are missing, not a certain word.
             texts_left.push(left.map_err(|missing| self.not_there(None, class, &missing))?);
         }
         let left = |words: &Words, id: u32, cell: &Cell| {
@@ -176,6 +177,7 @@ impl Words {
                 sums.push(ClassSums::new(class, ids, counts, texts));
             }
         }
+        // On one thread.
         self.add_sums(&mut sums, 1);
         Ok(sums)
     }
@@ -205,6 +207,7 @@ impl Words {
             })
         };
         let texts: Vec<Count> = other.texts.iter().map(|n| other_unit.to(left_unit, *n)).collect();
+        // `false`: counts may be damped.
         left.subtract(cells, &texts, false)?;
         left.check_documents()?;
         Ok(left.without_empty())
@@ -237,10 +240,11 @@ impl Words {
         let mut kept = vec![false; self.n_ids()];
         ids.iter().for_each(|&id| kept[id as usize] = true);
         let cells = |id: usize| {
-            let stays = kept[id];
-            self.cells.of(id).filter(move |_| stays)
+            let is_kept = kept[id];
+            self.cells.of(id).filter(move |_| is_kept)
         };
         let totals = self.totals_of((0..self.n_ids()).flat_map(cells));
+        // How many cells are left is not known, so no room is made for them.
         let (vocabulary, cells) = self.rebuilt(0, cells);
         Words { vocabulary, cells, texts: self.texts.clone(), totals }
     }
@@ -381,6 +385,7 @@ impl Words {
     /// A store of `n_classes` classes in which class c counts in each of the classes `new_classes[c]` instead. Words keep their
     /// numbers.
     fn with_classes(&self, new_classes: &[Vec<u32>], n_classes: usize) -> Result<Words, Error> {
+        // Without columns so far; the vocabulary follows.
         let mut moved = Words::new(n_classes, 0)?;
         for (class, new_classes) in new_classes.iter().enumerate() {
             for &new in new_classes {

@@ -140,9 +140,9 @@ impl Batch<'_> {
         )?;
         let may_be_too_long = longest as u128 * tokens_per_byte >= MOST_TOKENS as u128 / 2;
         if may_be_too_long || u128::from(more) + most_occurrences >= u128::from(TOO_LARGE) {
-            let exactly = self.weigh()?;
+            let exact_occurrences = self.weigh()?;
             fit(
-                u128::from(more) + exactly < u128::from(TOO_LARGE),
+                u128::from(more) + exact_occurrences < u128::from(TOO_LARGE),
                 "there are more than 2**63 - 1 occurrences",
             )?;
         }
@@ -414,6 +414,7 @@ impl Words {
         let mut kept = vec![];
         let counted = self.count_cut(Reader::new(batch, CUT, threads), keep.then_some(&mut kept));
         if let Err(error) = counted {
+            // `false`: what was just added needs no further check.
             self.take_sums(&mut kept, false)?;
             return Err(error);
         }

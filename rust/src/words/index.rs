@@ -210,7 +210,7 @@ impl Names {
 pub(super) struct Entry([u64; 3]);
 
 impl Entry {
-    /// The word of this key and its number.
+    /// An entry: the two halves of the key, then its length in the upper and the word's number + 1 in the lower 32 bits.
     #[inline(always)]
     fn new(key: Key, id: u32) -> Self {
         Entry([key.first, key.second, u64::from(key.length) << 32 | u64::from(id + 1)])

@@ -96,7 +96,7 @@ impl Pairs {
         self.documents.push(unit.value(&cell.counts[1]));
     }
 
-    /// Ends the current word: cells that follow are those of the next one.
+    /// Ends the current word: `starts` gets where the cells of the next one begin.
     fn end_word(&mut self) {
         self.starts.push(self.classes.len() as i64);
     }
@@ -157,12 +157,14 @@ impl Words {
 
     /// The occurrences of all words together in each class, `[class]`.
     pub fn occurrences(&self) -> Result<Integers, Error> {
-        self.totals(0)
+        let occurrences = 0;
+        self.totals(occurrences)
     }
 
     /// The documents of all words together in each class, `[class]`.
     pub fn documents(&self) -> Result<Integers, Error> {
-        self.totals(1)
+        let documents = 1;
+        self.totals(documents)
     }
 
     /// Per class, over all words: occurrences if `which` is 0, documents if it is 1.

@@ -67,6 +67,7 @@ impl Change {
         match self.adds {
             // `false`: counts may be damped, and need no further check.
             true => words.take_sums(&mut self.sums, false)?,
+            // On one thread.
             false => words.add_sums(&mut self.sums, 1),
         }
         Ok(())
@@ -123,6 +124,7 @@ impl Base {
 impl Place {
     /// The only value of a new base.
     fn new(words: Words) -> Self {
+        // Values of a base are numbered from 0.
         let number = Arc::new(0);
         let newest = Arc::downgrade(&number);
         let base = Base { words: Arc::new(words), newest, number: 0, layer: VecDeque::new() };

@@ -218,6 +218,7 @@ impl Weights {
     /// Makes room for so many words; it costs no memory until they are set.
     #[must_use]
     pub fn with_room(mut self, words: usize) -> Self {
+        // As if each word had a single pair.
         let pairs = if self.lines > 1 { Pairs::size(1).saturating_mul(words) } else { 0 };
         // Without it room is made when rows come.
         let _ = self.places.try_reserve(words).and_then(|()| self.pairs.try_reserve(pairs));

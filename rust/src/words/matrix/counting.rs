@@ -41,6 +41,7 @@ impl Words {
         threads: usize,
     ) -> Result<Vec<ClassSums>, Error> {
         let mut sums = self.sums_of_matrix(matrix, rows, threads)?;
+        // `false`: cells of a matrix need not be whole numbers.
         self.take_sums(&mut sums, false)?;
         Ok(sums)
     }

@@ -73,7 +73,8 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Refuses arrays that do not fit each other, columns that do not exist, and a threshold that is negative or not finite.
+    /// Refuses arrays that do not fit each other, columns that do not exist, and a threshold that is negative or not finite. Cells
+    /// above `threshold` count 1 and others 0; without it they count as they are. If `skip`, NaN counts 0, else it is refused.
     pub fn new(
         layout: Layout<'a>,
         n_columns: usize,

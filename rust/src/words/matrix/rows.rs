@@ -83,8 +83,8 @@ impl Matrix<'_> {
         &scratch.counts[at..at + n_columns]
     }
 
-    /// How many rows of a dense matrix are read together: in all at most [`TILE`] numbers, but eight rows of a matrix in columns, since
-    /// a cache line has as many.
+    /// How many rows of a dense matrix are read together: in all at most [`TILE`] numbers and 64 rows, but at least eight rows,
+    /// since a cache line of a matrix in columns has as many.
     fn rows_per_tile(&self) -> usize {
         (TILE / self.n_columns.max(1)).clamp(8, 64)
     }
@@ -114,12 +114,12 @@ impl MatrixRows<'_, '_> {
     pub fn add_up(&self) -> Result<Vec<ClassSums>, Error> {
         let summary = self.summarise();
         self.check(&summary)?;
-        let table = self.matrix.n_columns.saturating_mul(self.rows.n_classes);
-        let order = (table > SMALL_TABLE.min(self.matrix.cells()))
+        let table_cells = self.matrix.n_columns.saturating_mul(self.rows.n_classes);
+        let order = (table_cells > SMALL_TABLE.min(self.matrix.cells()))
             .then(|| classes::by_class(&self.rows, self.threads));
         let heaviest = self.counted().map(|row| self.weight(row)).fold(0.0, f64::max);
         // A job has no more documents of a word than cells.
-        let most = summary.sum.max((JOB + self.matrix.n_columns) as f64);
+        let most_occurrences = summary.sum.max((JOB + self.matrix.n_columns) as f64);
         let rows = RowsToSum {
             words: self.matrix,
             rows: &self.rows,
@@ -128,7 +128,8 @@ impl MatrixRows<'_, '_> {
                 Some((rows, starts)) => RowOrder::ByClass { rows, starts },
             },
             counts_are_whole: summary.whole,
-            fits_32_bits: most * heaviest < 4e9,
+            // Somewhat less than 2^32, as doubles are rounded.
+            fits_32_bits: most_occurrences * heaviest < 4e9,
             job_size: JOB,
         };
         Ok(rows.add_up(self.threads))
@@ -172,10 +173,10 @@ impl MatrixRows<'_, '_> {
     /// A summary of the cells of all rows that have a class.
     fn summarise(&self) -> MatrixSummary {
         let matrix = self.matrix;
-        let pieces = matrix.cells().div_ceil(JOB).clamp(1, matrix.len().max(1));
-        let length = matrix.len().div_ceil(pieces);
+        let n_pieces = matrix.cells().div_ceil(JOB).clamp(1, matrix.len().max(1));
+        let rows_per_piece = matrix.len().div_ceil(n_pieces);
         let counted = |row: usize| self.rows.classes[row] >= 0;
-        let summaries = threads::ranges(self.threads, matrix.len(), length, |rows| {
+        let summaries = threads::ranges(self.threads, matrix.len(), rows_per_piece, |rows| {
             let (mut lanes, mut scratch) = (Lanes::default(), Scratch::default());
             match &matrix.layout {
                 Layout::Sparse { offsets, .. } if rows.clone().all(counted) => {
@@ -199,8 +200,8 @@ impl MatrixRows<'_, '_> {
             }
             lanes.summary()
         });
-        let none = Lanes::default().summary();
-        summaries.into_iter().fold(none, |all, some| MatrixSummary {
+        let nothing = Lanes::default().summary();
+        summaries.into_iter().fold(nothing, |all, some| MatrixSummary {
             countable: all.countable & some.countable,
             whole: all.whole & some.whole,
             largest: all.largest.max(some.largest),
