@@ -79,6 +79,7 @@ impl<'a> Rows<'a> {
     ) -> Result<Self, Error> {
         demand(n_classes <= i32::MAX as usize, "there are more classes than an int32 can number")?;
         let threads = threads::worth(threads, classes.len());
+        // The lowest and the highest class of each piece, at most and at least -1.
         let ends = threads::ranges(threads, classes.len(), PIECE, |range| {
             let piece = classes[range].iter();
             piece.fold((-1, -1), |(low, high): (i32, i32), &c| (low.min(c), high.max(c)))

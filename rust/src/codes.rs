@@ -204,12 +204,12 @@ impl CodesToCount<'_, '_> {
             let part = from..range.end.min(from + BLOCK);
             // The first feature of a block, the block, and which of its columns are meant.
             for (first, block, cols) in self.columns.blocks_of(counts.features.clone()) {
-                let own = Places::new(&ranges[first..first + cols.len()], &values);
-                let view = block.integers(part.clone(), cols, &own.low, &mut room);
+                let own_places = Places::new(&ranges[first..first + cols.len()], &values);
+                let view = block.integers(part.clone(), cols, &own_places.low, &mut room);
                 let classes = &rows.classes[part.clone()];
                 let weight = |row| weight(from + row);
                 counts.outside |=
-                    add_block(view, &own, classes, weight, &mut counts.cells, &mut places);
+                    add_block(view, &own_places, classes, weight, &mut counts.cells, &mut places);
             }
         }
     }

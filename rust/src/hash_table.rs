@@ -18,7 +18,7 @@ pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) const STEP: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl Key for u64 {
-    /// Mixes the number.
+    /// The number mixed with constants, so that all bits look random.
     #[inline(always)]
     fn hash(self) -> u64 {
         mix(self ^ SEED, STEP)
@@ -26,7 +26,7 @@ impl Key for u64 {
 }
 
 impl Key for &[u8] {
-    /// Mixes the length in bytes, then eight bytes at a time.
+    /// The length in bytes and then eight bytes at a time, mixed with constants, so that all bits look random.
     #[inline(always)]
     fn hash(self) -> u64 {
         let mut state = mix(self.len() as u64 ^ SEED, STEP);

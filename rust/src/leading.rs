@@ -376,6 +376,7 @@ impl Finder {
         let x = x + 0.0; // so that both zeros are one
         let places = PLACES as u64;
         let at = (magnitude(x) >> self.shift).saturating_sub(self.low).min(places - 1);
+        // All ones if x is negative: then places count down from the middle.
         let sign = ((x.to_bits() as i64) >> 63) as u64;
         places.wrapping_add(at ^ sign) as usize
     }

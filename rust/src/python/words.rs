@@ -346,10 +346,10 @@ impl Words {
 
     /// The id of each of these names, (names,); -1 where there is none.
     fn find(&self, py: Python, words: Strings) -> PyResult<NumPy<i64>> {
-        let (names, own) = (words.bytes()?, self.get(py));
-        let number = |name: &&[u8]| own.find_name(name).map_or(-1, i64::from);
-        let found: Vec<i64> = py.detach(|| names.iter().map(number).collect());
-        Ok(found.into())
+        let (names, core_words) = (words.bytes()?, self.get(py));
+        let number = |name: &&[u8]| core_words.find_name(name).map_or(-1, i64::from);
+        let ids: Vec<i64> = py.detach(|| names.iter().map(number).collect());
+        Ok(ids.into())
     }
 
     /// Returns the words with an id for each of the first `n_columns` columns.

@@ -134,10 +134,13 @@ mod tests {
 
     #[test]
     fn pairs_add_to_the_base() {
+        // Three texts: words 0 and 1 with values 1 and 2; none; word 1 with value 3.
         let bags = Bags::new(&[0, 2, 2, 3], &[0, 1, 1], 2).unwrap();
         let texts = Texts::new(bags, &[1.0, 2.0, 3.0]).unwrap();
+        // Word 0 says 10 for every label, and 0.5 more for label 1; word 1 says 20, and 0.25 and 4 more for labels 0 and 2.
         let index =
             Index::new(&[0, 1, 3], &[1, 0, 2], &[0.5, 0.25, 4.0], &[10.0, 20.0], 3).unwrap();
+        // Slopes of the three labels; one thread.
         let found = index.scores(&texts, &[1.0, 2.0, 3.0], 1).unwrap();
         assert_eq!(found, [53.5, 56.5, 67.0, 0.0, 0.0, 0.0, 63.75, 66.0, 81.0]);
         assert!(Index::new(&[0, 1], &[3], &[1.0], &[0.0], 3).is_err());
@@ -145,12 +148,14 @@ mod tests {
 
     #[test]
     fn labels_reach_the_least_loss_of_each() {
+        // Four texts of three words.
         let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
         let bags = Bags::new(&offsets, &words, 3).unwrap();
         let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
         let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
         let texts = Texts::new(bags, &values).unwrap();
         let (k, lanes, truth) = (8, 2, |i: usize| f32::from(i.is_multiple_of(3) || i == 4));
+        // s², `[lane][word or all texts][label]`; Σ s² · value², `[lane][text][label]`.
         let variances: Vec<f32> = (0..lanes * 4 * k).map(|i| 0.5 + (i % 13) as f32).collect();
         let mut own = vec![0.0; lanes * 4 * k];
         for (i, own) in own.iter_mut().enumerate() {

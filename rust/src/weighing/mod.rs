@@ -179,15 +179,19 @@ impl Terms {
         for group in &groups {
             let (levels, first_term) = (group.levels, starts.len() - 1);
             demand(levels > 0 && first_term + levels <= sizes.len(), "each term must have a size")?;
-            let mut last_cells = highest(&group.first, levels);
+            // The highest cell of a row on each level.
+            let mut highest_cells = highest(&group.first, levels);
             if let Some((_, map)) = &group.other {
-                last_cells
+                highest_cells
                     .iter_mut()
                     .zip(highest(map, levels))
-                    .for_each(|(last, more)| *last += more);
+                    .for_each(|(highest_cell, more)| *highest_cell += more);
             }
-            for (&size, &last) in sizes[first_term..].iter().zip(&last_cells) {
-                demand(size > 0 && last < size as usize, "a term's cells must be below its size")?;
+            for (&size, &highest_cell) in sizes[first_term..].iter().zip(&highest_cells) {
+                demand(
+                    size > 0 && highest_cell < size as usize,
+                    "a term's cells must be below its size",
+                )?;
                 starts.push(starts[starts.len() - 1] + size as usize);
             }
             firsts.push(starts.len() - 1);

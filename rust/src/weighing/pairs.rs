@@ -113,7 +113,8 @@ impl<'a> Columns<'a> {
         let threads = threads::worth(threads, self.cells.rows() * pairs.len());
         Ok(threads::map(threads, pairs.len(), |i| {
             let pair = Pair::new(self, pairs[i]);
-            let [table, left_out] = [false, true].map(|own| pair.deltas(own, strengths[i]));
+            let [table, left_out] =
+                [false, true].map(|is_left_out| pair.deltas(is_left_out, strengths[i]));
             Delta { table, left_out }
         }))
     }

@@ -353,6 +353,7 @@ mod tests {
 
     #[test]
     fn passes_reach_the_least_loss() {
+        // Four texts of three words.
         let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
         let bags = Bags::new(&offsets, &words, 3).unwrap();
         let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
@@ -367,6 +368,7 @@ mod tests {
             let labels = [0, 1, 1, 0];
             // Of two classes both vary alike.
             let own = |i: usize| if k == 2 { i / 2 } else { i };
+            // s², `[word or all texts][class]`; Σ s² · value², `[text][class]`.
             let variances: Vec<f32> = (0..4 * k).map(|i| 0.5 + own(i) as f32).collect();
             let mut own = vec![0.0; 4 * k];
             for text in 0..4 {

@@ -142,7 +142,8 @@ impl Words {
         Ok(sum)
     }
 
-    /// Whether to add another store in place, rather than to make a new store of both.
+    /// Whether this store has [`MANY`] times the other's cells: then the other is added in place, rather than a new store made of
+    /// both.
     pub fn outweighs(&self, other: &Words) -> bool {
         MANY * other.cells.len <= self.cells.len
     }

@@ -162,7 +162,7 @@ impl Names {
     /// Appends the names of several lists, in their order.
     pub fn append_all(&mut self, names: &[Names], threads: usize) {
         let (mut bytes, mut ends) = (self.bytes.len(), self.ends.len());
-        let starts = (bytes, ends);
+        let old_lengths = (bytes, ends);
         for names in names {
             bytes += names.bytes.len();
             ends += names.ends.len();
@@ -170,7 +170,7 @@ impl Names {
         self.bytes.resize(bytes, 0);
         self.ends.resize(ends, 0);
         let (mut rest, mut bytes_before) =
-            ((&mut self.bytes[starts.0..], &mut self.ends[starts.1..]), starts.0);
+            ((&mut self.bytes[old_lengths.0..], &mut self.ends[old_lengths.1..]), old_lengths.0);
         let mut work = vec![];
         for names in names {
             let (bytes, more_bytes) = rest.0.split_at_mut(names.bytes.len());
@@ -181,8 +181,8 @@ impl Names {
         }
         threads::each(threads, &mut work, |_, (names, bytes_before, bytes, ends)| {
             bytes.copy_from_slice(&names.bytes);
-            for (end, own) in ends.iter_mut().zip(&names.ends) {
-                *end = *bytes_before + own;
+            for (end, end_in_list) in ends.iter_mut().zip(&names.ends) {
+                *end = *bytes_before + end_in_list;
             }
         });
     }
@@ -723,6 +723,7 @@ mod tests {
 
     #[test]
     fn columns_have_names() {
+        // The columns of a matrix of eight; words are numbered as they come.
         let mut vocabulary = Vocabulary::new(8);
         assert_eq!(vocabulary.add_name(b"#7").unwrap(), 0);
         assert_eq!(vocabulary.add_name(b"#0").unwrap(), 1);

@@ -37,7 +37,7 @@ pub enum StoredCounts<'a> {
 }
 
 impl StoredCounts<'_> {
-    /// Whether the arrays have the lengths that `n` cells need.
+    /// Whether the arrays have the lengths that `n` cells need: a number of each, or six limbs per cell.
     fn fit(&self, n: usize) -> bool {
         match self {
             StoredCounts::Narrow(occurrences, documents) => {
@@ -70,7 +70,7 @@ fn counts(limbs: &[i64]) -> impl Iterator<Item = Count> {
 impl Words {
     /// The store as arrays, words in the order of their bytes.
     pub fn state(&self) -> State<'static> {
-        let all = self.vocabulary.names();
+        let all_names = self.vocabulary.names();
         let unit = self.stored_unit();
         // A count of this store in the unit of the file.
         let stored = |count: Count| match unit {
@@ -80,8 +80,8 @@ impl Words {
         let (mut names, mut starts, mut classes) = (Names::default(), vec![0], vec![]);
         let mut counts = CellCounts::new(unit);
         for id in self.in_order() {
-            match all {
-                Some(all) => names.push(all.get(id as usize)),
+            match all_names {
+                Some(all_names) => names.push(all_names.get(id as usize)),
                 None => self.vocabulary.with_name(id as usize, |name| names.push(name)),
             }
             for cell in self.cells(id) {

@@ -644,6 +644,7 @@ mod tests {
             let places: usize = cells.spans.iter().map(|span| span.room as usize).sum();
             assert_eq!(cells.lost + places, cells.cells.len());
             assert!(!cells.is_in_order());
+            // Room for up to two more cells of each word.
             cells.lay_out(|id| id as u32 % 3);
             check(&cells);
             cells.grow(60);

@@ -114,10 +114,11 @@ impl Base {
         self.newest.strong_count() > 0 || later.any(|value| value.strong_count() > 0)
     }
 
-    /// Whether the layer has too many cells, so that the next value begins a base of its own.
+    /// Whether the layer has more than `FEW` cells and more than one for [`SHARE`] of the words, so that the next value begins a
+    /// base of its own.
     fn is_crowded(&self) -> bool {
-        let cells: usize = self.layer.iter().map(Change::n_cells).sum();
-        cells > FEW.max(self.words.cells.len / SHARE)
+        let layer_cells: usize = self.layer.iter().map(Change::n_cells).sum();
+        layer_cells > FEW.max(self.words.cells.len / SHARE)
     }
 }
 

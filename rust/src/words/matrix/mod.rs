@@ -148,7 +148,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The count of a cell with the number x; NaN if it is refused.
+    /// The count of a cell with the number x: 1 or 0 if there is a `threshold`, depending on whether x is above it; 0 for NaN if
+    /// `skip`; NaN if it is refused.
     #[inline(always)]
     pub fn counts<T: Value>(&self, x: T) -> f64 {
         let x = x.real();
