@@ -69,8 +69,8 @@ fn add<T: Copy + Default + Eq + Send + Sync>(
     });
 }
 
-/// Compares rows, from `first` on, with all rows up to them. `codes` are `[row][term]` with `width` terms, `out` is `[row from
-/// first on][row]`, and `variance_of` says what so many equal codes add.
+/// Compares rows, from `first` on, with all rows up to them. `codes` are `[row][term]` with `width` terms, `out` is
+/// `[row from first on][row]`, and `variance_of` says what so many equal codes add.
 #[inline(always)]
 fn compare<T: Copy + Eq>(
     codes: &[T],

@@ -543,8 +543,8 @@ impl Cells {
         self.end_word(len);
     }
 
-    /// The cells of words from classes and whole counts (occurrences, documents); those of word i are `starts[i]` to `starts[i +
-    /// 1]`, in the order of classes.
+    /// The cells of words from classes and whole counts (occurrences, documents); those of word i are `starts[i]` to
+    /// `starts[i + 1]`, in the order of classes.
     pub fn of_whole(starts: &[i64], cells: impl ExactSizeIterator<Item = (u32, [u32; 2])>) -> Self {
         let span = |ends: &[i64]| {
             let len = (ends[1] - ends[0]) as u32;

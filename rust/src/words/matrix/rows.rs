@@ -98,7 +98,7 @@ impl Matrix<'_> {
         }
         numbers.resize(numbers.len().max(rows.len() * n_columns), 0.0);
         if let Layout::Dense(block) = &self.layout {
-            with_typed_view!(block, view => for column in 0..k {
+            with_typed_view!(block, view => for column in 0..n_columns {
                 let cells = view.column(column);
                 for (at, row) in rows.clone().enumerate() {
                     numbers[at * n_columns + column] = self.counts(cells[row]);
