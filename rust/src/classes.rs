@@ -250,18 +250,18 @@ fn count_piece(rows: &Rows, range: Range<usize>) -> Vec<i128> {
 /// that equal neighbours do not wait for each other.
 fn count_ones(classes: &[i32], counts: &mut [i128]) {
     // Class -1 has a place too, the first.
-    let n = counts.len() + 1;
-    let mut tables = vec![0_i64; 2 * n];
-    let (even, odd) = tables.split_at_mut(n);
+    let n_places = counts.len() + 1;
+    let mut tables = vec![0_i64; 2 * n_places];
+    let (even, odd) = tables.split_at_mut(n_places);
     let pairs = classes.chunks_exact(2);
-    for &c in pairs.remainder() {
-        even[(c + 1) as usize] += 1;
+    for &class in pairs.remainder() {
+        even[(class + 1) as usize] += 1;
     }
     for pair in pairs {
         even[(pair[0] + 1) as usize] += 1;
         odd[(pair[1] + 1) as usize] += 1;
     }
-    for (c, count) in counts.iter_mut().enumerate() {
-        *count += i128::from(even[c + 1] + odd[c + 1]);
+    for (class, count) in counts.iter_mut().enumerate() {
+        *count += i128::from(even[class + 1] + odd[class + 1]);
     }
 }

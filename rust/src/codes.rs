@@ -128,26 +128,26 @@ impl CodesToCount<'_, '_> {
         weight: impl Fn(usize) -> N + Copy + Sync,
     ) -> (Vec<T>, bool) {
         let CodesToCount { columns, ranges, rows, threads } = self;
-        let (n, features) = (rows.len(), columns.features());
+        let (n_rows, features) = (rows.len(), columns.features());
         let cells = ranges.total * rows.n_classes;
         let is_small = cells.saturating_mul(size_of::<N>()) <= REPLICABLE;
         let tables = if threads == 1 || is_small {
             let next = AtomicUsize::new(0);
-            threads::map(threads, threads.min(n.div_ceil(PIECE)), |_| {
+            threads::map(threads, threads.min(n_rows.div_ceil(PIECE)), |_| {
                 let mut counts = self.nothing(0..features);
                 loop {
                     let from = next.fetch_add(1, Ordering::Relaxed).saturating_mul(PIECE);
-                    if from >= n {
+                    if from >= n_rows {
                         return counts;
                     }
-                    self.add_rows(from..n.min(from + PIECE), weight, &mut counts);
+                    self.add_rows(from..n_rows.min(from + PIECE), weight, &mut counts);
                 }
             })
         } else {
             let features_at_a_time = features.div_ceil(4 * threads);
             threads::ranges(threads, features, features_at_a_time, |features| {
                 let mut counts = self.nothing(features);
-                self.add_rows(0..n, weight, &mut counts);
+                self.add_rows(0..n_rows, weight, &mut counts);
                 counts
             })
         };
@@ -309,11 +309,11 @@ fn place_row(
 
 /// Subtracts `low` from the values of a column of integers, `[row]`; -1 for those below it, and for those `size` or more above it.
 pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<Vec<i32>, Error> {
-    let (n, width) = column.shape();
+    let (n_rows, width) = column.shape();
     demand(width == 1 && column.is_whole(), "a column of integers is expected")?;
     demand(size <= i32::MAX as usize, "there are more values than an int32 can number")?;
-    let mut out = vec![0; n];
-    threads::pieces(threads::worth(threads, n), &mut out, PIECE, |i, out| {
+    let mut out = vec![0; n_rows];
+    threads::pieces(threads::worth(threads, n_rows), &mut out, PIECE, |i, out| {
         let mut room = vec![];
         let view = column.integers(i * PIECE..i * PIECE + out.len(), 0..1, &[low], &mut room);
         wide!(zip_mut(out, view.column(0), |out, x| {
@@ -328,9 +328,9 @@ pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<
 /// is none.
 pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), Error> {
     columns.demand_whole()?;
-    let (n, features) = (columns.rows().unwrap_or(0), columns.features());
-    let threads = threads::worth(threads, n.saturating_mul(features));
-    let spans = threads::try_ranges(threads, n, PIECE, |rows| {
+    let (n_rows, features) = (columns.rows().unwrap_or(0), columns.features());
+    let threads = threads::worth(threads, n_rows.saturating_mul(features));
+    let spans = threads::try_ranges(threads, n_rows, PIECE, |rows| {
         let (mut low, mut high) = (vec![i64::MAX; features], vec![i64::MIN; features]);
         let mut room = vec![];
         // The first feature of a block, the block, and which of its columns are meant.

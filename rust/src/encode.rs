@@ -261,16 +261,16 @@ impl<'a> Strings<'a> {
         data: &'a [u8],
         valid: Option<(&'a [u8], usize)>,
     ) -> Result<Self, Error> {
-        let n = offsets.len().checked_sub(1);
-        let n =
-            n.ok_or(Error::malformed("offsets must have one entry more than there are strings"))?;
+        let n_strings = offsets.len().checked_sub(1);
+        let n_strings = n_strings
+            .ok_or(Error::malformed("offsets must have one entry more than there are strings"))?;
         let inside = |i: usize| offsets.get(i).is_some_and(|offset| offset <= data.len());
         demand(
-            inside(0) && inside(n) && offsets.is_sorted(),
+            inside(0) && inside(n_strings) && offsets.is_sorted(),
             "offsets must ascend from 0 or more to the length of the data or less",
         )?;
         if let Some((bitmap, first)) = valid {
-            let bits = first.checked_add(n);
+            let bits = first.checked_add(n_strings);
             demand(
                 bits.is_some_and(|bits| bits.div_ceil(8) <= bitmap.len()),
                 "the validity bitmap is shorter than the strings",
@@ -299,11 +299,11 @@ impl<'a> Strings<'a> {
 
 /// Numbers strings in the order in which they first occur, -1 for missing ones; without the white space at their ends if `strip`.
 pub fn encode_strings(strings: &Strings, strip: bool, threads: usize) -> Result<Encoded, Error> {
-    let n = strings.len();
+    let n_strings = strings.len();
     if strip {
-        encode(n, threads, |row| strings.get(row).map(strip_space))
+        encode(n_strings, threads, |row| strings.get(row).map(strip_space))
     } else {
-        encode(n, threads, |row| strings.get(row))
+        encode(n_strings, threads, |row| strings.get(row))
     }
 }
 

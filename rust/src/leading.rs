@@ -53,17 +53,17 @@ pub fn count_leading(
     rows: &Rows,
     threads: usize,
 ) -> Result<Vec<Counted>, Error> {
-    let (n, features) = (rows.len(), columns.features());
-    columns.demand_rows(n)?;
+    let (n_rows, features) = (rows.len(), columns.features());
+    columns.demand_rows(n_rows)?;
     demand(shifts.len() == features, "shifts must have one entry per feature")?;
     demand(shifts.iter().all(|shift| (0..64).contains(shift)), "shifts must be from 0 to 63")?;
     demand((2..=MOST).contains(&most), "most must be from 2 to 2**14")?;
-    let threads = threads::worth(threads, n.saturating_mul(features));
+    let threads = threads::worth(threads, n_rows.saturating_mul(features));
     // Neighbours often share cache lines, so that a thread reads some columns together, block by block.
     let together = (CELLS / (most * rows.n_classes.max(1))).clamp(1, TOGETHER);
     let group = features.div_ceil(threads).clamp(1, together);
     let groups = threads::try_ranges(threads, features, group, |some| match rows.weights {
-        Weights::Ones if u32::try_from(n).is_ok() => {
+        Weights::Ones if u32::try_from(n_rows).is_ok() => {
             count(columns, some, shifts, most, rows, |_| 1_u32)
         }
         Weights::Ones => count(columns, some, shifts, most, rows, |_| 1_i64),
@@ -84,15 +84,15 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
     rows: &Rows,
     weight: impl Fn(usize) -> N,
 ) -> Result<Vec<Counted>, Error> {
-    let n = rows.len();
+    let n_rows = rows.len();
     let mut counts_of_columns: Vec<KeyCounts<N>> = shifts[features.clone()]
         .iter()
         .map(|&shift| KeyCounts::new(shift as u32, most, rows.n_classes))
         .collect();
     // The keys of a block, `[column][row]`.
     let mut tile = vec![[NONE; BLOCK]; features.len()];
-    for from in (0..n).step_by(BLOCK) {
-        let classes = &rows.classes[from..n.min(from + BLOCK)];
+    for from in (0..n_rows).step_by(BLOCK) {
+        let classes = &rows.classes[from..n_rows.min(from + BLOCK)];
         for (i, some_classes) in classes.chunks(READ).enumerate() {
             let at = i * READ..i * READ + some_classes.len();
             for (feature, block, column) in columns.columns_of(features.clone()) {
@@ -276,10 +276,11 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
 /// The cell of each number, `[row][column]`: how many of its column's cuts (`cuts[column]`, in order) are not above it. A missing
 /// value has the number of cuts plus 1; an infinite one is an error.
 pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u16>, Error> {
-    let (n, features) = (columns.rows().unwrap_or(0), columns.features());
+    let (n_rows, features) = (columns.rows().unwrap_or(0), columns.features());
     demand(cuts.len() == features, "cuts must have one list per feature")?;
-    let finders = cuts.iter().map(|cuts| Finder::new(cuts, n)).collect::<Result<Vec<_>, _>>()?;
-    let mut codes = vec![0; n * features];
+    let finders =
+        cuts.iter().map(|cuts| Finder::new(cuts, n_rows)).collect::<Result<Vec<_>, _>>()?;
+    let mut codes = vec![0; n_rows * features];
     let threads = threads::worth(threads, codes.len());
     threads::try_pieces(threads, &mut codes, BLOCK * features, |i, out| {
         for (some, out) in out.chunks_mut(READ * features).enumerate() {

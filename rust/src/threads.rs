@@ -22,12 +22,12 @@ fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     static POOLS: OnceLock<Pools> = OnceLock::new();
     let mut pools = POOLS.get_or_init(Default::default).lock().ok()?;
     let key = (std::process::id(), threads);
-    if let Some(found) = pools.get(&key) {
-        return Some(found.clone());
+    if let Some(existing) = pools.get(&key) {
+        return Some(existing.clone());
     }
-    let made = Arc::new(ThreadPoolBuilder::new().num_threads(threads).build().ok()?);
-    pools.insert(key, made.clone());
-    Some(made)
+    let new_pool = Arc::new(ThreadPoolBuilder::new().num_threads(threads).build().ok()?);
+    pools.insert(key, new_pool.clone());
+    Some(new_pool)
 }
 
 /// How many threads to use for a number of values: one if there are few.

@@ -103,7 +103,7 @@ impl Terms {
     /// `groups` are columns and pairs; the terms are numbered group after group, level after level.
     #[new]
     fn new(groups: Vec<HeldGroup>) -> PyResult<Self> {
-        let each = groups.iter().map(|(column, first, other, second, sizes)| {
+        let core_groups = groups.iter().map(|(column, first, other, second, sizes)| {
             let other = usize::try_from(*other).ok().map(|other| (other, second.to_vec()));
             if first.width() != sizes.len() || other.is_some() && second.width() != sizes.len() {
                 return Err(malformed("each level must have a size"));
@@ -111,7 +111,10 @@ impl Terms {
             Ok(Group { column: *column, levels: sizes.len(), first: first.to_vec(), other })
         });
         let sizes: Vec<i64> = groups.iter().flat_map(|group| &group.4).copied().collect();
-        Ok(Terms(weighing::Terms::new(each.collect::<PyResult<_>>()?, &sizes)?, OnceLock::new()))
+        Ok(Terms(
+            weighing::Terms::new(core_groups.collect::<PyResult<_>>()?, &sizes)?,
+            OnceLock::new(),
+        ))
     }
 
     /// Columns and pairs, as the constructor takes them.

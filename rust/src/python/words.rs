@@ -79,8 +79,9 @@ impl Groups {
     ) -> PyResult<Self> {
         let (classes, groups) = (&*classes, &*groups);
         let (words, n_groups) = (words.get(py), size(n_groups, "n_groups")?);
-        let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups, *threads))?;
-        Ok(Groups(made))
+        let core_groups =
+            py.detach(|| words::Groups::new(&words, classes, groups, n_groups, *threads))?;
+        Ok(Groups(core_groups))
     }
 
     /// The ids of the words that a group has, in order.

@@ -16,8 +16,9 @@ const BYTES: usize = 128;
 
 /// Returns Σ s² over the terms in which two rows have the same cell, `[row][row]`.
 pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
-    let (n, variances, starts) = (lookups.rows(), lookups.terms.variances(), &lookups.terms.starts);
-    let mut out = vec![0.0; n * n];
+    let (n_rows, variances, starts) =
+        (lookups.rows(), lookups.terms.variances(), &lookups.terms.starts);
+    let mut out = vec![0.0; n_rows * n_rows];
     let mut order: Vec<usize> = (0..variances.len()).collect();
     // Whether a byte can tell the cells of a term apart.
     let narrow = |&term: &usize| starts[term + 1] - starts[term] <= 256;
@@ -32,9 +33,9 @@ pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
             add::<u32>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell);
         }
     }
-    for i in 0..n {
+    for i in 0..n_rows {
         for j in 0..i {
-            out[j * n + i] = out[i * n + j];
+            out[j * n_rows + i] = out[i * n_rows + j];
         }
     }
     out
@@ -50,9 +51,9 @@ fn add<T: Copy + Default + Eq + Send + Sync>(
     threads: usize,
     code: impl Fn(u32) -> T + Sync,
 ) {
-    let (n, width) = (lookups.rows(), terms.len());
+    let (n_rows, width) = (lookups.rows(), terms.len());
     // `[row][term]`.
-    let mut codes = vec![T::default(); n * width];
+    let mut codes = vec![T::default(); n_rows * width];
     let groups: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.terms.term(term)).collect();
     threads::pieces(threads, &mut codes, ROWS * width, |piece, codes| {
         for (row, codes) in (piece * ROWS..).zip(codes.chunks_exact_mut(width)) {
@@ -64,7 +65,7 @@ fn add<T: Copy + Default + Eq + Send + Sync>(
         }
     });
     let codes = &codes[..];
-    threads::pieces(threads, out, ROWS * n, |piece, out| {
+    threads::pieces(threads, out, ROWS * n_rows, |piece, out| {
         wide!(compare(codes, width, piece * ROWS, out, |same| variance * f64::from(same)));
     });
 }
@@ -79,8 +80,8 @@ fn compare<T: Copy + Eq>(
     out: &mut [f64],
     variance_of: impl Fn(u32) -> f64,
 ) {
-    let n = codes.len() / width;
-    for (row, out) in (first..).zip(out.chunks_exact_mut(n)) {
+    let n_rows = codes.len() / width;
+    for (row, out) in (first..).zip(out.chunks_exact_mut(n_rows)) {
         let own = &codes[row * width..(row + 1) * width];
         for (out, other) in out[..=row].iter_mut().zip(codes.chunks_exact(width)) {
             *out += variance_of(count_equal(own, other));
@@ -92,8 +93,10 @@ fn compare<T: Copy + Eq>(
 #[inline(always)]
 fn count_equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
     // The compiler turns sums of bytes into vector instructions.
-    let each = a.chunks(BYTES).zip(b.chunks(BYTES));
-    each.map(|(a, b)| u32::from(a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum::<u8>())).sum()
+    let pairs_of_chunks = a.chunks(BYTES).zip(b.chunks(BYTES));
+    pairs_of_chunks
+        .map(|(a, b)| u32::from(a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum::<u8>()))
+        .sum()
 }
 
 /// Corrections as the surprise of rows, C (y − μ).
@@ -141,17 +144,17 @@ pub fn ascend(
     order: &[u32],
     mu: &mut [f64],
 ) -> Result<f64, Error> {
-    let (n, n_classes) = (labels.len(), rows.classes);
-    rows.check(n, order, mu.len())?;
+    let (n_rows, n_classes) = (labels.len(), rows.classes);
+    rows.check(n_rows, order, mu.len())?;
     check_labels(labels, n_classes)?;
-    demand(alike.len() == n.pow(2), "alike must be rows × rows")?;
+    demand(alike.len() == n_rows.pow(2), "alike must be rows × rows")?;
     let rows_by_class =
-        (0..rows.stored_classes()).flat_map(|class| (0..n).map(move |row| (row, class)));
+        (0..rows.stored_classes()).flat_map(|class| (0..n_rows).map(move |row| (row, class)));
     let surprise = rows_by_class.map(|(row, class)| {
         let truth = f64::from(u8::from(labels[row] as usize == class));
         rows.strengths[row] * (truth - mu[row * n_classes + class])
     });
-    let mut corrections = Surprise { alike, rows: n, surprise: surprise.collect() };
+    let mut corrections = Surprise { alike, rows: n_rows, surprise: surprise.collect() };
     Ok(wide!(match n_classes {
         2 => pass_of_two(&mut corrections, rows, order, mu),
         _ => pass_of_many(&mut corrections, rows, order, mu),
@@ -174,9 +177,9 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// Returns the corrections of the cells of all terms, s² Σ surprise over their rows, `[cell][class]`, from the surprise of rows,
 /// `[row][class]`.
 pub fn spread(lookups: &Lookups, surprise: &[f64]) -> Result<Vec<f64>, Error> {
-    let (n, variances) = (lookups.rows(), lookups.terms.variances());
-    demand(n > 0 && surprise.len().is_multiple_of(n), "each row must have classes")?;
-    let n_classes = surprise.len() / n;
+    let (n_rows, variances) = (lookups.rows(), lookups.terms.variances());
+    demand(n_rows > 0 && surprise.len().is_multiple_of(n_rows), "each row must have classes")?;
+    let n_classes = surprise.len() / n_rows;
     let mut table = vec![0.0; lookups.terms.size() * n_classes];
     for (row, own_surprise) in surprise.chunks_exact(n_classes.max(1)).enumerate() {
         lookups.each(0..lookups.terms.groups.len(), row, |term, cell| {

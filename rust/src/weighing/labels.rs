@@ -59,8 +59,8 @@ impl<'a> Index<'a> {
                     base += value * self.base[word];
                     sum_of_values += value;
                     let pairs = self.starts[word] as usize..self.starts[word + 1] as usize;
-                    let each = self.labels[pairs.clone()].iter().zip(&self.nats[pairs]);
-                    each.for_each(|(&label, nats)| out[label as usize] += value * nats);
+                    let labels_and_nats = self.labels[pairs.clone()].iter().zip(&self.nats[pairs]);
+                    labels_and_nats.for_each(|(&label, nats)| out[label as usize] += value * nats);
                 }
                 out.iter_mut()
                     .zip(slopes)
@@ -83,9 +83,9 @@ pub fn ascend(
     mu: &mut [f32],
     threads: usize,
 ) -> Result<f64, Error> {
-    let (n, width) = (all.texts.len(), rows.classes);
+    let (n_texts, width) = (all.texts.len(), rows.classes);
     demand(matches!(width, 8 | 16), "a lane must have 8 or 16 labels")?;
-    let size = n * width;
+    let size = n_texts * width;
     let table_size = (all.texts.n_words() + 1) * 2 * width;
     let lanes = all.table.len() / table_size;
     demand(all.table.len() == lanes * table_size, "the table must have all words")?;
@@ -93,7 +93,7 @@ pub fn ascend(
         .iter()
         .all(|&len| len == lanes * size);
     demand(fits, "offsets, own and mu must be lanes × texts × labels")?;
-    if n == 0 {
+    if n_texts == 0 {
         return Ok(0.0);
     }
     let run_lane = if width == 8 { lane::<8> } else { lane::<16> };
@@ -108,7 +108,7 @@ pub fn ascend(
         })
         .collect();
     let changes = threads::each(threads.min(lanes), &mut jobs, |_, (texts, rows, mu)| {
-        rows.check(n, order, mu.len())?;
+        rows.check(n_texts, order, mu.len())?;
         texts.check()?;
         Ok::<_, Error>(run_lane(texts, rows, order, mu))
     });

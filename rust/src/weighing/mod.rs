@@ -65,14 +65,14 @@ impl<'a> Cells<'a> {
         classes: usize,
         threads: usize,
     ) -> Result<Vec<f64>, Error> {
-        let n = self.rows();
+        let n_rows = self.rows();
         demand(sizes.len() == self.width, "each column must have a size")?;
-        demand(labels.len() == n && weights.len() == n, "each row must have a label")?;
+        demand(labels.len() == n_rows && weights.len() == n_rows, "each row must have a label")?;
         check_labels(labels, classes)?;
         let code_limits = self.sizes();
         let fits = code_limits.iter().zip(sizes).all(|(&limit, &size)| limit as i64 <= size + 1);
         demand(fits && sizes.iter().all(|&size| size >= 0), "a column has more cells than that")?;
-        let threads = threads::worth(threads, n * self.width);
+        let threads = threads::worth(threads, n_rows * self.width);
         // Each block reads all rows.
         let size = self.width.div_ceil(threads).clamp(MIN_BLOCK, BLOCK);
         let sums_of_columns = threads::ranges(threads, self.width, size, |columns| {
@@ -244,8 +244,9 @@ impl Terms {
     /// Returns s² of each term, `[term]`: how much its cells may vary. All levels of a group together vary as much as a single
     /// term.
     pub fn variances(&self) -> Vec<f64> {
-        let each = self.groups.iter().map(|group| vec![1.0 / group.levels as f64; group.levels]);
-        each.flatten().collect()
+        let variances_of_groups =
+            self.groups.iter().map(|group| vec![1.0 / group.levels as f64; group.levels]);
+        variances_of_groups.flatten().collect()
     }
 
     /// Returns the group of a term, and the term's level in it.
@@ -258,23 +259,25 @@ impl Terms {
     /// `table` that is `[cell of all terms][class]`.
     pub fn folded(&self, table: &[f64], classes: usize) -> Result<Vec<Vec<f64>>, Error> {
         demand(table.len() == self.size() * classes, "the table must have all cells")?;
-        let each = self.groups.iter().zip(self.firsts.windows(2)).map(|(group, terms)| {
-            let (last_level, term) = (group.levels - 1, terms[0]);
-            let n_last_cells = self.starts[terms[1]] - self.starts[terms[1] - 1];
-            let mut out = vec![0.0; n_last_cells * classes];
-            for (first, second) in group.paths_to_last_level() {
-                let cell =
-                    |level: usize| (first[level] + second.map_or(0, |map| map[level])) as usize;
-                let out = &mut out[cell(last_level) * classes..(cell(last_level) + 1) * classes];
-                for level in 0..=last_level {
-                    let from = (self.starts[term + level] + cell(level)) * classes;
-                    let own = &table[from..from + classes];
-                    out.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        let tables_of_groups =
+            self.groups.iter().zip(self.firsts.windows(2)).map(|(group, terms)| {
+                let (last_level, term) = (group.levels - 1, terms[0]);
+                let n_last_cells = self.starts[terms[1]] - self.starts[terms[1] - 1];
+                let mut out = vec![0.0; n_last_cells * classes];
+                for (first, second) in group.paths_to_last_level() {
+                    let cell =
+                        |level: usize| (first[level] + second.map_or(0, |map| map[level])) as usize;
+                    let out =
+                        &mut out[cell(last_level) * classes..(cell(last_level) + 1) * classes];
+                    for level in 0..=last_level {
+                        let from = (self.starts[term + level] + cell(level)) * classes;
+                        let own = &table[from..from + classes];
+                        out.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+                    }
                 }
-            }
-            out
-        });
-        Ok(each.collect())
+                out
+            });
+        Ok(tables_of_groups.collect())
     }
 }
 
@@ -516,11 +519,11 @@ pub fn evidence_of_rows(
     threads: usize,
 ) -> Result<Vec<f32>, Error> {
     evidence.check(lookups)?;
-    let (n, terms, classes) = (lookups.rows(), lookups.terms.len(), evidence.intercepts.len());
+    let (n_rows, terms, classes) = (lookups.rows(), lookups.terms.len(), evidence.intercepts.len());
     let width = terms + extra_terms;
     let last = classes - 1;
     let mut out = vec![];
-    threads::lengthen(threads, &mut out, n * last * width, 0.0);
+    threads::lengthen(threads, &mut out, n_rows * last * width, 0.0);
     lookups.fill(&mut out, (last * width).max(1), threads, |row, first_term, cells, out| {
         for (term, &cell) in (first_term..).zip(cells) {
             let nats = evidence.of(cell as usize, row);
@@ -550,13 +553,13 @@ pub fn slope(
     intercepts: &[f64],
     threads: usize,
 ) -> Result<(f64, Vec<f64>), Error> {
-    let (n, terms, classes) = (rows.labels.len(), weights.len(), intercepts.len());
+    let (n_rows, terms, classes) = (rows.labels.len(), weights.len(), intercepts.len());
     demand(classes > 1, "there must be two classes")?;
-    demand(rows.row_weights.len() == n, "each row must have a weight")?;
-    demand(rows.evidence.len() == n * (classes - 1) * terms, "evidence must be rows × terms")?;
+    demand(rows.row_weights.len() == n_rows, "each row must have a weight")?;
+    demand(rows.evidence.len() == n_rows * (classes - 1) * terms, "evidence must be rows × terms")?;
     check_labels(rows.labels, classes)?;
     let threads = threads::worth(threads, rows.evidence.len());
-    let pieces = threads::ranges(threads, n, PIECE, |piece| {
+    let pieces = threads::ranges(threads, n_rows, PIECE, |piece| {
         wide!(slope_of_piece(rows, weights, intercepts, piece))
     });
     let mut total = (0.0, vec![0.0; terms + classes]);
@@ -660,10 +663,10 @@ pub fn least_tempered_loss(
     most: f64,
     threads: usize,
 ) -> Result<(f64, f64), Error> {
-    let n = labels.len();
-    demand(row_weights.len() == n && n > 0, "each row must have a weight")?;
-    let classes = scores.len() / n;
-    demand(classes > 0 && scores.len() == n * classes, "scores must be rows × classes")?;
+    let n_rows = labels.len();
+    demand(row_weights.len() == n_rows && n_rows > 0, "each row must have a weight")?;
+    let classes = scores.len() / n_rows;
+    demand(classes > 0 && scores.len() == n_rows * classes, "scores must be rows × classes")?;
     check_labels(labels, classes)?;
     // Loss, slope and curvature of a piece of the rows whose scores are times `factor`.
     let sums_of_piece = |factor: f64, rows: Range<usize>| {
@@ -692,7 +695,7 @@ pub fn least_tempered_loss(
     let loss_at = |factor: f64| {
         let distance = factor - 1.0;
         let mut sums = [0.0; 3];
-        for piece in threads::ranges(threads, n, PIECE, |rows| sums_of_piece(factor, rows)) {
+        for piece in threads::ranges(threads, n_rows, PIECE, |rows| sums_of_piece(factor, rows)) {
             sums.iter_mut().zip(piece).for_each(|(sum, piece)| *sum += piece);
         }
         let [loss, slope, curvature] = sums;

@@ -60,9 +60,9 @@ pub struct Delta {
 impl<'a> Columns<'a> {
     /// Refuses arrays that do not fit each other.
     pub fn check(&self) -> Result<(), Error> {
-        let (n, n_classes) = (self.cells.rows(), self.prior.len());
+        let (n_rows, n_classes) = (self.cells.rows(), self.prior.len());
         demand(
-            n_classes > 0 && self.labels.len() == n && self.weights.len() == n,
+            n_classes > 0 && self.labels.len() == n_rows && self.weights.len() == n_rows,
             "each row must have a label",
         )?;
         check_labels(self.labels, n_classes)?;
@@ -92,11 +92,11 @@ impl<'a> Columns<'a> {
         threads: usize,
     ) -> Result<Vec<Gain>, Error> {
         self.check()?;
-        let (n, n_classes) = (self.cells.rows(), self.prior.len());
-        demand(posteriors.len() == n * n_classes, "posteriors must be rows × classes")?;
+        let (n_rows, n_classes) = (self.cells.rows(), self.prior.len());
+        demand(posteriors.len() == n_rows * n_classes, "posteriors must be rows × classes")?;
         demand(!strengths.is_empty(), "there must be a strength")?;
         demand(pairs.iter().flatten().all(|&j| j < self.nodes.len()), "a pair must be of columns")?;
-        let threads = threads::worth(threads, n * pairs.len());
+        let threads = threads::worth(threads, n_rows * pairs.len());
         Ok(threads::map(threads, pairs.len(), |i| self.gain(pairs[i], strengths, posteriors)))
     }
 

@@ -41,8 +41,11 @@ impl<'a> Bags<'a> {
 
     /// Adds up the weights of the texts that have each word, by class: `[word][class]`. `labels` are the classes of each text.
     pub fn count(&self, labels: Sets, weights: &[f64], classes: usize) -> Result<Vec<f64>, Error> {
-        let n = self.texts();
-        demand(labels.len() == n && weights.len() == n, "each text must have labels and a weight")?;
+        let n_texts = self.texts();
+        demand(
+            labels.len() == n_texts && weights.len() == n_texts,
+            "each text must have labels and a weight",
+        )?;
         let mut table = vec![0.0; self.n_words * classes];
         for (text, &weight) in weights.iter().enumerate() {
             for &word in &self.words[self.range(text)] {
@@ -112,8 +115,8 @@ pub fn rank_words(
     demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
     demand(times.len() == ids.len(), "each word must have times")?;
     demand(ids.iter().all(|&id| (id as usize) < ranks.len()), "each word must have a rank")?;
-    let n = offsets.len() - 1;
-    let pieces = threads::ranges(threads::worth(threads, ids.len()), n, PIECE, |texts| {
+    let n_texts = offsets.len() - 1;
+    let pieces = threads::ranges(threads::worth(threads, ids.len()), n_texts, PIECE, |texts| {
         let (mut sizes, mut words, mut occurrences, mut hashes) = (vec![], vec![], vec![], vec![]);
         let mut bag = vec![];
         for text in texts {
@@ -129,13 +132,13 @@ pub fn rank_words(
             // A seed whose bits look random; and an odd factor, below, that mixes each word in.
             let mut hash = 0x9e37_79b9_7f4a_7c15_u64;
             for &rank_and_place in &bag {
-                let (word, n) =
+                let (word, n_times) =
                     ((rank_and_place >> 32) as u32, times[rank_and_place as u32 as usize]);
-                let word_and_times = u64::from(word) << 32 | u64::from((n as f32).to_bits());
+                let word_and_times = u64::from(word) << 32 | u64::from((n_times as f32).to_bits());
                 hash = (hash ^ word_and_times).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 hash ^= hash >> 29;
                 words.push(word);
-                occurrences.push(n);
+                occurrences.push(n_times);
             }
             hashes.push(hash);
             sizes.push(bag.len());

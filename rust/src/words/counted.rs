@@ -45,8 +45,8 @@ impl Counted<'_> {
     pub fn set(&self, weights: &mut Weights, threads: usize) -> Result<Vec<u32>, Error> {
         self.check()?;
         demand_all_weights(self.values)?;
-        let (n, threads) = (self.ids.len(), threads::worth(threads, self.ids.len()));
-        let pieces = threads::ranges(threads, n, PIECE, |range| self.piece(range));
+        let (n_ids, threads) = (self.ids.len(), threads::worth(threads, self.ids.len()));
+        let pieces = threads::ranges(threads, n_ids, PIECE, |range| self.piece(range));
         weights.set_rows(&pieces, threads)?;
         Ok(pieces.into_iter().flat_map(|piece| piece.left).collect())
     }

@@ -171,15 +171,15 @@ impl Names {
         self.ends.resize(ends, 0);
         let (mut rest, mut bytes_before) =
             ((&mut self.bytes[old_lengths.0..], &mut self.ends[old_lengths.1..]), old_lengths.0);
-        let mut work = vec![];
+        let mut lists_and_places = vec![];
         for names in names {
             let (bytes, more_bytes) = rest.0.split_at_mut(names.bytes.len());
             let (ends, more_ends) = rest.1.split_at_mut(names.ends.len());
-            work.push((names, bytes_before, bytes, ends));
+            lists_and_places.push((names, bytes_before, bytes, ends));
             bytes_before += names.bytes.len();
             rest = (more_bytes, more_ends);
         }
-        threads::each(threads, &mut work, |_, (names, bytes_before, bytes, ends)| {
+        threads::each(threads, &mut lists_and_places, |_, (names, bytes_before, bytes, ends)| {
             bytes.copy_from_slice(&names.bytes);
             for (end, end_in_list) in ends.iter_mut().zip(&names.ends) {
                 *end = *bytes_before + end_in_list;
@@ -403,11 +403,11 @@ impl Index {
     /// answers all at once.
     #[inline(always)]
     fn load(&self, keys: impl ExactSizeIterator<Item = Key>, block: &mut Block) {
-        let n = keys.len();
+        let n_keys = keys.len();
         for (own, key) in block.keys.iter_mut().zip(keys) {
             *own = (key, key.place());
         }
-        let places = block.slots.iter_mut().zip(&block.keys[..n]);
+        let places = block.slots.iter_mut().zip(&block.keys[..n_keys]);
         match &self.tables[..] {
             // With a single table no table is looked up, which saves a tenth of the time.
             [table] => places.for_each(|(slot, &(_, place))| *slot = table.peek(place)),
@@ -715,9 +715,9 @@ mod tests {
             vocabulary.add_name(word.as_bytes()).unwrap();
         }
         let names = vocabulary.names().unwrap();
-        let made = Vocabulary::Named(NamedWords::new(names.clone()));
+        let loaded = Vocabulary::Named(NamedWords::new(names.clone()));
         for word in words.iter().map(|word| word.as_bytes()).chain([&b"another"[..]]) {
-            assert_eq!(made.find_name(word), vocabulary.find_name(word));
+            assert_eq!(loaded.find_name(word), vocabulary.find_name(word));
         }
     }
 

@@ -245,8 +245,10 @@ fn number_by_table(tables: &mut [Table], names: &mut Names, chunks: &mut [Chunk]
         shares.push(Share { tokens, ..Share::default() });
     }
     let known = &*names;
-    let mut work: Vec<_> = tables.iter_mut().zip(&mut shares).collect();
-    threads::each(threads, &mut work, |_, (table, share)| share.number(table, known, chunks));
+    let mut tables_and_shares: Vec<_> = tables.iter_mut().zip(&mut shares).collect();
+    threads::each(threads, &mut tables_and_shares, |_, (table, share)| {
+        share.number(table, known, chunks)
+    });
     let mut n_new = 0;
     for share in &mut shares {
         share.base = n_new;
@@ -261,7 +263,9 @@ fn number_by_table(tables: &mut [Table], names: &mut Names, chunks: &mut [Chunk]
     }
     let new_names: Vec<Names> = firsts.into_iter().map(|first| first.names).collect();
     names.append_all(&new_names, threads);
-    let mut work: Vec<_> = tables.iter_mut().zip(&shares).collect();
-    threads::each(threads, &mut work, |_, (table, share)| share.renumber(table, &numbers));
+    let mut tables_and_shares: Vec<_> = tables.iter_mut().zip(&shares).collect();
+    threads::each(threads, &mut tables_and_shares, |_, (table, share)| {
+        share.renumber(table, &numbers)
+    });
     threads::each(threads, chunks, |_, chunk| chunk.renumber(&numbers));
 }

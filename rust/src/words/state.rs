@@ -195,8 +195,8 @@ impl State<'_> {
 
     /// The words and their names, which are columns if there are any; refuses names that no store has.
     fn vocabulary(&self, n_columns: usize) -> Result<Vocabulary, Error> {
-        let n = self.ends.len();
-        demand(n < i32::MAX as usize, "there are more than 2**31 - 1 words")?;
+        let n_words = self.ends.len();
+        demand(n_words < i32::MAX as usize, "there are more than 2**31 - 1 words")?;
         demand(
             self.ends.first().is_none_or(|&end| end >= 0)
                 && self.ends.is_sorted()
@@ -222,16 +222,16 @@ impl State<'_> {
 
     /// Refuses cells that do not fit the words, or counts that do not fit the cells; returns the number of cells.
     fn check_cells(&self) -> Result<usize, Error> {
-        let (n_words, n) = (self.ends.len(), self.classes.len());
+        let (n_words, n_cells) = (self.ends.len(), self.classes.len());
         demand(
             self.starts.len() == n_words + 1
                 && self.starts[0] == 0
                 && self.starts.is_sorted()
-                && self.starts[n_words] as usize == n,
+                && self.starts[n_words] as usize == n_cells,
             "starts must ascend from 0 to the number of cells, one more than there are words",
         )?;
-        demand(self.counts.fit(n), "each cell must have a class, occurrences and documents")?;
-        Ok(n)
+        demand(self.counts.fit(n_cells), "each cell must have a class, occurrences and documents")?;
+        Ok(n_cells)
     }
 
     /// Reads the cells, and adds up those of each class. `texts` are the texts of each class.

@@ -522,16 +522,16 @@ impl Given<'_> {
 
     /// Refuses arrays that do not fit each other.
     fn check(&self) -> Result<(), Error> {
-        let n = self.ids.len();
+        let n_words = self.ids.len();
         demand(
-            self.common.len() == n && self.scale.is_none_or(|scale| scale.len() == n),
+            self.common.len() == n_words && self.scale.is_none_or(|scale| scale.len() == n_words),
             "common and scale must have one number per id",
         )?;
         demand(
-            self.starts.len() == n + 1
+            self.starts.len() == n_words + 1
                 && self.starts[0] >= 0
                 && self.starts.is_sorted()
-                && self.starts[n] as usize <= self.classes.len(),
+                && self.starts[n_words] as usize <= self.classes.len(),
             "starts must be one more than ids, ascend, and stay within the pairs",
         )?;
         demand(self.values.len() == self.classes.len(), "values must have one number per pair")
@@ -539,8 +539,8 @@ impl Given<'_> {
 
     /// Refuses ids, classes and numbers that no row has.
     fn check_rows(&self, n_classes: usize) -> Result<(), Error> {
-        let n = self.ids.len();
-        let pairs = self.starts[0] as usize..self.starts[n] as usize;
+        let n_words = self.ids.len();
+        let pairs = self.starts[0] as usize..self.starts[n_words] as usize;
         let (classes, values) = (&self.classes[pairs.clone()], &self.values[pairs]);
         demand(self.ids.iter().all(|&id| id < MOST), "ids must be below 2**31")?;
         demand(are_weights(values) && are_weights(self.common), NOT_A_WEIGHT)?;

@@ -292,9 +292,9 @@ pub fn has_twins(
     threads: usize,
 ) -> Result<bool, Error> {
     check_sparse(offsets, columns, n_columns)?;
-    let (n, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
-    let length = n.div_ceil(threads);
-    let any_twins = threads::ranges(threads, n, length, |rows| {
+    let (n_rows, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
+    let length = n_rows.div_ceil(threads);
+    let any_twins = threads::ranges(threads, n_rows, length, |rows| {
         let mut last_rows = vec![];
         rows.zip(0_u32..).any(|(row, number)| {
             let cells = &columns[offsets[row] as usize..offsets[row + 1] as usize];
