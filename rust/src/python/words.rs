@@ -523,6 +523,7 @@ const APART: [(&str, &[&str]); 2] =
 impl<'py> HeldCounts<'py> {
     /// The counts of a state: parts if it has them, else whole numbers.
     fn new(state: &Bound<'py, PyMapping>) -> PyResult<Self> {
+        // Parts have three dimensions, whole numbers one.
         if let Some(parts) = array(state, "parts", 3)? {
             return match parts.array.shape() {
                 [_, 2, 3] => Ok(HeldCounts::Parts(parts)),

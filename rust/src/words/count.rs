@@ -647,6 +647,7 @@ mod tests {
             // The texts, with these weights, counted n times.
             let times = |weights, n| {
                 let mut words = Words::new(3, 0).unwrap();
+                // On one thread, without keeping the sums.
                 (0..n).for_each(|_| drop(words.count(batch(weights), 1, false).unwrap()));
                 words
             };

@@ -661,12 +661,14 @@ mod tests {
     fn numbers_grow() {
         let mut cells = Cells::default();
         cells.grow(2);
+        // Word 1 in class 5: as many occurrences as 32 bits hold, in one document.
         cells.add(1, 5, &CellCounts::Narrow(vec![[u32::MAX, 1]]), 0);
         cells.make_parts();
         for (class, counts) in [(5, [1, 1]), (2, [1 << 40, 1 << 33])] {
             let added = CellCounts::Parts(vec![Unit::One.all_to(Unit::Part, whole(counts))]);
             cells.add(1, class, &added, 0);
         }
+        // Half an occurrence and a quarter of a document more in class 2.
         let parts = [2, 4].map(|share| times(UNIT / share, 1));
         cells.add(1, 2, &CellCounts::Parts(vec![parts]), 0);
         let found: Vec<Cell> = cells.of(1).collect();
