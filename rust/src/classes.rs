@@ -18,6 +18,7 @@ pub enum Weights<'a> {
 /// The class and weight of each row, checked. Rows of class -1 are not counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
+    /// The class of each row; -1: the row is not counted.
     pub classes: &'a [i32],
     pub n_classes: usize,
     pub weights: Weights<'a>,
@@ -26,11 +27,14 @@ pub struct Rows<'a> {
 /// A set of classes for each row: row i has `codes[offsets[i]..offsets[i + 1]]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Sets<'a> {
+    /// Where the classes of each row begin in `codes`, and the last ones end.
     offsets: &'a [i64],
+    /// Numbers of classes, row after row.
     codes: &'a [i32],
 }
 
 impl<'a> Sets<'a> {
+    /// Refuses offsets that do not rise from 0 to the number of codes, and codes that are no class.
     pub fn new(offsets: &'a [i64], codes: &'a [i32], n_classes: usize) -> Result<Self, Error> {
         let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(codes.len() as i64));
         demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of codes")?;
@@ -41,6 +45,7 @@ impl<'a> Sets<'a> {
         Ok(Sets { offsets, codes })
     }
 
+    /// How many rows there are.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
@@ -74,6 +79,7 @@ impl<'a> Rows<'a> {
     ) -> Result<Self, Error> {
         demand(n_classes <= i32::MAX as usize, "there are more classes than an int32 can number")?;
         let threads = threads::worth(threads, classes.len());
+        // The lowest and the highest class of each piece, at most and at least -1.
         let ends = threads::ranges(threads, classes.len(), PIECE, |range| {
             let piece = classes[range].iter();
             piece.fold((-1, -1), |(low, high): (i32, i32), &c| (low.min(c), high.max(c)))
@@ -92,6 +98,7 @@ impl<'a> Rows<'a> {
         Ok(rows)
     }
 
+    /// Refuses weights that are not one per row, positive for rows with a class, and small enough to be added up.
     fn check_weights(&self) -> Result<(), Error> {
         let n = match self.weights {
             Weights::Ones => return Ok(()),
@@ -145,11 +152,12 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Whether every row weighs 1.
     pub fn has_ones(&self) -> bool {
         matches!(self.weights, Weights::Ones)
     }
 
-    /// The decimal digits of the units of [`Rows::weight`].
+    /// The decimal digits of the unit of [`Rows::weight`]: weights are numbers of 10^-digits.
     pub fn digits(&self) -> u32 {
         match self.weights {
             Weights::Parts(_) => DIGITS,
@@ -157,12 +165,13 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// How many rows there are.
     pub fn len(&self) -> usize {
         self.classes.len()
     }
 }
 
-/// Sums the weights of the rows of each class, in the units of [`Rows::weight`].
+/// Sums the weights of the rows of each class, `[class]`, in the units of [`Rows::weight`].
 pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
     let counts = count_pieces(rows, threads);
     let mut total = vec![0; rows.n_classes];
@@ -172,7 +181,7 @@ pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
     total
 }
 
-/// Converts weights of rows, in units of 10^-digits, to an array of this shape.
+/// Converts weights of rows, numbers of 10^-digits, to an array of this shape.
 pub fn counted(counts: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integers, Error> {
     if digits == 0 {
         let whole = counts.iter().map(|&n| n as i64).collect();
@@ -182,7 +191,7 @@ pub fn counted(counts: &[i128], shape: Vec<usize>, digits: u32) -> Result<Intege
     Integers::of_wide(shape, digits, &ints)
 }
 
-/// Divides the rows into ranges, and sums the weights of each class in every range.
+/// Divides the rows into ranges, in order, and sums the weights of each class in every range, `[class]`.
 fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
     // A piece has many more rows than counts.
     let size = PIECE.max(8 * rows.n_classes);
@@ -190,8 +199,8 @@ fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
     threads::ranges(threads, rows.len(), size, |range| (range.clone(), count_piece(rows, range)))
 }
 
-/// The row numbers of each class, class after class and ascending within a class; and where each class begins, and the number of
-/// rows. Weights are ignored.
+/// The numbers of the rows of each class, class after class and ascending within a class; and where each class begins, and the last
+/// one ends, `[class + 1]`. Weights are ignored.
 pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
     let pieces = count_pieces(&Rows { weights: Weights::Ones, ..*rows }, threads);
     let mut starts = vec![0_i64];
@@ -200,6 +209,7 @@ pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
         starts.push(starts[class] + count as i64);
     }
     let mut order = vec![0; starts[rows.n_classes] as usize];
+    // Per piece and class: where in `order` its rows go.
     let mut places: Vec<Vec<_>> = pieces.iter().map(|_| vec![]).collect();
     let mut rest = order.as_mut_slice();
     for class in 0..rows.n_classes {
@@ -221,34 +231,37 @@ pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
     (order, starts)
 }
 
+/// Sums the weights of each class in a range of rows, `[class]`.
 fn count_piece(rows: &Rows, range: Range<usize>) -> Vec<i128> {
-    let mut found = vec![0; rows.n_classes];
+    let mut weights_of_classes = vec![0; rows.n_classes];
     if let Weights::Ones = rows.weights {
-        count_ones(&rows.classes[range], &mut found);
-        return found;
+        count_ones(&rows.classes[range], &mut weights_of_classes);
+        return weights_of_classes;
     }
     for row in range {
         if rows.classes[row] >= 0 {
-            found[rows.classes[row] as usize] += rows.weight(row) as i128;
+            weights_of_classes[rows.classes[row] as usize] += rows.weight(row) as i128;
         }
     }
-    found
+    weights_of_classes
 }
 
-/// Counts classes in two tables in turn, so that equal neighbours do not wait for each other.
+/// Writes how many rows have each class to `counts`, `[class]`; rows of class -1 are not counted. Counts in two tables in turn, so
+/// that equal neighbours do not wait for each other.
 fn count_ones(classes: &[i32], counts: &mut [i128]) {
-    let n = counts.len() + 1;
-    let mut tables = vec![0_i64; 2 * n];
-    let (even, odd) = tables.split_at_mut(n);
+    // Class -1 has a place too, the first.
+    let n_places = counts.len() + 1;
+    let mut tables = vec![0_i64; 2 * n_places];
+    let (even, odd) = tables.split_at_mut(n_places);
     let pairs = classes.chunks_exact(2);
-    for &c in pairs.remainder() {
-        even[(c + 1) as usize] += 1;
+    for &class in pairs.remainder() {
+        even[(class + 1) as usize] += 1;
     }
     for pair in pairs {
         even[(pair[0] + 1) as usize] += 1;
         odd[(pair[1] + 1) as usize] += 1;
     }
-    for (c, count) in counts.iter_mut().enumerate() {
-        *count += i128::from(even[c + 1] + odd[c + 1]);
+    for (class, count) in counts.iter_mut().enumerate() {
+        *count += i128::from(even[class + 1] + odd[class + 1]);
     }
 }

@@ -7,32 +7,41 @@ use crate::error::{Error, demand};
 use crate::hash_table::{Key, Numbering};
 use crate::threads;
 
-/// The code of each row (-1 if missing), and the first row and the number of rows of each code.
+/// The values of a column as codes, numbered in the order in which they first occur.
 #[derive(Debug, Default, PartialEq)]
 pub struct Encoded {
+    /// The code of each row, -1 if it is missing.
     pub codes: Vec<i32>,
+    /// The first row of each code.
     pub first: Vec<i64>,
+    /// How many rows have each code.
     pub counts: Vec<i64>,
 }
 
 /// Codes are int32.
 const MOST: usize = i32::MAX as usize;
 
+/// The error of more distinct values than there are codes.
 pub fn too_many() -> Error {
     Error::malformed("there are more than 2**31 - 1 distinct values")
 }
 
 /// The distinct keys of a part of the rows.
 pub(crate) struct Dictionary<K> {
+    /// The key of each code.
     pub keys: Vec<K>,
+    /// Finds the code of a key.
     numbering: Numbering,
+    /// The first row of each code.
     pub first: Vec<i64>,
+    /// How many rows have each code.
     counts: Vec<i64>,
-    /// More keys came than there are codes.
+    /// Whether more keys came than there are codes.
     full: bool,
 }
 
 impl<K: Key> Dictionary<K> {
+    /// A dictionary without keys.
     pub fn new() -> Self {
         Dictionary {
             keys: vec![],
@@ -43,7 +52,7 @@ impl<K: Key> Dictionary<K> {
         }
     }
 
-    /// The code of a key that occurs `count` times, first at `row`.
+    /// The code of a key that occurs `count` times, first at `row`; -1 once there are too many keys.
     #[inline(always)]
     pub fn code(&mut self, key: K, row: usize, count: i64) -> i32 {
         if self.full {
@@ -57,6 +66,7 @@ impl<K: Key> Dictionary<K> {
         code as i32
     }
 
+    /// Adds a new key, which first occurs at `row`.
     #[cold]
     fn meet(&mut self, key: K, row: usize) {
         self.full = self.keys.len() == MOST;
@@ -65,12 +75,13 @@ impl<K: Key> Dictionary<K> {
         self.counts.push(0);
     }
 
+    /// The dictionary, or an error if there were too many keys.
     pub fn checked(self) -> Result<Self, Error> {
         if self.full { Err(too_many()) } else { Ok(self) }
     }
 }
 
-/// Numbers the keys of n rows; a row without a key gets -1.
+/// Numbers the keys of n rows in the order in which they first occur; a row for which `key` returns none gets -1.
 pub fn encode<K: Key>(
     n: usize,
     threads: usize,
@@ -99,7 +110,8 @@ pub fn encode<K: Key>(
     Ok(Encoded { codes, first: whole.first, counts: whole.counts })
 }
 
-/// Merges the dictionaries of all parts; also returns the merged code for each code of each part. Codes of the first part stay.
+/// Merges the dictionaries of all parts. Also returns the merged code of each code, `[part][code]`; nothing for the first part,
+/// whose codes stay.
 fn merge<K: Key>(parts: Vec<Dictionary<K>>) -> Result<(Dictionary<K>, Vec<Vec<i32>>), Error> {
     let mut parts = parts.into_iter();
     let mut whole = parts.next().unwrap_or_else(Dictionary::new);
@@ -112,7 +124,7 @@ fn merge<K: Key>(parts: Vec<Dictionary<K>>) -> Result<(Dictionary<K>, Vec<Vec<i3
     Ok((whole.checked()?, renumber))
 }
 
-/// Numbers records of `width` bytes that lie one after the other.
+/// Numbers n records of `width` bytes that lie one after the other.
 pub fn encode_records(
     records: &[u8],
     n: usize,
@@ -132,7 +144,8 @@ pub fn encode_records(
     }
 }
 
-/// The record of each code, one after the other.
+/// The record of each code, one after the other; an error if a code has none. `records` are those of all codes, of `width` bytes
+/// each.
 pub fn decode_records(
     records: &[u8],
     width: usize,
@@ -149,17 +162,17 @@ pub fn decode_records(
         DECODED * width,
         |i, out| {
             let codes = codes[i * DECODED..].iter();
-            let fine = match width {
+            let all_found = match width {
                 1 => decode::<1>(records, codes, out),
                 4 => decode::<4>(records, codes, out),
                 8 => decode::<8>(records, codes, out),
                 _ => out.chunks_exact_mut(width).zip(codes).try_for_each(|(out, &code)| {
-                    let from = usize::try_from(code).ok()?.checked_mul(width)?;
-                    out.copy_from_slice(records.get(from..from + width)?);
+                    let first_byte = usize::try_from(code).ok()?.checked_mul(width)?;
+                    out.copy_from_slice(records.get(first_byte..first_byte + width)?);
                     Some(())
                 }),
             };
-            demand(fine.is_some(), "codes must be those of records")
+            demand(all_found.is_some(), "codes must be those of records")
         },
     )?;
     Ok(out)
@@ -168,7 +181,7 @@ pub fn decode_records(
 /// Codes that a thread decodes at a time. 2 million take 8 to 14 ms with 2,048, 32,768 and 524,288, in no order.
 const DECODED: usize = 1 << 15;
 
-/// Copies the records of codes, whose width the compiler knows; none if a code has no record.
+/// Copies the records of codes, whose width the compiler knows, to `out`; none if a code has no record.
 #[inline(always)]
 fn decode<'a, const WIDTH: usize>(
     records: &[u8],
@@ -176,17 +189,17 @@ fn decode<'a, const WIDTH: usize>(
     out: &mut [u8],
 ) -> Option<()> {
     let (records, _) = records.as_chunks::<WIDTH>();
-    let mut fine = true;
+    let mut all_found = true;
     for (out, &code) in out.as_chunks_mut::<WIDTH>().0.iter_mut().zip(codes) {
         match records.get(code as usize) {
             Some(record) => *out = *record,
-            None => fine = false,
+            None => all_found = false,
         }
     }
-    fine.then_some(())
+    all_found.then_some(())
 }
 
-/// Records as wide as an integer are compared as one.
+/// Numbers records of `WIDTH` bytes, at most 8, which are compared as integers.
 fn encode_words<const WIDTH: usize>(records: &[u8], threads: usize) -> Result<Encoded, Error> {
     let (words, _) = records.as_chunks::<WIDTH>();
     encode(words.len(), threads, |row| {
@@ -204,6 +217,7 @@ pub enum Offsets<'a> {
 }
 
 impl Offsets<'_> {
+    /// One more than there are strings.
     fn len(self) -> usize {
         match self {
             Offsets::Narrow(offsets) => offsets.len(),
@@ -211,6 +225,7 @@ impl Offsets<'_> {
         }
     }
 
+    /// Whether offsets never fall.
     fn is_sorted(self) -> bool {
         match self {
             Offsets::Narrow(offsets) => offsets.is_sorted(),
@@ -218,6 +233,7 @@ impl Offsets<'_> {
         }
     }
 
+    /// The i-th offset; none if there is none, or it is negative.
     #[inline(always)]
     fn get(self, i: usize) -> Option<usize> {
         match self {
@@ -230,8 +246,11 @@ impl Offsets<'_> {
 /// Strings that lie one after the other, as Arrow has them.
 #[derive(Clone, Copy, Debug)]
 pub struct Strings<'a> {
+    /// Where in `data` each string begins, and the last one ends.
     offsets: Offsets<'a>,
+    /// The bytes of all strings.
     data: &'a [u8],
+    /// A bitmap, and the bit of the first string: 0 for a string that is missing. None if no string is missing.
     valid: Option<(&'a [u8], usize)>,
 }
 
@@ -242,16 +261,16 @@ impl<'a> Strings<'a> {
         data: &'a [u8],
         valid: Option<(&'a [u8], usize)>,
     ) -> Result<Self, Error> {
-        let n = offsets.len().checked_sub(1);
-        let n =
-            n.ok_or(Error::malformed("offsets must have one entry more than there are strings"))?;
+        let n_strings = offsets.len().checked_sub(1);
+        let n_strings = n_strings
+            .ok_or(Error::malformed("offsets must have one entry more than there are strings"))?;
         let inside = |i: usize| offsets.get(i).is_some_and(|offset| offset <= data.len());
         demand(
-            inside(0) && inside(n) && offsets.is_sorted(),
+            inside(0) && inside(n_strings) && offsets.is_sorted(),
             "offsets must ascend from 0 or more to the length of the data or less",
         )?;
         if let Some((bitmap, first)) = valid {
-            let bits = first.checked_add(n);
+            let bits = first.checked_add(n_strings);
             demand(
                 bits.is_some_and(|bits| bits.div_ceil(8) <= bitmap.len()),
                 "the validity bitmap is shorter than the strings",
@@ -260,6 +279,7 @@ impl<'a> Strings<'a> {
         Ok(Strings { offsets, data, valid })
     }
 
+    /// How many strings there are.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
@@ -277,13 +297,13 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Numbers strings, without the white space at their ends if `strip`.
+/// Numbers strings in the order in which they first occur, -1 for missing ones; without the white space at their ends if `strip`.
 pub fn encode_strings(strings: &Strings, strip: bool, threads: usize) -> Result<Encoded, Error> {
-    let n = strings.len();
+    let n_strings = strings.len();
     if strip {
-        encode(n, threads, |row| strings.get(row).map(strip_space))
+        encode(n_strings, threads, |row| strings.get(row).map(strip_space))
     } else {
-        encode(n, threads, |row| strings.get(row))
+        encode(n_strings, threads, |row| strings.get(row))
     }
 }
 

@@ -2,6 +2,7 @@
 
 /// A value with a hash.
 pub trait Key: Copy + Eq + Send + Sync {
+    /// A number of which all bits look random; equal keys have equal hashes.
     fn hash(self) -> u64;
 }
 
@@ -17,6 +18,7 @@ pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) const STEP: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl Key for u64 {
+    /// The number mixed with constants, so that all bits look random.
     #[inline(always)]
     fn hash(self) -> u64 {
         mix(self ^ SEED, STEP)
@@ -24,6 +26,7 @@ impl Key for u64 {
 }
 
 impl Key for &[u8] {
+    /// The length in bytes and then eight bytes at a time, mixed with constants, so that all bits look random.
     #[inline(always)]
     fn hash(self) -> u64 {
         let mut state = mix(self.len() as u64 ^ SEED, STEP);
@@ -47,8 +50,9 @@ fn little_endian(bytes: &[u8]) -> u64 {
 
 /// An entry of a [`HashTable`]. The default, all zeros, is an empty slot.
 pub trait Entry: Copy + Default {
+    /// Whether the slot is empty.
     fn is_empty(&self) -> bool;
-    /// The low bits say in which slot it belongs.
+    /// The hash of the entry's key, whose low bits say in which slot it belongs.
     fn hash(&self) -> u64;
 }
 
@@ -57,6 +61,7 @@ pub trait Entry: Copy + Default {
 pub struct HashTable<E> {
     /// A power of two of slots; see [`fits`] for how many may be taken.
     slots: Vec<E>,
+    /// How many slots are taken.
     len: usize,
 }
 
@@ -87,11 +92,12 @@ impl<E: Entry> HashTable<E> {
         self.len = 0;
     }
 
+    /// How many entries there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The slot where an entry of this hash belongs, whatever is in it.
+    /// What is in the slot where an entry of this hash belongs, whatever it is.
     #[inline(always)]
     pub fn peek(&self, hash: u64) -> E {
         self.slots[hash as usize & (self.slots.len() - 1)]
@@ -104,7 +110,7 @@ impl<E: Entry> HashTable<E> {
         std::hint::black_box(any);
     }
 
-    /// The slot of the entry of this hash that `is_it` accepts, or the empty one where it should be.
+    /// The number of the slot of the entry of this hash that `is_it` accepts, or of the empty one where it should be.
     #[inline(always)]
     fn slot(&self, hash: u64, is_it: impl Fn(E) -> bool) -> usize {
         let mask = self.slots.len() - 1;
@@ -121,7 +127,7 @@ impl<E: Entry> HashTable<E> {
         self.slots[self.slot(hash, is_it)]
     }
 
-    /// The entry of this hash that `is_it` accepts; if there is none, `new` is inserted.
+    /// The entry of this hash that `is_it` accepts; if there is none, `new()` is inserted and returned.
     #[inline(always)]
     pub fn find_or_insert(
         &mut self,
@@ -131,19 +137,19 @@ impl<E: Entry> HashTable<E> {
     ) -> E {
         let at = self.slot(hash, is_it);
         if self.slots[at].is_empty() {
-            let new = new();
-            self.slots[at] = new;
+            let entry = new();
+            self.slots[at] = entry;
             self.len += 1;
             // There is always room for one more.
             if !fits(self.len + 1, self.slots.len()) {
                 self.grow();
             }
-            return new;
+            return entry;
         }
         self.slots[at]
     }
 
-    /// Inserts an entry that is not there.
+    /// Inserts an entry whose key is not there.
     #[inline(always)]
     pub fn insert(&mut self, new: E) {
         self.find_or_insert(new.hash(), |_| false, || new);
@@ -156,6 +162,7 @@ impl<E: Entry> HashTable<E> {
         self.slots[at] = new;
     }
 
+    /// All entries, in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = E> {
         self.slots.iter().copied().filter(|entry| !entry.is_empty())
     }
@@ -177,16 +184,20 @@ impl<E: Entry> HashTable<E> {
 /// The upper half of a key's hash, and its number + 1.
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbered {
+    /// The upper half of the key's hash.
     hash: u32,
+    /// The key's number + 1; 0 if the slot is empty.
     after: u32,
 }
 
 impl Entry for Numbered {
+    /// Whether no key has the slot.
     #[inline(always)]
     fn is_empty(&self) -> bool {
         self.after == 0
     }
 
+    /// The upper half of the key's hash, which is kept.
     #[inline(always)]
     fn hash(&self) -> u64 {
         u64::from(self.hash)
@@ -198,6 +209,7 @@ impl Entry for Numbered {
 pub struct Numbering(HashTable<Numbered>);
 
 impl Default for Numbering {
+    /// A numbering with room for 20 keys.
     fn default() -> Self {
         Numbering::with_room(20)
     }
@@ -214,17 +226,17 @@ impl Numbering {
         self.0.clear(keys);
     }
 
-    /// The number of the key with this hash that `is_equal`, or the next number for a new key.
+    /// The number of the key with this hash that `is_equal` accepts by its number, or the next number for a new key.
     #[inline(always)]
     pub fn number(&mut self, hash: u64, is_equal: impl Fn(usize) -> bool) -> usize {
         let hash = (hash >> 32) as u32;
-        let after = self.0.len() as u32 + 1;
+        let next = self.0.len() as u32 + 1;
         let same = |other: Numbered| other.hash == hash && is_equal(other.after as usize - 1);
-        let new = || Numbered { hash, after };
+        let new = || Numbered { hash, after: next };
         self.0.find_or_insert(u64::from(hash), same, new).after as usize - 1
     }
 
-    /// Whether there is a key with this hash that `is_equal`.
+    /// Whether there is a key with this hash that `is_equal` accepts by its number.
     #[inline(always)]
     pub fn has(&self, hash: u64, is_equal: impl Fn(usize) -> bool) -> bool {
         let hash = (hash >> 32) as u32;

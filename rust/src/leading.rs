@@ -15,17 +15,18 @@ use std::ops::{AddAssign, Range};
 
 /// The largest limit of keys per column that a caller may set: slots are numbered with 16 bits.
 pub const MOST: usize = 1 << 14;
-/// Columns that are counted together, at most, and the cells that these may need, which decide for many classes; rows of a block;
-/// and bits of a cache of slots. 100,000 rows of 20 columns took 77 ms with 2 classes and 82 with 20. With 256 columns, 2^24
-/// cells, blocks of 2^13 rows, 15 bits and twice the slots they took 59 and 103 ms.
+/// Columns that are counted together, at most. 100,000 rows of 20 columns took 77 ms with 2 classes and 82 with 20. With 256
+/// columns, 2^24 cells, blocks of 2^13 rows, 15 bits and twice the slots they took 59 and 103 ms.
 const TOGETHER: usize = 32;
-/// Cells of these columns that the cache of a core holds: of ten folds of 20 columns, counting takes two thirds of the time.
+/// Cells, keys × classes, of columns that are counted together, at most, so that the cache of a core holds them: of ten folds of 20
+/// columns, counting takes two thirds of the time.
 const CELLS: usize = 1 << 18;
+/// Rows of a block, which the columns of a group are read for together.
 const BLOCK: usize = 1 << 10;
 /// Rows whose values are copied at a time. See [`MOST_LISTED`].
 pub(crate) const READ: usize = MOST_LISTED;
 
-/// A whole number for each number, in the same order; 0 and -0 have the same.
+/// A whole number for each number that is not NaN, in the same order; 0 and -0 have the same.
 #[inline(always)]
 pub fn key(x: f64) -> i64 {
     let bits = (x + 0.0).to_bits() as i64;
@@ -35,12 +36,16 @@ pub fn key(x: f64) -> i64 {
 /// The rows of each key and class, `[key][class]`; keys are in order, and each has at least one row.
 #[derive(Debug, PartialEq)]
 pub struct Counted {
+    /// Bits shifted by `shift`.
     pub keys: Vec<i64>,
+    /// The weight of the rows, `[key][class]`.
     pub cells: Integers,
+    /// How many bits of keys were dropped.
     pub shift: u32,
 }
 
-/// Counts the leading bits of each column. Of each key, `shifts` bits are dropped, and as few more as leave at most `most` keys.
+/// Counts the leading bits of each column, `[column]`. Of each key, `shifts[column]` bits are dropped, and as few more as leave at
+/// most `most` keys. Infinite values are an error, missing ones and rows of no class are not counted.
 pub fn count_leading(
     columns: &Columns,
     shifts: &[i64],
@@ -48,17 +53,17 @@ pub fn count_leading(
     rows: &Rows,
     threads: usize,
 ) -> Result<Vec<Counted>, Error> {
-    let (n, features) = (rows.len(), columns.features());
-    columns.demand_rows(n)?;
+    let (n_rows, features) = (rows.len(), columns.features());
+    columns.demand_rows(n_rows)?;
     demand(shifts.len() == features, "shifts must have one entry per feature")?;
     demand(shifts.iter().all(|shift| (0..64).contains(shift)), "shifts must be from 0 to 63")?;
     demand((2..=MOST).contains(&most), "most must be from 2 to 2**14")?;
-    let threads = threads::worth(threads, n.saturating_mul(features));
+    let threads = threads::worth(threads, n_rows.saturating_mul(features));
     // Neighbours often share cache lines, so that a thread reads some columns together, block by block.
     let together = (CELLS / (most * rows.n_classes.max(1))).clamp(1, TOGETHER);
     let group = features.div_ceil(threads).clamp(1, together);
     let groups = threads::try_ranges(threads, features, group, |some| match rows.weights {
-        Weights::Ones if u32::try_from(n).is_ok() => {
+        Weights::Ones if u32::try_from(n_rows).is_ok() => {
             count(columns, some, shifts, most, rows, |_| 1_u32)
         }
         Weights::Ones => count(columns, some, shifts, most, rows, |_| 1_i64),
@@ -70,6 +75,7 @@ pub fn count_leading(
     Ok(groups.into_iter().flatten().collect())
 }
 
+/// [`count_leading`] for a range of columns, `features`, with the weight of each row as a number of type `N`.
 fn count<N: Copy + Default + AddAssign + Into<i128>>(
     columns: &Columns,
     features: Range<usize>,
@@ -78,24 +84,30 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
     rows: &Rows,
     weight: impl Fn(usize) -> N,
 ) -> Result<Vec<Counted>, Error> {
-    let n = rows.len();
-    let mut each: Vec<KeyCounts<N>> = shifts[features.clone()]
+    let n_rows = rows.len();
+    let mut counts_of_columns: Vec<KeyCounts<N>> = shifts[features.clone()]
         .iter()
         .map(|&shift| KeyCounts::new(shift as u32, most, rows.n_classes))
         .collect();
+    // The keys of a block, `[column][row]`.
     let mut tile = vec![[NONE; BLOCK]; features.len()];
-    for from in (0..n).step_by(BLOCK) {
-        let classes = &rows.classes[from..n.min(from + BLOCK)];
-        for (i, some) in classes.chunks(READ).enumerate() {
-            let at = i * READ..i * READ + some.len();
+    for from in (0..n_rows).step_by(BLOCK) {
+        let classes = &rows.classes[from..n_rows.min(from + BLOCK)];
+        for (i, some_classes) in classes.chunks(READ).enumerate() {
+            let at = i * READ..i * READ + some_classes.len();
             for (feature, block, column) in columns.columns_of(features.clone()) {
                 let own = feature - features.start;
                 let mut room = None;
                 let chosen = RowSelection::Range(from + at.start..from + at.end);
                 let values = chosen.contiguous_reals(block, column, &mut room);
-                if read_keys(values, some, each[own].shift, &mut tile[own][at.clone()]) {
-                    let infinite = |i: &usize| some[*i] >= 0 && values[*i].is_infinite();
-                    let wrong = (0..some.len()).find(infinite).unwrap_or(0);
+                if read_keys(
+                    values,
+                    some_classes,
+                    counts_of_columns[own].shift,
+                    &mut tile[own][at.clone()],
+                ) {
+                    let infinite = |i: &usize| some_classes[*i] >= 0 && values[*i].is_infinite();
+                    let wrong = (0..some_classes.len()).find(infinite).unwrap_or(0);
                     return Err(columns.bad_value(
                         Fault::Infinite,
                         from + at.start + wrong,
@@ -104,17 +116,18 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
                 }
             }
         }
-        for (found, keys) in each.iter_mut().zip(&mut tile) {
-            found.add(&mut keys[..classes.len()], classes, |at| weight(from + at));
+        for (counts, keys) in counts_of_columns.iter_mut().zip(&mut tile) {
+            counts.add(&mut keys[..classes.len()], classes, |at| weight(from + at));
         }
     }
-    each.into_iter().map(|found| found.counted(rows)).collect()
+    counts_of_columns.into_iter().map(|counts| counts.counted(rows)).collect()
 }
 
 /// The key of values that are not counted. No number has this key.
 const NONE: i64 = i64::MIN;
 
-/// Writes the keys of values. Returns whether some values are infinite.
+/// Writes the keys of values, without `shift` bits, to `keys`; [`NONE`] for values and rows that are not counted. Returns whether a
+/// row with a class has an infinite value.
 fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> bool {
     wide!({
         let mut infinite = false;
@@ -128,10 +141,14 @@ fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> b
 
 /// The keys counted so far. Each has a slot with a cell for each class; the first slot is that of [`NONE`].
 struct KeyCounts<N> {
+    /// The key of each slot.
     keys: Vec<i64>,
+    /// The weight of the rows, `[slot][class]`.
     cells: Vec<N>,
     n_classes: usize,
+    /// How many bits of keys are dropped so far.
     shift: u32,
+    /// How many keys may be left in the end.
     most: usize,
     /// Finds the slot of every key except the first.
     numbering: Numbering,
@@ -143,6 +160,7 @@ struct KeyCounts<N> {
 const NEAR: u32 = 12;
 
 impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
+    /// No keys yet.
     fn new(shift: u32, most: usize, n_classes: usize) -> Self {
         let n_classes = n_classes.max(1); // rows of no class have a cell too
         KeyCounts {
@@ -152,23 +170,26 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
             shift,
             most,
             numbering: Numbering::with_room(2 * most),
+            // Slots for either sign.
             near: vec![0; 2 << NEAR],
         }
     }
 
-    /// Adds a block of rows by their keys. If keys are merged on the way, the remaining keys are shifted too.
+    /// Adds a block of rows by their keys, which have the shift so far; `weight` is called with the place in the block. If keys are
+    /// merged on the way, the remaining `keys` are shifted too.
     fn add(&mut self, keys: &mut [i64], classes: &[i32], weight: impl Fn(usize) -> N) {
         let mut from = 0;
-        while let Some(at) = self.add_some(from, keys, classes, &weight) {
-            let before = self.shift;
+        while let Some(next) = self.add_some(from, keys, classes, &weight) {
+            let old_shift = self.shift;
             self.merge();
-            let more = self.shift - before;
-            keys[at..].iter_mut().filter(|key| **key != NONE).for_each(|key| *key >>= more);
-            from = at;
+            let more_shift = self.shift - old_shift;
+            keys[next..].iter_mut().filter(|key| **key != NONE).for_each(|key| *key >>= more_shift);
+            from = next;
         }
     }
 
-    /// Adds rows until there are too many keys. Returns the first row that is left then.
+    /// Adds rows of a block, those from `from` on, until there are too many keys. Returns the first row that is left then; none if
+    /// all were added.
     #[inline(always)]
     fn add_some(
         &mut self,
@@ -180,6 +201,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         // Whole keys, of values that repeat, are anywhere and are hashed; shifted keys are side by side.
         let spread = if self.shift == 0 { SEED } else { 1 << (64 - NEAR) };
         for (at, (&key, &class)) in keys.iter().zip(classes).enumerate().skip(from) {
+            // 0, or -1 for a negative key.
             let sign = key >> 63;
             let place = ((key ^ sign) as u64).wrapping_mul(spread) >> (64 - NEAR);
             let place = place as usize | (sign & (1 << NEAR)) as usize;
@@ -196,7 +218,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         None
     }
 
-    /// The slot of a key, which is added if it is new.
+    /// The slot of a key, which is added with cells of 0 if it is new.
     fn slot(&mut self, key: i64) -> usize {
         if key == NONE {
             return 0;
@@ -209,34 +231,34 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         slot
     }
 
-    /// Drops bits until at most `most` keys are left.
+    /// Drops bits until at most `most` keys are left, and adds up the cells of keys that become one.
     #[cold]
     fn merge(&mut self) {
         let mut sorted = self.keys[1..].to_vec();
         sorted.sort_unstable();
         // Two neighbours become one at the shift that drops the highest bit in which they differ.
-        let mut kept = [0; 65];
+        let mut joined_at = [0; 65];
         for pair in sorted.windows(2) {
-            kept[64 - (pair[0] ^ pair[1]).leading_zeros() as usize] += 1;
+            joined_at[64 - (pair[0] ^ pair[1]).leading_zeros() as usize] += 1;
         }
-        let (mut more, mut left) = (0, sorted.len());
-        while left > self.most && more < 63 {
-            more += 1;
-            left -= kept[more];
+        let (mut more_shift, mut keys_left) = (0, sorted.len());
+        while keys_left > self.most && more_shift < 63 {
+            more_shift += 1;
+            keys_left -= joined_at[more_shift];
         }
-        self.shift += more as u32;
+        self.shift += more_shift as u32;
         self.numbering.clear(2 * self.most);
         self.near.fill(0);
         let keys = std::mem::replace(&mut self.keys, vec![NONE]);
         let cells = std::mem::replace(&mut self.cells, vec![N::default(); self.n_classes]);
         for (key, old) in keys.iter().zip(cells.chunks_exact(self.n_classes)).skip(1) {
-            let from = self.slot(key >> more) * self.n_classes;
+            let from = self.slot(key >> more_shift) * self.n_classes;
             let new = &mut self.cells[from..from + self.n_classes];
             new.iter_mut().zip(old).for_each(|(new, &old)| *new += old);
         }
     }
 
-    /// The cells in the order of their keys.
+    /// The counts in the order of their keys.
     fn counted(mut self, rows: &Rows) -> Result<Counted, Error> {
         if self.keys.len() - 1 > self.most {
             self.merge();
@@ -251,13 +273,14 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     }
 }
 
-/// The cell of each number, `[row][column]`: how many of its column's cuts are not above it. A missing value has the number of
-/// cuts plus 1.
+/// The cell of each number, `[row][column]`: how many of its column's cuts (`cuts[column]`, in order) are not above it. A missing
+/// value has the number of cuts plus 1; an infinite one is an error.
 pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u16>, Error> {
-    let (n, features) = (columns.rows().unwrap_or(0), columns.features());
+    let (n_rows, features) = (columns.rows().unwrap_or(0), columns.features());
     demand(cuts.len() == features, "cuts must have one list per feature")?;
-    let finders = cuts.iter().map(|cuts| Finder::new(cuts, n)).collect::<Result<Vec<_>, _>>()?;
-    let mut codes = vec![0; n * features];
+    let finders =
+        cuts.iter().map(|cuts| Finder::new(cuts, n_rows)).collect::<Result<Vec<_>, _>>()?;
+    let mut codes = vec![0; n_rows * features];
     let threads = threads::worth(threads, codes.len());
     threads::try_pieces(threads, &mut codes, BLOCK * features, |i, out| {
         for (some, out) in out.chunks_mut(READ * features).enumerate() {
@@ -287,8 +310,9 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
 pub(crate) struct Finder {
     /// The cuts and a NaN, so that there is always one more to compare with.
     cuts: Vec<f64>,
-    /// The place of a magnitude is its bits, shifted, minus `low`.
+    /// The place of a magnitude is its bits, shifted right by `shift`, minus `low`.
     shift: u32,
+    /// The shifted bits of the magnitude that has the first place.
     low: u64,
     /// How many cuts are in lower places: first the places of negative numbers, the farthest from 0 first, then those of positive
     /// ones. [`CROWDED`] marks a place with several cuts. None if there are too few rows to be worth it.
@@ -319,18 +343,19 @@ impl Finder {
         if rows >= FEW_ROWS {
             // Most numbers lie among the middle cuts, and a few of these may be next to zero.
             let middle = &cuts[cuts.len() / 6..cuts.len() - cuts.len() / 6];
-            let mut sizes: Vec<u64> = middle.iter().map(|&cut| magnitude(cut)).collect();
-            sizes.sort_unstable();
-            let low = sizes.get(sizes.len() / 16).copied().unwrap_or(0);
-            let wide = sizes.last().map_or(0, |high| high - low);
-            let bits = 64 - (wide + wide / 2).leading_zeros();
+            let mut magnitudes: Vec<u64> = middle.iter().map(|&cut| magnitude(cut)).collect();
+            magnitudes.sort_unstable();
+            let lowest = magnitudes.get(magnitudes.len() / 16).copied().unwrap_or(0);
+            let range = magnitudes.last().map_or(0, |high| high - lowest);
+            let bits = 64 - (range + range / 2).leading_zeros();
             finder.shift = bits.saturating_sub(PLACES.ilog2());
-            finder.low = low.saturating_sub(wide / 4) >> finder.shift;
+            finder.low = lowest.saturating_sub(range / 4) >> finder.shift;
             finder.first = Some(finder.counted());
         }
         Ok(finder)
     }
 
+    /// How many cuts are in lower places than each place; marked by [`CROWDED`] if the place has several.
     fn counted(&self) -> Box<[u16; 2 * PLACES]> {
         let mut first = Box::new([0; 2 * PLACES]);
         for &cut in &self.cuts[..self.cuts.len() - 1] {
@@ -352,23 +377,24 @@ impl Finder {
         let x = x + 0.0; // so that both zeros are one
         let places = PLACES as u64;
         let at = (magnitude(x) >> self.shift).saturating_sub(self.low).min(places - 1);
+        // All ones if x is negative: then places count down from the middle.
         let sign = ((x.to_bits() as i64) >> 63) as u64;
         places.wrapping_add(at ^ sign) as usize
     }
 
-    /// Writes places. Returns whether some values are NaN or infinite.
+    /// Writes the places of values to `places`. Returns whether some values are NaN or infinite.
     fn places(&self, values: &[f64], places: &mut [u16]) -> bool {
         wide!({
-            let mut odd = false;
+            let mut any_not_finite = false;
             for (out, &x) in places.iter_mut().zip(values) {
                 *out = self.place(x) as u16;
-                odd |= !x.is_finite();
+                any_not_finite |= !x.is_finite();
             }
-            odd
+            any_not_finite
         })
     }
 
-    /// Writes the cell of each of at most [`READ`] values, numbered from `start`: how many cuts are not above it; `missing` for
+    /// Writes the cell of each of at most [`READ`] values to `out`: how many cuts are not above it, plus `start`; `missing` for
     /// NaN. Returns the position of the first infinite value, if there is one.
     pub(crate) fn find(
         &self,
@@ -378,28 +404,28 @@ impl Finder {
         out: &mut [u32],
     ) -> Option<usize> {
         let below = |cuts: &[f64], x: f64| cuts.partition_point(|&cut| cut <= x) as u32;
-        let mut odd = true;
+        let mut any_not_finite = true;
         if let Some(first) = &self.first {
             let mut places = [0; READ];
-            odd = self.places(values, &mut places);
+            any_not_finite = self.places(values, &mut places);
             for ((out, &x), &place) in out.iter_mut().zip(values).zip(&places) {
-                let from = first[place as usize % (2 * PLACES)];
-                let more = if from < CROWDED {
-                    u32::from(from) + u32::from(self.cuts[from as usize] <= x)
+                let lower_cuts = first[place as usize % (2 * PLACES)];
+                let cell = if lower_cuts < CROWDED {
+                    u32::from(lower_cuts) + u32::from(self.cuts[lower_cuts as usize] <= x)
                 } else {
-                    let from = from - CROWDED;
-                    u32::from(from) + below(&self.cuts[from as usize..], x)
+                    let lower_cuts = lower_cuts - CROWDED;
+                    u32::from(lower_cuts) + below(&self.cuts[lower_cuts as usize..], x)
                 };
-                *out = start + more;
+                *out = start + cell;
             }
         } else {
             out.iter_mut().zip(values).for_each(|(out, &x)| *out = start + below(&self.cuts, x));
         }
-        if !odd {
+        if !any_not_finite {
             return None;
         }
-        let gaps = out.iter_mut().zip(values).filter(|(_, x)| x.is_nan());
-        gaps.for_each(|(out, _)| *out = missing);
+        let missing_values = out.iter_mut().zip(values).filter(|(_, x)| x.is_nan());
+        missing_values.for_each(|(out, _)| *out = missing);
         values.iter().position(|x| x.is_infinite())
     }
 }
@@ -410,6 +436,7 @@ mod tests {
     use crate::columns::Block;
     use ndarray::ArrayView2;
 
+    /// These values as a single column.
     fn of(values: &[f64]) -> Columns<'_> {
         let view = ArrayView2::from_shape((values.len(), 1), values).unwrap();
         Columns::new(vec![Block::F64(view)]).unwrap()
@@ -426,20 +453,21 @@ mod tests {
     fn the_shift_is_the_least_that_will_do_whatever_the_order() {
         let number = |i: i32| f64::from((i * 7919) % 5000) / 7.0 - 99.0;
         let numbers: Vec<f64> = (0..5000).map(number).collect();
-        let back: Vec<f64> = numbers.iter().rev().copied().collect();
+        let backwards: Vec<f64> = numbers.iter().rev().copied().collect();
         let classes = vec![0; 5000];
         let rows = Rows::new(&classes, 1, Weights::Ones).unwrap();
+        // No bits are dropped at first, and at most 64 keys are left.
         let counted = |values| count_leading(&of(values), &[0], 64, &rows, 1).unwrap().remove(0);
-        let there = counted(&numbers);
-        assert_eq!(there, counted(&back));
+        let forwards = counted(&numbers);
+        assert_eq!(forwards, counted(&backwards));
         let keys = |shift: u32| {
             let mut keys: Vec<i64> = numbers.iter().map(|&x| key(x) >> shift).collect();
             keys.sort_unstable();
             keys.dedup();
             keys
         };
-        assert_eq!(there.keys, keys(there.shift));
-        assert!(there.keys.len() <= 64 && keys(there.shift - 1).len() > 64);
+        assert_eq!(forwards.keys, keys(forwards.shift));
+        assert!(forwards.keys.len() <= 64 && keys(forwards.shift - 1).len() > 64);
     }
 
     #[test]

@@ -5,57 +5,70 @@ use crate::error::{Error, demand};
 use crate::scale::Scale;
 use crate::threads;
 
-/// Rows per block, and blocks per piece. 100,000 rows of 20 columns took 18 ms; with 1,024 and 512, 16 ms; with 16 and 8, 22 ms.
+/// Rows per block. 100,000 rows of 20 columns took 18 ms; with 1,024 and 512 blocks, 16 ms; with 16 and 8, 22 ms.
 const ROWS: usize = 128;
+/// Blocks per piece, which a thread takes at a time.
 const BLOCKS: usize = 64;
 /// Features whose factors are multiplied before the logarithm is taken. No factor is far from 1, so that products cannot
 /// overflow. Part of the result, since it decides how sums are rounded.
 const TOGETHER: usize = 8;
 
-/// Normal densities, `[feature][class]`: mean and precision (one half divided by the variance), the weight n of the values, and
-/// their sum of squared deviations from the mean.
+/// Normal densities, `[feature][class]`. Means, precisions and variances are those of scaled values.
 #[derive(Debug)]
 pub struct Curves<'a> {
     pub mean: &'a [f64],
+    /// One half divided by the variance.
     pub precision: &'a [f64],
+    /// The weight of the values.
     pub n: &'a [f64],
+    /// S, the sum of the squared deviations of the values from the mean.
     pub spread: &'a [f64],
-    /// The smallest allowed variance of each feature.
+    /// The smallest allowed variance, `[feature]`.
     pub floor: &'a [f64],
 }
 
-/// What must remain of a sum of squares for the change to be exact: this share of it, and a variance of this many times the
-/// floor.
+/// What must remain of a sum of squares for the change to be exact.
 #[derive(Clone, Copy, Debug)]
 pub struct Enough {
+    /// This share of the sum of squares.
     pub share: f64,
+    /// This many times the floor of the variance.
     pub floors: f64,
 }
 
-/// A class's density without a row: its sum of squares S becomes S (1 - t), with t = steep * gap^2.
+/// A feature's density in a class without a row of weight w and value x. With d = x - mean, its sum of squares S becomes S (1 - t),
+/// t = steep d²; the log density of x falls by d² (bend / (1 - t) - precision) + ½ ln(share (1 - t)).
 #[derive(Clone, Copy, Debug)]
 struct Left {
+    /// The mean with the row.
     mean: f64,
+    /// One half divided by the variance with the row.
     precision: f64,
+    /// w n / ((n - w) S).
     steep: f64,
+    /// ½ n² / ((n - w) S).
     bend: f64,
+    /// 2 S precision / (n - w): the variance becomes share (1 - t) times what it was.
     share: f64,
+    /// The least 1 - t for which the change is exact; infinite if it never is.
     least: f64,
 }
 
 impl Left {
+    /// The density of one `cell`, a feature and class, without a row of this weight. `floor` is the smallest allowed variance of
+    /// the feature. If at most half a row is left, or all values are equal, no change is exact.
     fn new(curves: &Curves, cell: usize, floor: f64, weight: f64, enough: Enough) -> Self {
         let (n, spread, precision) = (curves.n[cell], curves.spread[cell], curves.precision[cell]);
-        let left = n - weight;
-        let sure = left > 0.5 && spread > 0.0;
+        let weight_left = n - weight;
+        let may_be_exact = weight_left > 0.5 && spread > 0.0;
         Left {
             mean: curves.mean[cell],
             precision,
-            steep: weight * n / (left * spread),
-            bend: 0.5 * n * n / (left * spread),
-            share: 2.0 * spread * precision / left,
-            least: if sure {
-                enough.share.max(enough.floors * floor * left / spread)
+            steep: weight * n / (weight_left * spread),
+            bend: 0.5 * n * n / (weight_left * spread),
+            share: 2.0 * spread * precision / weight_left,
+            least: if may_be_exact {
+                enough.share.max(enough.floors * floor * weight_left / spread)
             } else {
                 f64::INFINITY
             },
@@ -63,7 +76,9 @@ impl Left {
     }
 }
 
-/// The change of each row, summed over its features; NaN where it may be inexact. Missing values are skipped.
+/// The change of each row's log density in its own class if the row is left out, summed over its features, `[row]`; NaN where it
+/// may be inexact. Missing values are skipped. `classes` are the classes of rows; `curves` are densities of values scaled by
+/// `scale`.
 #[allow(clippy::too_many_arguments)]
 pub fn one_less(
     columns: &Columns,
@@ -93,19 +108,21 @@ pub fn one_less(
         "there must be a weight for each row",
     )?;
     let table: Vec<Left> = (0..cells.unwrap_or(0))
+        // Of rows of weight 1.
         .map(|cell| Left::new(curves, cell, curves.floor[cell / n_classes], 1.0, enough))
         .collect();
     let mut out = vec![0.0; classes.len()];
     let threads = threads::worth(threads, classes.len().saturating_mul(columns.features()));
     threads::pieces(threads, &mut out, BLOCKS * ROWS, |i, piece| {
-        for (b, out) in piece.chunks_mut(ROWS).enumerate() {
-            let from = (i * BLOCKS + b) * ROWS;
+        for (block_of_piece, out) in piece.chunks_mut(ROWS).enumerate() {
+            let from = (i * BLOCKS + block_of_piece) * ROWS;
             let rows = from..from + out.len();
+            // Per row: factors whose logarithm is still to be taken, and the logarithms so far.
             let mut product = [1.0; ROWS];
             let mut logs = [0.0; ROWS];
             let mut room = vec![];
             for (feature, block, column) in columns.columns_of(0..columns.features()) {
-                let curve = |row: usize| {
+                let without_row = |row: usize| {
                     let cell = feature * n_classes + classes[row] as usize;
                     weights.map_or(table[cell], |weights| {
                         Left::new(curves, cell, curves.floor[feature], weights[row], enough)
@@ -118,11 +135,11 @@ pub fn one_less(
                     if z.is_nan() {
                         continue;
                     }
-                    let left = curve(from + at);
-                    let gap = (z - left.mean) * (z - left.mean);
-                    let rest = 1.0 - gap * left.steep;
+                    let left = without_row(from + at);
+                    let squared_gap = (z - left.mean) * (z - left.mean);
+                    let rest = 1.0 - squared_gap * left.steep;
                     let is_exact = rest > left.least;
-                    let change = gap * (left.precision - left.bend / rest);
+                    let change = squared_gap * (left.precision - left.bend / rest);
                     out[at] += if is_exact { change } else { f64::NAN };
                     product[at] *= if is_exact { rest * left.share } else { 1.0 };
                 }
@@ -139,6 +156,7 @@ pub fn one_less(
     Ok(out)
 }
 
+/// Adds the logarithms of the first `n` products to `logs`, and makes these products 1.
 fn take_logs(product: &mut [f64; ROWS], logs: &mut [f64; ROWS], n: usize) {
     for (product, log) in product[..n].iter_mut().zip(logs) {
         *log += product.ln();

@@ -13,19 +13,21 @@ const SMALL: usize = 1 << 15;
 /// The largest number of threads: a limit to what a caller can ask for, not a tuned value.
 const MOST: usize = 256;
 
+/// Pools by process and number of threads.
 type Pools = Mutex<HashMap<(u32, usize), Arc<ThreadPool>>>;
 
-/// The pool with this many threads. Pools are kept by process too, because a forked process inherits the map but not the threads.
+/// The pool with this many threads; none if it cannot be made. Pools are kept by process too, because a forked process inherits the
+/// map but not the threads.
 fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
     static POOLS: OnceLock<Pools> = OnceLock::new();
     let mut pools = POOLS.get_or_init(Default::default).lock().ok()?;
     let key = (std::process::id(), threads);
-    if let Some(found) = pools.get(&key) {
-        return Some(found.clone());
+    if let Some(existing) = pools.get(&key) {
+        return Some(existing.clone());
     }
-    let made = Arc::new(ThreadPoolBuilder::new().num_threads(threads).build().ok()?);
-    pools.insert(key, made.clone());
-    Some(made)
+    let new_pool = Arc::new(ThreadPoolBuilder::new().num_threads(threads).build().ok()?);
+    pools.insert(key, new_pool.clone());
+    Some(new_pool)
 }
 
 /// How many threads to use for a number of values: one if there are few.
@@ -40,15 +42,17 @@ type PieceWork<'a, T, R> = &'a (dyn Fn(usize, &mut [T]) -> R + Sync);
 
 /// Calls `f` with the number of every task on a pool's threads. Returns its results in order.
 fn shared<R: Send>(pool: &ThreadPool, tasks: usize, f: Work<R>) -> Vec<R> {
-    let found: Vec<Mutex<Option<R>>> = (0..tasks).map(|_| Mutex::new(None)).collect();
-    run(pool, tasks, &|i| *held(&found[i]) = Some(f(i)));
-    found.into_iter().filter_map(|each| held(&each).take()).collect()
+    let answers: Vec<Mutex<Option<R>>> = (0..tasks).map(|_| Mutex::new(None)).collect();
+    run(pool, tasks, &|i| *held(&answers[i]) = Some(f(i)));
+    answers.into_iter().filter_map(|answer| held(&answer).take()).collect()
 }
 
+/// Calls `f` with the number of every task on a pool's threads.
 fn run(pool: &ThreadPool, tasks: usize, f: Work<()>) {
     pool.install(|| (0..tasks).into_par_iter().with_max_len(1).for_each(f));
 }
 
+/// Locks a slot, even if a thread panicked that held it.
 fn held<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -130,9 +134,11 @@ pub fn each<T: Send, R: Send>(
     all: &mut [T],
     f: impl Fn(usize, &mut T) -> R + Sync,
 ) -> Vec<R> {
-    let found =
-        pieces(threads, all, 1, |i, one| one.iter_mut().map(|one| f(i, one)).collect::<Vec<R>>());
-    found.into_iter().flatten().collect()
+    let answers = pieces(threads, all, 1, |i, piece| {
+        // A piece is a single element.
+        piece.iter_mut().map(|element| f(i, element)).collect::<Vec<R>>()
+    });
+    answers.into_iter().flatten().collect()
 }
 
 /// Appends `more` copies of a value. All threads write, because touching new pages of memory takes most of the time.

@@ -14,7 +14,8 @@ type Reals<'py> = Array<'py, f64, 1>;
 type Singles<'py> = Array<'py, f32, 1>;
 type Table<'py> = Array<'py, f32, 2>;
 
-/// Text i has the words `words[offsets[i]..offsets[i + 1]]`, each as often as `times` says; `hashes` has a hash of each text.
+/// Text i has the words `words[offsets[i]..offsets[i + 1]]`, each once and as often as `times` says; `hashes` has a hash of each
+/// text.
 #[pyclass(frozen, subclass, module = "banbury._core")]
 pub(super) struct Bags {
     #[pyo3(get)]
@@ -33,16 +34,19 @@ pub(super) struct Bags {
 struct HeldBags<'py>(Offsets<'py>, Ranks<'py>, usize);
 
 impl HeldBags<'_> {
+    /// The bags as the core takes them.
     fn bags(&self) -> PyResult<texts::Bags<'_>> {
         Ok(texts::Bags::new(&self.0, &self.1, self.2)?)
     }
 
+    /// The bags with the value of each word of each text.
     fn texts<'a, T: Copy>(&'a self, values: &'a [T]) -> PyResult<texts::Texts<'a, T>> {
         Ok(texts::Texts::new(self.bags()?, values)?)
     }
 }
 
 impl Bags {
+    /// Borrows the arrays that say which words each text has.
     fn held<'py>(&self, py: Python<'py>) -> PyResult<HeldBags<'py>> {
         Ok(HeldBags(self.offsets.extract(py)?, self.words.extract(py)?, self.n_words))
     }
@@ -50,6 +54,7 @@ impl Bags {
 
 #[pymethods]
 impl Bags {
+    /// Keeps the arrays; whether they fit each other is checked where they are used.
     #[new]
     fn new(
         offsets: Py<PyAny>,
@@ -61,6 +66,8 @@ impl Bags {
         Bags { offsets, words, times, hashes, n_words }
     }
 
+    /// The weight of the texts that have each word, by class, (words, classes). `labels` are the classes of each text: offsets, and
+    /// the classes of text after text.
     fn count(
         &self,
         py: Python,
@@ -70,10 +77,12 @@ impl Bags {
     ) -> PyResult<NumPy<f64>> {
         let (held, labels) = (self.held(py)?, Sets::new(&labels.0, &labels.1, n_classes)?);
         let (bags, weights) = (held.bags()?, &*weights);
-        let found = py.detach(|| bags.count(labels, weights, n_classes))?;
-        Ok(shaped(found, &[self.n_words, n_classes]))
+        let sums = py.detach(|| bags.count(labels, weights, n_classes))?;
+        Ok(shaped(sums, &[self.n_words, n_classes]))
     }
 
+    /// The value of each word of each text, in the order of `words`: its `scale`, (words,), times the root of how often it occurs
+    /// if `often`, divided so that the squares of a text's values sum to 1, or to 0.
     fn values(
         &self,
         py: Python,
@@ -87,6 +96,8 @@ impl Bags {
         Ok(py.detach(|| bags.values(times, scale, *threads))?.into())
     }
 
+    /// Σ value · row of the word over the words of a text, (texts, classes). `values` are in the order of `words`, and `table` is
+    /// (words, classes).
     fn scores(
         &self,
         py: Python,
@@ -96,10 +107,12 @@ impl Bags {
     ) -> PyResult<NumPy<f64>> {
         let held = self.held(py)?;
         let (texts, n_classes, table) = (held.texts(&values)?, table.width(), &*table);
-        let found = py.detach(|| texts.scores(table, n_classes, *threads))?;
-        Ok(shaped(found, &[texts.len(), n_classes]))
+        let scores = py.detach(|| texts.scores(table, n_classes, *threads))?;
+        Ok(shaped(scores, &[texts.len(), n_classes]))
     }
 
+    /// As `scores`, (texts, classes), but by the table `own` for a text's own classes, given by `labels`, and by `others` for all
+    /// other classes.
     fn left_out(
         &self,
         py: Python,
@@ -112,10 +125,13 @@ impl Bags {
         let held = self.held(py)?;
         let (texts, n_classes, tables) = (held.texts(&values)?, others.width(), [&*others, &*own]);
         let labels = Sets::new(&labels.0, &labels.1, n_classes)?;
-        let found = py.detach(|| texts.left_out(labels, tables, n_classes, *threads))?;
-        Ok(shaped(found, &[texts.len(), n_classes]))
+        let scores = py.detach(|| texts.left_out(labels, tables, n_classes, *threads))?;
+        Ok(shaped(scores, &[texts.len(), n_classes]))
     }
 
+    /// Passes that improve, in place, `mu`, (texts, classes), and `table`, (words + 1, 2 classes): Δ of each class and then s² of
+    /// each, of the words and of what all texts have with the value `common`. `values` are in the order of `words`, and
+    /// `text_variances` are Σ s² · value² of each text, (texts, classes).
     fn correct(
         &self,
         py: Python,
@@ -133,6 +149,8 @@ impl Bags {
         passes.run(py, |rows, order| texts::ascend(&mut texts, rows, order, mu))
     }
 
+    /// As `correct`, for yes-or-no labels that are learned in lanes of 8 or 16, independently of each other; all arrays have lane
+    /// after lane.
     fn correct_labels(
         &self,
         py: Python,
@@ -151,8 +169,9 @@ impl Bags {
         passes.run(py, |rows, order| labels::ascend(&mut texts, rows, order, mu, *threads))
     }
 
-    /// Scores of labels. `index` lists the words and labels that occur together: where those of each word start, the labels, the score
-    /// of each, and the score of each word for all labels.
+    /// Scores of labels, (texts, labels). `index` lists the words and labels that occur together: where those of each word start,
+    /// the labels, the score of each, and the score of each word for all labels. `slopes` are added to the score of each label,
+    /// times the sum of a text's values.
     fn label_scores(
         &self,
         py: Python,
@@ -164,11 +183,12 @@ impl Bags {
         let (held, slopes) = (self.held(py)?, &*slopes);
         let texts = held.texts(&values)?;
         let index = labels::Index::new(&index.0, &index.1, &index.2, &index.3, slopes.len())?;
-        let found = py.detach(|| index.scores(&texts, slopes, *threads))?;
-        Ok(shaped(found, &[texts.len(), slopes.len()]))
+        let scores = py.detach(|| index.scores(&texts, slopes, *threads))?;
+        Ok(shaped(scores, &[texts.len(), slopes.len()]))
     }
 
-    /// Replaces the ids of bags by their ranks; returns offsets, ranks, how often each occurs, and a hash of each text.
+    /// Replaces the ids of bags by their ranks, and sorts each text by rank; returns offsets, ranks, how often each occurs, and a
+    /// hash of each text. `ranks` has the rank of each id; a word with 2**32 - 1 is left out.
     #[staticmethod]
     fn ranked(
         py: Python,
@@ -185,4 +205,5 @@ impl Bags {
     }
 }
 
+/// Offsets, ranks, how often each occurs, and a hash of each text.
 type Ranked = (NumPy<i64>, NumPy<u32>, NumPy<f64>, NumPy<u64>);

@@ -15,9 +15,11 @@ use std::sync::OnceLock;
 
 type Codes<'py> = Array<'py, u32, 2>;
 
-/// Keys, rows of each and class, and shift of a column.
+/// Of a column: its keys, the weight of the rows (keys, classes), and how many bits of keys were dropped.
 type Counted = (NumPy<i64>, Integers, u32);
 
+/// Counts the leading bits of each column: of each key `shifts` bits are dropped, and as few more as leave at most `most` keys.
+/// `classes` has the class of each row, -1 if it is not counted; weights are 1 if there are none.
 #[pyfunction]
 pub(super) fn count_leading(
     py: Python,
@@ -30,15 +32,18 @@ pub(super) fn count_leading(
     threads: Threads,
 ) -> PyResult<Vec<Counted>> {
     let (columns, shifts) = (columns.columns()?, &*shifts);
+    // Classes are checked on one thread.
     let held = HeldRows::new(classes, n_classes, weights, 1)?;
-    let found =
+    let counts =
         held.with(py, |rows| leading::count_leading(&columns, shifts, most, rows, *threads))?;
-    let each = found
+    let arrays = counts
         .into_iter()
         .map(|counted| (counted.keys.into(), Integers(counted.cells), counted.shift));
-    Ok(each.collect())
+    Ok(arrays.collect())
 }
 
+/// The cell of each number, (rows, columns): how many of its column's cuts are not above it; the number of cuts plus 1 for a
+/// missing value.
 #[pyfunction(name = "steps")]
 pub(super) fn steps_of(
     py: Python,
@@ -48,12 +53,12 @@ pub(super) fn steps_of(
 ) -> PyResult<NumPy<u16>> {
     let columns = columns.columns()?;
     let cuts: Vec<&[f64]> = cuts.iter().map(|cuts| &**cuts).collect();
-    let found = py.detach(|| leading::steps(&columns, &cuts, *threads))?;
-    Ok(shaped(found, &[columns.rows().unwrap_or(0), columns.features()]))
+    let cells = py.detach(|| leading::steps(&columns, &cuts, *threads))?;
+    Ok(shaped(cells, &[columns.rows().unwrap_or(0), columns.features()]))
 }
 
-/// Adds up the weights of rows in each cell of every column, by class: (cells of all columns, classes). A code equal to the number
-/// of cells has none.
+/// Adds up the weights of rows in each cell of every column, by class: (cells of all columns, classes). `codes` are (rows,
+/// columns), and `sizes` the number of cells of each column; a code equal to that has no cell.
 #[pyfunction]
 pub(super) fn count_cells(
     py: Python,
@@ -66,14 +71,15 @@ pub(super) fn count_cells(
 ) -> PyResult<NumPy<f64>> {
     let cells = Cells::new(&codes, codes.width())?;
     let (sizes, labels, weights) = (&*sizes, &*labels, &*weights);
-    let found = py.detach(|| cells.count(sizes, labels, weights, n_classes, *threads))?;
-    let n = found.len() / n_classes.max(1);
-    Ok(shaped(found, &[n, n_classes]))
+    let sums = py.detach(|| cells.count(sizes, labels, weights, n_classes, *threads))?;
+    let n_cells = sums.len() / n_classes.max(1);
+    Ok(shaped(sums, &[n_cells, n_classes]))
 }
 
-/// The terms of a column or pair: the column, the cells of its codes on each level, the second column or -1 and what its codes add,
-/// and the number of cells of each level.
+/// The terms of a column or pair: the column, the cells of its codes (codes, levels), the second column or -1 and what its codes
+/// add (codes, levels), and the number of cells of each level.
 type HeldGroup<'py> = (usize, Codes<'py>, i64, Codes<'py>, Vec<i64>);
+/// [`HeldGroup`] as it is handed to Python.
 type GroupArrays = (usize, NumPy<u32>, i64, NumPy<u32>, Vec<usize>);
 
 /// Which cell a row has in each term. Every level of a column or pair is a term.
@@ -81,11 +87,12 @@ type GroupArrays = (usize, NumPy<u32>, i64, NumPy<u32>, Vec<usize>);
 pub(super) struct Terms(weighing::Terms, OnceLock<Plan>);
 
 impl Terms {
+    /// Joins the terms and rows with these codes, (rows, columns).
     fn of<'a>(&'a self, codes: &'a Codes) -> PyResult<Lookups<'a>> {
         Ok(self.0.of(Cells::new(codes, codes.width())?)?)
     }
 
-    /// With how cells are found where rows are scored.
+    /// The terms, and how their cells are found where rows are scored.
     pub(super) fn planned(&self) -> (&weighing::Terms, &Plan) {
         (&self.0, self.1.get_or_init(|| Plan::of(&self.0)))
     }
@@ -93,9 +100,10 @@ impl Terms {
 
 #[pymethods]
 impl Terms {
+    /// `groups` are columns and pairs; the terms are numbered group after group, level after level.
     #[new]
     fn new(groups: Vec<HeldGroup>) -> PyResult<Self> {
-        let each = groups.iter().map(|(column, first, other, second, sizes)| {
+        let core_groups = groups.iter().map(|(column, first, other, second, sizes)| {
             let other = usize::try_from(*other).ok().map(|other| (other, second.to_vec()));
             if first.width() != sizes.len() || other.is_some() && second.width() != sizes.len() {
                 return Err(malformed("each level must have a size"));
@@ -103,41 +111,59 @@ impl Terms {
             Ok(Group { column: *column, levels: sizes.len(), first: first.to_vec(), other })
         });
         let sizes: Vec<i64> = groups.iter().flat_map(|group| &group.4).copied().collect();
-        Ok(Terms(weighing::Terms::new(each.collect::<PyResult<_>>()?, &sizes)?, OnceLock::new()))
+        Ok(Terms(
+            weighing::Terms::new(core_groups.collect::<PyResult<_>>()?, &sizes)?,
+            OnceLock::new(),
+        ))
     }
 
+    /// Columns and pairs, as the constructor takes them.
     #[getter]
     fn groups(&self) -> Vec<GroupArrays> {
-        let map = |cells: &[u32], levels| shaped(cells.to_vec(), &[cells.len() / levels, levels]);
-        let each = self.0.groups().iter().enumerate().map(|(t, group)| {
+        let as_table =
+            |cells: &[u32], levels| shaped(cells.to_vec(), &[cells.len() / levels, levels]);
+        let groups = self.0.groups().iter().enumerate().map(|(number, group)| {
             let (other, second) = match &group.other {
-                Some((column, cells)) => (*column as i64, map(cells, group.levels)),
-                None => (-1, map(&[], 1)),
+                Some((column, cells)) => (*column as i64, as_table(cells, group.levels)),
+                // There is no second column, so an empty table.
+                None => (-1, as_table(&[], 1)),
             };
-            (group.column, map(&group.first, group.levels), other, second, self.0.sizes(t))
+            (
+                group.column,
+                as_table(&group.first, group.levels),
+                other,
+                second,
+                self.0.sizes(number),
+            )
         });
-        each.collect()
+        groups.collect()
     }
 
+    /// What pickle passes to the constructor: the groups.
     fn __getnewargs__(&self) -> (Vec<GroupArrays>,) {
         (self.groups(),)
     }
 
+    /// The column of each group, and the second one, or -1.
     #[getter]
     fn columns(&self) -> Vec<(usize, i64)> {
         let other = |group: &Group| group.other.as_ref().map_or(-1, |other| other.0 as i64);
         self.0.groups().iter().map(|group| (group.column, other(group))).collect()
     }
 
+    /// The number of cells of all terms.
     #[getter]
     fn n_cells(&self) -> usize {
         self.0.size()
     }
 
+    /// The number of terms.
     fn __len__(&self) -> usize {
         self.0.len()
     }
 
+    /// The score of each row, (rows, classes): intercepts plus Σ weight · evidence of the row's cells. `codes` are (rows, columns),
+    /// and `table` is (cells of all terms, classes). With `own`, the class of each row, it is (cells, own class, classes).
     fn scores(
         &self,
         py: Python,
@@ -150,10 +176,12 @@ impl Terms {
     ) -> PyResult<NumPy<f64>> {
         let (lookups, own) = (self.of(&codes)?, own.as_deref());
         let evidence = Evidence { table: &table, weights: &weights, intercepts: &intercepts, own };
-        let found = py.detach(|| weighing::scores(&lookups, &evidence, *threads))?;
-        Ok(shaped(found, &[lookups.rows(), intercepts.len()]))
+        let scores = py.detach(|| weighing::scores(&lookups, &evidence, *threads))?;
+        Ok(shaped(scores, &[lookups.rows(), intercepts.len()]))
     }
 
+    /// The evidence of each term for each row beyond that for the last class, (rows, classes - 1, terms + given); the last `given`
+    /// are left at 0. `table` is (cells of all terms, own class, classes), and `own` has the class of each row.
     fn evidence(
         &self,
         py: Python,
@@ -165,13 +193,15 @@ impl Terms {
         threads: Threads,
     ) -> PyResult<NumPy<f32>> {
         let (lookups, terms) = (self.of(&codes)?, self.0.len());
+        // Without effect on the evidence.
         let (weights, intercepts) = (&vec![1.0; terms], &vec![0.0; n_classes]);
         let evidence = Evidence { table: &table, weights, intercepts, own: Some(&own) };
-        let found =
+        let nats =
             py.detach(|| weighing::evidence_of_rows(&lookups, &evidence, given, *threads))?;
-        Ok(shaped(found, &[lookups.rows(), n_classes.saturating_sub(1), terms + given]))
+        Ok(shaped(nats, &[lookups.rows(), n_classes.saturating_sub(1), terms + given]))
     }
 
+    /// Passes that improve, in place, `mu`, (rows, classes), and the corrections in `table`, (cells of all terms, classes).
     fn correct(
         &self,
         py: Python,
@@ -184,30 +214,36 @@ impl Terms {
         passes.run(py, |rows, order| tables::ascend(&lookups, rows, order, mu, table))
     }
 
+    /// Σ s² over the terms in which two rows have the same cell, (rows, rows).
     fn alike(&self, py: Python, codes: Codes, threads: Threads) -> PyResult<NumPy<f64>> {
         let lookups = self.of(&codes)?;
-        let found = py.detach(|| alike::alike(&lookups, *threads));
-        Ok(shaped(found, &[lookups.rows(), lookups.rows()]))
+        let shared = py.detach(|| alike::alike(&lookups, *threads));
+        Ok(shaped(shared, &[lookups.rows(), lookups.rows()]))
     }
 
+    /// The corrections of the cells of all terms, (cells, classes), from the surprise of rows, C (y − μ), (rows, classes).
     fn spread(&self, py: Python, codes: Codes, surprise: Table) -> PyResult<NumPy<f64>> {
-        let (lookups, k, surprise) = (self.of(&codes)?, surprise.width(), &*surprise);
-        let found = py.detach(|| alike::spread(&lookups, surprise))?;
-        Ok(shaped(found, &[self.0.size(), k]))
+        let (lookups, n_classes, surprise) = (self.of(&codes)?, surprise.width(), &*surprise);
+        let corrections = py.detach(|| alike::spread(&lookups, surprise))?;
+        Ok(shaped(corrections, &[self.0.size(), n_classes]))
     }
 
+    /// The numbers of all levels, `table` (cells of all terms, classes), added up for each cell of the last level of each column or
+    /// pair.
     fn folded(&self, py: Python, table: Table) -> PyResult<Vec<NumPy<f64>>> {
-        let (k, table) = (table.width(), &*table);
-        let found = py.detach(|| self.0.folded(table, k))?;
-        let each = found.into_iter().map(|cells| {
-            let n = cells.len() / k.max(1);
-            shaped(cells, &[n, k])
+        let (n_classes, table) = (table.width(), &*table);
+        let tables = py.detach(|| self.0.folded(table, n_classes))?;
+        let arrays = tables.into_iter().map(|cells| {
+            let n_cells = cells.len() / n_classes.max(1);
+            shaped(cells, &[n_cells, n_classes])
         });
-        Ok(each.collect())
+        Ok(arrays.collect())
     }
 }
 
-/// Returns the log loss under the weights, and its slopes.
+/// Returns the log loss of all rows under weights of terms and intercepts of classes, and its slope along each weight, then along
+/// each intercept, (terms + classes,). `evidence` is (rows, classes - 1, terms), relative to the last class; `labels` has the class
+/// of each row, and `row_weights` what it counts.
 #[pyfunction]
 pub(super) fn weighed_slope(
     py: Python,
@@ -231,8 +267,11 @@ pub(super) fn weighed_slope(
 /// Passes over rows that learn corrections.
 #[pyclass(frozen, module = "banbury._core")]
 pub(super) struct Passes {
+    /// C times the weight of each row, (rows,).
     strengths: Py<PyAny>,
+    /// The scores before corrections, (rows, classes).
     offsets: Py<PyAny>,
+    /// The rows in the order of each pass.
     orders: Vec<Py<PyAny>>,
     /// The mean change of μ at which passes end.
     enough: f64,
@@ -240,6 +279,7 @@ pub(super) struct Passes {
 
 #[pymethods]
 impl Passes {
+    /// Keeps the arrays, which are checked by `run`, and the mean change of μ at which passes end.
     #[new]
     fn new(strengths: Py<PyAny>, offsets: Py<PyAny>, orders: Vec<Py<PyAny>>, enough: f64) -> Self {
         Passes { strengths, offsets, orders, enough }
@@ -247,7 +287,8 @@ impl Passes {
 }
 
 impl Passes {
-    /// Runs one pass after another, each in its own order, until μ changes by less than `enough`.
+    /// Runs one pass after another, each in its own order, until μ changes by less than `enough`. `pass` visits rows in an order,
+    /// and returns the mean change of μ.
     pub(super) fn run(
         &self,
         py: Python,
@@ -271,7 +312,8 @@ impl Passes {
     }
 }
 
-/// Does what `correct` does, from the cells that pairs of rows share.
+/// Does what `correct` does, from `alike`, Σ s² over the cells that two rows share, (rows, rows). Improves `mu`, (rows, classes),
+/// in place; `labels` has the class of each row.
 #[pyfunction]
 pub(super) fn correct_alike(
     py: Python,
@@ -284,7 +326,8 @@ pub(super) fn correct_alike(
     passes.run(py, |rows, order| alike::ascend(alike, labels, rows, order, mu))
 }
 
-/// Returns the least log loss of scores times a factor, and the factor.
+/// Returns the least log loss of scores, (rows, classes), times a factor, and that factor, which is at most `most`; `ridge` times
+/// the square of its distance to 1 is added to the loss.
 #[pyfunction]
 pub(super) fn tempered(
     py: Python,
@@ -302,28 +345,34 @@ pub(super) fn tempered(
 
 // Pairs
 
-/// Codes, labels, weights, prior.
+/// Codes (rows, columns), the label and the weight of each row, and the prior of each class.
 type HeldPairRows<'py> = (Codes<'py>, Labels<'py>, Reals<'py>, Reals<'py>);
 
-/// Of a column: fine and coarse nodes, shares of both, the same left out.
+/// Of a column: the fine node of each code; the coarse node of each fine one; p(class | node), (nodes, classes), coarse and fine;
+/// and the same without a row of class `own`, (nodes, own, classes).
 type HeldNodes<'py> =
     (Order<'py>, Order<'py>, Table<'py>, Table<'py>, Array<'py, f64, 3>, Array<'py, f64, 3>);
 
+/// Rows and the nodes of their columns, as the core takes them.
 fn paired<'a>(
     (codes, labels, weights, prior): &'a HeldPairRows,
     nodes: &'a [HeldNodes],
 ) -> PyResult<pairs::Columns<'a>> {
-    let nodes = nodes.iter().map(|(fine, coarse, a, b, c, d)| pairs::Nodes {
-        fine,
-        coarse,
-        shares: [a, b],
-        left_out: [c, d],
-    });
+    let nodes =
+        nodes.iter().map(|(fine, coarse, of_coarse, of_fine, left_of_coarse, left_of_fine)| {
+            pairs::Nodes {
+                fine,
+                coarse,
+                shares: [of_coarse, of_fine],
+                left_out: [left_of_coarse, left_of_fine],
+            }
+        });
     let cells = Cells::new(codes, codes.width())?;
     Ok(pairs::Columns { cells, labels, weights, prior, nodes: nodes.collect() })
 }
 
-/// Per pair: nats gained, strength, slope, curvature.
+/// Of each pair of columns, (pairs, 4): nats gained, the strength of the prior that gains most, and first and second slope along
+/// the pair's weight. `posteriors` are P(class) of each row by the scores so far, (rows, classes).
 #[pyfunction]
 pub(super) fn pair_gains(
     py: Python,
@@ -336,12 +385,13 @@ pub(super) fn pair_gains(
 ) -> PyResult<NumPy<f64>> {
     let columns = paired(&rows, &nodes)?;
     let (strengths, posteriors) = (&*strengths, &*posteriors);
-    let found = py.detach(|| columns.gains(&pairs, strengths, posteriors, *threads))?;
-    let flat = found.iter().flat_map(|gain| [gain.nats, gain.m, gain.slope, gain.curvature]);
-    Ok(shaped(flat.collect::<Vec<f64>>(), &[found.len(), 4]))
+    let gains = py.detach(|| columns.gains(&pairs, strengths, posteriors, *threads))?;
+    let numbers = gains.iter().flat_map(|gain| [gain.nats, gain.m, gain.slope, gain.curvature]);
+    Ok(shaped(numbers.collect::<Vec<f64>>(), &[gains.len(), 4]))
 }
 
-/// Per pair: δ, (cells × classes), and δ of rows left out, (cells × classes × classes), both flat.
+/// Of each pair of columns under its strength of the prior: δ, (cells × classes), and δ of rows left out, (cells × own class ×
+/// classes), both flat.
 #[pyfunction]
 pub(super) fn pair_tables(
     py: Python,
@@ -353,7 +403,7 @@ pub(super) fn pair_tables(
 ) -> PyResult<Vec<(NumPy<f64>, NumPy<f64>)>> {
     let columns = paired(&rows, &nodes)?;
     let strengths = &*strengths;
-    let found = py.detach(|| columns.deltas(&pairs, strengths, *threads))?;
-    let each = found.into_iter();
-    Ok(each.map(|delta| (delta.table.into(), delta.left_out.into())).collect())
+    let deltas = py.detach(|| columns.deltas(&pairs, strengths, *threads))?;
+    let deltas_of_pairs = deltas.into_iter();
+    Ok(deltas_of_pairs.map(|delta| (delta.table.into(), delta.left_out.into())).collect())
 }

@@ -23,7 +23,7 @@ pyo3::create_exception!(
     "``args`` is (word or None, class number, what is left, below zero)."
 );
 
-/// Refuses ids that are not below `n`.
+/// Returns the ids; refuses ids that are not below `n`.
 fn check_ids(ids: &[u32], n: usize) -> PyResult<&[u32]> {
     match ids.iter().find(|&&id| id as usize >= n) {
         None => Ok(ids),
@@ -31,9 +31,12 @@ fn check_ids(ids: &[u32], n: usize) -> PyResult<&[u32]> {
     }
 }
 
+/// Offsets, where the words of each text begin and the last ones end; the ids of words; how often the text has each.
 type Bags = (NumPy<i64>, NumPy<i32>, NumPy<i32>);
+/// Where the cells of each word start and the last ones end; of each cell the class, occurrences and documents.
 type Pairs = (NumPy<i64>, NumPy<i32>, NumPy<f64>, NumPy<f64>);
 
+/// The cells of words as arrays.
 fn as_arrays(pairs: words::Pairs) -> Pairs {
     (pairs.starts.into(), pairs.classes.into(), pairs.occurrences.into(), pairs.documents.into())
 }
@@ -44,6 +47,7 @@ pub(super) struct SharedWords(pub(super) Arc<words::Words>);
 impl<'py> FromPyObject<'_, 'py> for SharedWords {
     type Error = PyErr;
 
+    /// The words that a Python object of type `Words` has now.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         Ok(SharedWords(any.cast::<Words>()?.get().get(any.py())))
     }
@@ -54,6 +58,7 @@ impl<'py> FromPyObject<'_, 'py> for SharedWords {
 pub(super) struct Groups(words::Groups);
 
 impl Groups {
+    /// The groups of the core.
     pub(super) fn get(&self) -> &words::Groups {
         &self.0
     }
@@ -61,6 +66,7 @@ impl Groups {
 
 #[pymethods]
 impl Groups {
+    /// Sorts the cells of words by group: class c is class `classes[c]` of group `groups[c]`, and classes ascend within a group.
     #[new]
     #[pyo3(signature = (words, classes, groups, n_groups, threads = Threads(1)))]
     fn new(
@@ -73,25 +79,29 @@ impl Groups {
     ) -> PyResult<Self> {
         let (classes, groups) = (&*classes, &*groups);
         let (words, n_groups) = (words.get(py), size(n_groups, "n_groups")?);
-        let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups, *threads))?;
-        Ok(Groups(made))
+        let core_groups =
+            py.detach(|| words::Groups::new(&words, classes, groups, n_groups, *threads))?;
+        Ok(Groups(core_groups))
     }
 
+    /// The ids of the words that a group has, in order.
     fn words(&self, py: Python, group: i64) -> PyResult<NumPy<u32>> {
         let group = size(group, "group")?;
         Ok(py.detach(|| self.0.words(group))?.into())
     }
 
+    /// The ids of the words that no other group has, in order; `total` are the words of all groups together.
     fn gone(&self, py: Python, total: &Words, group: i64) -> PyResult<NumPy<u32>> {
         let (total, group) = (total.get(py), size(group, "group")?);
         Ok(py.detach(|| self.0.gone(&total, group))?.into())
     }
 
+    /// The cells of the words `ids` without the texts of a group; `total` are the words of all groups together.
     fn pairs_without(&self, py: Python, total: &Words, group: i64, ids: Ids) -> PyResult<Pairs> {
         let (total, group) = (total.get(py), size(group, "group")?);
         let ids = check_ids(&ids, total.n_ids())?.iter().copied();
-        let found = py.detach(|| self.0.pairs_without(&total, group, ids))?;
-        Ok(as_arrays(found))
+        let pairs = py.detach(|| self.0.pairs_without(&total, group, ids))?;
+        Ok(as_arrays(pairs))
     }
 }
 
@@ -99,20 +109,22 @@ impl Groups {
 #[pyclass(module = "banbury._core", frozen)]
 pub(super) struct Words(Version);
 
-/// Adds or subtracts a batch, and returns the sums if its last argument asks for them.
+/// Adds or subtracts a batch on so many threads, and returns the sums if its last argument asks for them.
 type Change = fn(&mut words::Words, Batch, usize, bool) -> Result<Vec<ClassSums>, Error>;
 
 impl Words {
+    /// Words that share nothing with other values.
     fn of(words: words::Words) -> Self {
         Words(Version::new(words))
     }
 
-    /// If another thread is changing words of the same base, waits for it without the GIL, which that one may need.
+    /// The words of the core. If another thread is changing words of the same base, waits for it without the GIL, which that one
+    /// may need.
     pub(super) fn get(&self, py: Python) -> Arc<words::Words> {
         self.0.try_words().unwrap_or_else(|| py.detach(|| self.0.words()))
     }
 
-    /// Adds or subtracts texts and their classes, without the GIL.
+    /// Returns the words with texts added (if `adds`) or subtracted, without the GIL. `more` are further classes of each text.
     fn batch(
         &self,
         py: Python,
@@ -123,6 +135,7 @@ impl Words {
         threads: Threads,
         adds: bool,
     ) -> PyResult<Words> {
+        // Classes are checked on one thread.
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
         let texts = texts.texts()?;
         let tokeniser = &**tokeniser.inner();
@@ -140,7 +153,7 @@ impl Words {
         Ok(Words(changed))
     }
 
-    /// The words that `f` makes of these, without the GIL.
+    /// Returns the words that `f` makes of these, without the GIL.
     fn map(
         &self,
         py: Python,
@@ -153,32 +166,38 @@ impl Words {
 
 #[pymethods]
 impl Words {
+    /// Words without texts: the columns of a matrix, or words by name if `n_columns` is 0.
     #[new]
     fn new(n_classes: i64, n_columns: i64) -> PyResult<Self> {
         let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
         Ok(Words::of(words::Words::new(n_classes, n_columns)?))
     }
 
+    /// How many classes there are.
     #[getter]
     fn n_classes(&self, py: Python) -> usize {
         self.get(py).n_classes()
     }
 
+    /// How many words some text has.
     #[getter]
     fn n_words(&self, py: Python) -> usize {
         self.get(py).n_words()
     }
 
+    /// How many words have an id, including words that were forgotten.
     #[getter]
     fn n_ids(&self, py: Python) -> usize {
         self.get(py).n_ids()
     }
 
+    /// How many columns the matrix has whose columns are the words; 0 if words have names.
     #[getter]
     fn n_columns(&self, py: Python) -> usize {
         self.get(py).n_columns()
     }
 
+    /// Returns the words with more texts; those of class -1 are not counted. `more` are further classes of each text.
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn count(
         &self,
@@ -193,6 +212,7 @@ impl Words {
         self.batch(py, tokeniser, &texts, (classes, weights), more, threads, true)
     }
 
+    /// Returns the words without texts that were counted; raises NotThere if they were not.
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn forget(
         &self,
@@ -207,13 +227,16 @@ impl Words {
         self.batch(py, tokeniser, &texts, (classes, weights), more, threads, false)
     }
 
+    /// The ids of the words that differ between this value and `old`, in order; none if that is not known.
     fn changed_since(&self, py: Python, old: &Words) -> Option<NumPy<u32>> {
         let changed = py.detach(|| self.0.changed_since(&old.0));
         changed.map(|ids| ids.into())
     }
 
+    /// Returns both together, words of the same name added up; ids of these words stay.
     fn plus(&self, py: Python, other: &Words) -> PyResult<Words> {
         let (words, other) = (self.get(py), other.get(py));
+        // Whether the sum becomes a new value of its own, rather than a change of this one.
         let alone = !words.outweighs(&other);
         drop(words);
         if alone {
@@ -222,38 +245,46 @@ impl Words {
         Ok(Words(py.detach(|| self.0.change(true, |words, _| words.add(&other)))?))
     }
 
+    /// Returns the words without the other's texts; raises NotThere if it has some that these do not have.
     fn minus(&self, py: Python, other: &Words) -> PyResult<Words> {
         let other = other.get(py);
         self.map(py, |words| words.minus(&other))
     }
 
+    /// Returns the words with all counts multiplied, and whether that was exact.
     fn times(&self, py: Python, factor: f64) -> PyResult<(Words, bool)> {
         let words = self.get(py);
         let (product, exact) = py.detach(|| words.times(factor))?;
         Ok((Words::of(product), exact))
     }
 
+    /// Whether all counts are equal, words by name.
     fn same(&self, py: Python, other: &Words) -> bool {
         let (words, other) = (self.get(py), other.get(py));
         py.detach(|| Arc::ptr_eq(&words, &other) || words.same(&other))
     }
 
+    /// Returns the words with class c as class `index[c]` of `n_classes`, classes that become one added up.
     fn place(&self, py: Python, index: Longs, n_classes: i64) -> PyResult<Words> {
         let (index, n_classes) = (&*index, size(n_classes, "n_classes")?);
         self.map(py, |words| words.place(index, n_classes))
     }
 
+    /// Returns the words with class `index[i]` as class i.
     fn take(&self, py: Python, index: Longs) -> PyResult<Words> {
         let index = &*index;
         self.map(py, |words| words.take(index))
     }
 
+    /// Returns the sums of the same texts if they had had no other words than `ids`.
     fn only(&self, py: Python, ids: Ids) -> PyResult<Words> {
         let words = self.get(py);
         let ids = check_ids(&ids, words.n_ids())?;
         Ok(Words::of(py.detach(|| words.only(ids))))
     }
 
+    /// The cells of the words `ids`, or of all words in the order of their ids. With `index` class c is class `index[c]`, left out
+    /// if that is -1.
     #[pyo3(signature = (ids, index=None, threads = Threads(1)))]
     fn pairs(
         &self,
@@ -279,23 +310,28 @@ impl Words {
         Ok(as_arrays(pairs))
     }
 
+    /// The ids of the words that occur in some class c with `index[c]` not -1, in order.
     fn having(&self, py: Python, index: Longs) -> PyResult<NumPy<u32>> {
         let (words, index) = (self.get(py), &*index);
         Ok(py.detach(|| words.having(index))?.into())
     }
 
+    /// The texts of each class, (classes,).
     fn texts(&self, py: Python) -> PyResult<Integers> {
         Ok(Integers(self.get(py).texts()?))
     }
 
+    /// The occurrences of all words together in each class, (classes,).
     fn occurrences(&self, py: Python) -> PyResult<Integers> {
         Ok(Integers(self.get(py).occurrences()?))
     }
 
+    /// The documents of all words together in each class, (classes,).
     fn documents(&self, py: Python) -> PyResult<Integers> {
         Ok(Integers(self.get(py).documents()?))
     }
 
+    /// The names of the words `ids`, or of all words in the order of their ids.
     fn words<'py>(&self, py: Python<'py>, ids: Option<Ids<'py>>) -> PyResult<Bound<'py, PyList>> {
         let words = self.get(py);
         let name = |id: u32| words.with_name(id, |name| string_of(py, name));
@@ -309,13 +345,15 @@ impl Words {
         PyList::new(py, names)
     }
 
+    /// The id of each of these names, (names,); -1 where there is none.
     fn find(&self, py: Python, words: Strings) -> PyResult<NumPy<i64>> {
-        let (names, own) = (words.bytes()?, self.get(py));
-        let number = |name: &&[u8]| own.find_name(name).map_or(-1, i64::from);
-        let found: Vec<i64> = py.detach(|| names.iter().map(number).collect());
-        Ok(found.into())
+        let (names, core_words) = (words.bytes()?, self.get(py));
+        let number = |name: &&[u8]| core_words.find_name(name).map_or(-1, i64::from);
+        let ids: Vec<i64> = py.detach(|| names.iter().map(number).collect());
+        Ok(ids.into())
     }
 
+    /// Returns the words with an id for each of the first `n_columns` columns.
     fn with_columns(&self, py: Python, n_columns: i64) -> PyResult<Words> {
         let n_columns = size(n_columns, "n_columns")?;
         self.map(py, |words| {
@@ -325,12 +363,14 @@ impl Words {
         })
     }
 
+    /// The id of each column's word, (columns,); -1 where it has none.
     fn columns(&self, py: Python) -> NumPy<i64> {
         let words = self.get(py);
         let ids = words.columns().iter().map(|&id| i64::from(id) - 1);
         ids.collect::<Vec<_>>().into()
     }
 
+    /// Returns the words with ids for words of these names too, which no text has.
     fn with_words(&self, py: Python, words: Strings) -> PyResult<Words> {
         let names = words.bytes()?;
         self.map(py, |words| {
@@ -340,6 +380,8 @@ impl Words {
         })
     }
 
+    /// Offsets (texts + 1,), where the tokens of each text begin and the last ones end, and the ids of all tokens, -1 for unknown
+    /// words.
     fn encode(
         &self,
         py: Python,
@@ -353,6 +395,7 @@ impl Words {
         Ok((offsets.into(), codes.into()))
     }
 
+    /// The known words of each text, ascending and each once, and how often the text has them.
     fn bags(
         &self,
         py: Python,
@@ -366,15 +409,17 @@ impl Words {
         Ok((bags.offsets.into(), bags.ids.into(), bags.times.into()))
     }
 
+    /// The ids of the words that some text has, in the order of their names' bytes.
     fn in_order(&self, py: Python) -> NumPy<u32> {
         let words = self.get(py);
         py.detach(|| words.in_order()).into()
     }
 
+    /// The words as arrays by name, from which `from_state` makes them again.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let words = self.get(py);
         let state = py.detach(|| words.state());
-        let (n, c) = (state.classes.len(), words.n_classes());
+        let (n_cells, n_classes) = (state.classes.len(), words.n_classes());
         let dict = PyDict::new(py);
         dict.set_item("bytes", NumPy::from(state.bytes.into_owned()))?;
         dict.set_item("ends", NumPy::from(state.ends.into_owned()))?;
@@ -388,13 +433,16 @@ impl Words {
                 dict.set_item("documents", NumPy::from(documents.into_owned()))?;
             }
             StoredCounts::Parts(limbs) => {
-                dict.set_item("texts.parts", shaped(texts, &[c, 3]))?;
-                dict.set_item("parts", shaped(limbs.into_owned(), &[n, 2, 3]))?;
+                dict.set_item("texts.parts", shaped(texts, &[n_classes, 3]))?;
+                dict.set_item("parts", shaped(limbs.into_owned(), &[n_cells, 2, 3]))?;
             }
         }
         Ok(dict)
     }
 
+    /// Makes words of so many classes and columns (0: words have names) from the arrays that `state` gave: `bytes` of all
+    /// words and where each `ends`, where the cells of each word `starts`, the `classes` of cells, and counts; ValueError for
+    /// arrays that do not fit together.
     #[staticmethod]
     #[pyo3(signature = (n_classes, n_columns, state, threads = Threads(1)))]
     fn from_state(
@@ -408,6 +456,7 @@ impl Words {
         check_names(state)?;
         let counts = HeldCounts::new(state)?;
         let texts = counts.texts(state)?;
+        // All of these have one dimension.
         let (bytes, ends) = (must(state, "bytes", 1)?, must(state, "ends", 1)?);
         let (starts, classes) = (must(state, "starts", 1)?, must(state, "classes", 1)?);
         let state = State {
@@ -424,7 +473,7 @@ impl Words {
     }
 }
 
-/// Counts are either occurrences, documents and texts, or parts.
+/// The names of the arrays of a state. Counts are either occurrences, documents and texts, or parts and texts.parts.
 const ARRAYS: [&str; 9] = [
     "bytes",
     "ends",
@@ -437,7 +486,7 @@ const ARRAYS: [&str; 9] = [
     "texts.parts",
 ];
 
-/// An array of the state; none if the state does not have it.
+/// An array of the state with so many dimensions; none if the state does not have it.
 fn array<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
@@ -449,7 +498,7 @@ fn array<'py, T: Element + Copy>(
     Held::new(&state.get_item(name)?, name, dimensions).map(Some)
 }
 
-/// An array that the state must have.
+/// An array that the state must have, with so many dimensions.
 fn must<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
@@ -459,8 +508,11 @@ fn must<'py, T: Element + Copy>(
     held.ok_or_else(|| malformed(format!("the array {name:?} is missing")))
 }
 
+/// The counts of the cells of a state.
 enum HeldCounts<'py> {
+    /// Occurrences and documents, in ones.
     Narrow(Held<'py, u32>, Held<'py, u32>),
+    /// Occurrences and documents in three limbs each, (cells, 2, 3).
     Parts(Held<'py, i64>),
 }
 
@@ -469,8 +521,9 @@ const APART: [(&str, &[&str]); 2] =
     [("parts", &["occurrences", "documents", "texts"]), ("texts", &["texts.parts"])];
 
 impl<'py> HeldCounts<'py> {
-    /// Parts, or whole numbers.
+    /// The counts of a state: parts if it has them, else whole numbers.
     fn new(state: &Bound<'py, PyMapping>) -> PyResult<Self> {
+        // Parts have three dimensions, whole numbers one.
         if let Some(parts) = array(state, "parts", 3)? {
             return match parts.array.shape() {
                 [_, 2, 3] => Ok(HeldCounts::Parts(parts)),
@@ -480,19 +533,24 @@ impl<'py> HeldCounts<'py> {
         Ok(HeldCounts::Narrow(must(state, "occurrences", 1)?, must(state, "documents", 1)?))
     }
 
+    /// The counts as the core takes them.
     fn stored(&self) -> StoredCounts<'_> {
         match self {
-            HeldCounts::Narrow(a, b) => StoredCounts::Narrow(a.slice().into(), b.slice().into()),
+            HeldCounts::Narrow(occurrences, documents) => {
+                StoredCounts::Narrow(occurrences.slice().into(), documents.slice().into())
+            }
             HeldCounts::Parts(limbs) => StoredCounts::Parts(limbs.slice().into()),
         }
     }
 
+    /// The texts of each class of a state: whole, (classes,), or if counts are parts three limbs each, (classes, 3).
     fn texts(&self, state: &Bound<'py, PyMapping>) -> PyResult<Held<'py, i64>> {
         let HeldCounts::Parts(_) = self else {
             return must(state, "texts", 1);
         };
         let texts: Held<i64> = must(state, "texts.parts", 2)?;
-        texts.matrix(3, "texts.parts")?;
+        let limbs = 3;
+        texts.matrix(limbs, "texts.parts")?;
         Ok(texts)
     }
 }

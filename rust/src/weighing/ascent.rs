@@ -15,14 +15,16 @@ use std::ops::{AddAssign, Mul, Sub};
 /// The rows that corrections are learned from.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingRows<'a> {
-    /// C times the weight of each row; rows with 0 are not visited.
+    /// C times the weight of each row, `[row]`; rows with 0 are not visited.
     pub strengths: &'a [f64],
     /// The scores before corrections, `[row][class]`.
     pub offsets: &'a [f64],
+    /// How many classes there are, or labels.
     pub classes: usize,
 }
 
 impl TrainingRows<'_> {
+    /// How many rows there are.
     pub(super) fn len(&self) -> usize {
         self.strengths.len()
     }
@@ -48,6 +50,7 @@ impl TrainingRows<'_> {
 pub trait Number:
     Copy + Default + Into<f64> + AddAssign + Sub<Output = Self> + Mul<Output = Self>
 {
+    /// The number that is nearest to x.
     fn of(x: f64) -> Self;
 }
 
@@ -67,30 +70,34 @@ impl Number for f64 {
 pub(super) trait Corrections {
     type Number: Number;
 
-    /// How many rows are looked up at a time.
+    /// How many rows are looked up at a time; here, all.
     fn rows_at_a_time(&self) -> usize {
         usize::MAX
     }
 
-    /// Looks up the cells of the rows that are visited next.
+    /// Looks up the cells of the rows that are visited next, a block.
     #[inline(always)]
     fn look_up(&mut self, _rows: &[u32]) {}
 
-    /// Adds the corrections of a row's cells, Σ x Δ, to `sums`, one for each stored class.
+    /// Adds the corrections of a row's cells, Σ x Δ, to `sums`, `[stored class]`.
     fn sum(&self, row: usize, place: usize, sums: &mut [Self::Number]);
 
-    /// Returns Σ s² x² over a row's cells.
+    /// Returns Σ s² x² over a row's cells, for a stored class.
     fn variance(&self, row: usize, class: usize) -> f64;
 
-    /// Adds x s² times the step of each stored class to the corrections of a row's cells.
+    /// Adds x s² times `steps`, `[stored class]`, to the corrections of a row's cells.
     fn add(&mut self, row: usize, place: usize, steps: &[Self::Number]);
 }
 
-/// What the μ of one row depends on: `sums` are its corrections and `own` is A, each per stored class.
+/// What the μ of one row depends on.
 pub(super) struct Visit<'a, T> {
+    /// C times the weight of the row.
     strength: f64,
+    /// The row's scores before corrections, `[class]`.
     offsets: &'a [f64],
+    /// The row's corrections, `[stored class]`.
     sums: &'a [T],
+    /// A, how much the row corrects itself, `[stored class]`.
     own: &'a [f64],
 }
 
@@ -101,7 +108,8 @@ pub(super) trait Solver<T> {
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]>;
 }
 
-/// Visits rows in an order. Improves μ, `[row][class]`, and the corrections, and returns the mean change of μ.
+/// Visits rows in an order. Improves μ, `[row][class]`, and the corrections, and returns the mean change of μ: its absolute
+/// changes, summed over classes, per row.
 ///
 /// `sums` and `own` are buffers with one number per stored class; arrays of a constant length stay in registers.
 #[inline(always)]
@@ -113,7 +121,7 @@ pub(super) fn pass<C: Corrections>(
     mu: &mut [C::Number],
     (mut sums, mut own): (impl AsMut<[C::Number]>, impl AsMut<[f64]>),
 ) -> f64 {
-    let k = rows.classes;
+    let n_classes = rows.classes;
     let mut change = 0.0;
     let sums = sums.as_mut();
     let own = own.as_mut();
@@ -131,7 +139,7 @@ pub(super) fn pass<C: Corrections>(
                 // A row without cells has 0, whose logarithm is needed.
                 *own = strength * corrections.variance(row, class) + 1e-12;
             }
-            let classes = row * k..(row + 1) * k;
+            let classes = row * n_classes..(row + 1) * n_classes;
             let visit = Visit { strength, offsets: &rows.offsets[classes.clone()], sums, own };
             if let Some(steps) = solver.solve(visit, &mut mu[classes], &mut change) {
                 corrections.add(row, place, steps);
@@ -141,7 +149,7 @@ pub(super) fn pass<C: Corrections>(
     change / rows.len().max(1) as f64
 }
 
-/// A pass over rows with one of two classes.
+/// A [`pass`] over rows with one of two classes.
 pub(super) fn pass_of_two<C: Corrections>(
     corrections: &mut C,
     rows: &TrainingRows,
@@ -151,25 +159,27 @@ pub(super) fn pass_of_two<C: Corrections>(
     pass(corrections, TwoClasses::default(), rows, order, mu, ([C::Number::default()], [0.0]))
 }
 
-/// A pass over rows with one of many classes.
+/// A [`pass`] over rows with one of many classes.
 pub(super) fn pass_of_many<C: Corrections>(
     corrections: &mut C,
     rows: &TrainingRows,
     order: &[u32],
     mu: &mut [C::Number],
 ) -> f64 {
-    let k = rows.classes;
-    let buffers = (vec![C::Number::default(); k], vec![0.0; k]);
-    wide!(pass(corrections, ManyClasses::new(k), rows, order, mu, buffers))
+    let n_classes = rows.classes;
+    let buffers = (vec![C::Number::default(); n_classes], vec![0.0; n_classes]);
+    wide!(pass(corrections, ManyClasses::new(n_classes), rows, order, mu, buffers))
 }
 
 /// Solves rows with one of two classes.
 #[derive(Default)]
 struct TwoClasses<T> {
+    /// C (μ before − μ after) of the first class.
     step: [T; 1],
 }
 
 impl<T: Number> Solver<T> for TwoClasses<T> {
+    /// Changes `mu`, of both classes, and adds its absolute changes to `change`; returns the step of the first class.
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
         let before: f64 = mu[0].into();
@@ -187,17 +197,21 @@ impl<T: Number> Solver<T> for TwoClasses<T> {
 
 /// Solves rows with one of many classes.
 struct ManyClasses<T> {
+    /// The equation of the row that is visited.
     equation: Equation,
+    /// C (μ before − μ after) of each class.
     steps: Vec<T>,
 }
 
 impl<T: Number> ManyClasses<T> {
+    /// Room for so many classes.
     fn new(classes: usize) -> Self {
         ManyClasses { equation: Equation::new(classes), steps: vec![T::default(); classes] }
     }
 }
 
 impl<T: Number> Solver<T> for ManyClasses<T> {
+    /// Changes `mu`, `[class]`, and adds its absolute changes to `change`; returns the step of each class.
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
         let equation = &mut self.equation;
@@ -218,12 +232,13 @@ impl<T: Number> Solver<T> for ManyClasses<T> {
 
 /// The equation of one row with many classes, ln μ + A μ = z + A μ_before − ν; every array has one number per class.
 struct Equation {
-    /// The scores of the row.
+    /// The scores of the row with its corrections; while it is solved, z + A μ_before + ln A.
     z: Vec<f64>,
     /// A.
     own: Vec<f64>,
-    /// μ before and after the visit.
+    /// μ before the visit.
     before: Vec<f64>,
+    /// μ after the visit.
     after: Vec<f64>,
     /// How fast μ falls as ν rises.
     slopes: Vec<f64>,
@@ -232,6 +247,7 @@ struct Equation {
 }
 
 impl Equation {
+    /// An equation of zeros.
     fn new(classes: usize) -> Self {
         let zeros = || vec![0.0; classes];
         Equation {
@@ -247,15 +263,15 @@ impl Equation {
     /// Solves the equation for `after`, and returns the absolute changes of μ, summed over the classes.
     #[inline(always)]
     fn solve(&mut self) -> f64 {
-        let k = self.z.len();
+        let n_classes = self.z.len();
         let each = self.z.iter_mut().zip(&self.own).zip(&self.before);
         each.for_each(|((z, own), before)| *z += own * before);
         let highest = self.z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         self.after.iter_mut().zip(&self.z).for_each(|(after, z)| *after = exp(z - highest));
         // Since μ ≤ 1, it is at least exp(z − ν − A) and at most exp(z − ν), which bounds ν.
-        let most = self.own.iter().copied().fold(0.0, f64::max);
+        let largest_own = self.own.iter().copied().fold(0.0, f64::max);
         let mut high = highest + self.after.iter().sum::<f64>().ln();
-        let mut low = high - most;
+        let mut low = high - largest_own;
         let mut nu = high
             - self
                 .own
@@ -264,7 +280,7 @@ impl Equation {
                 .map(|(own, before)| own * before * before)
                 .sum::<f64>();
         // ω = A μ and its logarithm q solve ω + q = v, v = ln A + z − ν.
-        for c in 0..k {
+        for c in 0..n_classes {
             self.z[c] += self.own[c].ln();
             let v = self.z[c] - nu;
             self.logs[c] = if v < 0.5 { v } else { v.ln() };
@@ -289,15 +305,17 @@ impl Equation {
         self.after.iter().zip(&self.before).map(|(after, before)| (after - before).abs()).sum()
     }
 
-    /// Solves for every q by Newton's method, starting from `logs`; then computes `after` and `slopes` for this ν.
+    /// Solves for every q = ln(A μ), in `logs`, by Newton's method from the `logs` that are there; then computes `after` and
+    /// `slopes` for this ν.
     #[inline(always)]
     fn roots(&mut self, nu: f64) {
-        let k = self.z.len();
-        let (z, own, logs) = (&self.z[..k], &self.own[..k], &mut self.logs[..k]);
-        let (after, slopes) = (&mut self.after[..k], &mut self.slopes[..k]);
+        let n_classes = self.z.len();
+        let (z, own, logs) =
+            (&self.z[..n_classes], &self.own[..n_classes], &mut self.logs[..n_classes]);
+        let (after, slopes) = (&mut self.after[..n_classes], &mut self.slopes[..n_classes]);
         for _ in 0..20 {
             let mut largest_step = 0.0_f64;
-            for c in 0..k {
+            for c in 0..n_classes {
                 let omega = exp(logs[c]);
                 slopes[c] = (logs[c] + omega - (z[c] - nu)) / (1.0 + omega);
                 logs[c] -= slopes[c];
@@ -310,7 +328,7 @@ impl Equation {
                 break;
             }
         }
-        for c in 0..k {
+        for c in 0..n_classes {
             let omega = exp(logs[c]);
             after[c] = omega / own[c];
             slopes[c] = after[c] / (1.0 + omega);
@@ -318,7 +336,8 @@ impl Equation {
     }
 }
 
-/// Solves ln μ/(1 − μ) + a μ = difference for the probability μ of the first of two classes, by Newton's method from `near` on.
+/// Solves ln μ/(1 − μ) + a μ = difference for the probability μ of the first of two classes, by Newton's method from μ = `near` on.
+/// Returns μ.
 #[inline(always)]
 fn solve_two_classes(difference: f64, a: f64, near: f64) -> f64 {
     let (mut low, mut high) = (difference - a, difference);
@@ -326,14 +345,14 @@ fn solve_two_classes(difference: f64, a: f64, near: f64) -> f64 {
     let mut mu = 0.0;
     for _ in 0..60 {
         mu = 1.0 / (1.0 + (-log_odds).exp());
-        let off = log_odds + a * mu - difference;
+        let error = log_odds + a * mu - difference;
         let spread = mu * (1.0 - mu);
-        let step = off / (1.0 + a * spread);
+        let step = error / (1.0 + a * spread);
         // The error after a step is below its square, so the last step needs no exponential.
         if step.abs() < 1e-5 {
             return mu - spread * step;
         }
-        if off > 0.0 {
+        if error > 0.0 {
             high = log_odds
         } else {
             low = log_odds
@@ -344,8 +363,8 @@ fn solve_two_classes(difference: f64, a: f64, near: f64) -> f64 {
     mu
 }
 
-/// Solves ln μ / (1 − μ) + A μ = goal for the μ of several labels, by Newton's method. It solves for the less probable of yes and
-/// no: there the function is convex, and the steps approach the solution from above.
+/// Solves ln μ / (1 − μ) + A μ = goal for the μ of several labels, by Newton's method; `own` has the A of each. It solves for the
+/// less probable of yes and no: there the function is convex, and the steps approach the solution from above. Returns μ, `[label]`.
 #[inline(always)]
 fn solve_labels<const B: usize>(own: &[f64; B], goal: &[f64; B]) -> [f64; B] {
     let mut mu = [0.0; B];
@@ -378,20 +397,25 @@ fn solve_labels<const B: usize>(own: &[f64; B], goal: &[f64; B]) -> [f64; B] {
 /// Solves rows with any number of labels, B at a time. After the first pass most labels of a row are far from probable, and then
 /// the row is only looked at.
 pub(super) struct Labels<const B: usize> {
+    /// C (μ before − μ after) of each label, 0 where μ has not moved.
     steps: [f32; B],
 }
 
 impl<const B: usize> Labels<B> {
+    /// A solver whose steps are 0.
     pub(super) fn new() -> Self {
         Labels { steps: [0.0; B] }
     }
 }
 
-/// A change of μ that counts as none, and its logarithm.
+/// A change of μ that counts as none.
 const NO_CHANGE: f32 = 1e-5;
+/// Below the logarithm of [`NO_CHANGE`].
 const LOG_NO_CHANGE: f64 = -11.6;
 
 impl<const B: usize> Solver<f32> for Labels<B> {
+    /// Changes `mu`, `[label]`, where it moves by more than [`NO_CHANGE`], and adds its absolute changes to `change`; returns the
+    /// step of each label, none if no μ has moved. The `goal` of a label is its score with corrections plus A μ.
     #[inline(always)]
     fn solve(&mut self, visit: Visit<f32>, mu: &mut [f32], change: &mut f64) -> Option<&[f32]> {
         let (Some(own), Some(mu)) = (visit.own.first_chunk::<B>(), mu.first_chunk_mut::<B>())
@@ -429,14 +453,15 @@ mod tests {
     use super::super::{Cells, Group, Terms};
     use super::*;
 
+    /// Solves ln μ + a μ = z + a before − ν with Σ μ = 1 by bisection, and returns μ, `[class]`.
     fn slow(z: &[f64], a: f64, before: &[f64]) -> Vec<f64> {
-        let target: Vec<f64> = z.iter().zip(before).map(|(z, before)| z + a * before).collect();
-        let of = |nu: f64| -> Vec<f64> {
-            let each = target.iter().map(|z| {
+        let goals: Vec<f64> = z.iter().zip(before).map(|(z, before)| z + a * before).collect();
+        let mu_at = |nu: f64| -> Vec<f64> {
+            let each = goals.iter().map(|z| {
                 let (mut low, mut high) = (0.0_f64, 1e6_f64);
                 for _ in 0..200 {
-                    let mid = (low + high) / 2.0;
-                    if mid.ln() + a * mid < z - nu { low = mid } else { high = mid }
+                    let middle = (low + high) / 2.0;
+                    if middle.ln() + a * middle < z - nu { low = middle } else { high = middle }
                 }
                 low
             });
@@ -444,14 +469,15 @@ mod tests {
         };
         let (mut low, mut high) = (-1e4, 1e4);
         for _ in 0..200 {
-            let mid = (low + high) / 2.0;
-            if of(mid).iter().sum::<f64>() > 1.0 { low = mid } else { high = mid }
+            let middle = (low + high) / 2.0;
+            if mu_at(middle).iter().sum::<f64>() > 1.0 { low = middle } else { high = middle }
         }
-        of(low)
+        mu_at(low)
     }
 
     #[test]
     fn newton_and_bisection_agree() {
+        // A, and the scores of classes.
         for a in [1e-6, 0.01, 1.0, 30.0, 1e4] {
             for z in [
                 vec![-30.0, 25.0, 24.0, -800.0],
@@ -498,19 +524,22 @@ mod tests {
     #[test]
     fn passes_reach_the_least_loss() {
         let codes = [0, 1, 0, 1, 1, 0];
+        // One column with codes 0 and 1, and one term of which these are the two cells.
         let group = Group { column: 0, levels: 1, first: vec![0, 1], other: None };
         let terms = Terms::new(vec![group], &[2]).unwrap();
         let lookups = terms.of(Cells::new(&codes, 1).unwrap()).unwrap();
         let labels = [0, 1, 1, 1, 0, 0];
+        // Six rows of strength C = 0.7, without scores before the corrections: 6 × 2 zeros.
         let rows = TrainingRows { strengths: &[0.7; 6], offsets: &[0.0; 12], classes: 2 };
         let mut mu: Vec<f64> =
             labels.iter().flat_map(|&y| [f64::from(1 - y), f64::from(y)]).collect();
+        // The corrections, 2 cells × 2 classes.
         let mut table = vec![0.0; 4];
         for _ in 0..200 {
             tables::ascend(&lookups, &rows, &[0, 1, 2, 3, 4, 5], &mut mu, &mut table).unwrap();
         }
         // Cell 0 has rows of classes 0, 1, 0: Δ = C Σ (y − μ), μ = softmax(Δ).
-        let p = 1.0 / (1.0 + (table[1] - table[0]).exp());
-        assert!((table[0] - 0.7 * (2.0 - 3.0 * p)).abs() < 1e-9);
+        let mu_of_first = 1.0 / (1.0 + (table[1] - table[0]).exp());
+        assert!((table[0] - 0.7 * (2.0 - 3.0 * mu_of_first)).abs() < 1e-9);
     }
 }

@@ -13,14 +13,19 @@ const PIECE: usize = 1 << 8;
 /// `starts[w]` to `starts[w + 1]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Index<'a> {
+    /// Where the pairs of each word begin, and the last ones end, `[word + 1]`.
     starts: &'a [i64],
+    /// The label of each pair.
     labels: &'a [u32],
+    /// What the word says for the label of each pair, beyond its base.
     nats: &'a [f64],
+    /// What each word says for every label, in nats.
     base: &'a [f64],
     n_labels: usize,
 }
 
 impl<'a> Index<'a> {
+    /// Refuses arrays that do not fit each other.
     pub fn new(
         starts: &'a [i64],
         labels: &'a [u32],
@@ -41,33 +46,36 @@ impl<'a> Index<'a> {
         Ok(Index { starts, labels, nats, base, n_labels })
     }
 
-    /// Returns Σ value · evidence of the word + Σ value · `slopes`, `[text][label]`.
+    /// Returns Σ value · evidence of the word for the label + Σ value · slope of the label, over a text's words, `[text][label]`.
     pub fn scores(&self, texts: &Texts, slopes: &[f64], threads: usize) -> Result<Vec<f64>, Error> {
-        let k = self.n_labels;
-        demand(k > 0 && slopes.len() == k, "each label must have a slope")?;
+        let n_labels = self.n_labels;
+        demand(n_labels > 0 && slopes.len() == n_labels, "each label must have a slope")?;
         demand(texts.n_words() == self.base.len(), "the index must have all words")?;
-        let mut out = vec![0.0; texts.len() * k];
-        threads::pieces(threads, &mut out, PIECE * k, |i, out| {
-            for (at, out) in out.chunks_exact_mut(k).enumerate() {
-                let (mut base, mut length) = (0.0, 0.0);
-                for (word, value) in texts.each(i * PIECE + at) {
+        let mut out = vec![0.0; texts.len() * n_labels];
+        threads::pieces(threads, &mut out, PIECE * n_labels, |i, out| {
+            for (text_of_piece, out) in out.chunks_exact_mut(n_labels).enumerate() {
+                let (mut base, mut sum_of_values) = (0.0, 0.0);
+                for (word, value) in texts.each(i * PIECE + text_of_piece) {
                     base += value * self.base[word];
-                    length += value;
+                    sum_of_values += value;
                     let pairs = self.starts[word] as usize..self.starts[word + 1] as usize;
-                    let each = self.labels[pairs.clone()].iter().zip(&self.nats[pairs]);
-                    each.for_each(|(&label, nats)| out[label as usize] += value * nats);
+                    let labels_and_nats = self.labels[pairs.clone()].iter().zip(&self.nats[pairs]);
+                    labels_and_nats.for_each(|(&label, nats)| out[label as usize] += value * nats);
                 }
-                out.iter_mut().zip(slopes).for_each(|(out, slope)| *out += length * slope + base);
+                out.iter_mut()
+                    .zip(slopes)
+                    .for_each(|(out, slope)| *out += sum_of_values * slope + base);
             }
         });
         Ok(out)
     }
 }
 
-/// Visits texts in an order. Improves `mu`, `[lane][text][label]`, and the table, and returns the mean change of μ.
+/// Visits texts in an order. Improves `mu`, `[lane][text][label]`, and the table, and returns the change of μ per text, summed over
+/// labels.
 ///
 /// Labels are learned in lanes of 8 or 16, independently of each other; `rows.classes` is the width of a lane. Offsets, variances
-/// and the table have lane after lane.
+/// and the table have lane after lane, as `mu`.
 pub fn ascend(
     all: &mut CorrectedTexts,
     rows: &TrainingRows,
@@ -75,36 +83,40 @@ pub fn ascend(
     mu: &mut [f32],
     threads: usize,
 ) -> Result<f64, Error> {
-    let (n, width) = (all.texts.len(), rows.classes);
+    let (n_texts, width) = (all.texts.len(), rows.classes);
     demand(matches!(width, 8 | 16), "a lane must have 8 or 16 labels")?;
-    let size = n * width;
+    let size = n_texts * width;
     let table_size = (all.texts.n_words() + 1) * 2 * width;
     let lanes = all.table.len() / table_size;
     demand(all.table.len() == lanes * table_size, "the table must have all words")?;
-    let fits =
-        [mu.len(), all.text_variances.len(), rows.offsets.len()].iter().all(|&m| m == lanes * size);
+    let fits = [mu.len(), all.text_variances.len(), rows.offsets.len()]
+        .iter()
+        .all(|&len| len == lanes * size);
     demand(fits, "offsets, own and mu must be lanes × texts × labels")?;
-    if n == 0 {
+    if n_texts == 0 {
         return Ok(0.0);
     }
-    let lane = if width == 8 { lane::<8> } else { lane::<16> };
+    let run_lane = if width == 8 { lane::<8> } else { lane::<16> };
     let (texts, common) = (all.texts, all.common);
-    let each = mu.chunks_mut(size).zip(all.table.chunks_mut(table_size));
-    let each = each.zip(all.text_variances.chunks(size).zip(rows.offsets.chunks(size)));
-    let mut jobs: Vec<_> = each
+    let arrays_of_lanes = mu.chunks_mut(size).zip(all.table.chunks_mut(table_size));
+    let arrays_of_lanes =
+        arrays_of_lanes.zip(all.text_variances.chunks(size).zip(rows.offsets.chunks(size)));
+    let mut jobs: Vec<_> = arrays_of_lanes
         .map(|((mu, table), (text_variances, offsets))| {
             let texts = CorrectedTexts { texts, common, text_variances, table, classes: width };
             (texts, TrainingRows { offsets, ..*rows }, mu)
         })
         .collect();
     let changes = threads::each(threads.min(lanes), &mut jobs, |_, (texts, rows, mu)| {
-        rows.check(n, order, mu.len())?;
+        rows.check(n_texts, order, mu.len())?;
         texts.check()?;
-        Ok::<_, Error>(lane(texts, rows, order, mu))
+        Ok::<_, Error>(run_lane(texts, rows, order, mu))
     });
     changes.into_iter().sum()
 }
 
+/// Visits texts in an order with the `B` labels of one lane. Improves `mu`, `[text][label]`, and the table, and returns the mean
+/// change of μ.
 fn lane<const B: usize>(
     texts: &mut CorrectedTexts,
     rows: &TrainingRows,
@@ -122,10 +134,13 @@ mod tests {
 
     #[test]
     fn pairs_add_to_the_base() {
+        // Three texts: words 0 and 1 with values 1 and 2; none; word 1 with value 3.
         let bags = Bags::new(&[0, 2, 2, 3], &[0, 1, 1], 2).unwrap();
         let texts = Texts::new(bags, &[1.0, 2.0, 3.0]).unwrap();
+        // Word 0 says 10 for every label, and 0.5 more for label 1; word 1 says 20, and 0.25 and 4 more for labels 0 and 2.
         let index =
             Index::new(&[0, 1, 3], &[1, 0, 2], &[0.5, 0.25, 4.0], &[10.0, 20.0], 3).unwrap();
+        // Slopes of the three labels; one thread.
         let found = index.scores(&texts, &[1.0, 2.0, 3.0], 1).unwrap();
         assert_eq!(found, [53.5, 56.5, 67.0, 0.0, 0.0, 0.0, 63.75, 66.0, 81.0]);
         assert!(Index::new(&[0, 1], &[3], &[1.0], &[0.0], 3).is_err());
@@ -133,12 +148,14 @@ mod tests {
 
     #[test]
     fn labels_reach_the_least_loss_of_each() {
+        // Four texts of three words.
         let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
         let bags = Bags::new(&offsets, &words, 3).unwrap();
         let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
         let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
         let texts = Texts::new(bags, &values).unwrap();
         let (k, lanes, truth) = (8, 2, |i: usize| f32::from(i.is_multiple_of(3) || i == 4));
+        // s², `[lane][word or all texts][label]`; Σ s² · value², `[lane][text][label]`.
         let variances: Vec<f32> = (0..lanes * 4 * k).map(|i| 0.5 + (i % 13) as f32).collect();
         let mut own = vec![0.0; lanes * 4 * k];
         for (i, own) in own.iter_mut().enumerate() {
@@ -149,6 +166,7 @@ mod tests {
         }
         let start: Vec<f64> = (0..lanes * 4 * k).map(|i| 0.1 - (i % k) as f64 / 4.0).collect();
         let rows = TrainingRows { strengths: &[0.7; 4], offsets: &start, classes: k };
+        /// Lanes of 8 labels, of texts that all have the value 0.3 of the last row of the table.
         fn all<'a>(
             texts: Texts<'a, f32>,
             own: &'a [f32],
@@ -158,32 +176,33 @@ mod tests {
         }
         let mut mu: Vec<f32> = (0..lanes * 4 * k).map(truth).collect();
         let mut table = vec![0.0; lanes * 4 * 2 * k];
-        for (row, vary) in table.chunks_mut(2 * k).zip(variances.chunks(k)) {
-            row[k..].copy_from_slice(vary);
+        for (row, variances_of_word) in table.chunks_mut(2 * k).zip(variances.chunks(k)) {
+            row[k..].copy_from_slice(variances_of_word);
         }
         let begun = (mu.clone(), table.clone());
         for _ in 0..500 {
             ascend(&mut all(texts, &own, &mut table), &rows, &[0, 1, 2, 3], &mut mu, 1).unwrap();
         }
-        let (mut twin, mut other) = begun;
+        let (mut other_mu, mut other_table) = begun;
         for _ in 0..500 {
-            ascend(&mut all(texts, &own, &mut other), &rows, &[0, 1, 2, 3], &mut twin, 2).unwrap();
+            ascend(&mut all(texts, &own, &mut other_table), &rows, &[0, 1, 2, 3], &mut other_mu, 2)
+                .unwrap();
         }
-        assert!(mu == twin && table == other);
+        assert!(mu == other_mu && table == other_table);
         for (lane, word, c) in (0..lanes * 4 * k).map(|i| (i / (4 * k), i / k % 4, i % k)) {
             // Δ = C s² Σ x (y − μ), μ = 1 / (1 + exp(−Δ x)).
             let at = |word: usize| (lane * 4 + word) * 2 * k + c;
-            let mut want = 0.0;
+            let mut expected = 0.0;
             for text in 0..4 {
                 let each = || texts.each(text).chain([(3, 0.3)]);
                 let z: f64 = each().map(|(word, x)| f64::from(x * table[at(word)])).sum();
                 let i = (lane * 4 + text) * k + c;
-                let p = 1.0 / (1.0 + (-start[i] - z).exp());
+                let probability = 1.0 / (1.0 + (-start[i] - z).exp());
                 let x: f32 = each().filter(|x| x.0 == word).map(|x| x.1).sum();
-                want += f64::from(x) * (f64::from(truth(i)) - p);
+                expected += f64::from(x) * (f64::from(truth(i)) - probability);
             }
-            want *= 0.7 * f64::from(variances[(lane * 4 + word) * k + c]);
-            assert!((f64::from(table[at(word)]) - want).abs() < 2e-3);
+            expected *= 0.7 * f64::from(variances[(lane * 4 + word) * k + c]);
+            assert!((f64::from(table[at(word)]) - expected).abs() < 2e-3);
         }
         let wide = TrainingRows { classes: 9, ..rows };
         assert!(ascend(&mut all(texts, &own, &mut table), &wide, &[0], &mut mu, 1).is_err());

@@ -29,30 +29,34 @@ const CELLS_AT_A_TIME: usize = 1 << 13;
 /// Rows that are added to the slopes at a time.
 const SLOPE_ROWS: usize = 4;
 
-/// The cells of rows, `[row][column]`.
+/// The cells of rows: the code of each row in each column, `[row][column]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a> {
     codes: &'a [u32],
+    /// How many columns there are.
     width: usize,
 }
 
 impl<'a> Cells<'a> {
+    /// Refuses codes that are not rows × columns, `width` columns.
     pub fn new(codes: &'a [u32], width: usize) -> Result<Self, Error> {
         demand(width > 0 && codes.len().is_multiple_of(width), "codes must be rows × columns")?;
         Ok(Cells { codes, width })
     }
 
+    /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.codes.len() / self.width
     }
 
+    /// The codes of a row, `[column]`.
     #[inline(always)]
     fn row(&self, row: usize) -> &'a [u32] {
         &self.codes[row * self.width..(row + 1) * self.width]
     }
 
-    /// Adds up the weights of rows in each cell of every column, by class: `[cell][class]`. A code equal to the column's
-    /// number of cells means that the row has no cell there.
+    /// Adds up the weights of rows in each cell of every column, by class: `[cell][class]`, column after column. `sizes` are the
+    /// cells of each column; a code equal to it means that the row has no cell there. `labels` are the classes of rows.
     pub fn count(
         &self,
         sizes: &[i64],
@@ -61,17 +65,17 @@ impl<'a> Cells<'a> {
         classes: usize,
         threads: usize,
     ) -> Result<Vec<f64>, Error> {
-        let n = self.rows();
+        let n_rows = self.rows();
         demand(sizes.len() == self.width, "each column must have a size")?;
-        demand(labels.len() == n && weights.len() == n, "each row must have a label")?;
+        demand(labels.len() == n_rows && weights.len() == n_rows, "each row must have a label")?;
         check_labels(labels, classes)?;
-        let codes = self.sizes();
-        let fits = codes.iter().zip(sizes).all(|(&codes, &size)| codes as i64 <= size + 1);
+        let code_limits = self.sizes();
+        let fits = code_limits.iter().zip(sizes).all(|(&limit, &size)| limit as i64 <= size + 1);
         demand(fits && sizes.iter().all(|&size| size >= 0), "a column has more cells than that")?;
-        let threads = threads::worth(threads, n * self.width);
+        let threads = threads::worth(threads, n_rows * self.width);
         // Each block reads all rows.
         let size = self.width.div_ceil(threads).clamp(MIN_BLOCK, BLOCK);
-        let found = threads::ranges(threads, self.width, size, |columns| {
+        let sums_of_columns = threads::ranges(threads, self.width, size, |columns| {
             let mut starts = vec![0];
             for &size in &sizes[columns.clone()] {
                 starts.push(starts[starts.len() - 1] + (size as usize + 1) * classes);
@@ -82,60 +86,68 @@ impl<'a> Cells<'a> {
                     sums[start + code as usize * classes + label as usize] += weight;
                 }
             }
+            // Without the sums of rows that have no cell, the last ones of each column.
             let known = starts.windows(2).flat_map(|ends| &sums[ends[0]..ends[1] - classes]);
             known.copied().collect::<Vec<f64>>()
         });
-        Ok(found.concat())
+        Ok(sums_of_columns.concat())
     }
 
-    /// One more than the highest code of each column.
+    /// One more than the highest code of each column; 0 if there are no rows.
     fn sizes(&self) -> Vec<usize> {
         let mut highest = vec![0; self.width];
         let high = &mut highest[..];
         wide!(for row in self.codes.chunks_exact(self.width) {
             high.iter_mut().zip(row).for_each(|(high, &code)| *high = code.max(*high));
         });
-        let one = usize::from(self.rows() > 0);
-        highest.into_iter().map(|high| high as usize + one).collect()
+        let one_if_any_rows = usize::from(self.rows() > 0);
+        highest.into_iter().map(|high| high as usize + one_if_any_rows).collect()
     }
 }
 
 /// The terms of one column or of a pair of columns, one for each level of the tree: which cell a code has on each level.
 #[derive(Clone, Debug)]
 pub struct Group {
+    /// The column, or the first one of a pair.
     pub column: usize,
+    /// How many levels there are, from the coarsest to the finest.
     pub levels: usize,
-    /// `[code][level]`.
+    /// The cell of each code of the column, `[code][level]`, counted from the first cell of its level.
     pub first: Vec<u32>,
     /// The second column of a pair, and what its codes add to the cell, `[code][level]`.
     pub other: Option<(usize, Vec<u32>)>,
 }
 
 impl Group {
-    /// Returns a row's cell on one level, counted from the first cell of that level.
+    /// Returns the cell on one level of a row with these codes, counted from the first cell of that level.
     #[inline(always)]
     fn cell(&self, level: usize, codes: &[u32]) -> u32 {
         let of = |map: &[u32], column: usize| map[codes[column] as usize * self.levels + level];
-        let other = self.other.as_ref().map_or(0, |(column, second)| of(second, *column));
-        of(&self.first, self.column) + other
+        let of_second_column =
+            self.other.as_ref().map_or(0, |(column, second)| of(second, *column));
+        of(&self.first, self.column) + of_second_column
     }
 
-    /// Returns the cells on all levels for each cell of the last level: those of the first column, and what the second adds.
+    /// Returns how each cell of the last level is reached: the cells on all levels, `[level]`, by the first column, and what the
+    /// second column adds to each, none if there is no second.
     fn paths_to_last_level(&self) -> Vec<(&[u32], Option<&[u32]>)> {
         let firsts = paths(&self.first, self.levels);
         match &self.other {
             None => firsts.into_iter().map(|first| (first, None)).collect(),
             Some((_, map)) => {
                 let seconds = paths(map, self.levels);
-                let pairs = firsts.iter().flat_map(|&a| seconds.iter().map(move |&b| (a, Some(b))));
+                let pairs = firsts
+                    .iter()
+                    .flat_map(|&first| seconds.iter().map(move |&second| (first, Some(second))));
                 pairs.collect()
             }
         }
     }
 
-    /// Calls `f` with each level and the row's cell on it, counted from the first cell of that level.
+    /// Calls `f` with each level and the cell on it of a row with these codes, counted from the first cell of that level.
     #[inline(always)]
     fn each(&self, codes: &[u32], mut f: impl FnMut(usize, u32)) {
+        // From the cells of the column's code on.
         let of = |map: &[u32], column: usize| codes[column] as usize * self.levels..map.len();
         let first = &self.first[of(&self.first, self.column)][..self.levels];
         match &self.other {
@@ -148,29 +160,38 @@ impl Group {
     }
 }
 
-/// Columns and pairs of columns. Every cell that a row can have is within its term's cells.
+/// The terms of columns and pairs of columns, one per level of each. Every cell that a row can have is within its term's cells.
 #[derive(Clone, Debug)]
 pub struct Terms {
+    /// The columns and pairs.
     groups: Vec<Group>,
-    /// The first term of each group, then their number.
+    /// The first term of each group, then the number of terms.
     firsts: Vec<usize>,
-    /// The first cell of each term among those of all, then their number.
+    /// The first cell of each term among those of all, then the number of cells.
     starts: Vec<usize>,
 }
 
 impl Terms {
-    /// `sizes` are the cells of every term.
+    /// `sizes` are the numbers of cells of every term, group after group and level after level; an error if a group has cells
+    /// beyond them.
     pub fn new(groups: Vec<Group>, sizes: &[i64]) -> Result<Self, Error> {
         let (mut firsts, mut starts) = (vec![0], vec![0]);
         for group in &groups {
-            let (levels, from) = (group.levels, starts.len() - 1);
-            demand(levels > 0 && from + levels <= sizes.len(), "each term must have a size")?;
-            let mut last = highest(&group.first, levels);
+            let (levels, first_term) = (group.levels, starts.len() - 1);
+            demand(levels > 0 && first_term + levels <= sizes.len(), "each term must have a size")?;
+            // The highest cell of a row on each level.
+            let mut highest_cells = highest(&group.first, levels);
             if let Some((_, map)) = &group.other {
-                last.iter_mut().zip(highest(map, levels)).for_each(|(last, more)| *last += more);
+                highest_cells
+                    .iter_mut()
+                    .zip(highest(map, levels))
+                    .for_each(|(highest_cell, more)| *highest_cell += more);
             }
-            for (&size, &last) in sizes[from..].iter().zip(&last) {
-                demand(size > 0 && last < size as usize, "a term's cells must be below its size")?;
+            for (&size, &highest_cell) in sizes[first_term..].iter().zip(&highest_cells) {
+                demand(
+                    size > 0 && highest_cell < size as usize,
+                    "a term's cells must be below its size",
+                )?;
                 starts.push(starts[starts.len() - 1] + size as usize);
             }
             firsts.push(starts.len() - 1);
@@ -180,11 +201,11 @@ impl Terms {
         Ok(Terms { groups, firsts, starts })
     }
 
-    /// Joins terms and rows, after checking that the terms have a cell for every code of the rows.
+    /// Joins terms and rows; an error if the terms lack a cell for a code of the rows.
     pub fn of<'a>(&'a self, cells: Cells<'a>) -> Result<Lookups<'a>, Error> {
-        let known = cells.sizes();
+        let code_limits = cells.sizes();
         let covers = |levels: usize, column: usize, map: &[u32]| {
-            column < cells.width && map.len() / levels >= known[column]
+            column < cells.width && map.len() / levels >= code_limits[column]
         };
         let fits = self.groups.iter().all(|Group { column, levels, first, other }| {
             covers(*levels, *column, first)
@@ -194,11 +215,12 @@ impl Terms {
         Ok(Lookups { cells, terms: self })
     }
 
-    /// Columns and pairs.
+    /// Columns and pairs, in the order of their terms.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
+    /// The number of terms.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -213,16 +235,18 @@ impl Terms {
         self.starts[term]
     }
 
-    /// The number of cells of each term of a group.
+    /// The number of cells of each term of a group, `[level]`.
     pub fn sizes(&self, group: usize) -> Vec<usize> {
         let starts = &self.starts[self.firsts[group]..=self.firsts[group + 1]];
         starts.windows(2).map(|ends| ends[1] - ends[0]).collect()
     }
 
-    /// Returns s² of each term, how much its cells may vary. All levels of a group together vary as much as a single term.
+    /// Returns s² of each term, `[term]`: how much its cells may vary. All levels of a group together vary as much as a single
+    /// term.
     pub fn variances(&self) -> Vec<f64> {
-        let each = self.groups.iter().map(|group| vec![1.0 / group.levels as f64; group.levels]);
-        each.flatten().collect()
+        let variances_of_groups =
+            self.groups.iter().map(|group| vec![1.0 / group.levels as f64; group.levels]);
+        variances_of_groups.flatten().collect()
     }
 
     /// Returns the group of a term, and the term's level in it.
@@ -231,26 +255,29 @@ impl Terms {
         (&self.groups[group], term - self.firsts[group])
     }
 
-    /// Adds up the numbers of all levels for every cell of each group's last level. `table` is `[cell][class]`.
+    /// Adds up the numbers of all levels for every cell of each group's last level: `[group][cell of the last level][class]`, of a
+    /// `table` that is `[cell of all terms][class]`.
     pub fn folded(&self, table: &[f64], classes: usize) -> Result<Vec<Vec<f64>>, Error> {
         demand(table.len() == self.size() * classes, "the table must have all cells")?;
-        let each = self.groups.iter().zip(self.firsts.windows(2)).map(|(group, terms)| {
-            let (last, term) = (group.levels - 1, terms[0]);
-            let size = self.starts[terms[1]] - self.starts[terms[1] - 1];
-            let mut out = vec![0.0; size * classes];
-            for (first, second) in group.paths_to_last_level() {
-                let cell =
-                    |level: usize| (first[level] + second.map_or(0, |map| map[level])) as usize;
-                let out = &mut out[cell(last) * classes..(cell(last) + 1) * classes];
-                for level in 0..=last {
-                    let from = (self.starts[term + level] + cell(level)) * classes;
-                    let own = &table[from..from + classes];
-                    out.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        let tables_of_groups =
+            self.groups.iter().zip(self.firsts.windows(2)).map(|(group, terms)| {
+                let (last_level, term) = (group.levels - 1, terms[0]);
+                let n_last_cells = self.starts[terms[1]] - self.starts[terms[1] - 1];
+                let mut out = vec![0.0; n_last_cells * classes];
+                for (first, second) in group.paths_to_last_level() {
+                    let cell =
+                        |level: usize| (first[level] + second.map_or(0, |map| map[level])) as usize;
+                    let out =
+                        &mut out[cell(last_level) * classes..(cell(last_level) + 1) * classes];
+                    for level in 0..=last_level {
+                        let from = (self.starts[term + level] + cell(level)) * classes;
+                        let own = &table[from..from + classes];
+                        out.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+                    }
                 }
-            }
-            out
-        });
-        Ok(each.collect())
+                out
+            });
+        Ok(tables_of_groups.collect())
     }
 }
 
@@ -262,11 +289,12 @@ pub struct Lookups<'a> {
 }
 
 impl Lookups<'_> {
+    /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.cells.rows()
     }
 
-    /// Calls `f` with each term of some groups and the row's cell, counted from the first cell of all.
+    /// Calls `f` with each term of some groups and the row's cell in it, counted from the first cell of all terms.
     #[inline(always)]
     pub fn each(&self, groups: Range<usize>, row: usize, mut f: impl FnMut(usize, usize)) {
         let (codes, terms) = (self.cells.row(row), self.terms);
@@ -281,7 +309,8 @@ impl Lookups<'_> {
         (CELLS_AT_A_TIME / self.terms.len().max(1)).clamp(1, MAX_ROWS_AT_A_TIME)
     }
 
-    /// Writes the cells of rows in some groups, `[row][term]`, counted from the first cell of all.
+    /// Writes the cells of rows in some groups to `cells`, `[row][term of these groups]`, counted from the first cell of all terms.
+    /// `rows` are numbers of rows.
     ///
     /// It takes the rows group by group, and the compiler knows the number of levels up to eight, so that loops have a constant
     /// length and memory is read for several rows at once: with 64 terms, a visit of a row took 0.24 µs instead of 0.38.
@@ -314,8 +343,9 @@ impl Lookups<'_> {
         }
     }
 
-    /// Calls `f` with every row, a term, the row's cells in this term and the following ones, and the row's part of `out`, which has
-    /// `numbers` per row. It takes a block of groups at a time for many rows, so that their tables stay in the cache.
+    /// Calls `f` with every row, a term, the row's cells in this term and the following ones of a block, and the row's part of
+    /// `out`, which is `[row][number]` with `numbers` per row. It takes a block of groups at a time for many rows, so that their
+    /// tables stay in the cache.
     fn fill<T: Send>(
         &self,
         out: &mut [T],
@@ -323,13 +353,13 @@ impl Lookups<'_> {
         threads: usize,
         f: impl Fn(usize, usize, &[u32], &mut [T]) + Sync,
     ) {
-        let n = self.terms.groups.len();
+        let n_groups = self.terms.groups.len();
         let threads = threads::worth(threads, self.rows() * self.terms.len());
         let piece = self.rows().div_ceil(threads.max(1)).clamp(1, PIECE);
         threads::pieces(threads, out, piece * numbers, |i, out| {
             let (mut rows, mut cells) = (vec![], vec![]);
-            for first in (0..n).step_by(BLOCK) {
-                let groups = first..n.min(first + BLOCK);
+            for first in (0..n_groups).step_by(BLOCK) {
+                let groups = first..n_groups.min(first + BLOCK);
                 let first_term = self.terms.firsts[first];
                 let mut first_row = i * piece;
                 for out in out.chunks_mut(MAX_ROWS_AT_A_TIME * numbers) {
@@ -347,8 +377,8 @@ impl Lookups<'_> {
     }
 }
 
-/// Writes the cells of rows in one group with `LEVELS` levels. `starts` are the first cells of the levels, and `rows` has the codes
-/// of each row and the place for its cells.
+/// Writes the cells of rows in one group with `LEVELS` levels, counted from the first cell of all terms. `starts` are the first
+/// cells of the levels, and `rows` has the codes of each row and the place for its cells.
 #[inline(always)]
 fn look_up<'a, const LEVELS: usize>(
     group: &Group,
@@ -360,32 +390,33 @@ fn look_up<'a, const LEVELS: usize>(
     match &group.other {
         None => {
             for (codes, cells) in rows {
-                let a = &first[codes[group.column] as usize];
+                let own_cells = &first[codes[group.column] as usize];
                 let cells_of_levels: [u32; LEVELS] =
-                    std::array::from_fn(|level| starts[level] + a[level]);
+                    std::array::from_fn(|level| starts[level] + own_cells[level]);
                 cells[..LEVELS].copy_from_slice(&cells_of_levels);
             }
         }
         Some((other_column, second)) => {
             let (second, _) = second.as_chunks::<LEVELS>();
             for (codes, cells) in rows {
-                let a = &first[codes[group.column] as usize];
-                let b = &second[codes[*other_column] as usize];
-                let cells_of_levels: [u32; LEVELS] =
-                    std::array::from_fn(|level| starts[level] + a[level] + b[level]);
+                let own_cells = &first[codes[group.column] as usize];
+                let added_cells = &second[codes[*other_column] as usize];
+                let cells_of_levels: [u32; LEVELS] = std::array::from_fn(|level| {
+                    starts[level] + own_cells[level] + added_cells[level]
+                });
                 cells[..LEVELS].copy_from_slice(&cells_of_levels);
             }
         }
     }
 }
 
-/// Returns the cells on every level, for each cell of the last level.
+/// Returns the cells on every level, `[level]`, for each distinct cell of the last level. `map` is `[code][level]`.
 fn paths(map: &[u32], levels: usize) -> Vec<&[u32]> {
-    let mut seen = HashSet::new();
-    map.chunks_exact(levels).filter(|cells| seen.insert(cells[levels - 1])).collect()
+    let mut last_cells = HashSet::new();
+    map.chunks_exact(levels).filter(|cells| last_cells.insert(cells[levels - 1])).collect()
 }
 
-/// Returns the highest cell of each level.
+/// Returns the highest cell of each level, `[level]`, in a `map` that is `[code][level]`.
 fn highest(map: &[u32], levels: usize) -> Vec<usize> {
     let mut highest = vec![0; levels];
     for cells in map.chunks_exact(levels) {
@@ -398,27 +429,32 @@ fn highest(map: &[u32], levels: usize) -> Vec<usize> {
 /// depends on its class: `[cell][own class][class]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
+    /// Nats for each class, of the cells of all terms.
     pub table: &'a [f64],
+    /// What the evidence of each term is multiplied by.
     pub weights: &'a [f64],
+    /// What each class scores without evidence.
     pub intercepts: &'a [f64],
     /// The class of each row; None for rows that were not counted.
     pub own: Option<&'a [i32]>,
 }
 
 impl Evidence<'_> {
+    /// Refuses arrays that do not fit the terms and rows.
     fn check(&self, lookups: &Lookups) -> Result<(), Error> {
         let classes = self.intercepts.len();
-        let rows = if self.own.is_some() { classes } else { 1 };
+        let tables_per_cell = if self.own.is_some() { classes } else { 1 };
         demand(classes > 0, "there must be a class")?;
         demand(self.weights.len() == lookups.terms.len(), "there must be a weight for each term")?;
         demand(
-            self.table.len() == lookups.terms.size() * rows * classes,
+            self.table.len() == lookups.terms.size() * tables_per_cell * classes,
             "the table must have all cells",
         )?;
         check_labels(self.own.unwrap_or(&[]), classes)?;
         demand(self.own.is_none_or(|own| own.len() == lookups.rows()), "each row must have a label")
     }
 
+    /// The evidence of a cell for a row, in nats, `[class]`; without the row itself if there is `own`.
     #[inline(always)]
     fn of(&self, cell: usize, row: usize) -> &[f64] {
         let classes = self.intercepts.len();
@@ -430,6 +466,7 @@ impl Evidence<'_> {
     }
 }
 
+/// Refuses labels that are not from 0 to `classes` - 1.
 fn check_labels(labels: &[i32], classes: usize) -> Result<(), Error> {
     let known = labels.iter().all(|&label| (0..classes as i64).contains(&i64::from(label)));
     demand(known, "labels must be classes")
@@ -453,7 +490,8 @@ pub fn scores(lookups: &Lookups, evidence: &Evidence, threads: usize) -> Result<
     Ok(out)
 }
 
-/// Adds the weighed evidence of a row's cells, from a term on, to its scores of `K` classes, which stay in registers.
+/// Adds the weighed evidence of a row's cells, those of `first_term` and the terms after it, to its scores of `K` classes, which
+/// stay in registers.
 #[inline(always)]
 fn add_evidence<const K: usize>(
     evidence: &Evidence,
@@ -472,8 +510,8 @@ fn add_evidence<const K: usize>(
     scores.copy_from_slice(&sums);
 }
 
-/// Returns the evidence of each term for each row, relative to the last class: `[row][class but the last][term]`. The last
-/// `extra_terms` of each row are left at 0.
+/// Returns the evidence of each term for each row, in nats, relative to the last class: `[row][class but the last][term]`. The last
+/// `extra_terms` terms of each row are left at 0. Weights and intercepts have no effect.
 pub fn evidence_of_rows(
     lookups: &Lookups,
     evidence: &Evidence,
@@ -481,11 +519,11 @@ pub fn evidence_of_rows(
     threads: usize,
 ) -> Result<Vec<f32>, Error> {
     evidence.check(lookups)?;
-    let (n, terms, classes) = (lookups.rows(), lookups.terms.len(), evidence.intercepts.len());
+    let (n_rows, terms, classes) = (lookups.rows(), lookups.terms.len(), evidence.intercepts.len());
     let width = terms + extra_terms;
     let last = classes - 1;
     let mut out = vec![];
-    threads::lengthen(threads, &mut out, n * last * width, 0.0);
+    threads::lengthen(threads, &mut out, n_rows * last * width, 0.0);
     lookups.fill(&mut out, (last * width).max(1), threads, |row, first_term, cells, out| {
         for (term, &cell) in (first_term..).zip(cells) {
             let nats = evidence.of(cell as usize, row);
@@ -500,25 +538,28 @@ pub fn evidence_of_rows(
 /// Rows with the evidence of each term relative to the last class, `[row][class but the last][term]`.
 #[derive(Clone, Copy, Debug)]
 pub struct EvidenceMatrix<'a> {
+    /// In nats.
     pub evidence: &'a [f32],
+    /// The class of each row.
     pub labels: &'a [i32],
+    /// What each row counts.
     pub row_weights: &'a [f64],
 }
 
-/// Returns the log loss of all rows under the weights, and its slope along each weight and intercept.
+/// Returns the log loss of all rows under the weights and intercepts, and its slope along each weight and then each intercept.
 pub fn slope(
     rows: &EvidenceMatrix,
     weights: &[f64],
     intercepts: &[f64],
     threads: usize,
 ) -> Result<(f64, Vec<f64>), Error> {
-    let (n, terms, classes) = (rows.labels.len(), weights.len(), intercepts.len());
+    let (n_rows, terms, classes) = (rows.labels.len(), weights.len(), intercepts.len());
     demand(classes > 1, "there must be two classes")?;
-    demand(rows.row_weights.len() == n, "each row must have a weight")?;
-    demand(rows.evidence.len() == n * (classes - 1) * terms, "evidence must be rows × terms")?;
+    demand(rows.row_weights.len() == n_rows, "each row must have a weight")?;
+    demand(rows.evidence.len() == n_rows * (classes - 1) * terms, "evidence must be rows × terms")?;
     check_labels(rows.labels, classes)?;
     let threads = threads::worth(threads, rows.evidence.len());
-    let pieces = threads::ranges(threads, n, PIECE, |piece| {
+    let pieces = threads::ranges(threads, n_rows, PIECE, |piece| {
         wide!(slope_of_piece(rows, weights, intercepts, piece))
     });
     let mut total = (0.0, vec![0.0; terms + classes]);
@@ -529,7 +570,7 @@ pub fn slope(
     Ok(total)
 }
 
-/// Returns the loss of one piece of the rows, and its slopes.
+/// Returns the loss of the rows of one piece, and its slopes along each weight and then each intercept.
 #[inline(always)]
 fn slope_of_piece(
     rows: &EvidenceMatrix,
@@ -539,24 +580,26 @@ fn slope_of_piece(
 ) -> (f64, Vec<f64>) {
     let (terms, classes) = (weights.len(), intercepts.len());
     let (mut loss, mut slopes) = (0.0, vec![0.0; terms + classes]);
-    let mut z = vec![0.0; classes];
+    // A row's scores, then its probabilities, then these minus 1 for its own class.
+    let mut scores = vec![0.0; classes];
+    // Evidence and residuals, of which several are added to the slopes at a time.
     let mut pending: [(&[f32], f64); SLOPE_ROWS] = [(&[], 0.0); SLOPE_ROWS];
     let mut n_pending = 0;
     for row in piece {
         let size = (classes - 1) * terms;
         let nats = &rows.evidence[row * size..(row + 1) * size];
-        z.copy_from_slice(intercepts);
+        scores.copy_from_slice(intercepts);
         for c in 0..classes - 1 {
-            z[c] += dot(&nats[c * terms..(c + 1) * terms], weights);
+            scores[c] += dot(&nats[c * terms..(c + 1) * terms], weights);
         }
         let label = rows.labels[row] as usize;
         let weight = rows.row_weights[row];
-        let own_score = z[label];
-        let log_total = softmax(&mut z);
+        let own_score = scores[label];
+        let log_total = softmax(&mut scores);
         loss += weight * (log_total - own_score);
-        z[label] -= 1.0;
+        scores[label] -= 1.0;
         for c in 0..classes {
-            let residual = weight * z[c];
+            let residual = weight * scores[c];
             slopes[terms + c] += residual;
             if c < classes - 1 {
                 pending[n_pending] = (&nats[c * terms..(c + 1) * terms], residual);
@@ -572,44 +615,46 @@ fn slope_of_piece(
     (loss, slopes)
 }
 
-/// Adds the evidence of several rows, each times its residual, to the slopes, one row after the other.
+/// Adds the evidence of several rows for one class (`[term]`), each times its residual, to the slopes along the weights, one after
+/// the other.
 #[inline(always)]
 fn add<const N: usize>(slopes: &mut [f64], rows: [(&[f32], f64); N]) {
-    let n = rows.iter().map(|(nats, _)| nats.len()).fold(slopes.len(), usize::min);
-    let slopes = &mut slopes[..n];
-    let rows = rows.map(|(nats, residual)| (&nats[..n], residual));
-    for t in 0..n {
-        let mut sum = slopes[t];
+    let n_terms = rows.iter().map(|(nats, _)| nats.len()).fold(slopes.len(), usize::min);
+    let slopes = &mut slopes[..n_terms];
+    let rows = rows.map(|(nats, residual)| (&nats[..n_terms], residual));
+    for term in 0..n_terms {
+        let mut sum = slopes[term];
         for (nats, residual) in rows {
-            sum += residual * f64::from(nats[t]);
+            sum += residual * f64::from(nats[term]);
         }
-        slopes[t] = sum;
+        slopes[term] = sum;
     }
 }
 
-/// Returns Σ evidence · weight, as eight sums side by side.
+/// Returns Σ nats · weight over the terms. It is added up as eight sums side by side, in a fixed order, so that its bits do not
+/// depend on the machine.
 #[inline(always)]
 fn dot(nats: &[f32], weights: &[f64]) -> f64 {
-    let n = nats.len().min(weights.len());
-    let (nats, weights) = (&nats[..n], &weights[..n]);
-    let (mut sums, mut at) = ([0.0; 8], 0);
-    while at + 8 <= n {
-        let (x, w) = (&nats[at..at + 8], &weights[at..at + 8]);
-        for k in 0..8 {
-            sums[k] += f64::from(x[k]) * w[k];
+    let n_terms = nats.len().min(weights.len());
+    let (nats, weights) = (&nats[..n_terms], &weights[..n_terms]);
+    let (mut sums, mut term) = ([0.0; 8], 0);
+    while term + 8 <= n_terms {
+        let (eight_nats, eight_weights) = (&nats[term..term + 8], &weights[term..term + 8]);
+        for lane in 0..8 {
+            sums[lane] += f64::from(eight_nats[lane]) * eight_weights[lane];
         }
-        at += 8;
+        term += 8;
     }
     let mut rest = 0.0;
-    while at < n {
-        rest += f64::from(nats[at]) * weights[at];
-        at += 1;
+    while term < n_terms {
+        rest += f64::from(nats[term]) * weights[term];
+        term += 1;
     }
     ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest
 }
 
-/// Returns the factor of scores, `[row][class]`, that gives the least log loss, and that loss. The factor is at most `most`, and
-/// `ridge` times the square of its distance to 1 is added to the loss.
+/// Returns the least log loss of scores, `[row][class]`, times a factor, and that factor. It is from 0 to `most`, and `ridge` times
+/// the square of its distance to 1 is added to the loss.
 pub fn least_tempered_loss(
     scores: &[f32],
     labels: &[i32],
@@ -618,23 +663,28 @@ pub fn least_tempered_loss(
     most: f64,
     threads: usize,
 ) -> Result<(f64, f64), Error> {
-    let n = labels.len();
-    demand(row_weights.len() == n && n > 0, "each row must have a weight")?;
-    let classes = scores.len() / n;
-    demand(classes > 0 && scores.len() == n * classes, "scores must be rows × classes")?;
+    let n_rows = labels.len();
+    demand(row_weights.len() == n_rows && n_rows > 0, "each row must have a weight")?;
+    let classes = scores.len() / n_rows;
+    demand(classes > 0 && scores.len() == n_rows * classes, "scores must be rows × classes")?;
     check_labels(labels, classes)?;
-    // Loss, slope and curvature of a piece of the rows whose scores are times w.
-    let sums_of_piece = |w: f64, rows: Range<usize>| {
-        let mut z = vec![0.0; classes];
+    // Loss, slope and curvature of a piece of the rows whose scores are times `factor`.
+    let sums_of_piece = |factor: f64, rows: Range<usize>| {
+        let mut tempered = vec![0.0; classes];
         let mut sums = [0.0; 3];
         for row in rows {
             let scores = &scores[row * classes..(row + 1) * classes];
-            z.iter_mut().zip(scores).for_each(|(z, &x)| *z = w * f64::from(x));
+            tempered
+                .iter_mut()
+                .zip(scores)
+                .for_each(|(tempered, &x)| *tempered = factor * f64::from(x));
             let label = labels[row] as usize;
-            let own_score = z[label];
-            let log_total = softmax(&mut z);
-            let mean: f64 = z.iter().zip(scores).map(|(p, &x)| p * f64::from(x)).sum();
-            let square: f64 = z.iter().zip(scores).map(|(p, &x)| p * f64::from(x).powi(2)).sum();
+            let own_score = tempered[label];
+            let log_total = softmax(&mut tempered);
+            let mean: f64 =
+                tempered.iter().zip(scores).map(|(share, &x)| share * f64::from(x)).sum();
+            let square: f64 =
+                tempered.iter().zip(scores).map(|(share, &x)| share * f64::from(x).powi(2)).sum();
             sums[0] += row_weights[row] * (log_total - own_score);
             sums[1] += row_weights[row] * (mean - f64::from(scores[label]));
             sums[2] += row_weights[row] * (square - mean * mean).max(0.0);
@@ -642,10 +692,10 @@ pub fn least_tempered_loss(
         sums
     };
     let threads = threads::worth(threads, scores.len());
-    let loss_at = |w: f64| {
-        let distance = w - 1.0;
+    let loss_at = |factor: f64| {
+        let distance = factor - 1.0;
         let mut sums = [0.0; 3];
-        for piece in threads::ranges(threads, n, PIECE, |rows| sums_of_piece(w, rows)) {
+        for piece in threads::ranges(threads, n_rows, PIECE, |rows| sums_of_piece(factor, rows)) {
             sums.iter_mut().zip(piece).for_each(|(sum, piece)| *sum += piece);
         }
         let [loss, slope, curvature] = sums;
@@ -655,37 +705,41 @@ pub fn least_tempered_loss(
             curvature + 2.0 * ridge,
         )
     };
-    let (mut low, mut high, mut w) = (0.0, most, most.min(1.0));
-    let mut at_w = loss_at(w);
+    let (mut low, mut high, mut factor) = (0.0, most, most.min(1.0));
+    let mut at_factor = loss_at(factor);
+    // Newton's method, with bisection where a step would leave the range from `low` to `high`.
     for _ in 0..40 {
-        let (_, slope, curvature) = at_w;
+        let (_, slope, curvature) = at_factor;
         if slope > 0.0 {
-            high = w
+            high = factor
         } else {
-            low = w
+            low = factor
         }
-        let next = (w - slope / (curvature + 1e-12)).clamp(0.0, most);
-        let next =
-            if next > low && next < high || next == most { next } else { (low + high) / 2.0 };
-        if (next - w).abs() < 1e-3 {
+        let next_factor = (factor - slope / (curvature + 1e-12)).clamp(0.0, most);
+        let next_factor = if next_factor > low && next_factor < high || next_factor == most {
+            next_factor
+        } else {
+            (low + high) / 2.0
+        };
+        if (next_factor - factor).abs() < 1e-3 {
             break;
         }
-        w = next;
-        at_w = loss_at(w);
+        factor = next_factor;
+        at_factor = loss_at(factor);
     }
-    Ok((at_w.0, w))
+    Ok((at_factor.0, factor))
 }
 
-/// Turns scores into probabilities, and returns the logarithm of the sum of their exponentials.
+/// Turns the scores of a row, `[class]`, into probabilities, and returns the logarithm of the sum of the scores' exponentials.
 #[inline(always)]
 fn softmax(z: &mut [f64]) -> f64 {
     let highest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
-    for z in z.iter_mut() {
-        *z = exp(*z - highest);
-        total += *z;
+    for score in z.iter_mut() {
+        *score = exp(*score - highest);
+        total += *score;
     }
-    z.iter_mut().for_each(|z| *z /= total);
+    z.iter_mut().for_each(|exponential| *exponential /= total);
     highest + total.ln()
 }
 
@@ -698,21 +752,22 @@ mod tests {
         let scores = [2.0, 0.0, 0.5, 1.0, 3.0, -1.0, 0.2, 0.1];
         let (labels, weights) = ([0, 1, 1, 0], [1.0, 2.0, 0.5, 1.0]);
         for (ridge, most) in [(0.0, 10.0), (5.0, 10.0), (0.0, 0.2)] {
-            let (least, w) =
+            let (least, factor) =
                 least_tempered_loss(&scores, &labels, &weights, ridge, most, 1).unwrap();
-            let loss = |w: f64| {
-                let own =
-                    |i: usize| (w * f64::from(scores[2 * i]), w * f64::from(scores[2 * i + 1]));
+            let loss = |factor: f64| {
+                let tempered = |i: usize| {
+                    (factor * f64::from(scores[2 * i]), factor * f64::from(scores[2 * i + 1]))
+                };
                 let each = (0..4).map(|i| {
-                    let (a, b) = own(i);
-                    let mine = if labels[i] == 0 { a } else { b };
-                    weights[i] * ((a.exp() + b.exp()).ln() - mine)
+                    let (first, second) = tempered(i);
+                    let mine = if labels[i] == 0 { first } else { second };
+                    weights[i] * ((first.exp() + second.exp()).ln() - mine)
                 });
-                each.sum::<f64>() + ridge * (w - 1.0).powi(2)
+                each.sum::<f64>() + ridge * (factor - 1.0).powi(2)
             };
-            assert!((least - loss(w)).abs() < 1e-9);
-            for near in [0.99 * w, (1.01 * w).min(most)] {
-                assert!(least <= loss(near) + 1e-9, "{ridge} {most} {w} {near}");
+            assert!((least - loss(factor)).abs() < 1e-9);
+            for near in [0.99 * factor, (1.01 * factor).min(most)] {
+                assert!(least <= loss(near) + 1e-9, "{ridge} {most} {factor} {near}");
             }
         }
     }
@@ -728,23 +783,28 @@ mod tests {
         let lookups = terms.of(Cells::new(&codes, 2).unwrap()).unwrap();
         let table: Vec<f64> = (0..24).map(|i| f64::from(i * 7 % 11) / 5.0 - 1.0).collect();
         let own = [0, 1, 1, 0];
-        let at = |w: [f64; 2], b: [f64; 2]| {
-            let evidence = Evidence { table: &table, weights: &w, intercepts: &b, own: Some(&own) };
-            let says = evidence_of_rows(&lookups, &evidence, 0, 1).unwrap();
+        let at = |weights: [f64; 2], intercepts: [f64; 2]| {
+            let evidence = Evidence {
+                table: &table,
+                weights: &weights,
+                intercepts: &intercepts,
+                own: Some(&own),
+            };
+            let nats = evidence_of_rows(&lookups, &evidence, 0, 1).unwrap();
             let rows = EvidenceMatrix {
-                evidence: &says,
+                evidence: &nats,
                 labels: &own,
                 row_weights: &[1.0, 2.0, 0.5, 1.0],
             };
-            slope(&rows, &w, &b, 1).unwrap()
+            slope(&rows, &weights, &intercepts, 1).unwrap()
         };
         let (_, slopes) = at([0.3, 0.8], [0.1, -0.2]);
         let step = 1e-6;
-        for (k, slope) in slopes.iter().enumerate() {
+        for (place, slope) in slopes.iter().enumerate() {
             let mut high = [0.3, 0.8, 0.1, -0.2];
             let mut low = high;
-            high[k] += step;
-            low[k] -= step;
+            high[place] += step;
+            low[place] -= step;
             let rise = at([high[0], high[1]], [high[2], high[3]]).0
                 - at([low[0], low[1]], [low[2], low[3]]).0;
             assert!((rise / (2.0 * step) - slope).abs() < 1e-7);

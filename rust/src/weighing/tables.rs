@@ -9,27 +9,31 @@ struct CellCorrections<'a, const K: usize> {
     lookups: &'a Lookups<'a>,
     /// Δ of every cell, `[cell][stored class]`.
     deltas: Vec<f64>,
+    /// How many classes are stored.
     classes: usize,
     /// s² of each term.
     variances: Vec<f64>,
     /// Σ s² over the cells of a row, which is the same for all rows: each has one cell of every term.
     row_variance: f64,
-    /// The cells of the rows looked up, `[place][term]`.
+    /// The cells of the rows looked up, `[place in the block][term]`, counted from the first cell of all terms.
     cells: Vec<u32>,
 }
 
 impl<'a, const K: usize> CellCorrections<'a, K> {
+    /// Corrections that begin with `deltas`, `[cell][stored class]`.
     fn new(lookups: &'a Lookups, deltas: Vec<f64>, classes: usize) -> Self {
         let variances = lookups.terms.variances();
         let row_variance = variances.iter().sum();
         CellCorrections { lookups, deltas, classes, variances, row_variance, cells: vec![] }
     }
 
+    /// How many classes are stored.
     #[inline(always)]
     fn classes(&self) -> usize {
         if K > 0 { K } else { self.classes }
     }
 
+    /// The cells of the row at this place in the block, `[term]`, counted from the first cell of all terms.
     #[inline(always)]
     fn cells(&self, place: usize) -> &[u32] {
         let terms = self.variances.len();
@@ -40,41 +44,46 @@ impl<'a, const K: usize> CellCorrections<'a, K> {
 impl<const K: usize> Corrections for CellCorrections<'_, K> {
     type Number = f64;
 
+    /// How many rows are looked up at a time, so that their cells stay in the cache.
     fn rows_at_a_time(&self) -> usize {
         self.lookups.rows_at_a_time()
     }
 
+    /// Looks up the cells of these rows, a block, in all terms.
     #[inline(always)]
     fn look_up(&mut self, rows: &[u32]) {
         let groups = 0..self.lookups.terms.groups.len();
         self.lookups.look_up(groups, rows, &mut self.cells);
     }
 
+    /// Adds the corrections of the cells of the row at this place in the block to `sums`, `[stored class]`.
     #[inline(always)]
     fn sum(&self, _row: usize, place: usize, sums: &mut [f64]) {
         if K == 1 {
             sums[0] = sum_at(&self.deltas, self.cells(place));
             return;
         }
-        let k = self.classes();
+        let n_classes = self.classes();
         for &cell in self.cells(place) {
-            let deltas = &self.deltas[cell as usize * k..][..k];
+            let deltas = &self.deltas[cell as usize * n_classes..][..n_classes];
             sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += delta);
         }
     }
 
+    /// Σ s² over a row's cells.
     #[inline(always)]
     fn variance(&self, _row: usize, _class: usize) -> f64 {
         self.row_variance
     }
 
+    /// Adds s² times `steps`, `[stored class]`, to the corrections of the cells of the row at this place in the block.
     #[inline(always)]
     fn add(&mut self, _row: usize, place: usize, steps: &[f64]) {
-        let k = self.classes();
+        let n_classes = self.classes();
         let terms = self.variances.len();
         let cells = &self.cells[place * terms..(place + 1) * terms];
         for (&cell, &variance) in cells.iter().zip(&self.variances) {
-            let deltas = &mut self.deltas[cell as usize * k..][..k];
+            let deltas = &mut self.deltas[cell as usize * n_classes..][..n_classes];
             deltas.iter_mut().zip(steps).for_each(|(delta, step)| *delta += variance * step);
         }
     }
@@ -97,7 +106,7 @@ fn sum_at(numbers: &[f64], places: &[u32]) -> f64 {
 }
 
 /// Visits rows in an order. Improves `mu`, `[row][class]`, and the corrections in `table`, `[cell][class]`, and returns the mean
-/// change of μ.
+/// change of μ per row.
 pub fn ascend(
     lookups: &Lookups,
     rows: &TrainingRows,

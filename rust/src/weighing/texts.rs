@@ -8,7 +8,7 @@ use crate::threads;
 /// Texts that a thread takes at a time.
 const PIECE: usize = 1 << 10;
 
-/// Bags of words: text i has the words `offsets[i]..offsets[i + 1]`, each once.
+/// Bags of words: text i has the words `words[offsets[i]..offsets[i + 1]]`, each once, by rank from 0 to `n_words` - 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Bags<'a> {
     offsets: &'a [i64],
@@ -17,6 +17,7 @@ pub struct Bags<'a> {
 }
 
 impl<'a> Bags<'a> {
+    /// Refuses offsets that do not rise from 0 to the number of words, and words that are not below `n_words`.
     pub fn new(offsets: &'a [i64], words: &'a [u32], n_words: usize) -> Result<Self, Error> {
         let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(words.len() as i64));
         demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
@@ -27,19 +28,24 @@ impl<'a> Bags<'a> {
         Ok(Bags { offsets, words, n_words })
     }
 
+    /// How many texts there are.
     pub fn texts(&self) -> usize {
         self.offsets.len() - 1
     }
 
+    /// Where the words of a text are.
     #[inline(always)]
     fn range(&self, text: usize) -> std::ops::Range<usize> {
         self.offsets[text] as usize..self.offsets[text + 1] as usize
     }
 
-    /// Adds up the weights of the texts that have each word, by class: `[word][class]`.
+    /// Adds up the weights of the texts that have each word, by class: `[word][class]`. `labels` are the classes of each text.
     pub fn count(&self, labels: Sets, weights: &[f64], classes: usize) -> Result<Vec<f64>, Error> {
-        let n = self.texts();
-        demand(labels.len() == n && weights.len() == n, "each text must have labels and a weight")?;
+        let n_texts = self.texts();
+        demand(
+            labels.len() == n_texts && weights.len() == n_texts,
+            "each text must have labels and a weight",
+        )?;
         let mut table = vec![0.0; self.n_words * classes];
         for (text, &weight) in weights.iter().enumerate() {
             for &word in &self.words[self.range(text)] {
@@ -51,8 +57,8 @@ impl<'a> Bags<'a> {
         Ok(table)
     }
 
-    /// Returns the value of each word in its text: the word's `scale`, times the root of how often it occurs if `times` has that,
-    /// divided so that the squares of a text's values sum to 1.
+    /// Returns the value of each word of each text, in the order of `words`: the word's `scale`, times the root of how often it
+    /// occurs if `times` has that, divided so that the squares of a text's values sum to 1. `scale` is `[word]`.
     pub fn values(
         &self,
         times: Option<&[f64]>,
@@ -67,19 +73,19 @@ impl<'a> Bags<'a> {
         let mut out = vec![0.0; self.words.len()];
         let mut pieces = vec![];
         let mut rest = &mut out[..];
-        for first in (0..self.texts()).step_by(PIECE) {
-            let last = (first + PIECE).min(self.texts());
+        for first_text in (0..self.texts()).step_by(PIECE) {
+            let end_text = (first_text + PIECE).min(self.texts());
             let (piece, more) =
-                rest.split_at_mut((self.offsets[last] - self.offsets[first]) as usize);
-            pieces.push((first..last, piece));
+                rest.split_at_mut((self.offsets[end_text] - self.offsets[first_text]) as usize);
+            pieces.push((first_text..end_text, piece));
             rest = more;
         }
         let threads = threads::worth(threads, self.words.len());
         threads::each(threads, &mut pieces, |_, (texts, out)| {
-            let start = self.offsets[texts.start] as usize;
+            let first_place = self.offsets[texts.start] as usize;
             for text in texts.clone() {
                 let range = self.range(text);
-                let out = &mut out[range.start - start..range.end - start];
+                let out = &mut out[range.start - first_place..range.end - first_place];
                 fill_values(
                     &self.words[range.clone()],
                     times.map(|times| &times[range]),
@@ -92,11 +98,12 @@ impl<'a> Bags<'a> {
     }
 }
 
-/// Bags with ranks for words: offsets, words, how often each word occurs, and a hash of each text.
+/// Bags with ranks for words: where the words of each text begin, and the last ones end; the ranks; how often each word occurs; and
+/// a hash of each text.
 pub type RankedBags = (Vec<i64>, Vec<u32>, Vec<f64>, Vec<u64>);
 
-/// Replaces the ids of words by ranks, and sorts each text by rank. `ranks` has the rank of each id; a word with `u32::MAX` is left
-/// out.
+/// Replaces the ids of words by ranks, and sorts each text by rank. `offsets` are where the ids of each text begin, and the last
+/// ones end; `times` has how often each occurs, and `ranks` the rank of each id; a word with `u32::MAX` is left out.
 pub fn rank_words(
     offsets: &[i64],
     ids: &[i32],
@@ -108,8 +115,8 @@ pub fn rank_words(
     demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
     demand(times.len() == ids.len(), "each word must have times")?;
     demand(ids.iter().all(|&id| (id as usize) < ranks.len()), "each word must have a rank")?;
-    let n = offsets.len() - 1;
-    let pieces = threads::ranges(threads::worth(threads, ids.len()), n, PIECE, |texts| {
+    let n_texts = offsets.len() - 1;
+    let pieces = threads::ranges(threads::worth(threads, ids.len()), n_texts, PIECE, |texts| {
         let (mut sizes, mut words, mut occurrences, mut hashes) = (vec![], vec![], vec![], vec![]);
         let mut bag = vec![];
         for text in texts {
@@ -117,18 +124,21 @@ pub fn rank_words(
             let times = &times[range.clone()];
             // The rank in the high bits and the word's place in the text in the low bits: integers are sorted fastest.
             bag.clear();
-            let each = ids[range].iter().map(|&id| u64::from(ranks[id as usize])).zip(0_u64..);
-            let used = each.filter(|x| x.0 != u64::from(u32::MAX));
+            let ranks_and_places =
+                ids[range].iter().map(|&id| u64::from(ranks[id as usize])).zip(0_u64..);
+            let used = ranks_and_places.filter(|(rank, _)| *rank != u64::from(u32::MAX));
             bag.extend(used.map(|(rank, place)| rank << 32 | place));
             bag.sort_unstable();
+            // A seed whose bits look random; and an odd factor, below, that mixes each word in.
             let mut hash = 0x9e37_79b9_7f4a_7c15_u64;
-            for &both in &bag {
-                let (word, n) = ((both >> 32) as u32, times[both as u32 as usize]);
-                let own = u64::from(word) << 32 | u64::from((n as f32).to_bits());
-                hash = (hash ^ own).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            for &rank_and_place in &bag {
+                let (word, n_times) =
+                    ((rank_and_place >> 32) as u32, times[rank_and_place as u32 as usize]);
+                let word_and_times = u64::from(word) << 32 | u64::from((n_times as f32).to_bits());
+                hash = (hash ^ word_and_times).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 hash ^= hash >> 29;
                 words.push(word);
-                occurrences.push(n);
+                occurrences.push(n_times);
             }
             hashes.push(hash);
             sizes.push(bag.len());
@@ -147,7 +157,8 @@ pub fn rank_words(
     Ok((starts, words, occurrences, hashes))
 }
 
-/// Writes the values of one text's words; their squares sum to 1, or to 0 if every scale is 0.
+/// Writes the value of each of one text's words to `out`; their squares sum to 1, or to 0 if every scale is 0. `times` has how
+/// often each of them occurs, `scale` is `[word]` of all words.
 fn fill_values(words: &[u32], times: Option<&[f64]>, scale: &[f32], out: &mut [f64]) {
     let mut squares = 0.0;
     for (i, (&word, out)) in words.iter().zip(&mut *out).enumerate() {
@@ -156,8 +167,8 @@ fn fill_values(words: &[u32], times: Option<&[f64]>, scale: &[f32], out: &mut [f
         squares += *out * *out;
     }
     if squares > 0.0 {
-        let one_over = 1.0 / squares.sqrt();
-        out.iter_mut().for_each(|out| *out *= one_over);
+        let one_over_length = 1.0 / squares.sqrt();
+        out.iter_mut().for_each(|out| *out *= one_over_length);
     }
 }
 
@@ -165,23 +176,28 @@ fn fill_values(words: &[u32], times: Option<&[f64]>, scale: &[f32], out: &mut [f
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a, T = f64> {
     bags: Bags<'a>,
+    /// The value of each word of each text, in the order of `bags.words`.
     values: &'a [T],
 }
 
 impl<'a, T: Copy> Texts<'a, T> {
+    /// Refuses values that are not one per word of each text.
     pub fn new(bags: Bags<'a>, values: &'a [T]) -> Result<Self, Error> {
         demand(values.len() == bags.words.len(), "each word must have a value")?;
         Ok(Texts { bags, values })
     }
 
+    /// How many texts there are.
     pub fn len(&self) -> usize {
         self.bags.texts()
     }
 
+    /// How many distinct words there may be.
     pub fn n_words(&self) -> usize {
         self.bags.n_words
     }
 
+    /// The words of a text, and their values.
     #[inline(always)]
     pub(super) fn each(&self, text: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let range = self.bags.range(text);
@@ -191,7 +207,7 @@ impl<'a, T: Copy> Texts<'a, T> {
 }
 
 impl Texts<'_> {
-    /// Returns Σ value · row of the word, `[text][class]`.
+    /// Returns Σ value · row of the word over the words of a text, `[text][class]`. `table` is `[word][class]`.
     pub fn scores(&self, table: &[f32], classes: usize, threads: usize) -> Result<Vec<f64>, Error> {
         demand(
             classes > 0 && table.len() == self.bags.n_words * classes,
@@ -200,8 +216,8 @@ impl Texts<'_> {
         let mut out = vec![0.0; self.len() * classes];
         let threads = threads::worth(threads, self.values.len());
         threads::pieces(threads, &mut out, PIECE * classes, |i, out| {
-            for (at, out) in out.chunks_exact_mut(classes).enumerate() {
-                for (word, value) in self.each(i * PIECE + at) {
+            for (text_of_piece, out) in out.chunks_exact_mut(classes).enumerate() {
+                for (word, value) in self.each(i * PIECE + text_of_piece) {
                     let row = &table[word * classes..(word + 1) * classes];
                     out.iter_mut().zip(row).for_each(|(out, &x)| *out += value * f64::from(x));
                 }
@@ -210,8 +226,8 @@ impl Texts<'_> {
         Ok(out)
     }
 
-    /// Scores texts that are left out of the counts. A text's own classes use the table `own`, in which one text fewer has its words,
-    /// and all other classes use `others`.
+    /// Scores texts that are left out of the counts, `[text][class]`. A text's own classes use the table `own`, in which one text
+    /// fewer has its words, and all other classes use `others`; both are `[word][class]`. `labels` are the classes of each text.
     pub fn left_out(
         &self,
         labels: Sets,
@@ -224,10 +240,10 @@ impl Texts<'_> {
         let mut out = self.scores(others, classes, threads)?;
         for (text, out) in out.chunks_exact_mut(classes).enumerate() {
             for &label in labels.of(text) {
-                let each = self.each(text);
-                let mine =
-                    each.map(|(word, x)| x * f64::from(own[word * classes + label as usize]));
-                out[label as usize] = mine.sum();
+                let words_and_values = self.each(text);
+                let own_evidence = words_and_values
+                    .map(|(word, value)| value * f64::from(own[word * classes + label as usize]));
+                out[label as usize] = own_evidence.sum();
             }
         }
         Ok(out)
@@ -238,14 +254,17 @@ impl Texts<'_> {
 /// Its last row belongs to no word: all texts have it, with the value `common`.
 pub struct CorrectedTexts<'a> {
     pub texts: Texts<'a, f32>,
+    /// The value of the last row of the table in every text.
     pub common: f32,
-    /// Σ s² · value², `[text][class]`.
+    /// Σ s² · value² over a text's words, `[text][class]`.
     pub text_variances: &'a [f32],
+    /// `[word, or all texts][Δ or s²][class]`.
     pub table: &'a mut [f32],
     pub classes: usize,
 }
 
 impl CorrectedTexts<'_> {
+    /// Refuses arrays that do not fit the texts.
     pub(super) fn check(&self) -> Result<(), Error> {
         let size = self.texts.len() * self.classes;
         demand(self.text_variances.len() == size, "text_variances must be texts × classes")?;
@@ -258,6 +277,7 @@ impl CorrectedTexts<'_> {
 pub(super) struct OfClasses<'t, 'a, const K: usize>(pub(super) &'t mut CorrectedTexts<'a>);
 
 impl<const K: usize> OfClasses<'_, '_, K> {
+    /// How many classes there are.
     #[inline(always)]
     fn classes(&self) -> usize {
         if K > 0 { K } else { self.0.classes }
@@ -267,36 +287,41 @@ impl<const K: usize> OfClasses<'_, '_, K> {
 impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
     type Number = f32;
 
+    /// Adds the corrections of a text's words, and of what all texts have, each times its value, to `sums`, `[stored class]`.
     #[inline(always)]
     fn sum(&self, text: usize, _place: usize, sums: &mut [f32]) {
-        let (k, texts, table) = (self.classes(), &self.0.texts, &*self.0.table);
+        let (n_classes, texts, table) = (self.classes(), &self.0.texts, &*self.0.table);
         for (word, value) in texts.each(text) {
-            sum_word(&table[2 * word * k..], value, sums);
+            sum_word(&table[2 * word * n_classes..], value, sums);
         }
-        sum_word(&table[2 * texts.n_words() * k..], self.0.common, sums);
+        sum_word(&table[2 * texts.n_words() * n_classes..], self.0.common, sums);
     }
 
+    /// Σ s² · value² over a text's words, for a class.
     #[inline(always)]
     fn variance(&self, text: usize, class: usize) -> f64 {
         f64::from(self.0.text_variances[text * self.classes() + class])
     }
 
+    /// Adds value · s² · step to the corrections of a text's words, and of what all texts have; `steps` are `[stored class]`.
     #[inline(always)]
     fn add(&mut self, text: usize, _place: usize, steps: &[f32]) {
-        let (k, texts, table) = (self.classes(), &self.0.texts, &mut *self.0.table);
+        let (n_classes, texts, table) = (self.classes(), &self.0.texts, &mut *self.0.table);
         for (word, value) in texts.each(text) {
-            add_word(&mut table[2 * word * k..], k, value, steps);
+            add_word(&mut table[2 * word * n_classes..], n_classes, value, steps);
         }
-        add_word(&mut table[2 * texts.n_words() * k..], k, self.0.common, steps);
+        add_word(&mut table[2 * texts.n_words() * n_classes..], n_classes, self.0.common, steps);
     }
 }
 
+/// Adds the corrections of a word, times its value in the text, to `sums`, `[stored class]`. `table` begins with the word's row.
 #[inline(always)]
 fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
     let deltas = &table[..sums.len()];
     sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += value * delta);
 }
 
+/// Adds s² · value · step to the corrections of a word, `[stored class]`. `table` begins with the word's row, of `k` classes.
 #[inline(always)]
 fn add_word(table: &mut [f32], k: usize, value: f32, steps: &[f32]) {
     let (deltas, variances) = table[..2 * k].split_at_mut(k);
@@ -306,7 +331,7 @@ fn add_word(table: &mut [f32], k: usize, value: f32, steps: &[f32]) {
     }
 }
 
-/// Visits texts in an order. Improves `mu`, `[text][class]`, and the table, and returns the mean change of μ.
+/// Visits texts in an order. Improves `mu`, `[text][class]`, and the table, and returns the mean change of μ per text.
 pub fn ascend(
     texts: &mut CorrectedTexts,
     rows: &TrainingRows,
@@ -319,8 +344,9 @@ pub fn ascend(
         return Ok(pass_of_many(&mut OfClasses::<0>(texts), rows, order, mu));
     }
     let change = pass_of_two(&mut OfClasses::<2>(texts), rows, order, mu);
-    let (words, _) = texts.table.as_chunks_mut::<4>();
-    words.iter_mut().for_each(|word| word[1] = -word[0]);
+    // Of each word Δ of both classes, of which the second is the opposite of the first, and s² of both.
+    let (words_of_two_classes, _) = texts.table.as_chunks_mut::<4>();
+    words_of_two_classes.iter_mut().for_each(|word| word[1] = -word[0]);
     Ok(change)
 }
 
@@ -330,6 +356,7 @@ mod tests {
 
     #[test]
     fn passes_reach_the_least_loss() {
+        // Four texts of three words.
         let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
         let bags = Bags::new(&offsets, &words, 3).unwrap();
         let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
@@ -344,6 +371,7 @@ mod tests {
             let labels = [0, 1, 1, 0];
             // Of two classes both vary alike.
             let own = |i: usize| if k == 2 { i / 2 } else { i };
+            // s², `[word or all texts][class]`; Σ s² · value², `[text][class]`.
             let variances: Vec<f32> = (0..4 * k).map(|i| 0.5 + own(i) as f32).collect();
             let mut own = vec![0.0; 4 * k];
             for text in 0..4 {
@@ -356,8 +384,8 @@ mod tests {
             let mut mu = vec![0.0; 4 * k];
             labels.iter().enumerate().for_each(|(i, &y)| mu[i * k + y as usize] = 1.0);
             let mut table = vec![0.0; 8 * k];
-            for (row, vary) in table.chunks_mut(2 * k).zip(variances.chunks(k)) {
-                row[k..].copy_from_slice(vary);
+            for (row, variances_of_word) in table.chunks_mut(2 * k).zip(variances.chunks(k)) {
+                row[k..].copy_from_slice(variances_of_word);
             }
             for _ in 0..300 {
                 let (own, table) = (&own, &mut table);
@@ -373,17 +401,17 @@ mod tests {
             for word in 0..4 {
                 for c in 0..k {
                     // Δ = C s² Σ x (y − μ), μ = softmax(Δ x).
-                    let mut want = 0.0;
+                    let mut expected = 0.0;
                     for text in 0..4 {
                         let own = &scores[text * k..(text + 1) * k];
                         let sum: f64 = own.iter().map(|z| z.exp()).sum();
                         let y = f64::from(u8::from(labels[text] as usize == c));
                         let each = texts.each(text).chain([(3, 0.3)]);
                         let x: f32 = each.filter(|x| x.0 == word).map(|x| x.1).sum();
-                        want += f64::from(x) * (y - own[c].exp() / sum);
+                        expected += f64::from(x) * (y - own[c].exp() / sum);
                     }
-                    want *= 0.7 * f64::from(variances[word * k + c]);
-                    assert!((f64::from(table[word * k + c]) - want).abs() < 1e-4);
+                    expected *= 0.7 * f64::from(variances[word * k + c]);
+                    assert!((f64::from(table[word * k + c]) - expected).abs() < 1e-4);
                 }
             }
         }

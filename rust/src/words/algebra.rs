@@ -10,24 +10,25 @@ use crate::integers::{Int, PARTS, weight_to_parts};
 /// A store is added to another in place if that has so many times its cells.
 const MANY: usize = 8;
 
-/// a - b, or b - a as the error if that is more than zero.
+/// a - b for two counts of one unit; the error is b - a if b is larger.
 fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
-    let less = |a: &Count, b: &Count| {
+    let difference = |a: &Count, b: &Count| {
         let mut left = *a;
         left.subtract(b);
         left
     };
-    let left = less(a, b);
-    if left.is_negative() { Err(less(b, a)) } else { Ok(left) }
+    let left = difference(a, b);
+    if left.is_negative() { Err(difference(b, a)) } else { Ok(left) }
 }
 
 impl Cell {
+    /// A cell of this class with counts of zero.
     fn empty(class: u32) -> Self {
         Cell { class, counts: Counts::default() }
     }
 
-    /// Subtracts the counts of another cell. The error is how much is missing. A cell must not be left with occurrences but no
-    /// documents, nor with documents but no occurrences.
+    /// Subtracts the counts of another cell. The error is how many occurrences or documents are missing. A cell must not be left
+    /// with occurrences but no documents, nor with documents but no occurrences.
     pub(super) fn minus(self, other: &Cell) -> Result<Cell, Count> {
         let occurrences = minus(&self.counts[0], &other.counts[0])?;
         let documents = minus(&self.counts[1], &other.counts[1])?;
@@ -39,7 +40,8 @@ impl Cell {
     }
 }
 
-/// The cells of all sums in the order of words and classes, with the cells of one word and class added up.
+/// The cells of all sums, each with the number of its word, in the order of words and classes; the cells of one word and class are
+/// added up.
 fn combine(sums: &[ClassSums]) -> Vec<(u32, Cell)> {
     let mut cells = vec![];
     for sums in sums {
@@ -54,21 +56,23 @@ fn combine(sums: &[ClassSums]) -> Vec<(u32, Cell)> {
 }
 
 impl Words {
+    /// Refuses a store with other classes or another number of columns.
     fn check_alike(&self, other: &Words) -> Result<(), Error> {
         demand(self.n_classes() == other.n_classes(), "both must have the same classes")?;
         demand(self.n_columns() == other.n_columns(), "both must have the same columns")
     }
 
+    /// The error that a word (none: all words) lacks `missing`, a count in this store's unit, in a class.
     fn not_there(&self, word: Option<u32>, class: usize, missing: &Count) -> Error {
-        let left = match self.unit().whole(missing) {
+        let remainder = match self.unit().whole(missing) {
             (whole, true) => Number::Whole(-i128::from(whole)),
             _ => Number::Real(-self.unit().value(missing)),
         };
-        Error::NotThere { word: word.map(|id| self.name(id)), class, remainder: left }
+        Error::NotThere { word: word.map(|id| self.name(id)), class, remainder }
     }
 
-    /// Subtracts sums of classes; changes nothing if something is missing. `plain`: every token counts as often as it occurs, so no
-    /// word may be left with fewer occurrences than documents.
+    /// Subtracts sums of classes, and converts them to the unit of the store; changes no counts if something is missing, which is
+    /// an error. `plain`: every token counts as often as it occurs, so no word may be left with fewer occurrences than documents.
     pub(super) fn take_sums(&mut self, sums: &mut [ClassSums], plain: bool) -> Result<(), Error> {
         let unit = sums.iter().map(ClassSums::unit).max().unwrap_or_default();
         self.make_finer(unit);
@@ -81,8 +85,9 @@ impl Words {
         self.subtract(|| cells.iter().copied(), &texts, plain)
     }
 
-    /// Subtracts cells, of which no two have the same word and class, and texts; changes nothing if something is missing. Counts must
-    /// be in the unit of the store.
+    /// Subtracts cells, each with the number of its word, of which no two have the same word and class, and the texts of each
+    /// class; changes nothing if something is missing, which is an error. Counts must be in the unit of the store. For `plain` see
+    /// [`Words::take_sums`].
     fn subtract<I: Iterator<Item = (u32, Cell)>>(
         &mut self,
         cells: impl Fn() -> I,
@@ -92,6 +97,7 @@ impl Words {
         let mut texts_left = vec![];
         for (class, (here, there)) in self.texts.iter().zip(texts).enumerate() {
             let left = minus(here, there);
+            // Texts of the class are missing, not a certain word.
             texts_left.push(left.map_err(|missing| self.not_there(None, class, &missing))?);
         }
         let left = |words: &Words, id: u32, cell: &Cell| {
@@ -136,7 +142,8 @@ impl Words {
         Ok(sum)
     }
 
-    /// Whether to add another store in place, rather than to make a new store of both.
+    /// Whether this store has [`MANY`] times the other's cells: then the other is added in place, rather than a new store made of
+    /// both.
     pub fn outweighs(&self, other: &Words) -> bool {
         MANY * other.cells.len <= self.cells.len
     }
@@ -149,12 +156,14 @@ impl Words {
                 && self.n_texts() + other.n_texts() < TOO_LARGE,
             TOO_MANY,
         )?;
+        // Each word of `other`: its number here, and its number there.
         let mut words = vec![];
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
             words.push((self.vocabulary.add_from(&other.vocabulary, id)?, id));
         }
         words.sort_unstable();
         let empty = (vec![], CellCounts::new(other.unit()));
+        // Per class: the numbers of words here, and their counts.
         let mut cells = vec![empty; self.n_classes()];
         for (number, id) in words {
             for cell in other.cells.of(id) {
@@ -169,13 +178,15 @@ impl Words {
                 sums.push(ClassSums::new(class, ids, counts, texts));
             }
         }
+        // On one thread.
         self.add_sums(&mut sums, 1);
         Ok(sums)
     }
 
-    /// Subtracts the texts of another store.
+    /// This store without the texts of another one and without words that are left in no text; an error if something is missing.
     pub fn minus(&self, other: &Words) -> Result<Words, Error> {
         self.check_alike(other)?;
+        // Each word of `other`: its number there, and its number here.
         let mut ids = vec![];
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
             let number = self.vocabulary.find_from(&other.vocabulary, id);
@@ -189,14 +200,15 @@ impl Words {
         }
         let mut left = self.clone();
         left.make_finer(other.unit());
-        let (is, unit) = (other.unit(), left.unit());
+        let (other_unit, left_unit) = (other.unit(), left.unit());
         let cells = || {
             ids.iter().flat_map(|&(id, number)| {
                 let cells = other.cells.of(id);
-                cells.map(move |cell| (number, cell.to(is, unit)))
+                cells.map(move |cell| (number, cell.to(other_unit, left_unit)))
             })
         };
-        let texts: Vec<Count> = other.texts.iter().map(|n| is.to(unit, *n)).collect();
+        let texts: Vec<Count> = other.texts.iter().map(|n| other_unit.to(left_unit, *n)).collect();
+        // `false`: counts may be damped.
         left.subtract(cells, &texts, false)?;
         left.check_documents()?;
         Ok(left.without_empty())
@@ -229,22 +241,24 @@ impl Words {
         let mut kept = vec![false; self.n_ids()];
         ids.iter().for_each(|&id| kept[id as usize] = true);
         let cells = |id: usize| {
-            let stays = kept[id];
-            self.cells.of(id).filter(move |_| stays)
+            let is_kept = kept[id];
+            self.cells.of(id).filter(move |_| is_kept)
         };
         let totals = self.totals_of((0..self.n_ids()).flat_map(cells));
+        // How many cells are left is not known, so no room is made for them.
         let (vocabulary, cells) = self.rebuilt(0, cells);
         Words { vocabulary, cells, texts: self.texts.clone(), totals }
     }
 
-    /// The sums of cells per class.
+    /// The sums of cells per class: occurrences and documents, `[class]`.
     pub(super) fn totals_of(&self, cells: impl Iterator<Item = Cell>) -> Vec<Counts> {
         let mut totals = vec![Counts::default(); self.n_classes()];
         cells.for_each(|cell| merge(&mut totals[cell.class as usize], &cell.counts));
         totals
     }
 
-    /// A vocabulary and store of the words for which `of` returns cells, with new numbers in the same order.
+    /// A vocabulary of the words for which `of` returns cells, with new numbers in the same order, and these cells. `room` is how
+    /// many cells to make room for.
     fn rebuilt<I: Iterator<Item = Cell>>(
         &self,
         room: usize,
@@ -253,54 +267,56 @@ impl Words {
         let mut vocabulary = self.vocabulary.emptied();
         let mut cells = Cells::with_room(self.n_words(), room, self.unit());
         for id in 0..self.n_ids() {
-            let mut these = of(id).peekable();
-            if these.peek().is_some() {
+            let mut own_cells = of(id).peekable();
+            if own_cells.peek().is_some() {
                 // Adding cannot fail: the name was accepted before.
                 let added = vocabulary.add_from(&self.vocabulary, id);
                 debug_assert!(added.is_ok());
-                cells.push(these);
+                cells.push(own_cells);
             }
         }
         (vocabulary, cells)
     }
 
-    /// Multiplies all counts; also returns whether that was exact. A factor that is not whole rounds counts down: documents and texts
-    /// to 10^-18, occurrences to 10^-36. Cells that become zero are removed.
+    /// The store with all counts multiplied; also returns whether that was exact. A factor that is not whole rounds counts down:
+    /// documents and texts to 10^-18, occurrences to 10^-36. Cells that become zero are removed. An error if the factor or a
+    /// product is too large, or the factor negative.
     pub fn times(&self, factor: f64) -> Result<(Words, bool), Error> {
-        let Some(by) = weight_to_parts(factor) else {
+        let Some(factor_in_parts) = weight_to_parts(factor) else {
             return Err(Error::malformed(format!(
                 "the factor must not be negative, and be below 2**63; got {factor}"
             )));
         };
-        if by == 0 {
+        if factor_in_parts == 0 {
             let none = Words::new(self.n_classes(), self.n_columns())?;
             return Ok((none, factor == 0.0));
         }
-        let most = |n: u64| Int([n, 0, 0]).times(by).0.0;
-        let fits = |n: u64| matches!(most(n), [ones, 0, 0] if ones < TOO_LARGE);
+        let multiplied = |n: u64| Int([n, 0, 0]).times(factor_in_parts).0.0;
+        let fits = |n: u64| matches!(multiplied(n), [ones, 0, 0] if ones < TOO_LARGE);
         let (total, texts) = (self.total(), self.n_texts());
         fit(fits(total) && fits(texts), TOO_MANY)?;
-        let whole = by.is_multiple_of(u128::from(PARTS));
-        let (was, mut exact) = (self.unit(), true);
-        let unit = if whole { was.that_holds(most(total)[0]) } else { Unit::Part };
-        let mut scaled = |count: Count, rows: bool| {
-            let (mut product, mut all) = was.to(unit, count).times(by);
-            if rows && !whole {
+        let whole = factor_in_parts.is_multiple_of(u128::from(PARTS));
+        let (old_unit, mut exact) = (self.unit(), true);
+        let new_unit = if whole { old_unit.that_holds(multiplied(total)[0]) } else { Unit::Part };
+        let mut scaled = |count: Count, counts_rows: bool| {
+            let (mut product, mut is_exact) = old_unit.to(new_unit, count).times(factor_in_parts);
+            if counts_rows && !whole {
                 let rest = { product }.divide(PARTS);
                 product.subtract(&Int([rest, 0, 0]));
-                all &= rest == 0;
+                is_exact &= rest == 0;
             }
-            exact &= all;
+            exact &= is_exact;
             product
         };
         let texts = self.texts.iter().map(|&n| scaled(n, true)).collect();
-        let mut cells = Cells::with_room(self.cells.words(), self.cells.len, unit);
+        let mut cells = Cells::with_room(self.cells.words(), self.cells.len, new_unit);
         for id in 0..self.cells.words() {
-            let these = self.cells.of(id).map(|Cell { class, counts }| Cell {
+            let scaled_cells = self.cells.of(id).map(|Cell { class, counts }| Cell {
                 class,
+                // Documents count rows; occurrences do not.
                 counts: [scaled(counts[0], false), scaled(counts[1], true)],
             });
-            cells.push(these.filter(|cell| cell.counts.iter().all(|n| !n.is_zero())));
+            cells.push(scaled_cells.filter(|cell| cell.counts.iter().all(|n| !n.is_zero())));
         }
         let product = Words {
             vocabulary: self.vocabulary.clone(),
@@ -313,24 +329,28 @@ impl Words {
         Ok((product, exact))
     }
 
-    /// Whether two stores have equal counts of the same words, in whatever unit they hold them.
+    /// Whether two stores have the same classes and columns and equal counts of the same words, in whatever unit they hold them.
     pub fn same(&self, other: &Words) -> bool {
         let alike = self.check_alike(other).is_ok() && self.n_words() == other.n_words();
         if !alike {
             return false;
         }
-        let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
-        let word = |id: usize| {
+        let (own_unit, other_unit, finer_unit) =
+            (self.unit(), other.unit(), self.unit().max(other.unit()));
+        let has_equal_cells = |id: usize| {
             let number = other.vocabulary.find_from(&self.vocabulary, id);
             if number == UNKNOWN || self.cells.n_cells(id) != other.cells.n_cells(number as usize) {
                 return false;
             }
             let mut cells = self.cells.of(id).zip(other.cells.of(number as usize));
-            cells.all(|(a, b)| a.to(was, unit) == b.to(is, unit))
+            cells.all(|(own, theirs)| {
+                own.to(own_unit, finer_unit) == theirs.to(other_unit, finer_unit)
+            })
         };
         let mut texts = self.texts.iter().zip(&other.texts);
-        texts.all(|(a, b)| was.to(unit, *a) == is.to(unit, *b))
-            && (0..self.n_ids()).filter(|&id| self.cells.is_live(id)).all(word)
+        texts.all(|(own, theirs)| {
+            own_unit.to(finer_unit, *own) == other_unit.to(finer_unit, *theirs)
+        }) && (0..self.n_ids()).filter(|&id| self.cells.is_live(id)).all(has_equal_cells)
     }
 
     /// Makes class c class `index[c]` of `n_classes`, and adds up classes that become one. Words keep their numbers.
@@ -343,7 +363,8 @@ impl Words {
         self.with_classes(&new_classes(index), n_classes)
     }
 
-    /// Takes class `index[i]` for class i; words that are left without texts are gone.
+    /// A store whose class i is class `index[i]` of this one; words that are left without texts are gone. An error if `index` has a
+    /// number that is no class, or if the counts would be too large.
     pub fn take(&self, index: &[i64]) -> Result<Words, Error> {
         let mut new_classes = vec![vec![]; self.n_classes()];
         // A class may be taken often: the sum of all may not fit.
@@ -362,8 +383,10 @@ impl Words {
         Ok(taken)
     }
 
-    /// Has class c count in each of the classes `new_classes[c]` instead. Words keep their numbers.
+    /// A store of `n_classes` classes in which class c counts in each of the classes `new_classes[c]` instead. Words keep their
+    /// numbers.
     fn with_classes(&self, new_classes: &[Vec<u32>], n_classes: usize) -> Result<Words, Error> {
+        // Without columns so far; the vocabulary follows.
         let mut moved = Words::new(n_classes, 0)?;
         for (class, new_classes) in new_classes.iter().enumerate() {
             for &new in new_classes {
@@ -382,6 +405,7 @@ impl Words {
     }
 }
 
+/// The error of an index with a number that is not that of one of `n_classes` classes.
 fn wrong_index(index: &[i64], n_classes: usize) -> Error {
     Error::malformed(format!(
         "index must name classes 0 to {}; got {index:?}",

@@ -17,7 +17,9 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Debug)]
 pub struct ClassSums {
     pub class: u32,
+    /// The word of each cell, ascending.
     pub ids: Vec<u32>,
+    /// The occurrences and documents of each cell.
     pub counts: CellCounts,
     /// The number of rows, in the unit of `counts`.
     pub texts: Count,
@@ -26,6 +28,7 @@ pub struct ClassSums {
 }
 
 impl ClassSums {
+    /// Adds up the totals. `texts` is in the unit of `counts`.
     pub fn new(class: u32, ids: Vec<u32>, counts: CellCounts, texts: Count) -> ClassSums {
         let totals = match &counts {
             CellCounts::Narrow(counts) => {
@@ -40,6 +43,7 @@ impl ClassSums {
         ClassSums { class, ids, counts, texts, totals }
     }
 
+    /// The unit of all counts.
     pub fn unit(&self) -> Unit {
         self.counts.unit()
     }
@@ -55,7 +59,7 @@ impl ClassSums {
         }
     }
 
-    /// The positions of the cells of a range of words.
+    /// The positions in `ids` of the cells of a range of words.
     pub fn positions(&self, words: &Range<u32>) -> Range<usize> {
         let first_from = |word| self.ids.partition_point(|&id| id < word);
         first_from(words.start)..first_from(words.end)
@@ -80,7 +84,7 @@ pub trait WordRows: Sync {
     ) -> Option<&'b [f64]> {
         None
     }
-    /// Calls `f` with each word of a row and how often the row has it. `scratch` is memory that all rows share.
+    /// Calls `f` with each word of a row and how often the row has it (damped or not). `scratch` is memory that all rows share.
     fn each(&self, row: usize, scratch: &mut Scratch, f: impl FnMut(u32, f64));
 }
 
@@ -91,6 +95,7 @@ pub struct Scratch {
     pub reads_all_rows: bool,
     /// The rows whose counts are in `counts`, if it has several.
     pub tile: Range<usize>,
+    /// Counts of a matrix's cells: those of the rows of `tile`, `[row][word]`, or of the row that was read last.
     pub counts: Vec<f64>,
     /// The distinct words of a text, how often each occurs, and these numbers of times in ascending order.
     pub numbering: Numbering,
@@ -131,6 +136,7 @@ const SPARSE: usize = 32;
 struct Arrays<A>(Mutex<Vec<Vec<A>>>);
 
 impl<A: Accumulator> Arrays<A> {
+    /// Calls `f` with an array of `len` zeros, which it must leave as zeros, and returns its answer.
     fn with<R>(&self, len: usize, f: impl FnOnce(&mut [A]) -> R) -> R {
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut array = lock().pop().unwrap_or_default();
@@ -142,6 +148,7 @@ impl<A: Accumulator> Arrays<A> {
 }
 
 impl<W: WordRows> RowsToSum<'_, W> {
+    /// Adds up the rows. There may be several sums of one class, which is that of several jobs.
     pub fn add_up(&self, threads: usize) -> Vec<ClassSums> {
         let one_each = matches!(self.rows.weights, Weights::Ones);
         let whole_weights = !matches!(self.rows.weights, Weights::Parts(_));
@@ -158,7 +165,8 @@ impl<W: WordRows> RowsToSum<'_, W> {
         }
     }
 
-    /// `add` adds rows up in an array of zeros for all words.
+    /// Adds up the rows job by job in cells of type `A`. `add` adds rows, given by their numbers, up in an array of zeros for all
+    /// words.
     fn run<A: Accumulator>(
         &self,
         threads: usize,
@@ -191,7 +199,7 @@ impl<W: WordRows> RowsToSum<'_, W> {
         })
     }
 
-    /// The jobs: a class, and a range of its rows in `order`.
+    /// The jobs: a class, and the range of its rows in `order`. The rows of class c are `order[starts[c]..starts[c + 1]]`.
     fn jobs(&self, order: &[i64], starts: &[i64]) -> Vec<(usize, Range<usize>)> {
         let mut jobs = vec![];
         for (class, ends) in starts.windows(2).enumerate() {
@@ -209,7 +217,7 @@ impl<W: WordRows> RowsToSum<'_, W> {
         jobs
     }
 
-    /// The weight of a row, in rows or in parts of a row.
+    /// The weight of a row, in rows ([`Unit::One`]) or in parts of a row ([`Unit::Part`]).
     #[inline(always)]
     fn weight(&self, row: usize, unit: Unit) -> u128 {
         match unit {
@@ -218,7 +226,8 @@ impl<W: WordRows> RowsToSum<'_, W> {
         }
     }
 
-    /// Adds rows of all classes up in a table of zeros, words within classes.
+    /// Adds rows of all classes up in a table of zeros, `[class][word]`, which becomes zeros again. Returns the sums of each class
+    /// that has rows.
     fn sum_table<A: Accumulator>(&self, rows: Range<usize>, table: &mut [A]) -> Vec<ClassSums> {
         let n_ids = self.words.n_ids();
         let mut scratch = Scratch { reads_all_rows: true, ..Scratch::default() };
@@ -245,7 +254,7 @@ impl<W: WordRows> RowsToSum<'_, W> {
         all
     }
 
-    /// Adds rows up in an array of zeros for all words.
+    /// Adds rows, given by their numbers, up in `sums`, an array of zeros for all words.
     fn add_rows<A: Accumulator>(&self, rows: &[i64], sums: &mut [A]) {
         let mut scratch = Scratch::default();
         wide!(for &row in rows {
@@ -253,7 +262,7 @@ impl<W: WordRows> RowsToSum<'_, W> {
         });
     }
 
-    /// Adds up rows of weight 1, texts token by token, so that the words of a text need not be sorted.
+    /// Adds up rows of weight 1 in `sums`, `[word]`: texts token by token, so that the words of a text need not be sorted.
     fn add_tokens(&self, rows: &[i64], sums: &mut [NarrowCell]) {
         let tokens_of = |row: &i64| self.words.tokens(*row as usize);
         if rows.first().and_then(tokens_of).is_none() {
@@ -267,6 +276,7 @@ impl<W: WordRows> RowsToSum<'_, W> {
         sums.iter_mut().for_each(NarrowCell::forget_last_text);
     }
 
+    /// Adds a row to `sums`, `[word]`.
     #[inline(always)]
     fn add_row<A: Accumulator>(&self, row: usize, sums: &mut [A], scratch: &mut Scratch) {
         let weight = self.weight(row, A::WEIGHTS);
@@ -282,7 +292,7 @@ impl<W: WordRows> RowsToSum<'_, W> {
         );
     }
 
-    /// Adds up rows that have few of the words.
+    /// Adds up rows that have few of the words. Returns the words, ascending, and the counts of each.
     fn sort_cells<A: Accumulator>(&self, rows: &[i64]) -> (Vec<u32>, CellCounts) {
         let (mut cells, mut scratch): (Vec<(u32, A)>, _) = (vec![], Scratch::default());
         for &row in rows {
@@ -309,8 +319,8 @@ fn class_sums(class: usize, ids: Vec<u32>, counts: CellCounts, weight: u128) -> 
     ClassSums::new(class as u32, ids, counts, times(weight, u128::from(one)))
 }
 
-/// The words of the cells that are used, and their counts; the cells become zeros. There are no branches, since the processor cannot
-/// predict which cells are used.
+/// The words of the cells (`[word]`) that are used, and their counts; the cells become zeros. There are no branches, since the
+/// processor cannot predict which cells are used.
 fn take_used_cells<A: Accumulator>(cells: &mut [A]) -> (Vec<u32>, CellCounts) {
     let (mut ids, mut n) = (vec![0; cells.len() + 1], 0);
     for (cell, id) in cells.iter().zip(0..) {

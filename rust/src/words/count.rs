@@ -78,6 +78,7 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
+    /// Refuses a batch whose arrays have different lengths, or whose classes are not those of the words.
     fn check(&self, words: &Words) -> Result<(), Error> {
         if self.texts.len() != self.rows.len() {
             return Err(Error::malformed(format!(
@@ -102,13 +103,13 @@ impl Batch<'_> {
         }
     }
 
-    /// The classes of a row, which must have one.
+    /// The classes of a row, which must have one: its own, then further ones.
     pub(super) fn classes(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let more = self.more.map_or(&[][..], |more| more.of(row));
         std::iter::once(&self.rows.classes[row]).chain(more).map(|&class| class as u32)
     }
 
-    /// What a row weighs, rounded up.
+    /// What a row weighs, in rows, rounded up.
     pub(super) fn times(&self, row: usize) -> u64 {
         match self.rows.weights {
             Weights::Parts(_) => self.rows.weight(row).div_ceil(u128::from(PARTS)) as u64,
@@ -116,18 +117,20 @@ impl Batch<'_> {
         }
     }
 
+    /// The rows that have a class.
     fn counted(&self) -> impl Iterator<Item = usize> {
         (0..self.texts.len()).filter(|&row| self.rows.classes[row] >= 0)
     }
 
-    /// Refuses texts that are too long, and sums that would be too large, before anything is changed.
+    /// Refuses texts that are too long, and sums that would be too large, before anything is changed. `more_texts` and `more` are
+    /// the texts and occurrences that are counted already.
     fn check_size(&self, more_texts: u64, more: u64) -> Result<(), Error> {
         let tokens_per_byte = self.tokens_per_byte() as u128;
-        let (mut most, mut texts, mut longest) = (0, 0, 0);
+        let (mut most_occurrences, mut texts, mut longest) = (0, 0, 0);
         for row in self.counted() {
             let size = self.texts.size(row);
             let times = u128::from(self.times(row)) * self.classes(row).count() as u128;
-            most += times * size as u128 * tokens_per_byte;
+            most_occurrences += times * size as u128 * tokens_per_byte;
             texts += times;
             longest = longest.max(size);
         }
@@ -135,18 +138,18 @@ impl Batch<'_> {
             u128::from(more_texts) + texts < u128::from(TOO_LARGE),
             "there are more than 2**63 - 1 texts",
         )?;
-        let long = longest as u128 * tokens_per_byte >= MOST_TOKENS as u128 / 2;
-        if long || u128::from(more) + most >= u128::from(TOO_LARGE) {
-            let exactly = self.weigh()?;
+        let may_be_too_long = longest as u128 * tokens_per_byte >= MOST_TOKENS as u128 / 2;
+        if may_be_too_long || u128::from(more) + most_occurrences >= u128::from(TOO_LARGE) {
+            let exact_occurrences = self.weigh()?;
             fit(
-                u128::from(more) + exactly < u128::from(TOO_LARGE),
+                u128::from(more) + exact_occurrences < u128::from(TOO_LARGE),
                 "there are more than 2**63 - 1 occurrences",
             )?;
         }
         Ok(())
     }
 
-    /// Counts the occurrences in all texts, weights included.
+    /// Counts the occurrences in all texts, times the weights and the number of classes of each.
     fn weigh(&self) -> Result<u128, Error> {
         let (mut tokens, mut occurrences) = (Tokens::default(), 0);
         for row in self.counted() {
@@ -159,7 +162,7 @@ impl Batch<'_> {
         Ok(occurrences)
     }
 
-    /// The rows from `first` on that have `bytes` bytes together, or all before `end`.
+    /// The rows from `first` on that have `bytes` bytes of text together, or all before `end`.
     fn rows(&self, first: usize, end: usize, bytes: usize) -> Range<usize> {
         let mut size = 0;
         let mut last = first;
@@ -189,15 +192,16 @@ impl Batch<'_> {
 /// The tokens of some rows as numbers of words.
 #[derive(Debug, Default)]
 pub struct Chunk {
+    /// The numbers of the tokens' words, text after text.
     pub(super) ids: Vec<u32>,
-    /// The rows that are counted, and where the numbers of their words end.
+    /// The rows that are counted, and where in `ids` the numbers of their words end.
     texts: Vec<(usize, usize)>,
     /// The tokens without a number.
     pub(super) unknown: Unknown,
 }
 
 impl Chunk {
-    /// Reads rows; `number` appends the numbers of a text's tokens.
+    /// Reads rows; `number` appends the numbers of a text's tokens to the chunk's `ids`. `unknown` is empty.
     fn gather(
         batch: &Batch,
         rows: Range<usize>,
@@ -215,7 +219,7 @@ impl Chunk {
         Ok(chunk)
     }
 
-    /// Reads rows and notes words that are new as unknown. If not `look`, all words are noted.
+    /// Reads rows of a batch and notes words that are new as unknown. If not `look`, no word is looked up, and all are noted.
     fn read(
         vocabulary: &Vocabulary,
         batch: &Batch,
@@ -224,8 +228,8 @@ impl Chunk {
     ) -> Result<Chunk, Error> {
         let bytes: usize = rows.clone().map(|row| batch.texts.size(row)).sum();
         // A word has six bytes or so; a fifth more, since tables have more and fewer.
-        let tokens = if look { 0 } else { bytes * batch.tokens_per_byte() / 5 };
-        let unknown = Unknown::with_room(vocabulary, tokens);
+        let expected_tokens = if look { 0 } else { bytes * batch.tokens_per_byte() / 5 };
+        let unknown = Unknown::with_room(vocabulary, expected_tokens);
         Chunk::gather(batch, rows, unknown, |chunk, tokens| {
             let start = chunk.ids.len();
             if !look {
@@ -238,14 +242,14 @@ impl Chunk {
         })
     }
 
-    /// Reads rows and gives new words the next numbers.
+    /// Reads rows of a batch and gives new words the next numbers.
     fn read_new(
         vocabulary: &mut Vocabulary,
         batch: &Batch,
         rows: Range<usize>,
     ) -> Result<Chunk, Error> {
-        let none = Unknown::default();
-        Chunk::gather(batch, rows, none, |chunk, tokens| {
+        let none_unknown = Unknown::default();
+        Chunk::gather(batch, rows, none_unknown, |chunk, tokens| {
             vocabulary.number_each(tokens, &mut chunk.ids)
         })
     }
@@ -263,16 +267,18 @@ struct Reader<'a> {
     batch: Batch<'a>,
     cut: Cut,
     threads: usize,
-    /// The next row, and the row after the round.
+    /// The next row to be read.
     next: usize,
+    /// The row after the round.
     end: usize,
-    /// How much the next wave reads.
+    /// How many bytes of tokens the next wave reads.
     wave: usize,
     /// Whether to look words up first, as most of them are likely to be known.
     look: bool,
 }
 
 impl<'a> Reader<'a> {
+    /// Begins before the first row.
     fn new(batch: Batch<'a>, cut: Cut, threads: usize) -> Self {
         Reader { batch, cut, threads, next: 0, end: 0, wave: cut.wave[0], look: true }
     }
@@ -293,33 +299,34 @@ impl<'a> Reader<'a> {
         !round.is_empty()
     }
 
-    /// Reads a round wave by wave and numbers new words.
+    /// Reads a round wave by wave and numbers new words. Returns the chunks in the order of rows.
     fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut chunks = vec![];
         while self.next < self.end {
-            let before = vocabulary.len();
+            let known_words = vocabulary.len();
             let mut wave = vec![];
-            if self.threads == 1 || before == 0 {
+            if self.threads == 1 || known_words == 0 {
                 // The first texts have the most frequent words of all texts, which one thread numbers quickly.
-                let size = if self.threads == 1 { self.cut.chunk[1] } else { self.cut.first };
-                let rows = self.batch.rows(self.next, self.end, self.text(size));
+                let first_bytes =
+                    if self.threads == 1 { self.cut.chunk[1] } else { self.cut.first };
+                let rows = self.batch.rows(self.next, self.end, self.text(first_bytes));
                 self.next = rows.end;
                 wave.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
             } else {
                 wave = self.wave(vocabulary)?;
                 number::number(vocabulary, &mut wave, self.threads)?;
             }
-            let tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
-            let new = vocabulary.len() - before;
-            self.look = new * MANY < tokens;
-            let steady = self.cut.wave[0] * self.threads.div_ceil(2);
-            self.grow(if new * FEW < tokens { usize::MAX } else { steady });
+            let n_tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
+            let new_words = vocabulary.len() - known_words;
+            self.look = new_words * MANY < n_tokens;
+            let steady_wave = self.cut.wave[0] * self.threads.div_ceil(2);
+            self.grow(if new_words * FEW < n_tokens { usize::MAX } else { steady_wave });
             chunks.append(&mut wave);
         }
         Ok(chunks)
     }
 
-    /// Reads a round in which new words are an error.
+    /// Reads a round, as [`Reader::read`], in which new words are an error.
     fn read_known(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut chunks = vec![];
         while self.next < self.end {
@@ -333,25 +340,26 @@ impl<'a> Reader<'a> {
         Ok(chunks)
     }
 
-    /// Makes the next wave twice as large, up to `most`.
+    /// Makes the next wave twice as large, up to `most` bytes of tokens and within the limits of the cut.
     fn grow(&mut self, most: usize) {
         let [least, largest] = self.cut.wave;
         self.wave = (2 * self.wave).min(most).clamp(least, largest);
     }
 
-    /// Adds up the texts of all chunks of a round.
+    /// Adds up the texts of all chunks of a round, whose words have numbers below `n_ids`.
     fn add_up(&self, chunks: &[Chunk], n_ids: usize) -> Vec<ClassSums> {
         let batch = &self.batch;
         let first = chunks.iter().find_map(|chunk| chunk.texts.first()).map_or(0, |text| text.0);
+        // The words of each row from the first on, none for rows that are not counted; and each class of a row with the row.
         let mut texts: Vec<&[u32]> = vec![];
         let mut classes: Vec<(u32, i64)> = vec![];
-        let (mut tokens, mut occurrences) = (0, 0_u64);
+        let (mut n_tokens, mut occurrences) = (0, 0_u64);
         for (row, ids) in chunks.iter().flat_map(Chunk::texts) {
             texts.resize(row - first, &[]);
             texts.push(ids);
             for class in batch.classes(row) {
                 classes.push((class, row as i64));
-                tokens += ids.len();
+                n_tokens += ids.len();
                 occurrences =
                     occurrences.saturating_add(batch.times(row).saturating_mul(ids.len() as u64));
             }
@@ -360,27 +368,28 @@ impl<'a> Reader<'a> {
         let start = |class| classes.partition_point(|other| other.0 < class) as i64;
         let starts: Vec<i64> = (0..=batch.rows.n_classes as u32).map(start).collect();
         let order: Vec<i64> = classes.iter().map(|(_, row)| *row).collect();
-        let [least, most] = self.cut.job;
+        let [least_tokens, most_tokens] = self.cut.job;
         let rows = RowsToSum {
             words: &TextRows { n_ids, first, texts, damping: Damping::of(batch.tokeniser) },
             rows: &batch.rows,
             order: RowOrder::ByClass { rows: &order, starts: &starts },
             counts_are_whole: !batch.tokeniser.is_damped(),
             fits_32_bits: occurrences <= u64::from(u32::MAX),
-            job_size: (tokens / (JOBS * self.threads)).clamp(least, most),
+            job_size: (n_tokens / (JOBS * self.threads)).clamp(least_tokens, most_tokens),
         };
         rows.add_up(self.threads)
     }
 
+    /// Reads the next wave in chunks on all threads, and notes the tokens whose words are not in the vocabulary.
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
         let most = if self.look { self.cut.wave[1] } else { self.cut.new };
         let bytes = self.wave.min(most);
-        let wave = self.batch.rows(self.next, self.end, self.text(bytes));
+        let wave_rows = self.batch.rows(self.next, self.end, self.text(bytes));
         let [least, most] = self.cut.chunk;
-        let chunk = self.text((bytes / (CHUNKS * self.threads)).clamp(least, most));
+        let chunk_bytes = self.text((bytes / (CHUNKS * self.threads)).clamp(least, most));
         let mut ranges = vec![];
-        while self.next < wave.end {
-            ranges.push(self.batch.rows(self.next, wave.end, chunk));
+        while self.next < wave_rows.end {
+            ranges.push(self.batch.rows(self.next, wave_rows.end, chunk_bytes));
             self.next = ranges[ranges.len() - 1].end;
         }
         threads::try_map(self.threads, ranges.len(), |i| {
@@ -390,7 +399,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Words {
-    /// Adds texts. If `keep`, returns their sums, and after an error only the numbers of new words remain.
+    /// Adds texts. Returns their sums if `keep`, else nothing; then after an error only the numbers of new words remain.
     pub fn count(
         &mut self,
         batch: Batch,
@@ -405,12 +414,15 @@ impl Words {
         let mut kept = vec![];
         let counted = self.count_cut(Reader::new(batch, CUT, threads), keep.then_some(&mut kept));
         if let Err(error) = counted {
+            // `false`: what was just added needs no further check.
             self.take_sums(&mut kept, false)?;
             return Err(error);
         }
         Ok(kept)
     }
 
+    /// Adds the texts of a reader round by round, and appends their sums to `kept` if it is given. After an error the rounds before
+    /// it stay added.
     fn count_cut(
         &mut self,
         mut reader: Reader,
@@ -434,7 +446,7 @@ impl Words {
         Ok(())
     }
 
-    /// Subtracts texts, and returns their sums; changes nothing if they were not counted.
+    /// Subtracts texts, and returns their sums; an error that changes no counts if they were not counted.
     pub fn forget(&mut self, batch: Batch, threads: usize) -> Result<Vec<ClassSums>, Error> {
         if let Texts::Counted(matrix) = batch.texts {
             demand(batch.more.is_none(), "rows of a matrix have one class each")?;
@@ -444,20 +456,23 @@ impl Words {
         self.forget_cut(Reader::new(batch, CUT, threads))
     }
 
+    /// Subtracts the texts of a reader, all rounds at once, and returns their sums. If they were not counted, or have unknown
+    /// words, it is an error and no count changes.
     fn forget_cut(&mut self, mut reader: Reader) -> Result<Vec<ClassSums>, Error> {
         reader.batch.check(self)?;
+        // Beside no other texts and occurrences, as nothing is added.
         reader.batch.check_size(0, 0)?;
-        let mut all = vec![];
+        let mut sums = vec![];
         while reader.begin() {
             let chunks = reader.read_known(&self.vocabulary)?;
-            all.append(&mut reader.add_up(&chunks, self.n_ids()));
+            sums.append(&mut reader.add_up(&chunks, self.n_ids()));
         }
-        self.take_sums(&mut all, !reader.batch.tokeniser.is_damped())?;
-        Ok(all)
+        self.take_sums(&mut sums, !reader.batch.tokeniser.is_damped())?;
+        Ok(sums)
     }
 }
 
-/// The error of forgetting a chunk that has words which were never counted.
+/// The error of forgetting a chunk that has words which were never counted: it names the first of them; none if there are none.
 fn not_there(batch: &Batch, chunk: &Chunk) -> Option<Error> {
     let place = chunk.unknown.first()?;
     let &(row, end) = chunk.texts.iter().find(|&&(_, end)| place < end)?;
@@ -482,9 +497,11 @@ mod tests {
     use crate::words::StoredCounts;
     use std::collections::BTreeMap;
 
+    /// Cuts so small that a few texts make many chunks, waves, rounds and jobs.
     const TINY: Cut =
         Cut { chunk: [10, 40], first: 20, wave: [60, 200], new: 100, round: 400, job: [10, 30] };
 
+    /// Cuts text into words and n-grams of up to `longest` words; `log` damps counts, by logarithm and length.
     fn tokeniser(log: bool, longest: u8) -> Tokeniser {
         Tokeniser::new(Settings {
             pattern: Pattern::Word,
@@ -500,7 +517,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Texts of few words and many, their classes and weights.
+    /// n texts of few words and many, their classes (-1 to 2) and weights.
     fn made_up(n: usize) -> (Vec<String>, Vec<i32>, Vec<f64>) {
         let mut state = 7_u64;
         let mut random = |n: u64| {
@@ -522,6 +539,7 @@ mod tests {
         (texts, classes, weights)
     }
 
+    /// Texts as they are counted.
     fn borrowed(texts: &[String]) -> Texts<'_> {
         Texts::Borrowed(texts.iter().map(|text| Some(text.as_bytes())).collect())
     }
@@ -532,19 +550,21 @@ mod tests {
         format!("{ids:?} {:?} {:?}", words.totals, words.state())
     }
 
+    /// A store with the texts of a batch, read with this cut and so many threads.
     fn counted(batch: Batch, cut: Cut, threads: usize) -> Words {
         let mut words = Words::new(batch.rows.n_classes, 0).unwrap();
         words.count_cut(Reader::new(batch, cut, threads), None).unwrap();
         words
     }
 
-    /// Weights in parts of a row.
+    /// Weights in parts of a row: the lower limb, then the upper one.
     fn in_parts(weights: &[f64]) -> Vec<[u64; 2]> {
         let limbs = |&w: &f64| weight_to_parts(w).map(|n| [n as u64, (n >> 64) as u64]);
         weights.iter().map(limbs).collect::<Option<_>>().unwrap()
     }
 
-    /// Texts of ones, of whole and of fractional weights, damped and not.
+    /// Calls `f` with a tokeniser, texts, their classes and weights: weights of ones, whole and fractional ones; texts damped and
+    /// not, with n-grams of one to three words.
     fn each_kind(f: impl Fn(&Tokeniser, &[String], &[i32], Weights)) {
         let (texts, classes, weights) = made_up(120);
         let whole: Vec<i64> = weights.iter().map(|w| w.ceil() as i64).collect();
@@ -557,6 +577,7 @@ mod tests {
         }
     }
 
+    /// Texts of three classes.
     fn batch<'a>(
         tokeniser: &'a Tokeniser,
         texts: &'a Texts<'a>,
@@ -571,15 +592,16 @@ mod tests {
         each_kind(|tokeniser, texts, classes, weights| {
             let texts = borrowed(texts);
             let batch = batch(tokeniser, &texts, classes, weights);
-            let one = counted(batch, TINY, 1);
+            let expected = counted(batch, TINY, 1);
             for (cut, threads) in [(TINY, 3), (CUT, 1), (CUT, 2)] {
-                let other = counted(batch, cut, threads);
-                assert!(one.same(&other));
-                assert!(seen(&one) == seen(&other));
+                let words = counted(batch, cut, threads);
+                assert!(expected.same(&words));
+                assert!(seen(&expected) == seen(&words));
             }
         });
     }
 
+    /// A store with the texts of a batch.
     fn counted_any(batch: Batch) -> Words {
         let mut words = Words::new(batch.rows.n_classes, 0).unwrap();
         words.count_cut(Reader::new(batch, TINY, 1), None).unwrap();
@@ -589,13 +611,14 @@ mod tests {
     #[test]
     fn what_is_left_is_what_was_never_forgotten() {
         each_kind(|tokeniser, texts, classes, weights| {
-            // Every fourth row.
+            // Four lists of classes; the i-th counts every fourth row, from row i on.
             let pieces = [0, 1, 2, 3].map(|i| {
                 let kept = |(row, &class)| if row % 4 == i { class } else { -1 };
                 classes.iter().enumerate().map(kept).collect::<Vec<i32>>()
             });
             let texts = borrowed(texts);
             let all = batch(tokeniser, &texts, classes, weights);
+            // The texts of every fourth row.
             let piece = |i: usize| batch(tokeniser, &texts, &pieces[i], weights);
             let expected = counted_any(piece(3)).state();
             for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
@@ -607,8 +630,8 @@ mod tests {
                 assert!(words.state() == expected);
                 assert!(minus.state() == expected && minus.same(&words));
             }
-            let [a, b, c, d] = [3, 1, 0, 2].map(|i| counted_any(piece(i)));
-            let sum = a.plus(&b).unwrap().plus(&c.plus(&d).unwrap()).unwrap();
+            let [first, second, third, fourth] = [3, 1, 0, 2].map(|i| counted_any(piece(i)));
+            let sum = first.plus(&second).unwrap().plus(&third.plus(&fourth).unwrap()).unwrap();
             assert!(sum.state() == counted_any(all).state());
         });
     }
@@ -621,8 +644,10 @@ mod tests {
             let tokeniser = tokeniser(log, 1);
             let texts = borrowed(&strings);
             let batch = |weights| batch(&tokeniser, &texts, &[0, 1], weights);
+            // The texts, with these weights, counted n times.
             let times = |weights, n| {
                 let mut words = Words::new(3, 0).unwrap();
+                // On one thread, without keeping the sums.
                 (0..n).for_each(|_| drop(words.count(batch(weights), 1, false).unwrap()));
                 words
             };
@@ -648,6 +673,7 @@ mod tests {
     #[test]
     fn cells_are_those_of_a_map() {
         let (texts, classes, _) = made_up(120);
+        // By word and class: occurrences and documents.
         let mut expected: BTreeMap<(Vec<u8>, u32), [f64; 2]> = BTreeMap::new();
         for (text, &class) in texts.iter().zip(&classes) {
             let mut words: Vec<&str> = text.split(' ').filter(|word| word.len() > 1).collect();

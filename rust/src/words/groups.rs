@@ -12,19 +12,23 @@ use std::ops::Range;
 /// The cells of every group, in the order of words and classes. Words are cut into parts, which threads sort.
 #[derive(Debug)]
 pub struct Groups {
-    /// By part, then by group.
+    /// `[part][group]`.
     parts: Vec<Vec<Group>>,
     /// How many words of the store a part is about.
     size: usize,
+    /// The unit of all counts.
     unit: Unit,
     n_groups: usize,
+    /// How many words of the store have a number.
     n_ids: usize,
 }
 
 /// A part of a group. Word i of the cells is `ids[i]`.
 #[derive(Debug)]
 struct Group {
+    /// The numbers of the words that the group has, in order.
     ids: Vec<u32>,
+    /// Their cells, words numbered by position in `ids`.
     cells: Cells,
 }
 
@@ -60,13 +64,13 @@ impl Groups {
         Ok(Groups { parts, size, unit: words.unit(), n_groups, n_ids })
     }
 
-    /// The words of a group, in order.
+    /// The numbers of the words that a group has, in order; an error if the group does not exist.
     pub fn words(&self, group: usize) -> Result<Vec<u32>, Error> {
         self.check_group(group)?;
         Ok(self.group(group).parts.iter().flat_map(|part| part.ids.iter().copied()).collect())
     }
 
-    /// The words that no other group has.
+    /// The numbers, in order, of the words that no other group has. `total` are the words of all groups together.
     pub fn gone(&self, total: &Words, group: usize) -> Result<Vec<u32>, Error> {
         self.check(total, group)?;
         let documents = |cell: Cell| cell.counts[1];
@@ -86,7 +90,7 @@ impl Groups {
         Reader { parts, size: self.size, next: 0 }
     }
 
-    /// The cells of these words without the texts of a group.
+    /// The cells of the words `ids`, in this order, without the texts of a group. `total` are the words of all groups together.
     pub fn pairs_without(
         &self,
         total: &Words,
@@ -94,7 +98,7 @@ impl Groups {
         ids: impl Iterator<Item = u32> + Clone,
     ) -> Result<Pairs, Error> {
         self.check(total, group)?;
-        let mut own = self.group(group);
+        let mut of_group = self.group(group);
         let left = match self.unit {
             Unit::One => left_of_whole,
             Unit::Part => left_of_parts,
@@ -102,8 +106,8 @@ impl Groups {
         let cells = ids.clone().map(|id| total.cells(id).len()).sum();
         let mut pairs = Pairs::with_room(ids.size_hint().0, cells);
         for id in ids {
-            let gone = own.find(id).into_iter();
-            let mut gone = gone.flat_map(|(cells, at)| cells.of(at)).peekable();
+            let found = of_group.find(id).into_iter();
+            let mut gone = found.flat_map(|(cells, at)| cells.of(at)).peekable();
             for cell in total.cells(id) {
                 let left = match gone.next_if(|gone| gone.class == cell.class) {
                     None => Some(cell),
@@ -127,6 +131,7 @@ impl Groups {
         self.check_group(group)
     }
 
+    /// Refuses a group that does not exist.
     fn check_group(&self, group: usize) -> Result<(), Error> {
         match group < self.n_groups {
             true => Ok(()),
@@ -137,19 +142,22 @@ impl Groups {
 
 /// Finds the cells of words in a group; quick if words are asked for in order.
 pub(super) struct Reader<'a> {
+    /// The group's parts.
     parts: Vec<&'a Group>,
+    /// How many words of the store a part is about.
     size: usize,
+    /// The place in `ids` of a part where the next word is expected.
     next: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Where a word's cells are, if the group has it.
+    /// The cells of the word's part and the word's place among them; none if the group does not have the word.
     #[inline(always)]
     pub(super) fn find(&mut self, id: u32) -> Option<(&'a Cells, usize)> {
         let part = self.parts[id as usize / self.size];
         // Mostly it is the next one.
         let at = match part.ids.get(self.next) {
-            Some(&own) if own == id => Ok(self.next),
+            Some(&expected) if expected == id => Ok(self.next),
             _ => part.ids.binary_search(&id),
         };
         self.next = at.map_or_else(|at| at, |at| at + 1);
@@ -157,7 +165,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A cell without the texts of a group; none if nothing is left.
+/// A cell without the texts of a group, whose cell is `gone`; none if nothing is left.
 fn left_of_parts(cell: Cell, gone: &Cell) -> Option<Cell> {
     cell.minus(gone).ok().filter(|left| !left.is_empty())
 }
@@ -171,7 +179,7 @@ fn left_of_whole(mut cell: Cell, gone: &Cell) -> Option<Cell> {
     Some(cell)
 }
 
-/// Sorts the cells of some words by group.
+/// Sorts the cells of the words `ids` by group, `[group]`. Class c of the store is class `classes[c]` of group `groups[c]`.
 fn of_words(
     words: &Words,
     ids: Range<usize>,

@@ -22,12 +22,15 @@ pub(super) const MOST: usize = i32::MAX as usize;
 /// What the table holds of a word: up to 16 bytes the word itself, else its hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
+    /// The first eight bytes of the word, or its hash.
     pub(super) first: u64,
+    /// The next eight bytes, or 0 beside a hash.
     pub(super) second: u64,
+    /// The length of the word in bytes.
     pub(super) length: u32,
 }
 
-/// Up to 16 bytes as two numbers.
+/// Up to 16 bytes, filled up with zeros, as two little-endian numbers.
 #[inline(always)]
 fn halves(bytes: &[u8]) -> (u64, u64) {
     let mut block = [0; 16];
@@ -35,13 +38,14 @@ fn halves(bytes: &[u8]) -> (u64, u64) {
     split(&block)
 }
 
+/// 16 bytes as two little-endian numbers.
 #[inline(always)]
 fn split(block: &[u8; 16]) -> (u64, u64) {
     let wide = u128::from_le_bytes(*block);
     (wide as u64, (wide >> 64) as u64)
 }
 
-/// By length, the bits of 16 bytes that belong to a word.
+/// By length from 0 to 16, the bits of 16 bytes that belong to a word, as two little-endian numbers.
 const MASKS: [(u64, u64); 17] = {
     let mut masks = [(0, 0); 17];
     let mut wide = 0_u128;
@@ -55,6 +59,7 @@ const MASKS: [(u64, u64); 17] = {
 };
 
 impl Key {
+    /// The key of a word.
     pub fn of(word: &[u8]) -> Key {
         let length = word.len() as u32;
         let (first, second) = match word.len() {
@@ -64,9 +69,10 @@ impl Key {
         Key { first, second, length }
     }
 
+    /// The hash of a word of more than 16 bytes; see the top of this file.
     fn hash(word: &[u8]) -> u64 {
         let (blocks, rest) = word.as_chunks();
-        let step = |state: u64, (a, b): (u64, u64)| mix(a ^ STEP, b ^ state);
+        let step = |state: u64, (low, high): (u64, u64)| mix(low ^ STEP, high ^ state);
         let state = blocks.iter().map(split).fold(SEED ^ word.len() as u64, step);
         if rest.is_empty() { state } else { step(state, halves(rest)) }
     }
@@ -77,6 +83,7 @@ impl Key {
         Key::within(text, span.start as usize, span.end as usize)
     }
 
+    /// The key of the word `text[start..end]`. 16 bytes are read at once if the text has as many.
     #[inline(always)]
     fn within(text: &[u8], start: usize, end: usize) -> Key {
         let mask = MASKS.get(end - start);
@@ -84,8 +91,8 @@ impl Key {
         let (Some(mask), Some(block)) = (mask, block) else {
             return Key::of(&text[start..end]);
         };
-        let (a, b) = split(block);
-        Key { first: a & mask.0, second: b & mask.1, length: (end - start) as u32 }
+        let (low, high) = split(block);
+        Key { first: low & mask.0, second: high & mask.1, length: (end - start) as u32 }
     }
 
     /// The first eight bytes as a number in the order of bytes; none for a word of more than 16 bytes.
@@ -94,6 +101,7 @@ impl Key {
         self.is_word().then_some(self.first.swap_bytes())
     }
 
+    /// The hash of the key, whose low bits are the word's slot and whose highest bits are its table.
     #[inline(always)]
     pub fn place(self) -> u64 {
         mix(self.first ^ SEED, self.second ^ STEP ^ u64::from(self.length))
@@ -112,7 +120,7 @@ impl Key {
     }
 }
 
-/// The text of words, one after the other.
+/// The text of words, one after the other: word i ends at byte `ends[i]`.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     pub bytes: Vec<u8>,
@@ -120,16 +128,19 @@ pub struct Names {
 }
 
 impl Names {
+    /// How many words there are.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Where a word is in `bytes`.
     #[inline(always)]
     fn range(&self, id: usize) -> Range<usize> {
         let start = if id == 0 { 0 } else { self.ends[id - 1] };
         start..self.ends[id]
     }
 
+    /// The bytes of a word.
     #[inline(always)]
     pub fn get(&self, id: usize) -> &[u8] {
         &self.bytes[self.range(id)]
@@ -142,49 +153,51 @@ impl Names {
         Key::within(&self.bytes, start, end)
     }
 
+    /// Appends a word.
     pub fn push(&mut self, word: &[u8]) {
         self.bytes.extend_from_slice(word);
         self.ends.push(self.bytes.len());
     }
 
-    /// Appends the names of several lists.
+    /// Appends the names of several lists, in their order.
     pub fn append_all(&mut self, names: &[Names], threads: usize) {
         let (mut bytes, mut ends) = (self.bytes.len(), self.ends.len());
-        let starts = (bytes, ends);
+        let old_lengths = (bytes, ends);
         for names in names {
             bytes += names.bytes.len();
             ends += names.ends.len();
         }
         self.bytes.resize(bytes, 0);
         self.ends.resize(ends, 0);
-        let (mut rest, mut at) =
-            ((&mut self.bytes[starts.0..], &mut self.ends[starts.1..]), starts.0);
-        let mut work = vec![];
+        let (mut rest, mut bytes_before) =
+            ((&mut self.bytes[old_lengths.0..], &mut self.ends[old_lengths.1..]), old_lengths.0);
+        let mut lists_and_places = vec![];
         for names in names {
-            let (bytes, others) = rest.0.split_at_mut(names.bytes.len());
-            let (ends, more) = rest.1.split_at_mut(names.ends.len());
-            work.push((names, at, bytes, ends));
-            at += names.bytes.len();
-            rest = (others, more);
+            let (bytes, more_bytes) = rest.0.split_at_mut(names.bytes.len());
+            let (ends, more_ends) = rest.1.split_at_mut(names.ends.len());
+            lists_and_places.push((names, bytes_before, bytes, ends));
+            bytes_before += names.bytes.len();
+            rest = (more_bytes, more_ends);
         }
-        threads::each(threads, &mut work, |_, (names, at, bytes, ends)| {
+        threads::each(threads, &mut lists_and_places, |_, (names, bytes_before, bytes, ends)| {
             bytes.copy_from_slice(&names.bytes);
-            for (end, own) in ends.iter_mut().zip(&names.ends) {
-                *end = *at + own;
+            for (end, end_in_list) in ends.iter_mut().zip(&names.ends) {
+                *end = *bytes_before + end_in_list;
             }
         });
     }
 
+    /// The bytes of each word, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|id| self.get(id))
     }
 
     /// Whether words are in the order of their bytes, each once. Their first eight bytes decide nearly always.
     pub fn ascend(&self) -> bool {
-        let mut before = None;
+        let mut head_before = None;
         (0..self.len()).all(|id| {
             let head = self.key(id).head();
-            match (std::mem::replace(&mut before, head), head) {
+            match (std::mem::replace(&mut head_before, head), head) {
                 (Some(before), Some(head)) if before < head => true,
                 _ => id == 0 || self.get(id - 1) < self.get(id),
             }
@@ -197,11 +210,13 @@ impl Names {
 pub(super) struct Entry([u64; 3]);
 
 impl Entry {
+    /// An entry: the two halves of the key, then its length in the upper and the word's number + 1 in the lower 32 bits.
     #[inline(always)]
     fn new(key: Key, id: u32) -> Self {
         Entry([key.first, key.second, u64::from(key.length) << 32 | u64::from(id + 1)])
     }
 
+    /// The key of the word.
     #[inline(always)]
     fn key(&self) -> Key {
         Key { first: self.0[0], second: self.0[1], length: (self.0[2] >> 32) as u32 }
@@ -213,7 +228,7 @@ impl Entry {
         (self.0[2] as u32).wrapping_sub(1)
     }
 
-    /// Whether it is the word of this key. If the key is a hash, `same` compares the words.
+    /// Whether it is the word of this key. If the key is a hash, `same` says whether the word of a number is the one looked for.
     #[inline(always)]
     fn is(&self, key: Key, same: impl Fn(u32) -> bool) -> bool {
         self.key() == key && (key.is_word() || same(self.id()))
@@ -221,11 +236,13 @@ impl Entry {
 }
 
 impl hash_table::Entry for Entry {
+    /// Whether no word has the slot.
     #[inline(always)]
     fn is_empty(&self) -> bool {
         self.id() == UNKNOWN
     }
 
+    /// The place of the word.
     #[inline(always)]
     fn hash(&self) -> u64 {
         self.key().place()
@@ -236,7 +253,8 @@ impl hash_table::Entry for Entry {
 pub(super) type Table = HashTable<Entry>;
 
 impl Table {
-    /// The number of a word; if it is new, it gets the number `next()`. `same` compares it with a word that has the same hash.
+    /// The number of the word of this key; if it is new, it gets the number `next()`. If keys are hashes, `same` says whether the
+    /// word of a number is the one looked for.
     #[inline(always)]
     pub(super) fn number(
         &mut self,
@@ -248,7 +266,7 @@ impl Table {
         self.find_or_insert(key.place(), is_it, || Entry::new(key, next())).id()
     }
 
-    /// Changes the number of a word from `old` to `id`.
+    /// Changes the number of the word of this key from `old` to `id`.
     #[inline(always)]
     pub(super) fn renumber(&mut self, key: Key, old: u32, id: u32) {
         self.replace(Entry::new(key, id), |other| other.id() == old);
@@ -273,11 +291,13 @@ pub struct Index {
 const TABLES: usize = 64;
 
 impl Default for Index {
+    /// An index without words, with one table.
     fn default() -> Self {
         Index { tables: vec![Table::with_room(0)] }
     }
 }
 
+/// The bytes of the token in a span of the text.
 #[inline(always)]
 fn word(tokens: &Tokens, span: Span) -> &[u8] {
     &tokens.text[span.start as usize..span.end as usize]
@@ -288,23 +308,28 @@ const BLOCK: usize = 64;
 
 /// Some tokens: their keys and places, the entries in the slots where they belong, and their numbers.
 struct Block {
+    /// The key of each token, and its place.
     keys: [(Key, u64); BLOCK],
+    /// What is in the slot where each belongs.
     slots: [Entry; BLOCK],
+    /// The number of each.
     ids: [u32; BLOCK],
 }
 
 impl Block {
+    /// A block without tokens.
     fn new() -> Self {
         let keys = [(Key::default(), 0); BLOCK];
         Block { keys, slots: [Entry::default(); BLOCK], ids: [UNKNOWN; BLOCK] }
     }
 
-    /// The number of a token if it is in the slot where it belongs, and its key is the word.
+    /// The number of the i-th token, if its word is in the slot where it belongs and is its own key; none if the word must be
+    /// looked up.
     #[inline(always)]
     fn found(&self, i: usize) -> Option<u32> {
         let id = self.slots[i].id();
-        let found = self.slots[i].is(self.keys[i].0, |_| false) && id != UNKNOWN;
-        found.then_some(id)
+        let is_found = self.slots[i].is(self.keys[i].0, |_| false) && id != UNKNOWN;
+        is_found.then_some(id)
     }
 }
 
@@ -315,6 +340,7 @@ impl Index {
         (place >> 58) as usize & (self.tables.len() - 1)
     }
 
+    /// The tables, by the highest bits of places.
     pub(super) fn tables(&mut self) -> &mut [Table] {
         &mut self.tables
     }
@@ -331,7 +357,7 @@ impl Index {
         }
     }
 
-    /// The number of a word, or [`UNKNOWN`].
+    /// The number of a word with this key, or [`UNKNOWN`]. `names` are those of all words of the index.
     #[inline(always)]
     pub fn find(&self, key: Key, word: &[u8], names: &Names) -> u32 {
         let place = key.place();
@@ -339,9 +365,10 @@ impl Index {
         self.tables[self.table(place)].find(place, |other| other.is(key, same)).id()
     }
 
-    /// Appends the number of each token; returns whether one of them is [`UNKNOWN`].
+    /// Appends the number of each token to `ids`; returns whether one of them is [`UNKNOWN`]. `names` are those of all words of the
+    /// index.
     pub fn find_each(&self, tokens: &Tokens, names: &Names, ids: &mut Vec<u32>) -> bool {
-        let mut unknown = false;
+        let mut any_unknown = false;
         let mut block = Block::new();
         for spans in tokens.spans.chunks(BLOCK) {
             self.load(spans.iter().map(|&span| Key::at(&tokens.text, span)), &mut block);
@@ -350,14 +377,14 @@ impl Index {
                     Some(id) => id,
                     None => self.find(block.keys[i].0, word(tokens, *span), names),
                 };
-                unknown |= block.ids[i] == UNKNOWN;
+                any_unknown |= block.ids[i] == UNKNOWN;
             }
             ids.extend_from_slice(&block.ids[..spans.len()]);
         }
-        unknown
+        any_unknown
     }
 
-    /// Appends the number of each token, the next ones for words that are new.
+    /// Appends the number of each token to `ids`, the next ones for words that are new, which are appended to `names`.
     pub fn number_each(&mut self, tokens: &Tokens, names: &mut Names, ids: &mut Vec<u32>) {
         let mut block = Block::new();
         for spans in tokens.spans.chunks(BLOCK) {
@@ -372,14 +399,15 @@ impl Index {
         }
     }
 
-    /// Computes the keys of tokens and loads the slots where they belong. No load waits for another, so memory answers all at once.
+    /// Writes the keys of at most [`BLOCK`] tokens and the slots where they belong to `block`. No load waits for another, so memory
+    /// answers all at once.
     #[inline(always)]
     fn load(&self, keys: impl ExactSizeIterator<Item = Key>, block: &mut Block) {
-        let n = keys.len();
+        let n_keys = keys.len();
         for (own, key) in block.keys.iter_mut().zip(keys) {
             *own = (key, key.place());
         }
-        let places = block.slots.iter_mut().zip(&block.keys[..n]);
+        let places = block.slots.iter_mut().zip(&block.keys[..n_keys]);
         match &self.tables[..] {
             // With a single table no table is looked up, which saves a tenth of the time.
             [table] => places.for_each(|(slot, &(_, place))| *slot = table.peek(place)),
@@ -389,7 +417,7 @@ impl Index {
         }
     }
 
-    /// The number of a word, the next one if it is new.
+    /// The number of a word with this key; the next one if it is new, and then it is appended to `names`.
     #[inline(always)]
     pub fn number(&mut self, key: Key, word: &[u8], names: &mut Names) -> u32 {
         let next = names.len() as u32;
@@ -401,7 +429,7 @@ impl Index {
         id
     }
 
-    /// The index of distinct words.
+    /// The index of distinct words, numbered in their order.
     pub fn of(names: &Names) -> Index {
         let mut table = Table::with_room(names.len());
         let mut block = [Entry::default(); BLOCK];
@@ -432,12 +460,13 @@ impl NamedWords {
         NamedWords { names, index: OnceLock::new() }
     }
 
+    /// The index of the names, which is made now if it is not there.
     #[inline(always)]
     fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::of(&self.names))
     }
 
-    /// Lets `f` change index and names, which must agree afterwards.
+    /// Lets `f` change index and names, which must agree afterwards, and returns its answer.
     pub(super) fn change<R>(&mut self, f: impl FnOnce(&mut Index, &mut Names) -> R) -> R {
         let index = self.index.take();
         let mut index = index.unwrap_or_else(|| Index::of(&self.names));
@@ -453,9 +482,9 @@ pub enum Vocabulary {
     Named(NamedWords),
     /// The columns of a matrix, which are called `#17`.
     Columns {
-        /// By column: its number + 1, or 0.
+        /// By column: the number of its word + 1, or 0 if it has none.
         ids: Vec<u32>,
-        /// By number.
+        /// By number: the column of the word.
         columns: Vec<u32>,
     },
 }
@@ -507,13 +536,14 @@ impl Vocabulary {
         }
     }
 
-    /// Prepares for many new words.
+    /// Prepares for many new words, which threads number table by table.
     pub fn split(&mut self) {
         if let Vocabulary::Named(words) = self {
             words.change(|index, _| index.split());
         }
     }
 
+    /// How many words have a number.
     pub fn len(&self) -> usize {
         match self {
             Vocabulary::Named(words) => words.names.len(),
@@ -529,7 +559,7 @@ impl Vocabulary {
         }
     }
 
-    /// The number of the word of this name; a column is called `#17`.
+    /// The number of the word of this name, or [`UNKNOWN`]; a column is called `#17`.
     pub fn find_name(&self, name: &[u8]) -> u32 {
         match self {
             Vocabulary::Named(words) => words.index().find(Key::of(name), name, &words.names),
@@ -539,7 +569,7 @@ impl Vocabulary {
         }
     }
 
-    /// The number of the word of this name, a new one if it is new.
+    /// The number of the word of this name, the next one if it is new; an error if there are too many words, or no such column.
     pub fn add_name(&mut self, name: &[u8]) -> Result<u32, Error> {
         demand(self.len() < MOST, TOO_MANY)?;
         match self {
@@ -567,7 +597,7 @@ impl Vocabulary {
         other.with_name(id, |name| self.add_name(name))
     }
 
-    /// Appends the number of each token's word; returns whether one of them is [`UNKNOWN`].
+    /// Appends the number of each token's word to `ids`; returns whether one of them is [`UNKNOWN`]. Columns are no token's words.
     pub fn find_each(&self, tokens: &Tokens, ids: &mut Vec<u32>) -> bool {
         match self {
             Vocabulary::Named(words) => words.index().find_each(tokens, &words.names, ids),
@@ -578,7 +608,8 @@ impl Vocabulary {
         }
     }
 
-    /// Appends the number of each token's word, the next ones for words that are new.
+    /// Appends the number of each token's word to `ids`, the next ones for words that are new; an error if words are columns, or
+    /// too many.
     pub fn number_each(&mut self, tokens: &Tokens, ids: &mut Vec<u32>) -> Result<(), Error> {
         demand(tokens.len() <= MOST - self.len(), TOO_MANY)?;
         match self {
@@ -590,7 +621,7 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// Calls `f` with the word's name.
+    /// Calls `f` with the name of a word, in bytes, and returns its answer.
     pub fn with_name<R>(&self, id: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         match self {
             Vocabulary::Named(words) => f(words.names.get(id)),
@@ -605,7 +636,7 @@ pub(super) const TOO_MANY: &str =
 /// Words that are columns are counted by [`crate::words::Matrix`].
 pub(super) const NO_TEXTS: &str = "the words are columns of a matrix, and texts have none of them";
 
-/// The number of a column, the next one if it is new.
+/// The number of a column's word, the next one if it is new. `ids` and `columns` are those of [`Vocabulary::Columns`].
 #[inline(always)]
 pub fn number_column(column: usize, ids: &mut [u32], columns: &mut Vec<u32>) -> u32 {
     if ids[column] == 0 {
@@ -615,11 +646,11 @@ pub fn number_column(column: usize, ids: &mut [u32], columns: &mut Vec<u32>) -> 
     ids[column] - 1
 }
 
-/// The column of this name, if there is one.
+/// The column that is called `#17`, for 17; none if the name is no column's.
 fn column_named(name: &[u8], n_columns: usize) -> Option<usize> {
     let digits = std::str::from_utf8(name.strip_prefix(b"#")?).ok()?;
-    let plain = digits == "0" || !digits.starts_with(['0', '+']);
-    let number: usize = plain.then(|| digits.parse().ok()).flatten()?;
+    let is_plain = digits == "0" || !digits.starts_with(['0', '+']);
+    let number: usize = is_plain.then(|| digits.parse().ok()).flatten()?;
     (number < n_columns).then_some(number)
 }
 
@@ -627,6 +658,7 @@ fn column_named(name: &[u8], n_columns: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
+    /// These words as the tokens of one text.
     fn tokens(words: &[&[u8]]) -> Tokens {
         let mut tokens = Tokens::default();
         for word in words {
@@ -650,6 +682,7 @@ mod tests {
 
     #[test]
     fn words_that_look_alike_are_told_apart() {
+        // Words of zeros, of x and of x before a zero, of 0 to 40 bytes.
         let words: Vec<Vec<u8>> = (0..40)
             .flat_map(|n| [vec![0; n], vec![b'x'; n], [vec![b'x'; n], vec![0]].concat()])
             .collect();
@@ -682,14 +715,15 @@ mod tests {
             vocabulary.add_name(word.as_bytes()).unwrap();
         }
         let names = vocabulary.names().unwrap();
-        let made = Vocabulary::Named(NamedWords::new(names.clone()));
+        let loaded = Vocabulary::Named(NamedWords::new(names.clone()));
         for word in words.iter().map(|word| word.as_bytes()).chain([&b"another"[..]]) {
-            assert_eq!(made.find_name(word), vocabulary.find_name(word));
+            assert_eq!(loaded.find_name(word), vocabulary.find_name(word));
         }
     }
 
     #[test]
     fn columns_have_names() {
+        // The columns of a matrix of eight; words are numbered as they come.
         let mut vocabulary = Vocabulary::new(8);
         assert_eq!(vocabulary.add_name(b"#7").unwrap(), 0);
         assert_eq!(vocabulary.add_name(b"#0").unwrap(), 1);

@@ -15,7 +15,7 @@ const TOGETHER: usize = 128;
 const SECTION: usize = 1 << 17;
 
 impl Words {
-    /// Adds the sums of classes, and converts them to the unit of the store.
+    /// Adds the sums of classes, and converts them and the store to the finer of their units.
     pub(super) fn add_sums(&mut self, sums: &mut [ClassSums], threads: usize) {
         let unit = sums.iter().map(ClassSums::unit).fold(self.unit(), Unit::max);
         let at_most = |sums: &ClassSums| rounded_up(sums.unit(), std::iter::once(sums.totals[0]));
@@ -37,6 +37,7 @@ impl Words {
         }
     }
 
+    /// Adds the cells of a class to the store in the order of words.
     fn add_one_by_one(&mut self, sums: &ClassSums) {
         let mut positions = 0..sums.ids.len();
         for ids in sums.ids.chunks(TOGETHER) {
@@ -47,12 +48,13 @@ impl Words {
         }
     }
 
-    /// Whether there are many cells; then words lie in order, with room for them.
+    /// Whether there are many cells to add; then words lie in order afterwards, with room for new cells.
     fn make_room(&mut self, sums: &[ClassSums], threads: usize) -> bool {
         let cells: usize = sums.iter().map(|sums| sums.ids.len()).sum();
         if MANY * cells < self.cells.words() + self.cells.len {
             return false;
         }
+        // The new cells of each word.
         let mut more = vec![0; self.cells.words()];
         let n_ranges = 1 + (self.cells.len + cells) / SECTION;
         let size = more.len().div_ceil(n_ranges).max(1);
@@ -66,7 +68,7 @@ impl Words {
         true
     }
 
-    /// Counts the cells that each word of a range does not have yet.
+    /// Adds to `more`, which has a number for each word of a range, the cells of `sums` that the word does not have yet.
     fn count_new(&self, sums: &[ClassSums], words: Range<u32>, more: &mut [u32]) {
         for sums in sums {
             for &id in &sums.ids[sums.positions(&words)] {
@@ -78,7 +80,7 @@ impl Words {
 }
 
 impl Section<'_> {
-    /// Adds the cells of this section's words.
+    /// Adds the cells of this section's words, of all sums.
     fn add_all(&mut self, sums: &[ClassSums]) {
         let words = self.words();
         for sums in sums {
@@ -89,7 +91,7 @@ impl Section<'_> {
     }
 }
 
-/// Adds the ids of words that changed to ids that ascend.
+/// Adds the words of sums to `changed`, which are in order and each once before and after.
 pub fn gather(changed: &mut Vec<u32>, sums: &[ClassSums]) {
     sums.iter().for_each(|sums| changed.extend(&sums.ids));
     changed.sort_unstable();

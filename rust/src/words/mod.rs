@@ -43,11 +43,13 @@ use store::Cells;
 /// The sums of one column of text.
 #[derive(Clone, Debug)]
 pub struct Words {
+    /// The words and their numbers (ids).
     vocabulary: Vocabulary,
+    /// The counts of each word in each class that has it.
     cells: Cells,
-    /// Per class.
+    /// Texts per class, in the unit of `cells`.
     texts: Vec<Count>,
-    /// Per class, over all words: occurrences and documents.
+    /// Per class, over all words: occurrences and documents, in the unit of `cells`.
     totals: Vec<Counts>,
 }
 
@@ -55,8 +57,11 @@ pub struct Words {
 #[derive(Debug)]
 pub struct Pairs {
     pub starts: Vec<i64>,
+    /// The class of each cell.
     pub classes: Vec<i32>,
+    /// How often the texts of the class have the word, weights included.
     pub occurrences: Vec<f64>,
+    /// How many texts of the class have the word, weights included.
     pub documents: Vec<f64>,
 }
 
@@ -64,11 +69,14 @@ pub struct Pairs {
 #[derive(Debug, Default)]
 pub struct Bags {
     pub offsets: Vec<i64>,
+    /// The numbers of the known words of each text, each once and in order.
     pub ids: Vec<i32>,
+    /// How often the text has each word.
     pub times: Vec<i32>,
 }
 
 impl Pairs {
+    /// No words yet, with room for so many words and cells.
     fn with_room(words: usize, cells: usize) -> Self {
         let mut pairs = Pairs {
             starts: Vec::with_capacity(words + 1),
@@ -80,6 +88,7 @@ impl Pairs {
         pairs
     }
 
+    /// Appends a cell of the current word; `unit` is that of its counts.
     #[inline(always)]
     fn push(&mut self, cell: &Cell, unit: Unit) {
         self.classes.push(cell.class as i32);
@@ -87,6 +96,7 @@ impl Pairs {
         self.documents.push(unit.value(&cell.counts[1]));
     }
 
+    /// Ends the current word: `starts` gets where the cells of the next one begin.
     fn end_word(&mut self) {
         self.starts.push(self.classes.len() as i64);
     }
@@ -115,6 +125,7 @@ impl Words {
         })
     }
 
+    /// How many classes there are.
     pub fn n_classes(&self) -> usize {
         self.texts.len()
     }
@@ -129,6 +140,7 @@ impl Words {
         self.vocabulary.len()
     }
 
+    /// How many columns the matrix has; 0 if words have names.
     pub fn n_columns(&self) -> usize {
         self.vocabulary.n_columns()
     }
@@ -138,33 +150,36 @@ impl Words {
         self.cells.unit
     }
 
-    /// Per class: texts.
+    /// The texts of each class, `[class]`.
     pub fn texts(&self) -> Result<Integers, Error> {
         Integers::of_wide(vec![self.n_classes()], self.unit().digits(), &self.texts)
     }
 
-    /// Per class, over all words: occurrences.
+    /// The occurrences of all words together in each class, `[class]`.
     pub fn occurrences(&self) -> Result<Integers, Error> {
-        self.totals(0)
+        let occurrences = 0;
+        self.totals(occurrences)
     }
 
-    /// Per class, over all words: documents.
+    /// The documents of all words together in each class, `[class]`.
     pub fn documents(&self) -> Result<Integers, Error> {
-        self.totals(1)
+        let documents = 1;
+        self.totals(documents)
     }
 
-    /// Occurrences (0) or documents (1).
+    /// Per class, over all words: occurrences if `which` is 0, documents if it is 1.
     fn totals(&self, which: usize) -> Result<Integers, Error> {
         let counts: Vec<Count> = self.totals.iter().map(|totals| totals[which]).collect();
         Integers::of_wide(vec![counts.len()], self.unit().digits(), &counts)
     }
 
-    /// The number of the word of this name; a column is called `#17`.
+    /// The number of the word of this name, or none if it has no number; a column is called `#17`.
     pub fn find_name(&self, name: &[u8]) -> Option<u32> {
         Some(self.vocabulary.find_name(name)).filter(|&id| id != UNKNOWN)
     }
 
-    /// Reads a text into `tokens`, and the number of each token, or [`UNKNOWN`], into `ids`; false if the text is missing.
+    /// Reads the text of a row into `tokens`, and the number of each token, or [`UNKNOWN`], into `ids`; false if the text is
+    /// missing.
     pub fn find_text(
         &self,
         texts: &Texts,
@@ -181,12 +196,12 @@ impl Words {
         Ok(is_there)
     }
 
-    /// Calls `f` with the name of a word.
+    /// Calls `f` with the name of a word, in bytes, and returns its answer.
     pub fn with_name<R>(&self, id: u32, f: impl FnOnce(&[u8]) -> R) -> R {
         self.vocabulary.with_name(id as usize, f)
     }
 
-    /// The name of a word.
+    /// The name of a word, in bytes.
     pub fn name(&self, id: u32) -> Vec<u8> {
         self.with_name(id, <[u8]>::to_vec)
     }
@@ -196,7 +211,7 @@ impl Words {
         self.cells.of(id as usize)
     }
 
-    /// The cells of these words.
+    /// The cells of these words, in the order of `ids`.
     pub fn pairs(&self, ids: &[u32], threads: usize) -> Pairs {
         let n_cells =
             |ids: &[u32]| ids.iter().map(|&id| self.cells.n_cells(id as usize)).sum::<usize>();
@@ -213,8 +228,8 @@ impl Words {
         let mut pieces = pieces.into_iter();
         let mut pairs = pieces.next().unwrap_or_else(|| Pairs::with_room(0, 0));
         for piece in pieces {
-            let before = pairs.classes.len() as i64;
-            pairs.starts.extend(piece.starts[1..].iter().map(|start| before + start));
+            let cells_before = pairs.classes.len() as i64;
+            pairs.starts.extend(piece.starts[1..].iter().map(|start| cells_before + start));
             pairs.classes.extend(piece.classes);
             pairs.occurrences.extend(piece.occurrences);
             pairs.documents.extend(piece.documents);
@@ -237,7 +252,8 @@ impl Words {
         Ok(pairs)
     }
 
-    /// Writes a word's cells where class c counts in each of the classes `new_classes[c]` instead.
+    /// Writes a word's cells, in the order of classes, to `cells`, as if class c counted in each of the classes `new_classes[c]`
+    /// instead. Cells of classes that become one are added up.
     fn cells_in(&self, id: u32, new_classes: &[Vec<u32>], cells: &mut Vec<Cell>) {
         cells.clear();
         for cell in self.cells(id) {
@@ -250,7 +266,7 @@ impl Words {
         cells.dedup_by(|cell, first| first.absorbs(cell));
     }
 
-    /// The words that some text of the classes has whose `index` is not -1, in the order of their numbers.
+    /// The numbers, in order, of the words that occur in some class c with `index[c]` not -1.
     pub fn having(&self, index: &[i64]) -> Result<Vec<u32>, Error> {
         self.check_index(index)?;
         let has = |id: &u32| {
@@ -260,13 +276,16 @@ impl Words {
         Ok((0..self.n_ids() as u32).filter(has).collect())
     }
 
+    /// Refuses an index that has not one number per class, -1 or the number of a class.
     fn check_index(&self, index: &[i64]) -> Result<(), Error> {
         demand(index.len() == self.n_classes(), "index must have one number per class")?;
         let fits = |&class: &i64| class >= -1 && class <= i64::from(i32::MAX);
         demand(index.iter().all(fits), "index must be -1, or the number of a class")
     }
 
-    /// Calls `take` with the numbers of each text's tokens, and joins what it appends. Also returns where that of each text ends.
+    /// Calls `take` with the numbers of the tokens of each text that is not missing ([`UNKNOWN`] for unknown words), and the list
+    /// that it appends to. Returns the offsets `[text + 1]`, where in the joined list the values of each text begin and the last
+    /// ones end; and that list.
     fn read_texts<T: Send>(
         &self,
         tokeniser: &Tokeniser,
@@ -310,7 +329,8 @@ impl Words {
         Ok(Bags { offsets, ids, times })
     }
 
-    /// The tokens of each text as numbers of words, -1 for unknown words, and before them where those of each text end.
+    /// The tokens of each text as numbers of words, -1 for unknown words; before them the offsets `[text + 1]`, where the tokens of
+    /// each text begin and the last ones end.
     pub fn encode(
         &self,
         tokeniser: &Tokeniser,
@@ -338,6 +358,7 @@ impl Words {
         match self.vocabulary.names() {
             Some(names) => {
                 // The first eight bytes decide nearly always; ties compare the whole names.
+                // The first eight bytes as a number that sorts like them, and the word.
                 let head = |id: usize| {
                     let name = names.get(id);
                     let mut bytes = [0; 8];
@@ -396,12 +417,12 @@ impl Words {
     }
 }
 
-/// What each class becomes: class `index[c]`, or nothing if that is -1.
+/// The classes that each class becomes, `[class][new]`: the class `index[c]` alone, or none if that is -1.
 fn new_classes(index: &[i64]) -> Vec<Vec<u32>> {
     index.iter().map(|&class| u32::try_from(class).ok().into_iter().collect()).collect()
 }
 
-/// A sum in ones, rounded up.
+/// The sum of counts of this unit, in ones, rounded up.
 fn rounded_up(unit: Unit, counts: impl Iterator<Item = Count>) -> u64 {
     let mut sum = Count::default();
     counts.for_each(|count| sum.merge(&count));

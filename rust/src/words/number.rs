@@ -15,12 +15,12 @@ use crate::threads;
 struct Token {
     /// Its key. The second half for a token of more than 16 bytes, else zero, says where its bytes are.
     key: Key,
-    /// Its place among the numbers of its chunk.
+    /// Its place in `ids` of its chunk.
     at: u32,
 }
 
 impl Token {
-    /// The key in an index.
+    /// The key as the index has it: its second half is zero for a token of more than 16 bytes.
     #[inline(always)]
     fn key(&self) -> Key {
         let second = if self.key.is_word() { self.key.second } else { 0 };
@@ -31,26 +31,29 @@ impl Token {
 /// The tokens of a chunk whose words are not known.
 #[derive(Debug, Default)]
 pub struct Unknown {
-    /// The tokens of each table.
+    /// The tokens of each table of the index, in the order of the text.
     tokens: Vec<Vec<Token>>,
     /// The bytes of tokens of more than 16 bytes.
     long: Vec<u8>,
+    /// How many tokens there are.
     count: usize,
 }
 
 impl Unknown {
+    /// How many tokens there are.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Room for so many tokens.
+    /// No tokens yet, with room for so many.
     pub fn with_room(vocabulary: &Vocabulary, tokens: usize) -> Self {
         let tables = vocabulary.tables();
         let room = || Vec::with_capacity(tokens / tables);
         Unknown { tokens: (0..tables).map(|_| room()).collect(), ..Unknown::default() }
     }
 
-    /// Notes the tokens of a text for which `ids`, from `start` on, has no numbers.
+    /// Notes the tokens of a text for which `ids` has [`UNKNOWN`]. `ids` are the numbers of the chunk's tokens; those of the text
+    /// are from `start` on.
     pub fn note(&mut self, vocabulary: &Vocabulary, tokens: &Tokens, ids: &[u32], start: usize) {
         for (i, span) in tokens.spans.iter().enumerate() {
             if ids[start + i] != UNKNOWN {
@@ -67,7 +70,7 @@ impl Unknown {
         }
     }
 
-    /// The bytes of a word.
+    /// The bytes of the word of a token's key. `short` is memory for a word of up to 16 bytes.
     fn name<'a>(&'a self, key: Key, short: &'a mut [u8; 16]) -> &'a [u8] {
         let length = key.length as usize;
         if key.is_word() {
@@ -77,13 +80,13 @@ impl Unknown {
         &self.long[key.second as usize..][..length]
     }
 
-    /// The place of the first token.
+    /// The place of the first token in its chunk; none if there is none.
     pub fn first(&self) -> Option<usize> {
         let first = |tokens: &Vec<Token>| Some(tokens.first()?.at as usize);
         self.tokens.iter().filter_map(first).min()
     }
 
-    /// The name of the word at a place, and how often it occurs from there up to `end`.
+    /// The name of the word at a place in the chunk, and how often it occurs from there up to `end`.
     pub fn times(&self, place: usize, end: usize) -> (Vec<u8>, u64) {
         let here = |token: &&Token| (place..end).contains(&(token.at as usize));
         let mut tokens: Vec<&Token> = self.tokens.iter().flatten().filter(here).collect();
@@ -101,7 +104,8 @@ const MARK: u32 = 1 << 31;
 /// The unknown tokens of some chunks that belong to one table of the index.
 #[derive(Default)]
 struct Share {
-    /// The tokens of each chunk. [`Share::number`] replaces the first halves of keys by the words' numbers, marked if new.
+    /// The tokens of each chunk. [`Share::number`] replaces the first halves of keys by the words' numbers: the vocabulary's, or
+    /// the number among the new words of this table, marked.
     tokens: Vec<Vec<Token>>,
     /// The new words: the chunk of the first token of each, and its key there.
     new: Vec<(u32, Key)>,
@@ -112,8 +116,9 @@ struct Share {
 }
 
 impl Share {
-    /// Gives all tokens their numbers.
+    /// Gives all tokens their numbers and puts new words into the table. `names` are those of the words with a number.
     fn number(&mut self, table: &mut Table, names: &Names, chunks: &[Chunk]) {
+        // The bytes of a token of more than 16 bytes.
         let long = |chunk: usize, key: Key| {
             &chunks[chunk].unknown.long[key.second as usize..][..key.length as usize]
         };
@@ -139,13 +144,14 @@ impl Share {
         }
     }
 
-    /// Replaces the marked numbers in the table by those of the vocabulary.
+    /// Replaces the marked numbers in the table by those of the vocabulary: `numbers[base + i]` for new word i of this table.
     fn renumber(&self, table: &mut Table, numbers: &[u32]) {
         let numbers = &numbers[self.base as usize..];
+        // Place 0 in the chunk is not used.
         let keys = || self.new.iter().map(|&(_, key)| Token { key, at: 0 }.key());
         table.load(keys().map(Key::place));
-        for ((key, &id), own) in keys().zip(numbers).zip(MARK..) {
-            table.renumber(key, own, id);
+        for ((key, &id), marked) in keys().zip(numbers).zip(MARK..) {
+            table.renumber(key, marked, id);
         }
     }
 }
@@ -153,13 +159,16 @@ impl Share {
 /// The new words whose first token is in a chunk, in order: their numbers among all new words, and their names.
 #[derive(Default)]
 struct Firsts {
+    /// Numbers among all new words, table after table.
     numbers: Vec<u32>,
     names: Names,
 }
 
 impl Chunk {
-    /// Takes the numbers of tokens from the tables; those of new words are marked.
+    /// Takes the numbers of this chunk's tokens from the tables' shares (`chunk` is its position); those of new words are marked.
+    /// Returns the new words that occur first in this chunk.
     fn take(&mut self, chunk: usize, shares: &[Share]) -> Firsts {
+        // A bit per token: whether a new word occurs there first.
         let mut first = vec![0_u64; self.ids.len() / 64 + 1];
         // The table of each new word, and its number there, in the order of tables.
         let mut met: Vec<(u32, u32)> = vec![];
@@ -181,9 +190,9 @@ impl Chunk {
         }
         let mut firsts = Firsts::default();
         firsts.numbers.reserve(met.len());
-        for (word, mut bits) in first.into_iter().enumerate() {
+        for (block, mut bits) in first.into_iter().enumerate() {
             while bits != 0 {
-                let at = 64 * word + bits.trailing_zeros() as usize;
+                let at = 64 * block + bits.trailing_zeros() as usize;
                 let (table, number) = met[self.ids[at] as usize];
                 let share = &shares[table as usize];
                 let key = share.new[number as usize].1;
@@ -196,7 +205,7 @@ impl Chunk {
         firsts
     }
 
-    /// Replaces marked numbers by those of the vocabulary.
+    /// Replaces marked numbers, those among all new words, by those of the vocabulary: `numbers[i]` for new word i.
     fn renumber(&mut self, numbers: &[u32]) {
         for id in &mut self.ids {
             if *id & MARK != 0 {
@@ -207,7 +216,8 @@ impl Chunk {
     }
 }
 
-/// Gives the unknown tokens of chunks their numbers; new words get the next ones.
+/// Gives the unknown tokens of chunks, in their `ids`, the numbers of their words; new words get the next numbers of the
+/// vocabulary.
 pub fn number(
     vocabulary: &mut Vocabulary,
     chunks: &mut [Chunk],
@@ -226,6 +236,7 @@ pub fn number(
     Ok(())
 }
 
+/// Gives the unknown tokens of chunks their numbers, table by table, and appends the names of new words to `names`.
 fn number_by_table(tables: &mut [Table], names: &mut Names, chunks: &mut [Chunk], threads: usize) {
     let mut shares: Vec<Share> = vec![];
     for table in 0..tables.len() {
@@ -234,22 +245,27 @@ fn number_by_table(tables: &mut [Table], names: &mut Names, chunks: &mut [Chunk]
         shares.push(Share { tokens, ..Share::default() });
     }
     let known = &*names;
-    let mut work: Vec<_> = tables.iter_mut().zip(&mut shares).collect();
-    threads::each(threads, &mut work, |_, (table, share)| share.number(table, known, chunks));
-    let mut new = 0;
+    let mut tables_and_shares: Vec<_> = tables.iter_mut().zip(&mut shares).collect();
+    threads::each(threads, &mut tables_and_shares, |_, (table, share)| {
+        share.number(table, known, chunks)
+    });
+    let mut n_new = 0;
     for share in &mut shares {
-        share.base = new;
-        new += share.new.len() as u32;
+        share.base = n_new;
+        n_new += share.new.len() as u32;
     }
     let firsts = threads::each(threads, chunks, |i, chunk| chunk.take(i, &shares));
-    let mut numbers = vec![0; new as usize];
-    let met = firsts.iter().flat_map(|first| &first.numbers);
-    for (&number, id) in met.zip(names.len() as u32..) {
+    // The number in the vocabulary of each new word, table after table.
+    let mut numbers = vec![0; n_new as usize];
+    let first_met = firsts.iter().flat_map(|first| &first.numbers);
+    for (&number, id) in first_met.zip(names.len() as u32..) {
         numbers[number as usize] = id;
     }
-    let new: Vec<Names> = firsts.into_iter().map(|first| first.names).collect();
-    names.append_all(&new, threads);
-    let mut work: Vec<_> = tables.iter_mut().zip(&shares).collect();
-    threads::each(threads, &mut work, |_, (table, share)| share.renumber(table, &numbers));
+    let new_names: Vec<Names> = firsts.into_iter().map(|first| first.names).collect();
+    names.append_all(&new_names, threads);
+    let mut tables_and_shares: Vec<_> = tables.iter_mut().zip(&shares).collect();
+    threads::each(threads, &mut tables_and_shares, |_, (table, share)| {
+        share.renumber(table, &numbers)
+    });
     threads::each(threads, chunks, |_, chunk| chunk.renumber(&numbers));
 }

@@ -20,7 +20,7 @@ pub enum Unit {
 /// How many parts are one.
 const UNIT: u128 = PARTS as u128 * PARTS as u128;
 
-/// Multiplies two numbers of 10^-18. The product must fit.
+/// Multiplies two numbers of 10^-18 to one of 10^-36, in three limbs. The product must fit.
 #[inline(always)]
 pub fn times(a: u128, b: u128) -> Count {
     if (a | b) >> 64 == 0 {
@@ -32,6 +32,7 @@ pub fn times(a: u128, b: u128) -> Count {
 }
 
 impl Unit {
+    /// How many decimal digits of a one the unit has: counts are numbers of 10^-digits.
     pub fn digits(self) -> u32 {
         match self {
             Unit::One => 0,
@@ -53,11 +54,12 @@ impl Unit {
         if total > u64::from(u32::MAX) { Unit::Part } else { self }
     }
 
+    /// Converts occurrences and documents in this unit to a unit that is not coarser.
     pub fn all_to(self, unit: Unit, counts: Counts) -> Counts {
         counts.map(|count| self.to(unit, count))
     }
 
-    /// Rounded to a double.
+    /// A count in this unit, in ones, rounded to a double.
     pub fn value(self, count: &Count) -> f64 {
         match self {
             Unit::One => count.0[0] as f64,
@@ -65,7 +67,7 @@ impl Unit {
         }
     }
 
-    /// Rounds a count down to a whole number; also returns whether it was one.
+    /// Rounds a count in this unit down to a whole number of ones; also returns whether it was whole.
     pub fn whole(self, count: &Count) -> (u64, bool) {
         let (mut ones, mut exact) = (*count, true);
         if self == Unit::Part {
@@ -76,7 +78,7 @@ impl Unit {
     }
 }
 
-/// The counts of cells, in ones or in parts.
+/// The occurrences and documents of cells, in ones or in parts.
 #[derive(Clone, Debug)]
 pub enum CellCounts {
     Narrow(Vec<[u32; 2]>),
@@ -84,6 +86,7 @@ pub enum CellCounts {
 }
 
 impl CellCounts {
+    /// No counts yet, in this unit.
     pub fn new(unit: Unit) -> Self {
         match unit {
             Unit::One => CellCounts::Narrow(vec![]),
@@ -91,7 +94,7 @@ impl CellCounts {
         }
     }
 
-    /// Adds counts in the unit of the others.
+    /// Appends the counts of a cell, which must be in the unit of the others.
     pub fn push(&mut self, counts: &Counts) {
         match self {
             CellCounts::Narrow(all) => all.push(counts.map(|n| n.0[0] as u32)),
@@ -99,6 +102,7 @@ impl CellCounts {
         }
     }
 
+    /// The unit of all counts.
     pub fn unit(&self) -> Unit {
         match self {
             CellCounts::Parts(_) => Unit::Part,
@@ -106,6 +110,7 @@ impl CellCounts {
         }
     }
 
+    /// The counts of the i-th cell.
     pub fn get(&self, i: usize) -> Counts {
         match self {
             CellCounts::Narrow(counts) => counts[i].map(|n| Int([u64::from(n), 0, 0])),
@@ -117,12 +122,16 @@ impl CellCounts {
 /// Where a word's cells are, in the order of their classes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
+    /// The word's first slot.
     start: usize,
+    /// How many cells the word has, from the first slot on.
     len: u32,
+    /// How many slots are the word's.
     room: u32,
 }
 
 impl Span {
+    /// The slots that the word's cells take.
     fn range(self) -> Range<usize> {
         self.start..self.start + self.len as usize
     }
@@ -132,6 +141,7 @@ impl Span {
 #[derive(Clone, Copy, Debug, Default)]
 struct ClassCounts {
     class: u32,
+    /// Occurrences and documents if they are ones; else not used.
     ones: [u32; 2],
 }
 
@@ -143,6 +153,7 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Adds the counts of another cell, in the same unit.
     pub fn merge(&mut self, other: &Cell) {
         merge(&mut self.counts, &other.counts);
     }
@@ -156,16 +167,18 @@ impl Cell {
         is_same_class
     }
 
-    /// Converts the counts to a unit that is not coarser.
+    /// The cell with its counts converted from one unit to another that is not coarser.
     pub fn to(self, from: Unit, unit: Unit) -> Cell {
         Cell { counts: from.all_to(unit, self.counts), ..self }
     }
 
+    /// Whether there are no documents, and so no occurrences.
     pub fn is_empty(&self) -> bool {
         self.counts[1].is_zero()
     }
 }
 
+/// Adds occurrences and documents, in the same unit, to `counts`.
 #[inline(always)]
 pub fn merge(counts: &mut Counts, more: &Counts) {
     counts[0].merge(&more[0]);
@@ -178,10 +191,13 @@ pub fn merge(counts: &mut Counts, more: &Counts) {
 /// lost that way, all words move together again.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
+    /// Where the cells of each word are, by its number.
     spans: Vec<Span>,
+    /// All slots, taken or not.
     cells: Vec<ClassCounts>,
-    /// The counts of the cells if they are parts; else empty.
+    /// The counts of all slots if they are parts; else empty.
     parts: Vec<Counts>,
+    /// The unit of all counts.
     pub unit: Unit,
     /// Slots that are in no word's room.
     lost: usize,
@@ -191,7 +207,7 @@ pub struct Cells {
     pub len: usize,
 }
 
-/// A run of slots that begins with slot `start`.
+/// A run of slots that begins with slot `start` of all; `parts` is empty if counts are ones.
 struct Slots<'a> {
     start: usize,
     cells: &'a mut [ClassCounts],
@@ -199,6 +215,7 @@ struct Slots<'a> {
 }
 
 impl<'a> Slots<'a> {
+    /// Replaces the counts in a slot of this run.
     #[inline(always)]
     fn set(&mut self, at: usize, counts: &Counts) {
         match self.parts.get_mut(at) {
@@ -207,7 +224,8 @@ impl<'a> Slots<'a> {
         }
     }
 
-    /// Adds count `i` of `counts` to a word's cell in a class, or to a new cell, for which there must be room. Units must be the same.
+    /// Adds count `i` of `counts` to the cell in a class of the word with this span, or to a new cell, for which there must be
+    /// room. Units must be the same.
     #[inline(always)]
     fn add(&mut self, span: &mut Span, class: u32, counts: &CellCounts, i: usize) {
         let end = span.range().end - self.start;
@@ -231,7 +249,8 @@ impl<'a> Slots<'a> {
         }
     }
 
-    /// The slot of a word's cell in a class; inserts an empty cell if there is none.
+    /// The slot of this run with the cell in a class of the word with this span; inserts a cell with counts of zero if there is
+    /// none.
     #[inline(always)]
     fn find_or_insert(&mut self, span: &mut Span, class: u32) -> usize {
         let range = span.range();
@@ -246,7 +265,7 @@ impl<'a> Slots<'a> {
         at
     }
 
-    /// Copies cells to slot `to` and those after it.
+    /// Copies the cells of the slots `from` to slot `to` and those after it.
     #[inline(always)]
     fn shift(&mut self, from: Range<usize>, to: usize) {
         self.cells.copy_within(from.clone(), to);
@@ -266,6 +285,7 @@ impl<'a> Slots<'a> {
 
 /// The cells of a range of words, which one thread changes while other threads change those of other words.
 pub struct Section<'a> {
+    /// The number of the first word.
     first: usize,
     spans: &'a mut [Span],
     slots: Slots<'a>,
@@ -289,6 +309,7 @@ impl Cells {
     /// Words are not moved together for so few lost slots, and the arrays grow by at least as many.
     const FEW: usize = 64;
 
+    /// No words yet, with room for so many words and cells, whose counts are in this unit.
     pub fn with_room(words: usize, cells: usize, unit: Unit) -> Self {
         Cells {
             spans: Vec::with_capacity(words),
@@ -304,7 +325,7 @@ impl Cells {
         self.spans.len()
     }
 
-    /// Makes sure that there are `words` words; new ones have no cells.
+    /// Makes sure that there are at least `words` words; new ones have no cells.
     pub fn grow(&mut self, words: usize) {
         let none = Span { start: self.cells.len(), len: 0, room: 0 };
         self.spans.resize(words.max(self.spans.len()), none);
@@ -330,16 +351,19 @@ impl Cells {
         (self.parts, self.unit) = (parts.collect(), Unit::Part);
     }
 
+    /// The counts in a slot.
     #[inline(always)]
     fn counts(&self, at: usize) -> Counts {
         let ones = || self.cells[at].ones.map(|n| Int([u64::from(n), 0, 0]));
         self.parts.get(at).copied().unwrap_or_else(ones)
     }
 
+    /// How many cells a word has.
     pub fn n_cells(&self, id: usize) -> usize {
         self.spans[id].len as usize
     }
 
+    /// Whether a word has a cell.
     pub fn is_live(&self, id: usize) -> bool {
         self.spans[id].len > 0
     }
@@ -350,28 +374,29 @@ impl Cells {
         self.spans[id].range().map(cell)
     }
 
-    /// A word's classes and counts, if counts are ones.
+    /// A word's classes, and the occurrences and documents in each, if counts are ones.
     #[inline(always)]
     pub fn narrow(&self, id: usize) -> impl Iterator<Item = (u32, [u32; 2])> + '_ {
         self.cells[self.spans[id].range()].iter().map(|cell| (cell.class, cell.ones))
     }
 
-    /// The classes in which a word has cells.
+    /// The classes in which a word has cells, in order.
     pub fn classes(&self, id: usize) -> impl Iterator<Item = u32> + '_ {
         self.cells[self.spans[id].range()].iter().map(|cell| cell.class)
     }
 
-    /// A word's cell in a class.
+    /// A word's cell in a class; none if it has none.
     pub fn get(&self, id: usize, class: u32) -> Option<Cell> {
         let counts = self.counts(self.find(id, class)?);
         Some(Cell { class, counts })
     }
 
+    /// Whether a word has a cell in a class.
     pub fn has(&self, id: usize, class: u32) -> bool {
         self.find(id, class).is_some()
     }
 
-    /// Where a word's cell in a class is.
+    /// The slot of a word's cell in a class; none if there is no such cell.
     fn find(&self, id: usize, class: u32) -> Option<usize> {
         let range = self.spans.get(id)?.range();
         let cells = &self.cells[range.clone()];
@@ -379,6 +404,7 @@ impl Cells {
         Some(range.start + at)
     }
 
+    /// The words' spans, and all slots as one run.
     fn slots(&mut self) -> (&mut [Span], Slots<'_>) {
         let slots = Slots { start: 0, cells: &mut self.cells, parts: &mut self.parts };
         (&mut self.spans, slots)
@@ -397,7 +423,8 @@ impl Cells {
         self.len += (after - before) as usize;
     }
 
-    /// Loads the cells of words that will be changed soon into the cache. No load waits for another, so memory answers all at once.
+    /// Loads the cells of the words `ids`, which will be changed soon, into the cache. No load waits for another, so memory answers
+    /// all at once.
     pub fn load(&self, ids: &[u32]) {
         let middle = |&id: &u32| {
             let span = self.spans[id as usize];
@@ -407,7 +434,8 @@ impl Cells {
         std::hint::black_box(ids.iter().map(middle).fold(0, std::ops::BitXor::bitxor));
     }
 
-    /// Replaces the counts of a cell, or removes the cell if they are zero.
+    /// Replaces the counts of a word's cell in the class of `cell`, or removes the cell if they are zero. Nothing changes if there
+    /// is no such cell.
     pub fn set(&mut self, id: usize, cell: &Cell) {
         match self.find(id, cell.class) {
             Some(at) if cell.is_empty() => self.remove(id, at),
@@ -416,6 +444,7 @@ impl Cells {
         }
     }
 
+    /// Removes a word's cell in slot `at`.
     fn remove(&mut self, id: usize, at: usize) {
         let end = self.spans[id].range().end;
         self.slots().1.shift(at + 1..end, at);
@@ -428,6 +457,7 @@ impl Cells {
     /// the same time within 6 %.
     fn make_room(&mut self, id: usize) {
         if self.lost > self.cells.len() / 4 + Cells::FEW {
+            // No word gets more room than it needs.
             self.lay_out(|_| 0);
         }
         let span = self.spans[id];
@@ -439,17 +469,18 @@ impl Cells {
         self.spans[id] = Span { start, room, ..span };
     }
 
-    /// Appends slots.
+    /// Appends so many slots, empty and in no word's room. If memory must grow for them, it grows by an eighth more.
     fn lengthen(&mut self, slots: usize) {
-        let len = self.cells.len() + slots;
-        if len > self.cells.capacity() {
+        let new_len = self.cells.len() + slots;
+        if new_len > self.cells.capacity() {
             let more = slots + self.cells.len() / 8 + Cells::FEW;
             self.cells.reserve_exact(more);
             self.parts.reserve_exact(if self.unit == Unit::Part { more } else { 0 });
         }
-        self.resize(len);
+        self.resize(new_len);
     }
 
+    /// Makes the number of slots `len`; new ones are empty.
     fn resize(&mut self, len: usize) {
         self.cells.resize(len, ClassCounts::default());
         if self.unit == Unit::Part {
@@ -457,7 +488,7 @@ impl Cells {
         }
     }
 
-    /// Moves all words together, in the order of their numbers, with room for `more` cells of each.
+    /// Moves all words together, in the order of their numbers, with room for `more(id)` further cells of each word.
     pub fn lay_out(&mut self, more: impl Fn(usize) -> u32) {
         let room = |(id, span): (usize, &Span)| (span.len + more(id)) as usize;
         let slots = self.spans.iter().enumerate().map(room).sum();
@@ -475,8 +506,8 @@ impl Cells {
         *self = moved;
     }
 
-    /// Cuts the words, which must lie in the order of their numbers, into sections of about `n` slots. Call [`Cells::settle`] once cells
-    /// have been added.
+    /// Cuts the words, which must lie in the order of their numbers, into sections of about `n` slots. Call [`Cells::settle`] once
+    /// cells have been added to sections.
     pub fn sections(&mut self, n: usize) -> Vec<Section<'_>> {
         let (mut spans, mut rest) = self.slots();
         let (mut sections, mut first) = (vec![], 0);
@@ -494,7 +525,7 @@ impl Cells {
         sections
     }
 
-    /// Counts words and cells again after [`Section::add`].
+    /// Counts words with cells, cells and lost slots again after [`Section::add`].
     pub fn settle(&mut self) {
         let (mut live, mut len, mut room) = (0, 0, 0);
         for span in &self.spans {
@@ -512,7 +543,8 @@ impl Cells {
         self.end_word(len);
     }
 
-    /// Makes cells of classes and whole counts; those of word i are `starts[i]` to `starts[i + 1]`, in the order of classes.
+    /// The cells of words from classes and whole counts (occurrences, documents); those of word i are `starts[i]` to
+    /// `starts[i + 1]`, in the order of classes.
     pub fn of_whole(starts: &[i64], cells: impl ExactSizeIterator<Item = (u32, [u32; 2])>) -> Self {
         let span = |ends: &[i64]| {
             let len = (ends[1] - ends[0]) as u32;
@@ -552,11 +584,13 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
+    /// Occurrences and documents in ones.
     fn whole(counts: [u64; 2]) -> Counts {
         counts.map(|n| Int([n, 0, 0]))
     }
 
-    /// Adds and removes cells of many words in an order that makes them move.
+    /// Adds and removes cells of 50 words in 40 classes, in an order that makes them move. Calls `done` after each step with the
+    /// word, the class and the occurrences and documents that were added, or zeros if the cell was removed.
     fn shuffled(cells: &mut Cells, mut done: impl FnMut(usize, u32, [u64; 2])) {
         let mut state = 1_u32;
         cells.grow(50);
@@ -569,13 +603,13 @@ mod tests {
                 done(id, class, [0, 0]);
             } else {
                 let counts = [u64::from(state % 7) + 1, 1];
-                let lane = match cells.unit {
+                let added = match cells.unit {
                     Unit::One => CellCounts::Narrow(vec![counts.map(|n| n as u32)]),
                     Unit::Part => {
                         CellCounts::Parts(vec![Unit::One.all_to(Unit::Part, whole(counts))])
                     }
                 };
-                cells.add(id, class, &lane, 0);
+                cells.add(id, class, &added, 0);
                 done(id, class, counts);
             }
         }
@@ -585,6 +619,7 @@ mod tests {
     fn cells_move_and_keep_what_they_hold() {
         for unit in [Unit::One, Unit::Part] {
             let mut cells = Cells::with_room(0, 0, unit);
+            // By word and class: occurrences and documents.
             let mut expected: BTreeMap<(usize, u32), [u64; 2]> = BTreeMap::new();
             shuffled(&mut cells, |id, class, counts| {
                 let cell = expected.entry((id, class)).or_default();
@@ -609,6 +644,7 @@ mod tests {
             let places: usize = cells.spans.iter().map(|span| span.room as usize).sum();
             assert_eq!(cells.lost + places, cells.cells.len());
             assert!(!cells.is_in_order());
+            // Room for up to two more cells of each word.
             cells.lay_out(|id| id as u32 % 3);
             check(&cells);
             cells.grow(60);
@@ -625,12 +661,14 @@ mod tests {
     fn numbers_grow() {
         let mut cells = Cells::default();
         cells.grow(2);
+        // Word 1 in class 5: as many occurrences as 32 bits hold, in one document.
         cells.add(1, 5, &CellCounts::Narrow(vec![[u32::MAX, 1]]), 0);
         cells.make_parts();
         for (class, counts) in [(5, [1, 1]), (2, [1 << 40, 1 << 33])] {
-            let lane = CellCounts::Parts(vec![Unit::One.all_to(Unit::Part, whole(counts))]);
-            cells.add(1, class, &lane, 0);
+            let added = CellCounts::Parts(vec![Unit::One.all_to(Unit::Part, whole(counts))]);
+            cells.add(1, class, &added, 0);
         }
+        // Half an occurrence and a quarter of a document more in class 2.
         let parts = [2, 4].map(|share| times(UNIT / share, 1));
         cells.add(1, 2, &CellCounts::Parts(vec![parts]), 0);
         let found: Vec<Cell> = cells.of(1).collect();

@@ -10,12 +10,16 @@ const DAMPED_ONCE: usize = 9;
 /// How much a word counts in a text: its occurrences n, or log(1 + n), divided by the text's length or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Damping {
+    /// Whether n occurrences count log(1 + n).
     log: bool,
+    /// Whether counts are divided by the text's length.
     length: bool,
+    /// How much a word counts that occurs 0, 1, 2, ... times.
     damped: [f64; DAMPED_ONCE],
 }
 
 impl Damping {
+    /// The damping that a tokeniser's settings ask for.
     pub fn of(tokeniser: &Tokeniser) -> Self {
         let (log, length) = (tokeniser.settings().log, tokeniser.settings().length);
         Damping {
@@ -25,6 +29,7 @@ impl Damping {
         }
     }
 
+    /// How much a word counts that occurs `times` times.
     fn compute(log: bool, times: u32) -> f64 {
         let times = f64::from(times);
         if log { times.ln_1p() } else { times }
@@ -51,26 +56,32 @@ impl Damping {
 
 /// Texts of consecutive rows, as the numbers of their tokens' words. Rows that are not counted have no tokens.
 pub struct TextRows<'a> {
+    /// How many words have a number.
     pub n_ids: usize,
     /// The row of the first text.
     pub first: usize,
+    /// The numbers of the tokens' words of each row from `first` on.
     pub texts: Vec<&'a [u32]>,
     pub damping: Damping,
 }
 
 impl WordRows for TextRows<'_> {
+    /// How many words have a number.
     fn n_ids(&self) -> usize {
         self.n_ids
     }
 
+    /// How many tokens a text has.
     fn size(&self, row: usize) -> usize {
         self.texts[row - self.first].len()
     }
 
+    /// The numbers of a text's tokens; none if counts are damped.
     fn tokens(&self, row: usize) -> Option<&[u32]> {
         (!self.damping.log && !self.damping.length).then_some(self.texts[row - self.first])
     }
 
+    /// Calls `f` with each distinct word of a text, and how much it counts.
     #[inline(always)]
     fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
         let Scratch { numbering, ids, times, sorted_times, .. } = scratch;

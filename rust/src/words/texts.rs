@@ -24,13 +24,17 @@ pub enum Texts<'a> {
 /// The ids of the words of texts, -1 for an unknown word; those of row i are `offsets[i]` to `offsets[i + 1]`.
 #[derive(Debug)]
 pub struct Encoded<'a> {
+    /// All texts' words, one after the other.
     ids: &'a [i32],
     /// How often the text has each word; none if a word is repeated as often as it occurs.
     times: Option<&'a [i32]>,
+    /// Where each text's words are in `ids`.
     places: Places<'a>,
 }
 
 impl<'a> Encoded<'a> {
+    /// Refuses offsets that do not ascend within the ids, and numbers of times that are not above 0. `missing` says which texts are
+    /// missing; none if no text is.
     pub fn new(
         ids: &'a [i32],
         times: Option<&'a [i32]>,
@@ -56,12 +60,14 @@ impl<'a> Encoded<'a> {
 /// Where the tokens of each text begin and end, and which texts are missing.
 #[derive(Debug)]
 struct Places<'a> {
+    /// Those of row i are `offsets[i]` to `offsets[i + 1]`.
     offsets: &'a [i64],
+    /// Whether each text is missing; none if no text is.
     missing: Option<&'a [bool]>,
 }
 
 impl<'a> Places<'a> {
-    /// Checks that offsets ascend within the tokens, and that there is one `missing` per text.
+    /// Checks that offsets ascend within so many tokens, and that there is one `missing` per text.
     fn new(offsets: &'a [i64], tokens: usize, missing: Option<&'a [bool]>) -> Result<Self, Error> {
         let ends = offsets.first().zip(offsets.last());
         let inside = |(&first, &last)| first >= 0 && last as usize <= tokens;
@@ -76,6 +82,7 @@ impl<'a> Places<'a> {
         Ok(Places { offsets, missing })
     }
 
+    /// Where a text's tokens are; none if it is missing.
     fn get(&self, row: usize) -> Option<Range<usize>> {
         let missing = self.missing.is_some_and(|missing| missing[row]);
         (!missing).then(|| self.offsets[row] as usize..self.offsets[row + 1] as usize)
@@ -85,11 +92,13 @@ impl<'a> Places<'a> {
 /// The tokens of texts; those of row i are `offsets[i]` to `offsets[i + 1]`.
 #[derive(Debug)]
 pub struct TokenLists<'a> {
+    /// The bytes of all tokens, text after text.
     tokens: Vec<&'a [u8]>,
     places: Places<'a>,
 }
 
 impl<'a> TokenLists<'a> {
+    /// Refuses offsets that do not ascend within the tokens. `missing` says which texts are missing; none if no text is.
     pub fn new(
         tokens: Vec<&'a [u8]>,
         offsets: &'a [i64],
@@ -99,12 +108,14 @@ impl<'a> TokenLists<'a> {
         Ok(TokenLists { tokens, places })
     }
 
+    /// The tokens of a text; none if it is missing.
     fn get(&self, row: usize) -> Option<&[&'a [u8]]> {
         Some(&self.tokens[self.places.get(row)?])
     }
 }
 
 impl Texts<'_> {
+    /// How many rows there are.
     pub fn len(&self) -> usize {
         match self {
             Texts::Borrowed(texts) => texts.len(),
@@ -116,7 +127,8 @@ impl Texts<'_> {
         }
     }
 
-    /// The size of a text: its bytes; one more for each token that was cut elsewhere; four for each id. It has no more words than that.
+    /// The size of a text, in bytes or what compares with them: one more for each token that was cut elsewhere, four for each id or
+    /// cell. It has no more words than that.
     pub fn size(&self, row: usize) -> usize {
         match self {
             Texts::Borrowed(texts) => texts[row].map_or(0, <[u8]>::len),
@@ -135,7 +147,7 @@ impl Texts<'_> {
         (0..self.len()).map(|row| self.size(row)).sum()
     }
 
-    /// Reads the tokens of a text; returns false if it is missing.
+    /// Reads the tokens of a text into `tokens`; returns false if it is missing.
     pub fn read(
         &self,
         row: usize,
@@ -151,7 +163,7 @@ impl Texts<'_> {
         text.transpose().map(|read| read.is_some())
     }
 
-    /// The bytes of a text that was not cut into tokens yet.
+    /// The bytes of a text that was not cut into tokens yet; none if it is missing, and an error if texts are held as words.
     #[inline(always)]
     fn text(&self, row: usize) -> Result<Option<&[u8]>, Error> {
         match self {

@@ -12,8 +12,8 @@ use crate::error::Error;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A layer may have one cell for so many of the base, or `FEW` cells. Learning 300 posts one by one takes the same time within 6 % with
-/// `FEW` from 1,024 to 262,144.
+/// A layer may have one cell for so many of the base, or `FEW` cells. Learning 300 posts one by one takes the same time within 6 %
+/// with `FEW` from 1,024 to 262,144.
 const SHARE: usize = 2;
 const FEW: usize = 1 << 14;
 
@@ -23,6 +23,7 @@ pub struct Version(Mutex<Place>);
 
 #[derive(Clone, Debug)]
 struct Place {
+    /// What the values that were made from one another share.
     base: Arc<Mutex<Base>>,
     /// Which value of the base it is. The base holds a weak pointer to it, and so knows whether the value is still in use.
     number: Arc<u64>,
@@ -30,40 +31,50 @@ struct Place {
 
 #[derive(Debug)]
 struct Base {
+    /// The words after the last change.
     words: Arc<Words>,
-    /// The newest value.
+    /// The number of the newest value, which is `words`; dropped once nobody has that value.
     newest: Weak<u64>,
+    /// The number of the newest value.
     number: u64,
-    /// The oldest change first.
+    /// The changes that led to `words`, the oldest first.
     layer: VecDeque<Change>,
 }
 
 /// A change of the words.
 #[derive(Clone, Debug)]
 struct Change {
-    /// The value before.
+    /// The number of the value before; dropped once nobody has that value.
     before: Weak<u64>,
+    /// The number of the value before.
     number: u64,
+    /// How many words had a number before.
     n_ids: usize,
+    /// Whether `sums` were added; else they were subtracted.
     adds: bool,
+    /// What changed, per class.
     sums: Vec<ClassSums>,
 }
 
 impl Change {
+    /// How many cells were changed.
     fn n_cells(&self) -> usize {
         self.sums.iter().map(|sums| sums.ids.len()).sum()
     }
 
+    /// Takes the change back; words that it numbered keep their numbers.
     fn undo(mut self, words: &mut Words) -> Result<(), Error> {
         match self.adds {
+            // `false`: counts may be damped, and need no further check.
             true => words.take_sums(&mut self.sums, false)?,
+            // On one thread.
             false => words.add_sums(&mut self.sums, 1),
         }
         Ok(())
     }
 }
 
-/// Undoes changes, the last one first.
+/// Undoes changes in `words`, the last one first, and removes the words that they numbered.
 fn undo(words: &mut Words, changes: impl DoubleEndedIterator<Item = Change>) {
     let mut n_ids = words.n_ids();
     let mut undone = Ok(());
@@ -75,6 +86,7 @@ fn undo(words: &mut Words, changes: impl DoubleEndedIterator<Item = Change>) {
     assert!(undone.is_ok(), "what was changed can be taken back");
 }
 
+/// Locks what is shared, even if a thread panicked that held it.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -87,7 +99,8 @@ impl Base {
         }
     }
 
-    /// The place in the layer of the change after a value.
+    /// The place in the layer of the change after the value of this number, its length for the newest value; none if it was
+    /// dropped.
     fn place(&self, number: u64) -> Option<usize> {
         if number == self.number {
             return Some(self.layer.len());
@@ -95,52 +108,58 @@ impl Base {
         self.layer.iter().position(|change| change.number == number)
     }
 
-    /// Whether a value after this change is in use.
+    /// Whether a value after the change at this place is in use.
     fn is_seen_after(&self, place: usize) -> bool {
         let mut later = self.layer.iter().skip(place + 1).map(|change| &change.before);
         self.newest.strong_count() > 0 || later.any(|value| value.strong_count() > 0)
     }
 
+    /// Whether the layer has more than `FEW` cells and more than one for [`SHARE`] of the words, so that the next value begins a
+    /// base of its own.
     fn is_crowded(&self) -> bool {
-        let cells: usize = self.layer.iter().map(Change::n_cells).sum();
-        cells > FEW.max(self.words.cells.len / SHARE)
+        let layer_cells: usize = self.layer.iter().map(Change::n_cells).sum();
+        layer_cells > FEW.max(self.words.cells.len / SHARE)
     }
 }
 
 impl Place {
+    /// The only value of a new base.
     fn new(words: Words) -> Self {
+        // Values of a base are numbered from 0.
         let number = Arc::new(0);
         let newest = Arc::downgrade(&number);
         let base = Base { words: Arc::new(words), newest, number: 0, layer: VecDeque::new() };
         Place { base: Arc::new(Mutex::new(base)), number }
     }
 
-    /// Makes this value the newest of its base, or of a base of its own.
+    /// Makes this value the newest of its base, or of a base of its own if a newer value is in use.
     fn settle(&mut self) {
         let mut base = lock(&self.base);
         base.trim();
-        let Some(at) = base.place(*self.number).filter(|&at| at < base.layer.len()) else {
+        let Some(first_change) = base.place(*self.number).filter(|&place| place < base.layer.len())
+        else {
             return;
         };
-        if base.is_seen_after(at) {
+        if base.is_seen_after(first_change) {
             let mut words = (*base.words).clone();
-            undo(&mut words, base.layer.range(at..).cloned());
+            undo(&mut words, base.layer.range(first_change..).cloned());
             drop(base);
             *self = Place::new(words);
             return;
         }
-        let changes = base.layer.split_off(at);
+        let changes = base.layer.split_off(first_change);
         undo(Arc::make_mut(&mut base.words), changes.into_iter());
         (base.newest, base.number) = (Arc::downgrade(&self.number), *self.number);
     }
 }
 
 impl Version {
+    /// A value that shares nothing with others.
     pub fn new(words: Words) -> Self {
         Version(Mutex::new(Place::new(words)))
     }
 
-    /// The words, if that needs no waiting for another thread and no undoing.
+    /// The words; none if that needs waiting for another thread, or undoing changes.
     pub fn try_words(&self) -> Option<Arc<Words>> {
         let place = self.0.try_lock().ok()?;
         let mut base = place.base.try_lock().ok()?;
@@ -151,13 +170,15 @@ impl Version {
         Some(base.words.clone())
     }
 
+    /// The words. This waits for other threads and undoes newer changes.
     pub fn words(&self) -> Arc<Words> {
         let mut place = lock(&self.0);
         place.settle();
         lock(&place.base).words.clone()
     }
 
-    /// The value after a change. `change` returns the sums that it added (if `adds`) or subtracted, if its second argument asks for them.
+    /// The value after a change; this one stays as it was. `change` changes the words and returns the sums that it added (if
+    /// `adds`) or subtracted, if its second argument asks for them. Its error is passed on.
     pub fn change(
         &self,
         adds: bool,
@@ -168,6 +189,7 @@ impl Version {
         let mut base = lock(&place.base);
         if base.words.cells.len == 0 || base.is_crowded() {
             let mut words = (*base.words).clone();
+            // A new base has no layer, so its sums are not needed.
             change(&mut words, false)?;
             return Ok(Version::new(words));
         }
@@ -187,16 +209,18 @@ impl Version {
         Ok(Version(Mutex::new(Place { base: place.base.clone(), number })))
     }
 
-    /// The numbers of the words that differ between two values of one base, in order; none if the values have different bases.
+    /// The numbers of the words that differ between this value and `old`, in order; none if the values have different bases, or the
+    /// changes between them were dropped.
     pub fn changed_since(&self, old: &Version) -> Option<Vec<u32>> {
         let (new, old) = (lock(&self.0).clone(), lock(&old.0).clone());
         if !Arc::ptr_eq(&new.base, &old.base) {
             return None;
         }
         let base = lock(&new.base);
-        let (a, b) = (base.place(*old.number)?, base.place(*new.number)?);
+        // Where in the layer of changes each value stands: the changes between both places tell them apart.
+        let (old_place, new_place) = (base.place(*old.number)?, base.place(*new.number)?);
         let mut changed = vec![];
-        for change in base.layer.range(a.min(b)..a.max(b)) {
+        for change in base.layer.range(old_place.min(new_place)..old_place.max(new_place)) {
             gather(&mut changed, &change.sums);
         }
         Some(changed)

@@ -35,12 +35,15 @@ pub type Place = u32;
 /// A row kept by its pairs: its value for each class it has a pair in, and `common + default[c]` for every other class c.
 #[derive(Clone, Copy, Debug)]
 pub struct Pairs<'a> {
+    /// What the row has in every class without a pair, before the class's default is added.
     pub common: f64,
+    /// What a token of the word counts.
     pub scale: f64,
     /// How many pairs there are.
     len: usize,
     /// The number of pairs and then the classes, each in 32 bits, two to a number.
     classes: &'a [u64],
+    /// The bits of the value of each pair.
     values: &'a [u64],
 }
 
@@ -48,12 +51,12 @@ impl<'a> Pairs<'a> {
     /// Numbers before the classes: common and scale.
     const HEAD: usize = 2;
 
-    /// The numbers that a row of so many pairs takes.
+    /// How many numbers a row of `len` pairs takes.
     const fn size(len: usize) -> usize {
         Pairs::HEAD + len / 2 + 1 + len
     }
 
-    /// The row at the beginning of these numbers.
+    /// The row at the beginning of these numbers; none if they are too few.
     #[inline(always)]
     fn first(numbers: &'a [u64]) -> Option<Self> {
         let &[common, scale, len, ..] = numbers else {
@@ -71,9 +74,10 @@ impl<'a> Pairs<'a> {
         })
     }
 
-    /// Classes and values.
+    /// The class and the value of each pair.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, f64)> {
+        // Two to a number, after the number of pairs: the i-th class is in the lower half if i is odd.
         let class = move |i: usize| (self.classes[i.div_ceil(2)] >> (32 * ((i + 1) % 2))) as u32;
         let values = self.values.iter().enumerate();
         values.map(move |(i, &value)| (class(i) as usize, f64::from_bits(value)))
@@ -84,6 +88,7 @@ impl<'a> Pairs<'a> {
 /// the class's default for all other classes.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
+    /// The words.
     pub ids: &'a [u32],
     pub common: &'a [f64],
     /// What a token of each word counts; 1 if there are none.
@@ -95,15 +100,17 @@ pub struct Given<'a> {
 
 /// Rows of words to be set.
 pub trait Rows: Sync {
+    /// The word of each row.
     fn ids(&self) -> &[u32];
     /// How many pairs the i-th row has.
     fn len(&self, i: usize) -> usize;
-    /// The row's number in all other classes, to which the class's default is added; and what a token of the word counts.
+    /// The i-th row's number in all other classes, to which the class's default is added; and what a token of the word counts.
     fn common(&self, i: usize) -> [f64; 2];
-    /// The row's classes, which ascend, and values.
+    /// The i-th row's classes, which ascend, and values.
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)>;
 
-    /// Writes the row to the lines of a whole row.
+    /// Writes the i-th row to the lines of a whole row: a number per class, zeros, and at the very end the scale. `default` has the
+    /// default of each class.
     fn write_whole(&self, i: usize, row: &mut [Line], default: &[f64]) {
         let [common, scale] = self.common(i);
         if self.len(i) < default.len() {
@@ -120,35 +127,40 @@ pub trait Rows: Sync {
         }
     }
 
-    /// Writes the row as pairs; `numbers` has the row's size.
+    /// Writes the i-th row as pairs; `numbers` has the row's size.
     fn write_pairs(&self, i: usize, numbers: &mut [u64]) {
         let (head, rest) = numbers.split_at_mut(Pairs::HEAD);
         head.copy_from_slice(&self.common(i).map(f64::to_bits));
         let (packed, places) = rest.split_at_mut(self.len(i) / 2 + 1);
         packed.fill(0);
         packed[0] = self.len(i) as u64;
-        for ((i, (class, value)), place) in (1..).zip(self.pairs(i)).zip(places) {
-            packed[i / 2] |= (class as u64) << (32 * (i % 2));
+        // The classes come after the number of pairs, two to a number.
+        for ((at, (class, value)), place) in (1..).zip(self.pairs(i)).zip(places) {
+            packed[at / 2] |= (class as u64) << (32 * (at % 2));
             *place = value.to_bits();
         }
     }
 }
 
 impl Rows for Given<'_> {
+    /// The word of each row.
     fn ids(&self) -> &[u32] {
         self.ids
     }
 
+    /// How many pairs the i-th row has.
     #[inline(always)]
     fn len(&self, i: usize) -> usize {
         (self.starts[i + 1] - self.starts[i]) as usize
     }
 
+    /// The i-th row's number in all other classes, and what a token counts.
     #[inline(always)]
     fn common(&self, i: usize) -> [f64; 2] {
         [self.common[i], self.scale.map_or(1.0, |scale| scale[i])]
     }
 
+    /// The i-th row's classes, and its value in each.
     #[inline(always)]
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
         let pairs = self.starts[i] as usize..self.starts[i + 1] as usize;
@@ -161,29 +173,33 @@ impl Rows for Given<'_> {
 struct Need {
     /// One more than the greatest id.
     ids: usize,
-    /// Whole rows, and numbers of rows of pairs.
+    /// How many whole rows.
     whole: usize,
+    /// How many numbers of rows of pairs.
     pairs: usize,
 }
 
 /// A row of numbers for each word that is set.
 #[derive(Clone, Debug)]
 pub struct Weights {
+    /// By class: what is added to a word's common number where it has no pair.
     default: Vec<f64>,
-    /// By id.
+    /// By id: where the word's row stands.
     places: Vec<Place>,
-    /// Whole rows, `lines` cache lines each.
+    /// Cache lines per whole row.
     lines: usize,
+    /// Whole rows, one after the other, `lines` each.
     whole: Vec<Line>,
     /// Rows of pairs, one after the other: common and scale, classes, values.
     pairs: Vec<u64>,
-    /// Lines in `whole`, and numbers in `pairs`, that no row owns any more.
+    /// Lines in `whole` that no row owns any more.
     lost_whole: usize,
+    /// Numbers in `pairs` that no row owns any more.
     lost_pairs: usize,
 }
 
 impl Weights {
-    /// `default` is added to a word's common number for each class that the word has no pair in.
+    /// No rows yet. `default[c]` is added to a word's common number in each class c that the word has no pair in.
     pub fn new(default: &[f64]) -> Result<Self, Error> {
         demand(!default.is_empty(), "default must have at least one class")?;
         demand(default.len() < MOST as usize, "there must be fewer than 2**31 classes")?;
@@ -199,20 +215,22 @@ impl Weights {
         })
     }
 
-    /// Room for so many words; it costs no memory until they are set.
+    /// Makes room for so many words; it costs no memory until they are set.
     #[must_use]
     pub fn with_room(mut self, words: usize) -> Self {
+        // As if each word had a single pair.
         let pairs = if self.lines > 1 { Pairs::size(1).saturating_mul(words) } else { 0 };
         // Without it room is made when rows come.
         let _ = self.places.try_reserve(words).and_then(|()| self.pairs.try_reserve(pairs));
         self
     }
 
+    /// How many classes there are.
     pub fn n_classes(&self) -> usize {
         self.default.len()
     }
 
-    /// What is added to a word's common number in each class that has no pair.
+    /// By class: what is added to a word's common number where it has no pair.
     pub fn default(&self) -> &[f64] {
         &self.default
     }
@@ -247,7 +265,8 @@ impl Weights {
         Pairs::first(self.pairs.get(from..)?)
     }
 
-    /// Loads the row of pairs at this place into the cache. A caller who touches many places waits for all of them at once.
+    /// Loads the row of pairs at this place into the cache, and returns some number of it. A caller who touches many places waits
+    /// for all of them at once.
     #[inline(always)]
     pub fn touch(&self, place: Place) -> u64 {
         let at = (place.wrapping_sub(MOST) as usize).saturating_add(Pairs::HEAD);
@@ -264,7 +283,7 @@ impl Weights {
         self.set_rows(&pieces, threads)
     }
 
-    /// Gives words these rows, whatever they had before. An error leaves everything as it was.
+    /// [`Weights::set`] for rows in pieces, which must have been checked.
     pub fn set_rows<R: Rows>(&mut self, pieces: &[R], threads: usize) -> Result<(), Error> {
         let needs = threads::map(threads, pieces.len(), |i| self.need(&pieces[i]));
         self.make_room(&needs)?;
@@ -291,7 +310,7 @@ impl Weights {
         self.tidy();
     }
 
-    /// The scale of a word that is set.
+    /// The scale of a word; none if the word is not set.
     #[inline(always)]
     pub fn scale(&self, id: u32) -> Option<f64> {
         let place = self.place(id);
@@ -301,7 +320,8 @@ impl Weights {
         }
     }
 
-    /// Writes a word's numbers of all classes to `row`, and returns its scale; none, and no change, if the word is not set.
+    /// Writes a word's numbers of all classes to `row`, `[class]`, and returns its scale; none, and no change, if the word is not
+    /// set.
     pub fn read(&self, id: u32, row: &mut [f64]) -> Option<f64> {
         let place = self.place(id);
         if let Some(lines) = self.whole_row(place) {
@@ -320,7 +340,7 @@ impl Weights {
         Some(pairs.scale)
     }
 
-    /// Where the numbers of a word's row are, if it is a row of pairs.
+    /// Where in `pairs` the numbers of a word's row are; none if it is not a row of pairs.
     fn room(&self, id: u32) -> Option<Range<usize>> {
         let place = self.place(id);
         let from = place.checked_sub(MOST)? as usize;
@@ -341,12 +361,12 @@ impl Weights {
         need
     }
 
-    /// Makes room for all of these rows, so that nothing fails half-way.
+    /// Makes room for all of these rows, so that nothing fails half-way; an error if there is no memory.
     fn make_room(&mut self, needs: &[Need]) -> Result<(), Error> {
         let too_many = |_| Error::malformed("the weights do not fit into memory");
         let ids = needs.iter().map(|need| need.ids).max().unwrap_or(0);
-        let more = ids.saturating_sub(self.places.len());
-        self.places.try_reserve(more).map_err(too_many)?;
+        let more_ids = ids.saturating_sub(self.places.len());
+        self.places.try_reserve(more_ids).map_err(too_many)?;
         let whole: usize = needs.iter().map(|need| need.whole).sum();
         let numbers: usize = needs.iter().map(|need| need.pairs).sum();
         demand(
@@ -354,30 +374,32 @@ impl Weights {
                 && self.pairs.len() + numbers < (UNKNOWN - MOST) as usize,
             "weights must be those of fewer than 2**31 words, and take less than 16 GB",
         )?;
-        let cells = whole.saturating_mul(self.lines);
-        self.whole.try_reserve(cells).map_err(too_many)?;
+        let more_lines = whole.saturating_mul(self.lines);
+        self.whole.try_reserve(more_lines).map_err(too_many)?;
         self.pairs.try_reserve(numbers).map_err(too_many)?;
-        if more > 0 {
+        if more_ids > 0 {
             self.places.resize(ids, UNKNOWN);
         }
         Ok(())
     }
 
-    /// Writes rows after those that are there, and takes the words' former rows away.
+    /// Writes pieces of rows after those that are there, and takes the words' former rows away. `needs` is the room that each piece
+    /// needs.
     fn append<R: Rows>(&mut self, rows: &[R], needs: &[Need], threads: usize) {
         let (old_whole, old_pairs) = (self.whole.len(), self.pairs.len());
         let whole: usize = needs.iter().map(|need| need.whole * self.lines).sum();
         let pairs: usize = needs.iter().map(|need| need.pairs).sum();
         threads::lengthen(threads, &mut self.whole, whole, Line::default());
         threads::lengthen(threads, &mut self.pairs, pairs, 0);
+        // `rest` is the room that is left and `next` where it begins: in whole rows, and in numbers of pairs.
         let mut rest = (&mut self.whole[old_whole..], &mut self.pairs[old_pairs..]);
         let (mut next, mut pieces) = ((old_whole / self.lines, old_pairs), vec![]);
         for (rows, need) in rows.iter().zip(needs) {
-            let (whole, others) = rest.0.split_at_mut(need.whole * self.lines);
-            let (pairs, more) = rest.1.split_at_mut(need.pairs);
+            let (whole, more_whole) = rest.0.split_at_mut(need.whole * self.lines);
+            let (pairs, more_pairs) = rest.1.split_at_mut(need.pairs);
             pieces.push((rows, next, whole, pairs));
             next = (next.0 + need.whole, next.1 + need.pairs);
-            rest = (others, more);
+            rest = (more_whole, more_pairs);
         }
         let (lines, default) = (self.lines, &self.default);
         let places = threads::each(threads, &mut pieces, |_, (rows, next, whole, pairs)| {
@@ -408,7 +430,7 @@ impl Weights {
         }
     }
 
-    /// Takes a word's row away.
+    /// Takes a word's row away, if it has one.
     fn free(&mut self, id: u32) {
         let pairs = self.room(id).map_or(0, |room| room.len());
         if let Some(place) = self.places.get_mut(id as usize) {
@@ -422,21 +444,22 @@ impl Weights {
 
     /// Moves rows together once more than half of the numbers are lost: each move has then been paid for by a row that was set.
     fn tidy(&mut self) {
-        let whole = self.lost_whole >= LITTER / LANES && self.lost_whole * 2 >= self.whole.len();
-        let pairs = self.lost_pairs >= LITTER && self.lost_pairs * 2 >= self.pairs.len();
-        if !whole && !pairs {
+        let tidy_whole =
+            self.lost_whole >= LITTER / LANES && self.lost_whole * 2 >= self.whole.len();
+        let tidy_pairs = self.lost_pairs >= LITTER && self.lost_pairs * 2 >= self.pairs.len();
+        if !tidy_whole && !tidy_pairs {
             return;
         }
         let mut owners: Vec<u32> = (0..self.places.len() as u32).collect();
         owners.retain(|&id| self.place(id) != UNKNOWN);
         owners.sort_unstable_by_key(|&id| self.place(id));
-        let (mut n_whole, mut end) = (0, 0);
+        let (mut n_whole, mut pairs_end) = (0, 0);
         for id in owners {
             let place = match self.room(id) {
                 Some(room) => {
-                    self.pairs.copy_within(room.clone(), end);
-                    end += room.len();
-                    MOST + (end - room.len()) as u32
+                    self.pairs.copy_within(room.clone(), pairs_end);
+                    pairs_end += room.len();
+                    MOST + (pairs_end - room.len()) as u32
                 }
                 None => {
                     let from = self.place(id) as usize * self.lines;
@@ -448,16 +471,17 @@ impl Weights {
             self.places[id as usize] = place;
         }
         self.whole.truncate(n_whole * self.lines);
-        self.pairs.truncate(end);
+        self.pairs.truncate(pairs_end);
         (self.lost_whole, self.lost_pairs) = (0, 0);
     }
 }
 
-/// Whether a row of so many pairs is kept whole.
+/// Whether a row of so many pairs is kept whole; `lines` is how many cache lines a whole row has.
 fn is_whole(pairs: usize, n_classes: usize, lines: usize) -> bool {
     lines == 1 || pairs * SHARE >= n_classes
 }
 
+/// Refuses numbers that are not weights.
 pub fn demand_all_weights(numbers: &[f64]) -> Result<(), Error> {
     demand(are_weights(numbers), NOT_A_WEIGHT)
 }
@@ -470,10 +494,11 @@ fn are_weights(numbers: &[f64]) -> bool {
     numbers.iter().fold(true, |all, x| all & is_weight(x))
 }
 
+/// Whether all values and common numbers of rows are weights.
 fn have_weights(rows: &impl Rows) -> bool {
-    let fine = |all: bool, x: f64| all & are_weights(&[x]);
+    let and_weight = |all: bool, x: f64| all & are_weights(&[x]);
     let values = |i: usize| rows.pairs(i).map(|(_, x)| x);
-    (0..rows.ids().len()).all(|i| values(i).fold(fine(true, rows.common(i)[0]), fine))
+    (0..rows.ids().len()).all(|i| values(i).fold(and_weight(true, rows.common(i)[0]), and_weight))
 }
 
 /// Refuses numbers that are not one weight per class.
@@ -483,7 +508,7 @@ pub(crate) fn demand_weights(numbers: &[f64], n_classes: usize) -> Result<(), Er
 }
 
 impl Given<'_> {
-    /// Some of the rows.
+    /// The i-th piece of the rows, of [`PIECE`] words.
     fn piece(&self, i: usize) -> Self {
         let words = i * PIECE..self.ids.len().min((i + 1) * PIECE);
         Given {
@@ -497,16 +522,16 @@ impl Given<'_> {
 
     /// Refuses arrays that do not fit each other.
     fn check(&self) -> Result<(), Error> {
-        let n = self.ids.len();
+        let n_words = self.ids.len();
         demand(
-            self.common.len() == n && self.scale.is_none_or(|scale| scale.len() == n),
+            self.common.len() == n_words && self.scale.is_none_or(|scale| scale.len() == n_words),
             "common and scale must have one number per id",
         )?;
         demand(
-            self.starts.len() == n + 1
+            self.starts.len() == n_words + 1
                 && self.starts[0] >= 0
                 && self.starts.is_sorted()
-                && self.starts[n] as usize <= self.classes.len(),
+                && self.starts[n_words] as usize <= self.classes.len(),
             "starts must be one more than ids, ascend, and stay within the pairs",
         )?;
         demand(self.values.len() == self.classes.len(), "values must have one number per pair")
@@ -514,8 +539,8 @@ impl Given<'_> {
 
     /// Refuses ids, classes and numbers that no row has.
     fn check_rows(&self, n_classes: usize) -> Result<(), Error> {
-        let n = self.ids.len();
-        let pairs = self.starts[0] as usize..self.starts[n] as usize;
+        let n_words = self.ids.len();
+        let pairs = self.starts[0] as usize..self.starts[n_words] as usize;
         let (classes, values) = (&self.classes[pairs.clone()], &self.values[pairs]);
         demand(self.ids.iter().all(|&id| id < MOST), "ids must be below 2**31")?;
         demand(are_weights(values) && are_weights(self.common), NOT_A_WEIGHT)?;
@@ -533,6 +558,7 @@ impl Given<'_> {
     }
 }
 
+/// Whether classes ascend, each once.
 fn ascend(classes: &[i32]) -> bool {
     let next = classes.iter().zip(classes.iter().skip(1));
     next.fold(true, |all, (a, b)| all & (a < b))
@@ -547,19 +573,21 @@ mod tests {
     struct Random(u64);
 
     impl Random {
+        /// A number from 0 to n - 1.
         fn below(&mut self, n: usize) -> usize {
             self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1);
             (self.0 >> 33) as usize % n
         }
     }
 
+    /// A word's number in each class, and its scale; none if it is not set.
     fn read(weights: &Weights, id: u32) -> Option<(Vec<f64>, f64)> {
         let mut row = vec![0.0; weights.n_classes()];
         let scale = weights.read(id, &mut row)?;
         Some((row, scale))
     }
 
-    /// Rows set, set again and skipped, with pairs in few or in many of the classes, against a map.
+    /// Sets, sets again and skips rows in so many steps, with pairs in few or in many of the classes, and compares them with a map.
     fn history(n_classes: usize, steps: usize) {
         let mut random = Random(n_classes as u64);
         let default: Vec<f64> = (0..n_classes).map(|c| -(c as f64)).collect();

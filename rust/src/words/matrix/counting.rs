@@ -13,7 +13,7 @@ use crate::words::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 pub const TOO_MANY_COLUMNS: &str = "the matrix has more columns than the words it is counted into";
 
 impl Words {
-    /// Adds the rows of a matrix, whose columns are the words, and returns their sums.
+    /// Adds the rows of a matrix, whose columns are the words, and returns their sums, per class and job.
     pub fn count_matrix(
         &mut self,
         matrix: &Matrix,
@@ -41,11 +41,12 @@ impl Words {
         threads: usize,
     ) -> Result<Vec<ClassSums>, Error> {
         let mut sums = self.sums_of_matrix(matrix, rows, threads)?;
+        // `false`: cells of a matrix need not be whole numbers.
         self.take_sums(&mut sums, false)?;
         Ok(sums)
     }
 
-    /// Adds up the rows of a matrix by class, and numbers its columns as words.
+    /// Adds up the rows of a matrix by class, with numbers of words for columns, and gives columns numbers that had none.
     fn sums_of_matrix(
         &mut self,
         matrix: &Matrix,
@@ -62,7 +63,7 @@ impl Words {
         Ok(sums)
     }
 
-    /// Numbers those of the first columns that have no number yet.
+    /// Gives each of the first `n_columns` columns a number as a word, if it has none yet.
     pub fn number_columns(&mut self, n_columns: usize) -> Result<(), Error> {
         demand(n_columns <= self.n_columns(), TOO_MANY_COLUMNS)?;
         if let Vocabulary::Columns { ids, columns } = &mut self.vocabulary
@@ -76,7 +77,7 @@ impl Words {
         Ok(())
     }
 
-    /// The number of each column's word plus 1, or 0 if it has none.
+    /// The number of each column's word plus 1, or 0 if it has none, `[column]`; nothing if words have names.
     pub fn columns(&self) -> &[u32] {
         match &self.vocabulary {
             Vocabulary::Named(_) => &[],
@@ -84,7 +85,7 @@ impl Words {
         }
     }
 
-    /// Replaces columns by the numbers of their words, and sorts by these.
+    /// Replaces columns by the numbers of their words in the `ids` of sums, and sorts words and counts by these.
     fn renumber(&self, sums: &mut [ClassSums]) {
         let ids = self.columns();
         let is_unchanged = |sums: &ClassSums| sums.ids.iter().all(|&id| ids[id as usize] == id + 1);

@@ -12,7 +12,9 @@ use std::ops::Range;
 /// A row: the columns of its cells, or none if it has every column, and the counts of the cells.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
+    /// The columns of the cells, or none if the row has every column.
     pub columns: Option<&'a [i32]>,
+    /// The counts of the cells; may be infinite or NaN.
     values: &'a [f64],
 }
 
@@ -49,7 +51,8 @@ pub fn finite_or_nan(x: f64) -> f64 {
 pub enum Layout<'a> {
     /// Rows × columns.
     Dense(Block<'a>),
-    /// The cells of row i are `offsets[i]` to `offsets[i + 1]`; `values` is one column.
+    /// The cells of row i are `offsets[i]` to `offsets[i + 1]`; `columns` has the column of each cell, and `values`, of one column,
+    /// its number.
     Sparse { offsets: &'a [i64], columns: &'a [i32], values: Block<'a> },
 }
 
@@ -57,6 +60,7 @@ pub enum Layout<'a> {
 #[derive(Debug)]
 pub struct Matrix<'a> {
     layout: Layout<'a>,
+    /// How many columns there are, in a sparse matrix too.
     n_columns: usize,
     /// Cells above it count 1, all others 0; none if cells count as they are.
     threshold: Option<f64>,
@@ -69,6 +73,8 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
+    /// Refuses arrays that do not fit each other, columns that do not exist, and a threshold that is negative or not finite. Cells
+    /// above `threshold` count 1 and others 0; without it they count as they are. If `skip`, NaN counts 0, else it is refused.
     pub fn new(
         layout: Layout<'a>,
         n_columns: usize,
@@ -103,6 +109,7 @@ impl<'a> Matrix<'a> {
         Ok(matrix)
     }
 
+    /// How many rows there are.
     pub fn len(&self) -> usize {
         match &self.layout {
             Layout::Dense(block) => block.shape().0,
@@ -110,14 +117,17 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// How the cells lie in memory.
     pub fn layout(&self) -> &Layout<'a> {
         &self.layout
     }
 
+    /// Whether only some cells of a row are there.
     pub fn is_sparse(&self) -> bool {
         matches!(self.layout, Layout::Sparse { .. })
     }
 
+    /// How many columns there are, in a sparse matrix too.
     pub fn n_columns(&self) -> usize {
         self.n_columns
     }
@@ -138,7 +148,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The count of a cell; NaN if it is refused.
+    /// The count of a cell with the number x: 1 or 0 if there is a `threshold`, depending on whether x is above it; 0 for NaN if
+    /// `skip`; NaN if it is refused.
     #[inline(always)]
     pub fn counts<T: Value>(&self, x: T) -> f64 {
         let x = x.real();
@@ -150,17 +161,18 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Calls `f` with the column and the count of each cell of a row that is not zero; an error if a cell is refused.
+    /// Calls `f` with the column and the count of each cell of a row that is not zero; an error, after all cells, if one is
+    /// refused. `room` is memory for the counts.
     pub fn each_of(
         &self,
         row: usize,
         room: &mut Vec<f64>,
         mut f: impl FnMut(u32, f64),
     ) -> Result<(), Error> {
-        let (mut fine, cells) = (true, self.row(row, room));
+        let (mut all_fine, cells) = (true, self.row(row, room));
         let see = |(column, x): (u32, f64)| {
             if x != 0.0 {
-                fine &= !x.is_nan();
+                all_fine &= !x.is_nan();
                 f(column, x);
             }
         };
@@ -168,7 +180,7 @@ impl<'a> Matrix<'a> {
             Some(_) => cells.sparse().for_each(see),
             None => cells.dense().for_each(see),
         }
-        if fine { Ok(()) } else { Err(self.refused(row)) }
+        if all_fine { Ok(()) } else { Err(self.refused(row)) }
     }
 
     /// Whether a cell counts one at most.
@@ -182,7 +194,7 @@ impl<'a> Matrix<'a> {
         self.threshold.is_none() && !self.skip
     }
 
-    /// A row. Its counts are written to `room` if the cells do not count as they are.
+    /// The cells of a row. Their counts are written to `room` if the cells do not count as they are; NaN if a cell is refused.
     #[inline(always)]
     pub fn row<'b>(&'b self, row: usize, room: &'b mut Vec<f64>) -> Row<'b> {
         let (columns, cells) = match &self.layout {
@@ -195,7 +207,8 @@ impl<'a> Matrix<'a> {
         Row { columns, values: self.values(cells, room) }
     }
 
-    /// The counts of cells, which must be in one row or in a sparse matrix; cells are numbered row by row.
+    /// The counts of cells, which must be in one row or in a sparse matrix; cells are numbered row by row. They are written to
+    /// `room` unless they are counts as they lie in memory.
     #[inline(always)]
     fn values<'b>(&'b self, cells: Range<usize>, room: &'b mut Vec<f64>) -> &'b [f64] {
         match self.reals {
@@ -204,7 +217,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Writes the counts of cells to `room`.
+    /// Writes the counts of cells, numbered as in [`Matrix::values`], to the beginning of `room`, and returns them.
     fn read<'b>(&self, cells: Range<usize>, room: &'b mut Vec<f64>) -> &'b [f64] {
         if cells.is_empty() {
             return &[];
@@ -213,9 +226,9 @@ impl<'a> Matrix<'a> {
         let room = &mut room[..cells.len()];
         let (Layout::Dense(block) | Layout::Sparse { values: block, .. }) = &self.layout;
         with_typed_view!(block, view => {
-            let (width, room) = (view.ncols(), &mut *room);
-            let (row, from) = (cells.start / width, cells.start % width);
-            let in_line = || view.row(row).to_slice()?.get(from..from + cells.len());
+            let (view_width, room) = (view.ncols(), &mut *room);
+            let (row, first_column) = (cells.start / view_width, cells.start % view_width);
+            let in_line = || view.row(row).to_slice()?.get(first_column..first_column + cells.len());
             match view.to_slice().map(|all| &all[cells.clone()]).or_else(in_line) {
                 Some(cells) => wide!(match self.is_plain() {
                     true => room.iter_mut().zip(cells).for_each(|(out, x)| *out = x.real()),
@@ -224,14 +237,15 @@ impl<'a> Matrix<'a> {
                     }
                 }),
                 None => room.iter_mut().zip(cells.clone()).for_each(|(out, at)| {
-                    *out = self.counts(view[[at / width, at % width]]);
+                    *out = self.counts(view[[at / view_width, at % view_width]]);
                 }),
             }
         });
         room
     }
 
-    /// The error of a row: its first cell that is refused, or negative if cells count as they are.
+    /// The error of a row that has a cell which is refused, or negative though cells count as they are: it names the first such
+    /// cell.
     pub fn refused(&self, row: usize) -> Error {
         let wrong = |column: usize, number: Number| {
             let x = number.real();
@@ -243,7 +257,7 @@ impl<'a> Matrix<'a> {
             };
             Some(Error::BadValue { fault, feature: column, row, value: number })
         };
-        let found = match &self.layout {
+        let error = match &self.layout {
             Layout::Dense(block) => {
                 let mut columns = 0..self.n_columns;
                 columns.find_map(|column| wrong(column, block.value(row, column)))
@@ -253,7 +267,7 @@ impl<'a> Matrix<'a> {
                 range.find_map(|at| wrong(columns[at] as usize, values.value(at, 0)))
             }
         };
-        found.unwrap_or_else(|| Error::malformed("a row has a cell that cannot be counted"))
+        error.unwrap_or_else(|| Error::malformed("a row has a cell that cannot be counted"))
     }
 
     /// The error of the first row with a cell that cannot be counted.
@@ -269,7 +283,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Whether some row of a sparse matrix has a column twice.
+/// Whether some row of a sparse matrix has a column twice. The cells of row i are `offsets[i]` to `offsets[i + 1]`, and `columns`
+/// has the column of each.
 pub fn has_twins(
     offsets: &[i64],
     columns: &[i32],
@@ -277,24 +292,26 @@ pub fn has_twins(
     threads: usize,
 ) -> Result<bool, Error> {
     check_sparse(offsets, columns, n_columns)?;
-    let (n, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
-    let length = n.div_ceil(threads);
-    let found = threads::ranges(threads, n, length, |rows| {
-        let mut last = vec![];
+    let (n_rows, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
+    let length = n_rows.div_ceil(threads);
+    let any_twins = threads::ranges(threads, n_rows, length, |rows| {
+        let mut last_rows = vec![];
         rows.zip(0_u32..).any(|(row, number)| {
             let cells = &columns[offsets[row] as usize..offsets[row + 1] as usize];
             if ascend(cells) {
                 return false;
             }
-            last.resize(n_columns, u32::MAX);
-            let mut seen = |column: i32| std::mem::replace(&mut last[column as usize], number);
-            cells.iter().any(|&column| seen(column) == number)
+            last_rows.resize(n_columns, u32::MAX);
+            // The row that had the column last, and from now on this row.
+            let mut last_row_of =
+                |column: i32| std::mem::replace(&mut last_rows[column as usize], number);
+            cells.iter().any(|&column| last_row_of(column) == number)
         })
     });
-    Ok(found.into_iter().any(|twins| twins))
+    Ok(any_twins.into_iter().any(|twins| twins))
 }
 
-/// Whether columns ascend. It does not stop at the first that does not, since that takes longer.
+/// Whether columns ascend, each once. It does not stop at the first that does not, since that takes longer.
 #[inline(always)]
 fn ascend(cells: &[i32]) -> bool {
     let next = cells.get(1..).unwrap_or(&[]);
@@ -305,7 +322,8 @@ fn ascend(cells: &[i32]) -> bool {
 fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<(), Error> {
     let ends = offsets.first().zip(offsets.last());
     demand(
-        ends.is_some_and(|(&a, &b)| a >= 0 && b as usize <= columns.len()) && offsets.is_sorted(),
+        ends.is_some_and(|(&first, &last)| first >= 0 && last as usize <= columns.len())
+            && offsets.is_sorted(),
         "offsets must ascend from 0 or more to the number of cells or less",
     )?;
     let ends = |(low, high): (i32, i32), &c: &i32| (low.min(c), high.max(c));

@@ -31,14 +31,17 @@ pub struct MatrixRows<'a, 'm> {
 }
 
 impl WordRows for Matrix<'_> {
+    /// The columns are the words.
     fn n_ids(&self) -> usize {
         self.n_columns
     }
 
+    /// Cells of a row.
     fn size(&self, row: usize) -> usize {
         Matrix::size(self, row)
     }
 
+    /// The counts of a row of a dense matrix, `[column]`; none for a sparse one.
     #[inline(always)]
     fn counts_of_all_words<'b>(
         &'b self,
@@ -52,6 +55,7 @@ impl WordRows for Matrix<'_> {
         }
     }
 
+    /// Calls `f` with the column and the count of each cell of a row.
     #[inline(always)]
     fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
         let cells = self.row(row, &mut scratch.counts);
@@ -63,10 +67,11 @@ impl WordRows for Matrix<'_> {
 }
 
 impl Matrix<'_> {
-    /// The counts of a row, in a loop over all rows.
+    /// The counts of a row, `[column]`, or of a sparse row's cells, in a loop over all rows; a tile of rows is read into `scratch`
+    /// at a time.
     #[inline(always)]
     fn next_row<'b>(&'b self, row: usize, scratch: &'b mut Scratch) -> &'b [f64] {
-        let k = self.n_columns;
+        let n_columns = self.n_columns;
         if self.is_sparse() || self.reals.is_some() {
             return self.row(row, &mut scratch.counts).values;
         }
@@ -74,32 +79,33 @@ impl Matrix<'_> {
             scratch.tile = row..self.len().min(row + self.rows_per_tile());
             self.tile(scratch.tile.clone(), &mut scratch.counts);
         }
-        let at = (row - scratch.tile.start) * k;
-        &scratch.counts[at..at + k]
+        let at = (row - scratch.tile.start) * n_columns;
+        &scratch.counts[at..at + n_columns]
     }
 
-    /// How many rows of a dense matrix are read together: in all at most [`TILE`] numbers, but eight rows of a matrix in columns, since
-    /// a cache line has as many.
+    /// How many rows of a dense matrix are read together: in all at most [`TILE`] numbers and 64 rows, but at least eight rows,
+    /// since a cache line of a matrix in columns has as many.
     fn rows_per_tile(&self) -> usize {
         (TILE / self.n_columns.max(1)).clamp(8, 64)
     }
 
-    /// The counts of some rows of a dense matrix, row by row.
+    /// The counts of some rows of a dense matrix, `[row][column]`, which are written to `numbers` if the cells do not count as they
+    /// are.
     fn tile<'b>(&'b self, rows: Range<usize>, numbers: &'b mut Vec<f64>) -> &'b [f64] {
-        let k = self.n_columns;
+        let n_columns = self.n_columns;
         if self.is_contiguous {
-            return self.values(rows.start * k..rows.end * k, numbers);
+            return self.values(rows.start * n_columns..rows.end * n_columns, numbers);
         }
-        numbers.resize(numbers.len().max(rows.len() * k), 0.0);
+        numbers.resize(numbers.len().max(rows.len() * n_columns), 0.0);
         if let Layout::Dense(block) = &self.layout {
-            with_typed_view!(block, view => for column in 0..k {
+            with_typed_view!(block, view => for column in 0..n_columns {
                 let cells = view.column(column);
                 for (at, row) in rows.clone().enumerate() {
-                    numbers[at * k + column] = self.counts(cells[row]);
+                    numbers[at * n_columns + column] = self.counts(cells[row]);
                 }
             });
         }
-        &numbers[..rows.len() * k]
+        &numbers[..rows.len() * n_columns]
     }
 }
 
@@ -108,12 +114,12 @@ impl MatrixRows<'_, '_> {
     pub fn add_up(&self) -> Result<Vec<ClassSums>, Error> {
         let summary = self.summarise();
         self.check(&summary)?;
-        let table = self.matrix.n_columns.saturating_mul(self.rows.n_classes);
-        let order = (table > SMALL_TABLE.min(self.matrix.cells()))
+        let table_cells = self.matrix.n_columns.saturating_mul(self.rows.n_classes);
+        let order = (table_cells > SMALL_TABLE.min(self.matrix.cells()))
             .then(|| classes::by_class(&self.rows, self.threads));
         let heaviest = self.counted().map(|row| self.weight(row)).fold(0.0, f64::max);
         // A job has no more documents of a word than cells.
-        let most = summary.sum.max((JOB + self.matrix.n_columns) as f64);
+        let most_occurrences = summary.sum.max((JOB + self.matrix.n_columns) as f64);
         let rows = RowsToSum {
             words: self.matrix,
             rows: &self.rows,
@@ -122,7 +128,8 @@ impl MatrixRows<'_, '_> {
                 Some((rows, starts)) => RowOrder::ByClass { rows, starts },
             },
             counts_are_whole: summary.whole,
-            fits_32_bits: most * heaviest < 4e9,
+            // Somewhat less than 2^32, as doubles are rounded.
+            fits_32_bits: most_occurrences * heaviest < 4e9,
             job_size: JOB,
         };
         Ok(rows.add_up(self.threads))
@@ -142,32 +149,34 @@ impl MatrixRows<'_, '_> {
         (0..self.rows.len()).filter(|&row| self.rows.classes[row] >= 0)
     }
 
+    /// Refuses cells that cannot be counted, and sums that may be too large, given the summary of all cells.
     fn check(&self, summary: &MatrixSummary) -> Result<(), Error> {
         if !summary.countable {
             return Err(self.matrix.first_refused());
         }
-        let largest = TOO_LARGE as f64 / 2.0;
-        fit(summary.largest < largest, "a cell must be below 2**62")?;
+        let most = TOO_LARGE as f64 / 2.0;
+        fit(summary.largest < most, "a cell must be below 2**62")?;
         let longest = self.counted().map(|row| self.matrix.size(row)).max().unwrap_or(0);
         let weights: f64 = self.counted().map(|row| self.weight(row)).sum();
-        if summary.largest * weights * longest as f64 >= largest {
-            let (mut all, mut scratch) = (0.0, Scratch::default());
+        if summary.largest * weights * longest as f64 >= most {
+            let (mut occurrences, mut scratch) = (0.0, Scratch::default());
             for row in self.counted() {
                 let mut sum = 0.0;
                 self.matrix.each(row, &mut scratch, |_, x| sum += x);
-                all += sum * self.weight(row);
+                occurrences += sum * self.weight(row);
             }
-            fit(all <= TOO_LARGE as f64, TOO_MANY)?;
+            fit(occurrences <= TOO_LARGE as f64, TOO_MANY)?;
         }
         Ok(())
     }
 
+    /// A summary of the cells of all rows that have a class.
     fn summarise(&self) -> MatrixSummary {
         let matrix = self.matrix;
-        let pieces = matrix.cells().div_ceil(JOB).clamp(1, matrix.len().max(1));
-        let length = matrix.len().div_ceil(pieces);
+        let n_pieces = matrix.cells().div_ceil(JOB).clamp(1, matrix.len().max(1));
+        let rows_per_piece = matrix.len().div_ceil(n_pieces);
         let counted = |row: usize| self.rows.classes[row] >= 0;
-        let summaries = threads::ranges(self.threads, matrix.len(), length, |rows| {
+        let summaries = threads::ranges(self.threads, matrix.len(), rows_per_piece, |rows| {
             let (mut lanes, mut scratch) = (Lanes::default(), Scratch::default());
             match &matrix.layout {
                 Layout::Sparse { offsets, .. } if rows.clone().all(counted) => {
@@ -191,8 +200,8 @@ impl MatrixRows<'_, '_> {
             }
             lanes.summary()
         });
-        let none = Lanes::default().summary();
-        summaries.into_iter().fold(none, |all, some| MatrixSummary {
+        let nothing = Lanes::default().summary();
+        summaries.into_iter().fold(nothing, |all, some| MatrixSummary {
             countable: all.countable & some.countable,
             whole: all.whole & some.whole,
             largest: all.largest.max(some.largest),
@@ -204,13 +213,15 @@ impl MatrixRows<'_, '_> {
 struct MatrixSummary {
     /// Whether all cells are numbers from 0 up.
     countable: bool,
+    /// Whether all cells are whole numbers.
     whole: bool,
+    /// The largest cell.
     largest: f64,
     /// The sum of all cells, rounded.
     sum: f64,
 }
 
-/// Summaries of every eighth cell.
+/// Summaries of every eighth cell: number i is about cells i, i + 8, i + 16, ...
 #[derive(Clone, Copy, Default)]
 struct Lanes {
     /// -1 once a cell cannot be counted.
@@ -222,6 +233,7 @@ struct Lanes {
 }
 
 impl Lanes {
+    /// Takes in the counts of cells.
     fn add(&mut self, cells: &[f64]) {
         wide!({
             let (mut lanes, (chunks, rest)) = (*self, cells.as_chunks());
@@ -235,6 +247,7 @@ impl Lanes {
         });
     }
 
+    /// Takes in eight counts, one in each lane.
     #[inline(always)]
     fn add_eight(&mut self, cells: &[f64; LANES]) {
         for (lane, &x) in cells.iter().enumerate() {
@@ -246,6 +259,7 @@ impl Lanes {
         }
     }
 
+    /// The summary of all lanes.
     fn summary(&self) -> MatrixSummary {
         MatrixSummary {
             countable: self.lowest.iter().all(|&x| x == 0.0),
