@@ -100,7 +100,7 @@ class BinCounter(KeyCounter):
         return f"{errors.many(len(sums.keys[0]), 'cell' if feature.columns else 'bin')} occupied{missing}"
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a feature from a file, as a tuple; raises unless they are valid, distinct and in order."""
         if not all(type(key) is int and abs(key) <= LARGEST_BIN for key in check_key_order(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
         return tuple(keys)
@@ -209,7 +209,7 @@ class CellCounter(BinCounter):
         return feature._replace(scales=other.scales, unit=other.unit)
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a feature from a file, as a tuple; raises unless they are valid, distinct and in order."""
         cells = tuple(tuple(key) for key in keys)
         n_columns = len(feature.inputs)
         are_cells = all(

@@ -109,7 +109,7 @@ class Categorical(KeyedFamily):
         return Codes(np.where(numbers < 0, np.int32(len(names)), numbers), 0, with_none)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> CategoricalParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         counted_keys = sums.keys
         if self.codes is not None:
             sums = sums.with_keys(tuple(self._all_codes(keys) for keys in sums.keys))
@@ -198,7 +198,7 @@ class ValueCounter(KeyCounter):
         return features, Counts.join(completed, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a feature from a file, as a tuple; raises unless they are valid, distinct and in order."""
         values = super().check_keys(feature, keys)
         declared = feature.family.permanent_keys() or frozenset()
         types = {type(value) for value in values if value not in declared}
@@ -330,7 +330,7 @@ class CategoricalParameters(KeyedParameters):
         return list(self.features)
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = [self._column(f, feature, rows) for f, feature in enumerate(self._columns)]
         codes, low, lookups, outside = zip(*columns, strict=True)
         arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
@@ -428,7 +428,7 @@ class CategoricalParameters(KeyedParameters):
         return np.exp(self.table[: len(names)]), names
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
         columns = []
         for f, keys in enumerate(self.keys):
             share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])

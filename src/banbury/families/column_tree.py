@@ -350,7 +350,7 @@ class TreeCounter(CombinationCounter):
         return f"{errors.many(len(feature.columns), 'column')}, each two together"
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a feature from a file, as a tuple; raises unless they are valid, distinct and in order."""
         nodes = nodes_of(feature)
         if tuple(node.name for node in nodes) != feature.columns:
             raise ValueError(f"the nodes of {feature.name!r} are not its columns")
@@ -718,7 +718,7 @@ class TreeParameters(Parameters):
         return terms
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
         drawn: dict[int, Int] = {}  # the numbers of the values, by column
         for node in reversed(self.forest.nodes):
             parent_values = drawn[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)

@@ -208,7 +208,7 @@ class DrawnNumbers:
         return mean, np.sqrt(((self.values[:, None] - mean) ** 2 * self.share).sum(axis=0))
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes each)."""
         cumulative = np.concatenate([np.zeros((1, self.share.shape[1])), np.cumsum(self.share, axis=0)])
         below = np.minimum(cumulative[np.searchsorted(self.values, cuts)], 1.0)
         return below, 1.0 - below

@@ -19,7 +19,7 @@ class ExponentialParameters(RateParameters):
     """Exponential distributions with these rates, or Lomax distributions if the rates are uncertain."""
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z."""
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
         if self.scale is None:
             return np.log(self.rate) - self.rate * z
         return np.log(self.rate) - (self.rate * self.scale + 1.0) * np.log1p(z / self.scale)
@@ -40,7 +40,7 @@ class ExponentialParameters(RateParameters):
         return 1.0 / self.rate, 1.0 / self.rate
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
+        """Returns the probabilities below and above each z (numbers × classes each)."""
         above = -self.rate * z if self.scale is None else -self.rate * self.scale * np.log1p(z / self.scale)
         return -np.expm1(above), np.exp(above)
 

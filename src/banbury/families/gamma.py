@@ -44,7 +44,7 @@ class Gamma(LogMomentFamily):
         check_settings(self, "prior_rows")
 
     def estimate(self, features: Features, sums: LogMoments, choice: Choice, rng: Generator) -> GammaParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         if choice.how == "mle":
             _, mean, mean_log = sums.means(features.units, prior_rows=0.0)
             return GammaParameters(features, shape_of(np.log(mean) - mean_log), mean, None)
@@ -155,7 +155,7 @@ class GammaParameters(PositiveParameters):
         return self.mean, self.mean / np.sqrt(self.shape)
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
+        """Returns the probabilities below and above each z (numbers × classes each)."""
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
         shape = self.shape

@@ -143,7 +143,7 @@ class Gaussian(Family):
     def estimate(
         self, features: Features, sums: Any, choice: Choice, rng: Generator
     ) -> GaussianParameters | GaussianBlockParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         how = choice.how
         if self.covariance is None:
             if self._without_prior(how):
@@ -264,7 +264,7 @@ class Gaussian(Family):
         return -float(of_means.sum()) - float(of_variances[:, : 1 if self.variance == "shared" else None].sum())
 
     def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
-        """Returns for each feature its number of parameters per class, and the number that all classes share."""
+        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share."""
         if self.covariance is not None:
             n_columns = len(features[0].scales)
             n_covariances = n_columns * (n_columns + 1) // 2
@@ -451,7 +451,7 @@ class GaussianParameters(NumericParameters):
         return self.features.units
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = rows.numbers(self.features.names)
         curves = (self.mean, self.precision, self.constant, self.power)
         return [_core.NormalPart(columns, self.origin, self.unit, *curves)]
@@ -471,7 +471,7 @@ class GaussianParameters(NumericParameters):
         return self.constant - (square if self.power is None else self.power * np.log1p(square))
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
         columns = []
         for f in range(len(self.features)):
             mean = self.mean[f, classes]
@@ -490,7 +490,7 @@ class GaussianParameters(NumericParameters):
         return self.origin[f] + self.unit[f] * self.mean[f], self.unit[f] * np.sqrt(variance)
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes each)."""
         z = ((cuts - self.origin[f]) / self.unit[f])[:, None] - self.mean[f]
         nu = None if self.power is None else self._nu(f)
         return normal_tails(z * np.sqrt(self.precision[f] * (2.0 if nu is None else nu)), nu)
@@ -735,7 +735,7 @@ class GaussianBlockParameters(Parameters):
         return np.asarray(self.constant - np.log(self._scales[1]).sum())
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = self.features[0].numbers(rows)
         if any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns):
             return [self._with_gaps(rows)]
@@ -802,7 +802,7 @@ class GaussianBlockParameters(Parameters):
         return density(replace(columns, origins=origins, units=units), means, variances, nu)
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
         roots = _cholesky(self.covariance)[1]
         z = np.einsum("rij,rj->ri", roots[classes], rng.standard_normal((len(classes), self.mean.shape[1])))
         if self.nu is not None:

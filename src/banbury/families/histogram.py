@@ -206,7 +206,7 @@ class Histogram(GridFamily):
     def estimate(
         self, features: Features, sums: Counts, choice: Choice, rng: Generator
     ) -> HistogramParameters | HistogramBlockParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         alpha = self._alpha(choice)
         if features.has_blocks:
             table = block_table(self, features[0], sums.keys[0], sums.cells.value)
@@ -281,7 +281,7 @@ class Histogram(GridFamily):
         return total
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
-        """Returns for each feature its number of parameters per class, and the number that all classes share."""
+        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share."""
         if features.has_blocks:
             columns = join_columns(self, sums.keys[0], sums.cells.value, len(features[0].inputs))
             return [(prod(len(column.sizes) for column in columns) - 1, 0)]
@@ -480,7 +480,7 @@ class HistogramParameters(NumericParameters):
     tables: tuple[Real, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = [number_column(rows, name) for name in self.features.names]
         return [
             _core.HistogramPart(column, axis.start, axis.width, axis.first, table)
@@ -488,7 +488,7 @@ class HistogramParameters(NumericParameters):
         ]
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
         columns = []
         for axis, table in zip(self.axes, self.tables, strict=True):
             share = np.exp(table + np.log(axis.width))
@@ -512,7 +512,7 @@ class HistogramParameters(NumericParameters):
         return axis.edges()[0] + axis.width * mean, axis.width * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes each)."""
         edges = self.axes[f].edges()
         width = self.axes[f].width
         masses = self._masses(f)
@@ -682,7 +682,7 @@ class HistogramBlockParameters(Parameters):
         return self.cells.axes[names.index(column)].cuts()
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
         drawn = np.empty((len(self.cells.axes), len(classes)))
         for c, rows in enumerate(rows_by_class(classes, len(self.cells.shares.empty))):
             drawn[:, rows] = self.cells.draw(len(rows), c, rng)

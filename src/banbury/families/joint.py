@@ -77,7 +77,7 @@ class Joint(KeyedFamily):
         return COMBINATIONS
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> JointParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         (block,) = features
         keys: Any = sums.keys[0]
         rows = sums.cells.value
@@ -165,7 +165,7 @@ class CombinationCounter(KeyCounter):
         return features, Counts.join(counts, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a feature from a file, as a tuple; raises unless they are valid, distinct and in order."""
         if isinstance(keys, Combinations):  # no file has them: they were made of numbers that were checked
             return keys  # type: ignore[return-value]
         tuples_of_values: Any = tuple(tuple(key) for key in keys)

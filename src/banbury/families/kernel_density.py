@@ -287,7 +287,7 @@ class KernelDensity(GridFamily):
         )
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
-        """Returns for each feature its number of parameters per class, and the number that all classes share."""
+        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share."""
         sizes = zip(features, sums.keys, strict=True)
         return [(max(len(keys) - 1, 0) + len(feature.inputs), 0) for feature, keys in sizes]
 
@@ -540,7 +540,7 @@ class KernelDensityParameters(NumericParameters):
     kernels: tuple[Kernels, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         parts: list[_core.Part] = []
         for feature, kernels in zip(self.features, self.kernels, strict=True):
             columns = rows.numbers(feature.inputs)
@@ -562,7 +562,7 @@ class KernelDensityParameters(NumericParameters):
         return parts
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
         columns: list[NDArray[Any]] = []
         for feature, kernels in zip(self.features, self.kernels, strict=True):
             z = np.empty((len(classes), len(feature.inputs)))
@@ -593,7 +593,7 @@ class KernelDensityParameters(NumericParameters):
         return feature.origin + feature.unit * mean, feature.unit * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes each)."""
         from scipy.special import ndtr  # a third of a second to import; few need it
 
         feature_kernels = self.kernels[f]

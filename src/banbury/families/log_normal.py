@@ -40,7 +40,7 @@ class LogNormalParameters(PositiveParameters):
         return np.ones(len(self.features))
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z."""
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
         logs = np.log(z)
         square = self.precision * (logs - self.mean) ** 2
         if self.power is not None:
@@ -62,7 +62,7 @@ class LogNormalParameters(PositiveParameters):
             return mean, mean * np.sqrt(np.expm1(variance))
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
+        """Returns the probabilities below and above each z (numbers × classes each)."""
         with np.errstate(divide="ignore"):
             distance = (np.log(z) - self.mean) / self._deviation
         return normal_tails(distance, None if self.power is None else self._degrees)

@@ -25,7 +25,7 @@ class PoissonParameters(RateParameters):
     """Poisson distributions with these means, or negative binomial ones if the means are uncertain."""
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z."""
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
         from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
 
         if self.scale is None:
@@ -54,7 +54,7 @@ class PoissonParameters(RateParameters):
         return self.rate, np.sqrt(self.rate if self.scale is None else self.rate * (1.0 + 1.0 / self.scale))
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
+        """Returns the probabilities below and above each z (numbers × classes each)."""
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
         if self.scale is None:

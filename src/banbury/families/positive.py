@@ -180,7 +180,7 @@ class PositiveParameters(NumericParameters):
         raise NotImplementedError
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
+        """Returns the probabilities below and above each z (numbers × classes each)."""
         raise NotImplementedError
 
     def at(self, index: Any) -> Self:
@@ -211,7 +211,7 @@ class PositiveParameters(NumericParameters):
         return Codes(np.where(is_present, np.arange(len(x)), -1), 0, np.where(is_present, x, self.features.units[f]))  # type: ignore[arg-type]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         parts = []
         for f in range(len(self.features)):
             column = self.codes(rows, f)
@@ -227,7 +227,7 @@ class PositiveParameters(NumericParameters):
         return Curve(0.0, float(self.units[f]), width, centre, one, x, np.zeros_like(one), log)
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for rows of these classes; returns one array per column."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
         columns = [unit * self.at((f, classes)).draw(rng) for f, unit in enumerate(self.units.tolist())]
         return [np.maximum(column, self.features.templates[0].family.least) for column in columns]
 
@@ -319,7 +319,7 @@ class LogMomentCounter(PositiveCounter):
     """Moments of numbers above 0, about 0, and of their logarithms: all columns in one pass."""
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
-        """Counts these rows. Returns the features as they are, and their sums."""
+        """Counts these rows. Returns the features as they are, and the sums of these rows."""
         names = features.names
         n_features = len(features)
         check_least(rows.batch, features.names, features.templates[0].family)
@@ -439,7 +439,7 @@ class RateFamily(Positive):
         raise NotImplementedError
 
     def estimate(self, features: Features, sums: Moments, choice: Choice, rng: Generator) -> RateParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         how = choice.how
         if how == "mle":
             return self.parameters(features, self.likeliest(sums), None)

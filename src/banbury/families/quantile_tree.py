@@ -178,7 +178,7 @@ class QuantileTree(BinnedFamily):
         return ("leading bits",)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> QuantileTreeParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         leaves = self.leaves(features, sums)
         tables = tuple(
             dirichlet.log(column.shares(choice, rng))[column.leaf]
@@ -456,7 +456,7 @@ class QuantileTreeParameters(NumericParameters):
     leaf_cuts: tuple[Real, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = rows.numbers(self.features.names)
         return [_core.StepsPart(columns, list(self.edges), self._table)]
 
@@ -466,7 +466,7 @@ class QuantileTreeParameters(NumericParameters):
         return np.concatenate(self.tables)
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
         columns = []
         for f in range(len(self.features)):
             ends = self._ends(f)
@@ -491,7 +491,7 @@ class QuantileTreeParameters(NumericParameters):
             return mean, np.sqrt((squares_about_mean * masses).sum(axis=0))
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes each)."""
         ends = self._ends(f)
         masses = self._masses(f)
         masses = masses / masses.sum(axis=0)
