@@ -428,7 +428,9 @@ class CategoricalParameters(KeyedParameters):
         return np.exp(self.table[: len(names)]), names
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         columns = []
         for f, keys in enumerate(self.keys):
             share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])

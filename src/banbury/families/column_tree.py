@@ -718,7 +718,9 @@ class TreeParameters(Parameters):
         return terms
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         drawn: dict[int, Int] = {}  # the numbers of the values, by column
         for node in reversed(self.forest.nodes):
             parent_values = drawn[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)

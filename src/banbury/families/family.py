@@ -164,7 +164,7 @@ class Features(Sequence[Feature]):
         if len(groups) == 1:
             return groups[0]
         templates, new_code = _number_templates([template for group in groups for template in group.templates])
-        # The place of each group's first template among the templates of all groups; ``new_code`` says what each place becomes.
+        # The place of each group's first template among those of all groups; ``new_code`` has its new number.
         first_templates = accumulate((len(group.templates) for group in groups), initial=0)
         codes = [new_code[group.codes + first] for group, first in zip(groups, first_templates, strict=False)]
         return cls(
@@ -816,7 +816,7 @@ class Family:
 
     def settings(self) -> dict[str, Any]:
         """Returns the settings that differ from the defaults, by name."""
-        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}  # type: ignore[arg-type]
+        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         """Returns the name of the family with the settings that differ from the defaults."""

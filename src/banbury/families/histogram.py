@@ -488,7 +488,9 @@ class HistogramParameters(NumericParameters):
         ]
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         columns = []
         for axis, table in zip(self.axes, self.tables, strict=True):
             share = np.exp(table + np.log(axis.width))
@@ -512,7 +514,9 @@ class HistogramParameters(NumericParameters):
         return axis.edges()[0] + axis.width * mean, axis.width * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes each)."""
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes
+        each).
+        """
         edges = self.axes[f].edges()
         width = self.axes[f].width
         masses = self._masses(f)
@@ -682,7 +686,9 @@ class HistogramBlockParameters(Parameters):
         return self.cells.axes[names.index(column)].cuts()
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         drawn = np.empty((len(self.cells.axes), len(classes)))
         for c, rows in enumerate(rows_by_class(classes, len(self.cells.shares.empty))):
             drawn[:, rows] = self.cells.draw(len(rows), c, rng)

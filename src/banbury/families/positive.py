@@ -227,7 +227,9 @@ class PositiveParameters(NumericParameters):
         return Curve(0.0, float(self.units[f]), width, centre, one, x, np.zeros_like(one), log)
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per column."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         columns = [unit * self.at((f, classes)).draw(rng) for f, unit in enumerate(self.units.tolist())]
         return [np.maximum(column, self.features.templates[0].family.least) for column in columns]
 
