@@ -15,7 +15,7 @@ CELLS_TOGETHER = 1 << 23  # words × classes that are processed together
 
 
 def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: HeldOutRows, a: float) -> Real:
-    """Scores each text without itself (texts × classes): Σ x · (log(n + a) − log(N + aV)) over its words.
+    """Returns the score of each text without itself (texts × classes): Σ x · (log(n + a) − log(N + aV)) over its words.
 
     x is how much a word counts in the text, n its count in the class, N the sum of all counts there, V the number of
     words, and ``a`` the pseudo-count. n and N of the text's own class exclude its words, and V excludes words that no
@@ -36,6 +36,7 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
         is_word[vocabulary.ids] = True
 
     texts = family.kernel_input(held_out.rows, feature)
+    # The words of text i, and how often it has them, are offsets[i] to offsets[i + 1] of the other two.
     offsets, ids, times = table.bags(family.tokeniser, texts, held_out.threads)
     text_of_word = np.repeat(np.arange(n_texts), np.diff(offsets))
     word_ids = ids.astype(np.int64)
@@ -78,6 +79,6 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
 
 
 def _minus(total: Real, part: Real) -> Real:
-    """Returns total − part; 0 if no more is left than rounding."""
+    """Returns total − part, in the same shape; 0 if no more is left than rounding."""
     left = total - part
     return np.where(left <= 1e-12 * np.abs(total), 0.0, left)

@@ -169,7 +169,7 @@ class Text(BagOfWords):
             errors.require(fits, setting, getattr(self, setting), expected)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings alone: a tokeniser is made again where it is needed."""
+        """Returns what is pickled, the settings alone: a tokeniser is made again where it is needed."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     # How a text becomes word counts
@@ -211,10 +211,10 @@ class Text(BagOfWords):
         return column if self.split is None or is_encoded else self.find_words(strings(column))
 
     def find_words(self, texts: Iterable[Any]) -> _core.TokenLists:
-        """Finds the words of each text with the regular expression. Anything but a string is a missing text."""
+        """Returns the words of each text that the regular expression finds. Anything but a string is a missing text."""
         assert self.split is not None
-        words: list[str] = []
-        ends = [0]
+        words: list[str] = []  # of all texts
+        ends = [0]  # where each text's words end, after a 0
         missing = []
         for text in texts:
             is_missing = not isinstance(text, str)
@@ -225,12 +225,12 @@ class Text(BagOfWords):
         return _core.TokenLists(words, np.array(ends, dtype=np.int64), np.array(missing) if any(missing) else None)
 
     def missing_rows(self, rows: ColumnReader, feature: Feature) -> NDArray[np.bool_]:
-        """Returns for each row whether its text is missing."""
+        """Returns for each row whether its text is missing (rows)."""
         return missing_texts(self.kernel_input(rows, feature), rows.n_rows)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
-        """Returns the distinct known words of each text: where each text begins, word ids, and how often each occurs.
-        ``sums`` has the words that are known.
+        """Returns the distinct known words of each text as three arrays: the word ids of text i, and how often each
+        occurs, are at ``offsets[i]`` to ``offsets[i + 1]`` of the other two. ``sums`` has the words that are known.
         """
         texts = self.kernel_input(rows, feature)
         if isinstance(texts, _core.EncodedTexts) and texts.times is not None:  # their words were looked up before
@@ -248,14 +248,14 @@ class Text(BagOfWords):
         return words_found, self.tokeniser.tokens(words_found.tokens)
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Returns where each token of a text stands, (start, end) in ``text[start:end]``. An n-gram reaches from its
-        first word to its last.
+        """Returns where each token of a text stands, (start, end) in ``text[start:end]``, in the order of the
+        tokeniser. An n-gram reaches from its first word to its last.
         """
         if self.split is None:
             starts, ends = self.tokeniser.places(text)
             return list(zip(starts.tolist(), ends.tolist(), strict=True))
         lowered = text.lower() if self.lowercase else text
-        group = self.split.groups
+        group = self.split.groups  # 1 if the word is a group of the expression, 0 if it is the whole match
         matches = [match for match in self.split.finditer(lowered) if match.group(group)]
         index_in_text = [  # of each character of ``lowered``: lower case may be longer
             index for index, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)
@@ -280,7 +280,7 @@ class Text(BagOfWords):
         if text is None:
             return None
         text_for_kernel, tokens = self.split_text(text)
-        _, ids = table.encode(self.tokeniser, text_for_kernel, 1)
+        _, ids = table.encode(self.tokeniser, text_for_kernel, 1)  # of each token, −1 if unknown; on one thread
         id_of = dict(zip(tokens, ids.tolist(), strict=True))
         indices_of = dict[str, list[int]]()
         for index, token in enumerate(tokens):
@@ -324,14 +324,16 @@ class Text(BagOfWords):
         return Pruning(self.min_count, self.min_share, self.max_share, drop, most, self.choose_by)
 
     def words(self, feature: Feature, table: Any, by_name: bool = False) -> Vocabulary:
-        """Returns the words of the vocabulary that pruning leaves; ``by_name`` asks for the order of their names."""
+        """Returns the words of the vocabulary in ``table`` that pruning leaves; ``by_name`` asks for the order of their
+        names.
+        """
         pruning = self.pruning
         if self.vocabulary is None:
             return pruning.of(every_word(table, by_name or pruning.ranks))
         return pruning.of(self.vocabulary_words(table))
 
     def vocabulary_words(self, table: Any) -> Vocabulary:
-        """Returns the words of the setting ``vocabulary``, whether or not any text has them."""
+        """Returns the words of the setting ``vocabulary`` as words of ``table``, whether or not any text has them."""
         assert isinstance(self.vocabulary, tuple)
         return words_by_name(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
 
@@ -380,8 +382,9 @@ class Text(BagOfWords):
     def draw(
         self, names: list[str], urns: Iterable[ClassUrn], n_rows: int, rng: np.random.Generator
     ) -> list[NDArray[Any]]:
-        """Draws texts: words with spaces between them. Presence draws distinct words; Bernoulli throws a coin for each.
-        ``names`` are the words of the vocabulary, and ``urns`` what the rows of each class are drawn from.
+        """Draws ``n_rows`` texts: words with spaces between them; returns them as the only column. Presence draws
+        distinct words; Bernoulli throws a coin for each. ``names`` are the words of the vocabulary, and ``urns`` what
+        the rows of each class are drawn from.
         """
         texts = np.full(n_rows, "", dtype=object)
         words = np.array(names, dtype=object)
@@ -392,7 +395,7 @@ class Text(BagOfWords):
         return [texts]
 
     def _draw_words(self, urn: ClassUrn, rng: np.random.Generator) -> Iterable[Int]:
-        """Yields the words of each text of a class, by their indices in the vocabulary."""
+        """Yields the words of each text of a class, as indices in the vocabulary."""
         share = urn.share
         if self.model == "bernoulli":
             return (np.flatnonzero(rng.random(len(share)) < share) for _ in urn.rows)
@@ -439,17 +442,17 @@ def warn_of_no_words(column: str, n_words: int) -> None:
 
 
 def strings(column: Any) -> Iterable[Any]:
-    """Returns the texts of a column, a list or bytes as Arrow holds them, one by one; None where missing."""
+    """Returns the texts of a column one by one, None where missing; the column is a list, or bytes as Arrow holds them."""
     if isinstance(column, list):
         return column
     content = column.data.tobytes()
-    texts = [content[a:b].decode("utf-8", "replace") for a, b in pairwise(column.offsets.tolist())]
+    texts = [content[start:end].decode("utf-8", "replace") for start, end in pairwise(column.offsets.tolist())]
     missing = missing_texts(column, len(texts)).tolist()
     return [None if is_missing else text for text, is_missing in zip(texts, missing, strict=True)]
 
 
 def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
-    """Returns for each text, as the kernels take them, whether it is missing."""
+    """Returns for each of ``n_texts`` texts, as the kernels take them, whether it is missing."""
     if isinstance(texts, list):
         return np.array([not isinstance(text, str) for text in texts], dtype=np.bool_)
     if not isinstance(texts, _core.ArrowTexts):
@@ -462,8 +465,8 @@ def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
 
 
 def _draw_copies(words: Int, n_balls: float, rng: np.random.Generator) -> Int:
-    """Turns words that were drawn independently into draws from Pólya's urn with ``n_balls`` balls: word t copies an
-    earlier one with probability t / (n_balls + t).
+    """Returns words of one text that were drawn independently (their numbers) turned into draws from Pólya's urn with
+    ``n_balls`` balls: word t copies an earlier one with probability t / (n_balls + t).
     """
     text = words.copy()
     index_to_copy = np.floor(rng.random(len(text)) * (n_balls + np.arange(len(text))) - n_balls).astype(np.int64)
