@@ -88,7 +88,9 @@ class Categorical(KeyedFamily):
         return None if self.values is None else frozenset(self.values)
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
-        """Returns the pseudo-count of each key."""
+        """Returns the pseudo-count of each key (keys); ``alpha`` is for families that do not set their own. Raises if a
+        setting is a mapping that lacks a key.
+        """
         if self.m is not None:
             return self.m * _prior_shares(self.p, keys)
         pseudo_count = self.alpha if self.alpha is not None else alpha
@@ -98,8 +100,8 @@ class Categorical(KeyedFamily):
         return np.full(len(keys), float(pseudo_count))
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
-        """Returns the value of each row as codes. ``strict`` raises for a value of another kind than the feature's;
-        otherwise it is an unknown value.
+        """Returns the value of each row as codes, −1 if it is missing, unless None is a value. ``strict`` raises for a
+        value of another kind than the feature's; otherwise it is an unknown value.
         """
         column = rows.codes(feature.name, feature.kind) if strict else codes_to_score(rows, feature)
         numbers, names = number_values(column, threads)
@@ -122,13 +124,15 @@ class Categorical(KeyedFamily):
         )
 
     def log_prior(self, parameters: CategoricalParameters, sums: Counts, choice: Choice) -> float:
-        """Returns what the Dirichlet prior adds to the log-likelihood of these parameters."""
+        """Returns what the Dirichlet prior adds to the log-likelihood of these parameters, over all features and
+        classes.
+        """
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in parameters.keys])
         return dirichlet.log_prior(parameters.table[: len(alpha)], alpha, choice.how)
 
     def _all_codes(self, keys: Keys) -> Keys:
-        """Returns the numbers from 0 up to the highest key, or up to the setting ``codes`` if that is more, and all
-        other keys, in order.
+        """Returns the whole numbers from 0 up to the highest key, or below the setting ``codes`` if that is more, and
+        all other keys, in order.
         """
         whole_numbers = [int(key) for key in keys if isinstance(key, (int, np.integer))]
         all_numbers = tuple(range(max(max(whole_numbers, default=-1) + 1, self.codes or 0)))
@@ -143,7 +147,9 @@ class Categorical(KeyedFamily):
         return (self,) if column.has_few_values and column.n_values > 2 else ()
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
-        """Returns for each feature the number of its values less one per class, and 0 that classes share."""
+        """Returns a pair for each feature: the number of its values less one, which each class has, and 0 that classes
+        share.
+        """
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
 
     def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[Any]:
@@ -157,7 +163,9 @@ class Categorical(KeyedFamily):
         ]
 
     def _cells(self, feature: Feature, keys: Keys, rows: Real) -> NamedCells | None:
-        """Returns the cells of one column from the rows of each key and class; None without keys."""
+        """Returns the cells of one column, one for each key, from the ``rows`` of the keys (keys × classes); None
+        without keys.
+        """
         if not keys:
             return None
         tree = flat_tree(len(keys)).with_likeliest_strengths(rows)
@@ -168,8 +176,9 @@ class Categorical(KeyedFamily):
         return self.codes is None and super().can_leave_one_out(features, choice, weighted)
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
-        """Returns the shares of a feature's values, from which rows can be left out, and the number of each key's
-        share. Under an m-estimate without ``p``, the prior is spread evenly over the values that are left.
+        """Returns the shares of a feature's values, from which rows can be left out, and for each key the number of its
+        share. ``cells`` has the rows of each key (keys × classes). Under an m-estimate without ``p``, the prior is
+        spread evenly over the values that are left.
         """
         shares, cell_of_key = super().shares(feature, keys, cells, choice)
         return replace(shares, spread=self.m is not None and self.p is None), cell_of_key
@@ -189,7 +198,9 @@ class ValueCounter(KeyCounter):
         return f" of {feature.kind}s"
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
-        """Counts the values of these rows. Returns the features as they are, and their counts."""
+        """Counts the values of these rows. Returns the features as they are, and the rows of each value (keys ×
+        classes).
+        """
         counts = count_values(features.names, [feature.kind for feature in features], rows)
         completed = [
             _complete_keys(feature, keys, cells, rows.per_class)
@@ -209,8 +220,9 @@ class ValueCounter(KeyCounter):
 
 
 def _complete_keys(feature: Feature, keys: Keys, cells: Integers, per_class: Integers) -> tuple[Keys, Integers]:
-    """Returns the keys of a feature, with declared values and, if it counts, the missing value added; and the rows of
-    each (keys × classes). ``per_class`` has the rows of each class.
+    """Returns the keys of a feature, with declared values and, if it counts, the missing value (None) added; and the
+    rows of each. ``cells`` has the rows of ``keys`` (keys × classes), and ``per_class`` the number of rows of each
+    class. Raises for a value that is not declared.
     """
     family = feature.family
     assert isinstance(family, Categorical)
@@ -237,7 +249,7 @@ def counts_missing(family: Family) -> bool:
 
 
 def scalar_values(values: Any) -> Keys:
-    """Returns the distinct values in order; raises unless they are scalars."""
+    """Returns the distinct values in order, as a tuple; raises unless they are scalars."""
     expected = "a list of at least one value: texts, numbers or booleans"
     errors.require(not isinstance(values, (str, bytes)) and isinstance(values, Iterable), "values", values, expected)
     python_values = [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -275,7 +287,7 @@ def check_covers(setting: str, shares: Mapping[Key, float], keys: Keys) -> None:
 
 
 def _prior_shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
-    """Returns the prior share of each key: those of the mapping, or equal ones if ``p`` is None."""
+    """Returns the prior share of each key (keys): those of the mapping, or equal ones if ``p`` is None."""
     if p is None:
         return np.full(len(keys), 1.0 / max(len(keys), 1))
     check_covers("p", p, keys)
@@ -332,6 +344,7 @@ class CategoricalParameters(KeyedParameters):
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = [self._column(f, feature, rows) for f, feature in enumerate(self._columns)]
+        # Of each column: codes, lowest code, line of each code from there on, line of all other codes.
         codes, low, lookups, outside = zip(*columns, strict=True)
         arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
         return [_core.TablePart(side_by_side(codes), *arrays, self.table)]
@@ -339,8 +352,8 @@ class CategoricalParameters(KeyedParameters):
     def _column(
         self, f: int, feature: Feature, rows: ColumnReader
     ) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
-        """Returns for column f the codes of its rows, the lowest code, the line of the table for each code from this
-        one on, and the line for all others.
+        """Returns for column number f the codes of its rows, the lowest code, the line of the table for each code from
+        this one on, and the line for all others, −1 for none.
         """
         integers = rows.integers(feature.name) if feature.kind == "integer" else None
         key_range = self._key_range(f) if integers is not None else None
@@ -363,7 +376,9 @@ class CategoricalParameters(KeyedParameters):
         return range(low, high + 1)
 
     def _unseen_line(self, f: int) -> int:
-        """Returns the line of the table for values of feature f that no row had."""
+        """Returns the line of the table for values of feature f that no row had: the last lines are those of the
+        features in order.
+        """
         return len(self.table) - len(self.features) + f
 
     def _lookup(self, f: int, values: Sequence[Any]) -> NDArray[np.uint32]:
@@ -385,7 +400,7 @@ class CategoricalParameters(KeyedParameters):
 
     @cached_property
     def _line_of_key(self) -> list[dict[Any, int]]:
-        """The line of the table of each key, for each feature."""
+        """A dictionary for each feature, from each key to its line of the table."""
         keys_and_starts = zip(self.keys, self.offsets.tolist(), strict=False)
         return [{key: line for line, key in enumerate(keys, start)} for keys, start in keys_and_starts]
 
@@ -397,12 +412,12 @@ class CategoricalParameters(KeyedParameters):
         return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen_line(f)
 
     def select(self, index: Sequence[int]) -> CategoricalParameters:
-        """Returns the parameters of the features with these numbers."""
-        rows = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]
-        unseen = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
+        """Returns the parameters of the features with these numbers, in this order."""
+        lines = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]
+        unseen_lines = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
         keys = tuple(self.keys[f] for f in index)
         offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
-        table = self.table[np.concatenate([*rows, unseen])]
+        table = self.table[np.concatenate([*lines, unseen_lines])]
         counted = tuple(self.counted[f] for f in index)
         return CategoricalParameters(self.features.take(index), keys, offsets, table, counted)
 
@@ -421,8 +436,8 @@ class CategoricalParameters(KeyedParameters):
         return np.stack([*map(is_unseen, self._columns, map(set, self.counted))], axis=1).astype(np.bool_)
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """Returns P(value | class) of the values of all features (values × classes), and the feature number and value
-        of each line.
+        """Returns P(value | class) of the values of all features (values × classes), and for each line the feature's
+        number and the value.
         """
         names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
         return np.exp(self.table[: len(names)]), names

@@ -63,7 +63,7 @@ class Gamma(LogMomentFamily):
 
 def shape_of(s: Real) -> Real:
     """Returns the shape k with log k − ψ(k) = s by Newton's method, where ``s`` is the log of the mean minus the mean
-    of the logs.
+    of the logs; both have the same shape.
     """
     from scipy.special import digamma, polygamma  # a third of a second to import; few need it
 
@@ -86,8 +86,8 @@ def shape_of(s: Real) -> Real:
 
 
 def _draw_shape(shape: Real, rows: Real, rng: Generator) -> Real:
-    """Draws log k from a normal distribution about the log of its mode (``shape``), with the Fisher information of
-    ``rows`` rows.
+    """Draws k from a normal distribution of log k about the log of its mode (``shape``), with the Fisher information of
+    ``rows`` rows; all are features × classes.
     """
     from scipy.special import polygamma
 
@@ -134,23 +134,23 @@ class GammaParameters(PositiveParameters):
         )
 
     def curve_terms(self) -> tuple[Any, ...] | None:
-        """Returns width, centre and the coefficients of 1, x and log of the log density; None if the rate is uncertain,
-        because the density then has another form.
+        """Returns width, centre and the coefficients of 1, x and log of the log density of z (see ``Curve``); None if
+        the rate is uncertain, because the density then has another form.
         """
         k = self.shape
         one = 0.5 * np.log(k / (2.0 * np.pi)) - stirling_remainder(k)
         return None if self.strength is not None else (self.mean, 1.0, one, 0.0, k)
 
     def draw(self, rng: Generator) -> Real:
-        """Draws a z for each shape and mean."""
+        """Draws a z for each shape and mean, in their shape."""
         mean = self.mean
         if self.strength is not None:
             mean = mean * self.strength / np.maximum(rng.standard_gamma(self.strength), TINY)
         return mean * rng.standard_gamma(self.shape) / self.shape
 
     def moments(self) -> tuple[Real, Real]:
-        """Returns the mean and the standard deviation of z; for the predictive distribution, those of a Gamma with the
-        expected rate.
+        """Returns the mean and the standard deviation of z, in the shape of the parameters; for the predictive
+        distribution, those of a Gamma with the expected rate.
         """
         return self.mean, self.mean / np.sqrt(self.shape)
 
