@@ -82,9 +82,9 @@ class Tree:
         for depth, (rows, level) in enumerate(zip(self.sums(cells), self.levels, strict=True)):
             rows_without_own = rows[level[row_cells]]  # of the node that each row is in (rows × classes)
             rows_without_own[row_numbers, labels] = np.maximum(rows_without_own[row_numbers, labels] - weights, 0.0)
-            m = self.strength(depth)
-            total = rows_without_own.sum(axis=1, keepdims=True) + m
-            share = divide(rows_without_own + m * share, total, share)
+            strength = self.strength(depth)
+            total = rows_without_own.sum(axis=1, keepdims=True) + strength
+            share = divide(rows_without_own + strength * share, total, share)
         return share
 
     def with_likeliest_strengths(self, cells: Real) -> Tree:
@@ -411,10 +411,12 @@ class NumberCells(Cells):
         cuts = self.cuts / (np.abs(self.cuts).max() or 1.0)
         ends = np.concatenate([[2 * cuts[0] - cuts[1]], cuts, [2 * cuts[-1] - cuts[-2]]])
         middles = (ends[1:] + ends[:-1]) / 2.0
-        n = len(cuts) + 1
-        low, middle, high = middles[[n // 20, n // 2, n - 1 - n // 20]]
-        unit = (high - low) / NINE_TENTHS
-        return np.clip((middles - middle) / unit, -OUTERMOST, OUTERMOST) if unit > 0 else np.zeros(n)
+        n_intervals = len(cuts) + 1
+        low, middle, high = middles[[n_intervals // 20, n_intervals // 2, n_intervals - 1 - n_intervals // 20]]
+        deviation = (high - low) / NINE_TENTHS
+        return (
+            np.clip((middles - middle) / deviation, -OUTERMOST, OUTERMOST) if deviation > 0 else np.zeros(n_intervals)
+        )
 
 
 def find_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:

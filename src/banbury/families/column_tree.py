@@ -572,10 +572,13 @@ class CountedPairs:
         """Yields for each of the columns ``varied`` but the first a table of rows: values of all earlier ones × its own
         values × classes. ``sizes`` has the number of values of each.
         """
-        new_number = np.full(int(self.starts[-1]), -1)  # of each value, counting those of ``varied`` alone
+        # Of each value, counting those of ``varied`` alone; −1: of another column.
+        new_number = np.full(int(self.starts[-1]), -1)
         starts = np.cumsum([0, *sizes])
-        for k, start in zip(varied, starts.tolist(), strict=False):
-            new_number[self.starts[k] : self.starts[k + 1]] = start + np.arange(self.variables[k].size)
+        for column_number, start in zip(varied, starts.tolist(), strict=False):
+            new_number[self.starts[column_number] : self.starts[column_number + 1]] = start + np.arange(
+                self.variables[column_number].size
+            )
         rows = self.cells.value
         upper_columns, lower_columns = self._columns_of_keys
         for start, size, column in zip(starts[1:].tolist(), sizes[1:], varied[1:], strict=False):

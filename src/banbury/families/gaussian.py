@@ -183,23 +183,23 @@ class Gaussian(Family):
         """Returns the means and variances of z without a prior (features × classes each). A class without values has
         those of the column over all classes.
         """
-        n = sums.n.value
+        rows_of_class = sums.n.value
         sums_of_squares = sums.spread  # about the mean
         mean_of_column, variance_of_column = pool_classes(sums)
         if self.variance == "shared":
-            rows = n.sum(axis=1, keepdims=True)
-            variance = np.broadcast_to(divide(sums_of_squares.sum(axis=1, keepdims=True), rows), n.shape)
+            rows = rows_of_class.sum(axis=1, keepdims=True)
+            variance = np.broadcast_to(divide(sums_of_squares.sum(axis=1, keepdims=True), rows), rows_of_class.shape)
         else:
-            variance = divide(sums_of_squares, n, variance_of_column)
+            variance = divide(sums_of_squares, rows_of_class, variance_of_column)
         minimum = FLOOR * variance_of_column
         if self.smoothing is not None:
             rows, _, squares_of_column = sums.pool()
             # 0 where there is none: such a column tells no classes apart
-            variance = np.where(n > 0, variance, divide(squares_of_column, rows))
+            variance = np.where(rows_of_class > 0, variance, divide(squares_of_column, rows))
             with np.errstate(over="ignore"):
                 variance = np.minimum(variance + self._smoothing_of_z(features, sums), WIDEST)
             minimum = np.where(variance > 0, 0.0, minimum)
-        return np.where(n > 0, sums.mean, mean_of_column), np.maximum(variance, minimum)
+        return np.where(rows_of_class > 0, sums.mean, mean_of_column), np.maximum(variance, minimum)
 
     def smoothing_variance(self, features: Features, sums: Moments) -> float:
         """Returns what smoothing adds to every variance: its share of the largest variance of all columns."""
@@ -223,14 +223,14 @@ class Gaussian(Family):
     def _posterior(self, features: Features, sums: Moments) -> ColumnPosterior:
         """Returns the posterior of means and variances of z under the prior."""
         prior = self.prior or NormalInverseGamma()
-        n = sums.n.value
+        n = sums.n.value  # the rows of each feature and class, as the next two
         mean = sums.mean
         sums_of_squares = sums.spread  # about the mean
         centre, variance = prior.centre_of_z(features.origins[:, None], features.units[:, None], *pool_classes(sums))
         kappa = prior.kappa + n
         squares = np.maximum(sums_of_squares, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
         if self.variance == "shared":
-            n, squares = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, squares))
+            n, squares = (np.broadcast_to(numbers.sum(axis=1, keepdims=True), kappa.shape) for numbers in (n, squares))
         nu = prior.nu + n
         means = (prior.kappa * centre + sums.n.value * mean) / kappa
         is_shared = self.variance == "shared"
@@ -298,8 +298,9 @@ class Gaussian(Family):
         if self.variance == "shared" or not self._without_prior(choice.how):
             return leave_out_one_by_one(self, features, sums, choice, held_out)
         minimum = FLOOR * pool_classes(sums)[1]
-        n = sums.n.value
-        is_narrow = (n <= 0) | (sums.spread < NEAR * minimum * n)  # a class without values has those of all
+        rows_of_class = sums.n.value
+        # A class without values has the mean and variance of all.
+        is_narrow = (rows_of_class <= 0) | (sums.spread < NEAR * minimum * rows_of_class)
         slow_columns = np.flatnonzero(is_narrow.any(axis=1)).tolist()
         quick_columns = np.flatnonzero(~is_narrow.any(axis=1)).tolist()
         slow_features = features.take(slow_columns)
@@ -635,7 +636,7 @@ def block_without_prior(sums: Products, tied: bool, shrink: bool, feature: Featu
     ``tied``: the classes share a covariance, whose correlations are shrunk if ``shrink``. A class without rows gets the
     mean and covariance of all rows, and covariances are made invertible; the warning names the block, ``feature``.
     """
-    n = sums.n.value
+    rows_of_class = sums.n.value
     rows, centre, scatter = sums.pool()  # over all classes
     covariance_of_all = scatter / max(rows, 1e-300)
     if tied:
@@ -644,9 +645,11 @@ def block_without_prior(sums: Products, tied: bool, shrink: bool, feature: Featu
             shared_covariance = shared_covariance + MIXED_IN * np.diag(np.diagonal(covariance_of_all) <= 0)
         covariance = np.broadcast_to(shared_covariance, sums.scatter.shape)
     else:
-        covariance = divide(sums.scatter, n[:, None, None], covariance_of_all)
-    means = np.where((n > 0)[:, None], sums.mean, centre)
-    return means, _make_invertible(covariance, covariance_of_all, n if not tied else np.full(len(n), rows), feature)
+        covariance = divide(sums.scatter, rows_of_class[:, None, None], covariance_of_all)
+    means = np.where((rows_of_class > 0)[:, None], sums.mean, centre)
+    return means, _make_invertible(
+        covariance, covariance_of_all, rows_of_class if not tied else np.full(len(rows_of_class), rows), feature
+    )
 
 
 def _make_invertible(covariance: Real, covariance_of_all: Real, n_rows: Real, feature: Feature) -> Real:
@@ -674,18 +677,18 @@ def block_posterior(sums: Products, prior: BlockPrior, tied: bool, shrink: bool)
     """Returns the posterior of a block's means and covariances under a prior. ``tied``: the classes share a covariance,
     whose correlations are shrunk towards zero if ``shrink``.
     """
-    n = sums.n.value
-    kappa = prior.kappa + n
+    rows_of_class = sums.n.value
+    kappa = prior.kappa + rows_of_class
     shift = sums.mean - prior.mean
-    scatter = (prior.kappa * n / kappa)[:, None, None] * np.einsum("ci,cj->cij", shift, shift)
-    n_rows = n
+    scatter = (prior.kappa * rows_of_class / kappa)[:, None, None] * np.einsum("ci,cj->cij", shift, shift)
+    n_rows = rows_of_class
     if not tied:
         scatter = sums.scatter + scatter
     else:
         shared_scatter = shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)
         scatter = np.broadcast_to(shared_scatter + scatter.sum(axis=0), scatter.shape)
-        n_rows = np.full(len(n), n.sum())
-    mean = (prior.kappa * prior.mean + n[:, None] * sums.mean) / kappa[:, None]
+        n_rows = np.full(len(rows_of_class), rows_of_class.sum())
+    mean = (prior.kappa * prior.mean + rows_of_class[:, None] * sums.mean) / kappa[:, None]
     scale = prior.nu * prior.scale + scatter
     return BlockPosterior(mean, kappa, prior.nu + n_rows, tied, scale, n_means_of_block(sums, tied))
 

@@ -242,10 +242,10 @@ class KernelDensity(GridFamily):
         kernels of the others. ``is_block``: whether the columns are a block, whose bandwidths are searched together.
         """
         n_columns = centres.shape[1]
-        n = rows.sum()
+        effective_rows = rows.sum()
         deviation = means_and_deviations(centres, rows)[1] / SHAPES[self.kernel].deviation
-        n = n * (n_columns + 2.0) / 4.0 if self.bandwidth == "silverman" else n
-        bandwidth = deviation * n ** (-1.0 / (n_columns + 4.0))
+        effective_rows = effective_rows * (n_columns + 2.0) / 4.0 if self.bandwidth == "silverman" else effective_rows
+        bandwidth = deviation * effective_rows ** (-1.0 / (n_columns + 4.0))
         if self.bandwidth != "leave-one-out":
             return np.asarray(bandwidth)
         if is_block:
@@ -268,15 +268,18 @@ class KernelDensity(GridFamily):
 
         def likelihoods(tried: Iterable[float]) -> dict[float, float]:
             """Returns the leave-one-out log-likelihood of each of these bandwidths, raised to the least useful one."""
-            return {h: self._likelihood_left_out(centres, rows, h) for h in (max(h, least) for h in tried)}
+            return {
+                bandwidth: self._likelihood_left_out(centres, rows, bandwidth)
+                for bandwidth in (max(bandwidth, least) for bandwidth in tried)
+            }
 
         # Half a doubling apart, from a 64th of the rule to eight times.
-        by_bandwidth = likelihoods(rule * 2.0 ** (k / 2.0) for k in range(-12, 7))
+        by_bandwidth = likelihoods(rule * 2.0 ** (half_doublings / 2.0) for half_doublings in range(-12, 7))
         for step in SEARCH_STEPS:
-            likeliest = max(by_bandwidth, key=lambda h: by_bandwidth[h])
+            likeliest = max(by_bandwidth, key=lambda bandwidth: by_bandwidth[bandwidth])
             by_bandwidth |= likelihoods([likeliest / 2.0**step, likeliest * 2.0**step])
         tried = np.array(sorted(by_bandwidth))
-        return tried, np.array([by_bandwidth[h] for h in tried.tolist()])
+        return tried, np.array([by_bandwidth[bandwidth] for bandwidth in tried.tolist()])
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
         """Returns the log-likelihood of the ``rows`` of bins with these ``centres``, each row left out of its own
@@ -284,15 +287,15 @@ class KernelDensity(GridFamily):
         """
         centres, rows, joined_bandwidth = _join_bins(centres, rows, bandwidth)
         own_weight = np.minimum(rows, 1.0)  # one row of a bin; all of it where weights make it less
-        n = rows.sum()
+        n_rows = rows.sum()
         density = (
             _density_of_other_bins(self.kernel, centres, rows, joined_bandwidth)
             + (rows - own_weight) * SHAPES[self.kernel].height(np.zeros(1))[0]
         )
         smallest = np.finfo(float).tiny
-        log_densities = np.log(np.maximum(density, smallest)) - np.log(np.maximum(n - own_weight, smallest))
-        return float(rows @ np.where(n - own_weight > ROUNDING * n, log_densities, np.log(smallest))) - float(
-            n * np.log(bandwidth)
+        log_densities = np.log(np.maximum(density, smallest)) - np.log(np.maximum(n_rows - own_weight, smallest))
+        return float(rows @ np.where(n_rows - own_weight > ROUNDING * n_rows, log_densities, np.log(smallest))) - float(
+            n_rows * np.log(bandwidth)
         )
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
@@ -320,11 +323,11 @@ class KernelDensity(GridFamily):
             keys, counts = sums.feature(f)
             if not keys:
                 continue
-            x = number_column(held_out.rows, feature.name).astype(np.float64)
-            rows_with_value = np.flatnonzero(~np.isnan(x))
-            z = (x[rows_with_value] - feature.origin) / feature.unit  # in bins
+            numbers = number_column(held_out.rows, feature.name).astype(np.float64)
+            rows_with_value = np.flatnonzero(~np.isnan(numbers))
+            z = (numbers[rows_with_value] - feature.origin) / feature.unit  # in bins
             bin_numbers = _core.bins(
-                np.ascontiguousarray(x[rows_with_value]), feature.origin, feature.unit, held_out.threads
+                np.ascontiguousarray(numbers[rows_with_value]), feature.origin, feature.unit, held_out.threads
             )
             # The place of each number's bin among the occupied ones.
             bins = np.searchsorted(np.array(keys, dtype=np.int64), bin_numbers)
@@ -481,15 +484,15 @@ def _search_block_bandwidths(kernel: str, centres: Real, rows: Real, rule: Real)
 
     def likelier(tried: Real, best: Real) -> Real:
         """Returns whichever of two bandwidths of the columns makes the rows likelier; ``best`` if they are equal."""
-        for h in (tried, best):
-            if tuple(h) not in likelihoods:
-                likelihoods[tuple(h)] = _block_likelihood(kernel, centres, rows, h)
+        for bandwidths in (tried, best):
+            if tuple(bandwidths) not in likelihoods:
+                likelihoods[tuple(bandwidths)] = _block_likelihood(kernel, centres, rows, bandwidths)
         return tried if likelihoods[tuple(tried)] > likelihoods[tuple(best)] else best
 
     least_bandwidths = np.array([_least_bandwidth_of_column(kernel, column, rows) for column in centres.T])
     best = np.maximum(rule, least_bandwidths)
-    for k in range(-8, 5):
-        best = likelier(np.maximum(rule * 2.0 ** (k / 2.0), least_bandwidths), best)
+    for half_doublings in range(-8, 5):
+        best = likelier(np.maximum(rule * 2.0 ** (half_doublings / 2.0), least_bandwidths), best)
     for step in BLOCK_SEARCH_STEPS:
         for _ in range(MOST_SWEEPS):
             previous = best
@@ -527,10 +530,10 @@ def _block_likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -
     centres = np.ascontiguousarray(centres)
     log_densities = _core.kernels_left_out(kernel, centres, rows, bandwidth, sampled, n_threads(None))
     smallest = np.finfo(float).tiny
-    n = rows.sum()
+    n_rows = rows.sum()
     own_weight = np.minimum(rows[sampled], 1.0)
-    log_densities = np.maximum(log_densities, np.log(smallest)) - np.log(np.maximum(n - own_weight, smallest))
-    log_densities = np.where(n - own_weight > ROUNDING * n, log_densities, np.log(smallest))
+    log_densities = np.maximum(log_densities, np.log(smallest)) - np.log(np.maximum(n_rows - own_weight, smallest))
+    log_densities = np.where(n_rows - own_weight > ROUNDING * n_rows, log_densities, np.log(smallest))
     return float(rows[sampled] @ log_densities / rows[sampled].sum()) - n_joins * len(bandwidth) * float(np.log(2.0))
 
 
@@ -625,8 +628,8 @@ class KernelDensityParameters(NumericParameters):
         from scipy.special import ndtr  # a third of a second to import; few need it
 
         feature_kernels = self.kernels[f]
-        z = (cuts - self.features[f].origin) / self.features[f].unit
-        distances = z[:, None] - feature_kernels.centres[:, 0]
+        cuts_in_bins = (cuts - self.features[f].origin) / self.features[f].unit
+        distances = cuts_in_bins[:, None] - feature_kernels.centres[:, 0]
         tails = []
         for sign in (1.0, -1.0):
             # Of each class its bandwidth, and the weights of the centres.
@@ -639,7 +642,9 @@ class KernelDensityParameters(NumericParameters):
                 axis=1,
             )
             if feature_kernels.kernel != "normal":
-                normal_mass = ndtr(sign * (z - feature_kernels.wide_normal[0]) / feature_kernels.wide_normal[1])
+                normal_mass = ndtr(
+                    sign * (cuts_in_bins - feature_kernels.wide_normal[0]) / feature_kernels.wide_normal[1]
+                )
                 mass = (1.0 - MIXED_IN) * mass + MIXED_IN * normal_mass[:, None]
             tails.append(mass)
         return tails[0], tails[1]

@@ -273,9 +273,9 @@ def _possible(sums: S, columns: int, exact: bool) -> S:
     """
     sums_of_z = sums.sums.values(-GRID)[..., :columns]
     sums_of_squares = sums.sums.values(-2 * GRID)[..., columns:]
-    n = sums.n.value[..., None]
+    n_rows = sums.n.value[..., None]
     is_too_far = exact and (
-        (np.abs(sums_of_z) > n * FARTHEST).any() or (np.abs(sums_of_squares) > n * FARTHEST**2).any()
+        (np.abs(sums_of_z) > n_rows * FARTHEST).any() or (np.abs(sums_of_squares) > n_rows * FARTHEST**2).any()
     )
     if is_too_far or not np.isfinite(sums.sums.values(-2 * GRID)).all():
         raise ValueError("there are sums beyond what can be counted")
@@ -323,9 +323,9 @@ def leave_out_one_by_one(family: Family, features: Features, sums: Any, choice: 
     row_by_row = RowsToCount(held_out.rows, range(n_rows), row_classes, weights, held_out.threads)
     log_likelihoods = np.zeros((n_rows, n_classes))
     for f, feature in enumerate(features):
-        x = number_column(held_out.rows, feature.name).astype(np.float64)
+        numbers = number_column(held_out.rows, feature.name).astype(np.float64)
         _, row_sums = feature.counter.count(features.take([f]), row_by_row)
-        scored_rows = np.flatnonzero(~np.isnan(x) & (held_out.weight > 0))
+        scored_rows = np.flatnonzero(~np.isnan(numbers) & (held_out.weight > 0))
         # In pieces of about CELLS rows × classes.
         for some_rows in np.array_split(scored_rows, max(1, len(scored_rows) * n_classes // CELLS)):
             own_sums = row_sums.take(some_rows).as_features(held_out.labels[some_rows], n_classes)
@@ -333,7 +333,7 @@ def leave_out_one_by_one(family: Family, features: Features, sums: Any, choice: 
             parameters: Any = family.estimate(
                 copies_of_feature, sums.select([f] * len(some_rows)) - own_sums, choice, UNUSED_GENERATOR
             )
-            log_likelihoods[some_rows] += parameters.log_probability(x[some_rows])
+            log_likelihoods[some_rows] += parameters.log_probability(numbers[some_rows])
     return log_likelihoods
 
 

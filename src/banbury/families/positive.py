@@ -317,7 +317,7 @@ class LogMoments(SumsOfParts):
         has the unit of each feature.
         """
         log_units = np.log(units[:, None])
-        n = self.values.n.value
+        n_rows = self.values.n.value
         n_column, column_mean, _ = self.values.pool()  # over all classes (features × 1)
         has_rows = n_column > 0  # a column without any number has a mean of 1
         column_mean = np.maximum(np.where(has_rows, column_mean, 1.0), SMALLEST_MEAN)
@@ -325,10 +325,10 @@ class LogMoments(SumsOfParts):
         mean = np.maximum(self.values.mean, SMALLEST_MEAN)
         mean_log = self.logs.mean - log_units
         if not prior_rows:
-            return n, np.where(n > 0, mean, column_mean), np.where(n > 0, mean_log, column_log)
-        rows = n + prior_rows
-        mean = (n * mean + prior_rows * column_mean) / rows
-        return rows, mean, (n * mean_log + prior_rows * column_log) / rows
+            return n_rows, np.where(n_rows > 0, mean, column_mean), np.where(n_rows > 0, mean_log, column_log)
+        rows = n_rows + prior_rows
+        mean = (n_rows * mean + prior_rows * column_mean) / rows
+        return rows, mean, (n_rows * mean_log + prior_rows * column_log) / rows
 
 
 class LogMomentCounter(PositiveCounter):
@@ -467,8 +467,8 @@ class RateFamily(Positive):
         how = choice.how
         if how == "mle":
             return self.parameters(features, self.likeliest(sums), None)
-        n = sums.n.value
-        shape, scale = self.posterior(*self.prior(features, sums), n, np.maximum(n * sums.mean, 0.0))
+        n_rows = sums.n.value
+        shape, scale = self.posterior(*self.prior(features, sums), n_rows, np.maximum(n_rows * sums.mean, 0.0))
         if how == "predictive":
             return self.parameters(features, shape / scale, scale)
         if how == "map":

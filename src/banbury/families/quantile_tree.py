@@ -323,25 +323,28 @@ class Leaves:
         """Returns the leaves of columns, each given by its keys, their rows (keys × classes), and its unit. ``m`` is
         the strength of the prior on all levels; None chooses it.
         """
-        no_key = np.zeros(1, dtype=np.int64)
+        no_key = np.zeros(1, dtype=np.int64)  # stands for the keys of a column without any
         keys_and_rows = [
             (keys, rows) if len(keys) else (no_key, np.zeros((1, rows.shape[1]))) for keys, rows, _ in columns
         ]
+        # Of each column the leaf of every key, and the rows of each leaf.
         joined = _join_bins([rows for _, rows in keys_and_rows], threads)
         first_keys_of_leaves = [np.append(0, np.flatnonzero(leaf[1:] != leaf[:-1]) + 1) for leaf, _ in joined]
         keys_and_begins = zip((keys for keys, _ in keys_and_rows), first_keys_of_leaves, strict=True)
         # Where all leaves but the last end, where they begin, and where the last one ends.
-        edge_keys = [np.concatenate([keys[at[1:] - 1] + 1, keys[at], keys[-1:] + 1]) for keys, at in keys_and_begins]
-        sizes = np.array([len(keys) for keys in edge_keys])
+        edge_keys = [
+            np.concatenate([keys[firsts[1:] - 1] + 1, keys[firsts], keys[-1:] + 1]) for keys, firsts in keys_and_begins
+        ]
+        sizes = np.array([len(keys) for keys in edge_keys])  # 2 · leaves each
         edges = bin_edges(np.concatenate(edge_keys), np.repeat([unit for *_, unit in columns], sizes))
         intervals_of_column: list[tuple[Any, ...]] = [()] * len(columns)
         for size in set(sizes.tolist()):  # columns of as many leaves at once
             columns_of_size = np.flatnonzero(sizes == size)
-            n = size // 2
+            n_leaves = size // 2
             ends = edges[np.repeat(sizes == size, sizes)].reshape(-1, size)
-            cuts = midpoints(ends[:, : n - 1], ends[:, n:-1])
+            cuts = midpoints(ends[:, : n_leaves - 1], ends[:, n_leaves:-1])
             for column, intervals in zip(
-                columns_of_size.tolist(), _cut_line(cuts, ends[:, n - 1], ends[:, -1]), strict=True
+                columns_of_size.tolist(), _cut_line(cuts, ends[:, n_leaves - 1], ends[:, -1]), strict=True
             ):
                 intervals_of_column[column] = intervals
         trees = grow_trees([cells for _, cells in joined], threads)
@@ -357,10 +360,10 @@ class Leaves:
         are P(class | leaf), from the tree, times the share of all rows in the leaf, normalised in each class.
         """
         prior = class_shares(self.cells)
-        n = len(self.cells)
+        n_leaves = len(self.cells)
         if choice.how == "mle":
             total = self.cells.sum(axis=0)
-            return divide(self.cells, total, 1.0 / n)
+            return divide(self.cells, total, 1.0 / n_leaves)
         if choice.how == "gibbs":
             share_of_class = self._draw_shares(prior, rng)
         else:
@@ -408,14 +411,14 @@ class Leaves:
         ``leaf_of_row``, ``labels`` (class numbers) and ``weights`` have an entry per row.
         """
         prior = class_shares(self.cells)
-        n = len(self.cells)
+        n_leaves = len(self.cells)
         row_numbers = np.arange(len(leaf_of_row))
         if choice.how == "mle":
             cells = self.cells[leaf_of_row]
             total = np.broadcast_to(self.cells.sum(axis=0), cells.shape).copy()
             cells[row_numbers, labels] = np.maximum(cells[row_numbers, labels] - weights, 0.0)
             total[row_numbers, labels] = np.maximum(total[row_numbers, labels] - weights, 0.0)
-            return divide(cells, total, 1.0 / n)
+            return divide(cells, total, 1.0 / n_leaves)
         share = self.tree.shares_without_rows(self.cells, prior, leaf_of_row, labels, weights)
         expected_share = (self.tree.shares(self.cells, prior)[-1] * self.overall_shares()[:, None]).sum(axis=0)
         interval_of_leaf, part_of_interval = self._wider_intervals

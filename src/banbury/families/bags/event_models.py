@@ -139,8 +139,8 @@ def log_prior(scores: WordScores, ids: Ids, pseudo_counts: Real, yes_and_no: boo
         logs = scores.weights.rows(some_ids)[1] + scores.base  # words × classes; for Bernoulli log odds
         if yes_and_no:
             logs = logs - 2.0 * np.logaddexp(0.0, logs)
-        a = pseudo_counts[some_ids, None] if pseudo_counts.ndim else pseudo_counts
-        total += float((a * np.where(a > 0, logs, 0.0)).sum())
+        a_of_words = pseudo_counts[some_ids, None] if pseudo_counts.ndim else pseudo_counts
+        total += float((a_of_words * np.where(a_of_words > 0, logs, 0.0)).sum())
     return total
 
 
@@ -430,6 +430,7 @@ def bernoulli(words: Vocabulary, a: float | Real, once: bool = True) -> WordScor
         counts = pairs.documents if once else pairs.occurrences
         presence_rows = presence(counts, words.texts[pairs.classes], a)
         zeros = np.zeros(len(pairs.ids))
+        # No scale; classes without the word have ``zeros`` added to what ``weights`` starts from.
         weights.set(pairs.ids, zeros, None, pairs.starts, pairs.classes, presence_rows, n_threads(None))
         alike_words.add(pairs, counts)
     constant, certain = alike_words.absent(words.n_words, words.texts, a)
