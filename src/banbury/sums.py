@@ -228,7 +228,9 @@ class Combinations(Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        """Returns how the keys are pickled: without values that no key has any more, so that nothing forgotten is kept."""
+        """Returns how the keys are pickled: without values that no key has any more, so that nothing forgotten is kept.
+        A key is the number of its cell in the table of all combinations of the axes' values.
+        """
         axis_positions = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
         axes_in_use = zip(self.axes, map(np.unique, axis_positions), strict=True)
         axes = tuple(tuple(axis[position] for position in positions.tolist()) for axis, positions in axes_in_use)
@@ -332,7 +334,9 @@ class Counts:
         return cls(tuple(keys for keys, _ in keys_and_cells), joined_cells)
 
     def feature(self, number: int) -> tuple[Keys, Integers]:
-        """Returns the keys of feature number ``number`` and its cells, which are the rows of each key (keys × classes)."""
+        """Returns the keys of feature number ``number`` and its cells, which are the rows of each key (keys × classes).
+        The cells of feature f are the lines ``offsets[f]`` to ``offsets[f + 1]``.
+        """
         if len(self.keys) == 1:
             return self.keys[number], self.cells
         return self.keys[number], self.cells.take(np.arange(self.offsets[number], self.offsets[number + 1]), 0)
@@ -361,7 +365,8 @@ class Counts:
 
     def with_keys(self, keys: tuple[Keys, ...]) -> Counts:
         """Returns the counts in a table with these keys, a sorted sequence for each feature, which include all keys of
-        this table. Lines of new keys are 0.
+        this table. Lines of new keys are 0. The cells of feature f are the lines ``offsets[f]`` to ``offsets[f + 1]``
+        of the table.
         """
         if keys == self.keys:
             return self
@@ -394,7 +399,7 @@ class Counts:
 
     def without_empty(self, declared: Iterable[frozenset[Key] | None]) -> Counts:
         """Returns the counts without keys that no row has, unless they are declared. ``declared`` has for each feature
-        the declared keys, or None.
+        the declared keys, or None. The cells of feature f are the lines from ``offsets[f]`` on.
         """
         if not self.keys:
             return self

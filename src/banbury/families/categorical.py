@@ -383,8 +383,8 @@ class CategoricalParameters(KeyedParameters):
 
     def _lookup(self, f: int, values: Sequence[Any]) -> NDArray[np.uint32]:
         """Returns the line of the table for each of these values of feature f, as an array."""
-        start = self.offsets[f]
-        unseen = self._unseen_line(f)
+        start = self.offsets[f]  # the line of the feature's first key
+        unseen = self._unseen_line(f)  # the line of values that no row had
         numbers = [key for key in self.keys[f] if key is not None] if isinstance(values, range) else []
         is_small = (
             isinstance(number, int) and -LARGEST_INDEX <= number < LARGEST_INDEX for number in (*numbers, *values[:1])
@@ -412,7 +412,9 @@ class CategoricalParameters(KeyedParameters):
         return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen_line(f)
 
     def select(self, index: Sequence[int]) -> CategoricalParameters:
-        """Returns the parameters of the features with these numbers, in this order."""
+        """Returns the parameters of the features with these numbers, in this order. The lines of feature f in ``table``
+        begin at ``offsets[f]``; after those of all features comes one line each for unseen values.
+        """
         lines = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]
         unseen_lines = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
         keys = tuple(self.keys[f] for f in index)
@@ -426,7 +428,9 @@ class CategoricalParameters(KeyedParameters):
         return self.keys[f]
 
     def never_seen(self, rows: ColumnReader) -> Bool:
-        """Returns whether each row has a value that no counted row had (rows × features)."""
+        """Returns whether each row has a value that no counted row had (rows × features). ``self.counted`` has the
+        values of each feature that rows had or that were declared.
+        """
 
         def is_unseen(feature: Feature, seen_keys: set[Key]) -> Int:
             """Returns for each row 1 if its value of this feature is not among the counted ones, else 0."""
@@ -444,7 +448,7 @@ class CategoricalParameters(KeyedParameters):
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
         """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
-        column.
+        column. ``table`` has log P(value | class), the lines of feature f from ``offsets[f]`` on.
         """
         columns = []
         for f, keys in enumerate(self.keys):

@@ -466,7 +466,10 @@ class CountedPairs:
         return pairs._join_bins() if joins_bins else pairs
 
     def _join_bins(self) -> CountedPairs:
-        """Returns the pairs with fine bins merged where the class frequencies do not change."""
+        """Returns the pairs with fine bins merged where the class frequencies do not change. ``self.upper`` and
+        ``self.lower`` have the numbers of each key's two values, counted over all columns; the upper one belongs to the
+        later column.
+        """
         if not any(variable.cut_by_class for variable in self.variables):
             return self
         variables = []
@@ -475,7 +478,7 @@ class CountedPairs:
         for k, fine_variable in enumerate(self.variables):
             variable, column_numbers = fine_variable.join_bins(self.count_values(k).value)
             variables.append(variable)
-            new_numbers.append(start + column_numbers)
+            new_numbers.append(start + column_numbers)  # ``start`` is the first number of the column
             start += variable.size
         new_number = np.concatenate(new_numbers)
         return replace(self, variables=tuple(variables), upper=new_number[self.upper], lower=new_number[self.lower])
@@ -489,7 +492,9 @@ class CountedPairs:
 
     @cached_property
     def _columns_of_keys(self) -> tuple[Int, Int]:
-        """The column of the upper value of each key, and that of the lower value."""
+        """The column of the upper value of each key, and that of the lower value. ``self.upper`` and ``self.lower``
+        have the numbers of each key's two values, counted over all columns; the upper one belongs to the later column.
+        """
         column_of_value = np.repeat(np.arange(len(self.variables)), np.diff(self.starts))
         return column_of_value[self.upper], column_of_value[self.lower]
 
@@ -505,12 +510,15 @@ class CountedPairs:
         return present.value > rows
 
     def count_values(self, k: int) -> Integers:
-        """Returns the rows of each value of column number k (values × classes)."""
+        """Returns the rows of each value of column number k (values × classes). ``self.upper`` has the number of each
+        key's upper value, counted over all columns.
+        """
         return self._table(k, k, self.variables[k].size, self.upper - self.starts[k])
 
     def count_pairs(self, k: int, j: int) -> Integers:
         """Returns the rows of each pair of values of two different columns, by their numbers k and j (values of k ×
-        values of j × classes).
+        values of j × classes). ``self.upper`` and ``self.lower`` have the numbers of each key's two values, counted
+        over all columns; the upper one belongs to the later column.
         """
         sizes = self.variables[k].size, self.variables[j].size
         later = self.upper - self.starts[max(k, j)]
@@ -521,7 +529,7 @@ class CountedPairs:
 
     def _table(self, k: int, j: int, size: int, lines: Int) -> Integers:
         """Returns the counts of the pairs of columns k and j, k the later one, as a table of ``size`` lines (lines ×
-        classes). ``lines`` has the line of each key.
+        classes). ``lines`` has the line of each key. ``self.cells`` has the rows of each key (keys × classes).
         """
         columns = self._columns_of_keys
         keys_of_pair = np.flatnonzero((columns[0] == k) & (columns[1] == j))
@@ -570,7 +578,8 @@ class CountedPairs:
 
     def _tables(self, varied: Sequence[int], sizes: Sequence[int]) -> Iterator[Real]:
         """Yields for each of the columns ``varied`` but the first a table of rows: values of all earlier ones × its own
-        values × classes. ``sizes`` has the number of values of each.
+        values × classes. ``sizes`` has the number of values of each. ``self.upper`` and ``self.lower`` have the numbers
+        of each key's two values, counted over all columns; the upper one belongs to the later column.
         """
         # Of each value, counting those of ``varied`` alone; −1: of another column.
         new_number = np.full(int(self.starts[-1]), -1)
@@ -630,13 +639,14 @@ class DependencyTree:
 
     def cells(self, k: int) -> Integers:
         """Returns the rows of column k by its values and classes (values × classes), or by the values of its parent too
-        (values × classes × parent's values).
+        (values × classes × parent's values). ``self.parents`` has the number of each column's parent.
         """
         parent = self.parents[k]
         if parent is None:
             return self.pairs.count_values(k)
         table = self.pairs.count_pairs(k, parent)
         cell_numbers = np.arange(np.prod(table.shape)).reshape(table.shape).transpose(0, 2, 1)
+        # The parent's values become the last axis.
         return table.arranged(list(cell_numbers.shape), as_index(cell_numbers.reshape(-1)))
 
 
@@ -719,7 +729,7 @@ class TreeParameters(Parameters):
         rows' values, negative where there is none.
         """
         n_rows = len(values[0])
-        scores = np.empty((n_rows, self.forest.size))
+        scores = np.empty((n_rows, self.forest.size))  # rows × classes
         rows_at_once = max(int(MOST_NUMBERS_AT_ONCE // max(self.forest.width, 1)), 1)
         for start in range(0, n_rows, rows_at_once):
             batch_rows = slice(start, start + rows_at_once)
@@ -750,7 +760,7 @@ class TreeParameters(Parameters):
         """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
         column.
         """
-        drawn: dict[int, Int] = {}  # the numbers of the values, by column
+        drawn: dict[int, Int] = {}  # the number of each row's value, by column
         for node in reversed(self.forest.nodes):
             parent_values = drawn[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)
             # Classes × parent's values × values.

@@ -197,7 +197,8 @@ class Shares:
 
     def log_leave_one_out(self, cells: Int, held_out: HeldOutRows) -> Real:
         """Returns log P(cell | class) for rows in these cells (rows × classes), each without its own weight; 0 for rows
-        in no cell (−1). ``held_out`` has the labels and weights of the rows, in the same order.
+        in no cell (−1). ``held_out`` has the labels and weights of the rows, in the same order. ``self.log_width``
+        turns log-shares into log densities.
         """
         log_likelihoods = np.zeros((len(cells), held_out.n_classes))
         in_cell = np.flatnonzero(cells >= 0)  # the numbers of the rows that are in a cell
@@ -210,7 +211,9 @@ class Shares:
 
     def _log_shares(self, own_cells: Int, labels: Int, weights: Real) -> Real:
         """Returns log P(cell | class) for rows in these cells (rows × classes), each without its own weight.
-        ``own_cells``, ``labels`` (class numbers) and ``weights`` have an entry per row.
+        ``own_cells``, ``labels`` (class numbers) and ``weights`` have an entry per row. ``self.cells`` has the rows of
+        each cell (cells × classes), ``self.alpha`` its pseudo-count, and ``self.stays`` whether it remains without
+        rows.
         """
         row_numbers = np.arange(len(own_cells))
         n_cells = len(self.cells)
@@ -238,7 +241,8 @@ class Shares:
 
     def _unseen(self, own_cells: Int, n_rows: Real) -> Real:
         """Returns log P(cell | class) for rows whose cells no other row has (rows × classes). ``own_cells`` has each
-        row's cell, and ``n_rows`` the number of other rows in each class (rows × classes).
+        row's cell, and ``n_rows`` the number of other rows in each class (rows × classes). ``self.spread``: the prior's
+        total strength is divided evenly among the cells that there are.
         """
         n_other_cells = len(self.cells) - 1
         other_alpha = self.alpha.sum() - (0.0 if self.spread else self.alpha[own_cells])

@@ -130,10 +130,11 @@ def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[Tel
             cuts = group.ends(f, wanted_ends, _round_steps(deviation[classes] / 2.0)[:, None])
             # (compared classes, intervals, all classes), and twice (compared classes, intervals).
             share, low, high = _intervals_of_cuts(group, f, cuts)
-            share_of_class = np.stack([share[k, :, c] for k, c in enumerate(classes)])
+            share_of_class = np.stack([share[k, :, c] for k, c in enumerate(classes)])  # (compared classes, intervals)
             share_of_rest = np.einsum("ksc,ck->ks", share, rest[:, classes])
             _, score = telling(share_of_class, share_of_rest, share_of_class - share_of_rest)
             has_two_ends = np.isfinite(low) & np.isfinite(high)
+            # The place of each compared class, and of its best interval.
             best = np.arange(len(classes)), np.argmax(np.where(has_two_ends, TWO_ENDS, 1.0) * score, axis=1)
             whole_numbers = feature.kind == "integer"
             lows_and_highs = zip(low[best].tolist(), high[best].tolist(), strict=True)
@@ -141,6 +142,7 @@ def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[Tel
                 (feature.name, name_interval(*low_and_high, whole_numbers=whole_numbers))
                 for low_and_high in lows_and_highs
             ]
+            # An interval may be named for the class that it was chosen for alone.
             allowed = np.array(classes)[:, None] == np.arange(n_classes)
             yield TellingValues(share[best], share[best], names.__getitem__, allowed, "interval")
 

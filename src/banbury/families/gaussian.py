@@ -271,7 +271,9 @@ class Gaussian(Family):
         return -float(of_means.sum()) - float(of_variances[:, : 1 if self.variance == "shared" else None].sum())
 
     def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
-        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share."""
+        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share.
+        ``self._tied``: the classes of a block share a covariance.
+        """
         if self.covariance is not None:
             n_columns = len(features[0].scales)
             n_covariances = n_columns * (n_columns + 1) // 2
@@ -384,19 +386,23 @@ class ColumnPosterior(Posterior):
     n_means: Real  # that have a variance in common, (features, 1)
 
     def predictive(self) -> Real:
-        """Returns the squared scale of Student's t of a new z (features × classes)."""
+        """Returns the squared scale of Student's t of a new z (features × classes). ``kappa`` is the strength of the
+        mean.
+        """
         return self.variance * (self.kappa + 1.0) / self.kappa
 
     def draw(self, rng: Generator) -> tuple[Real, Real]:
         """Draws means and variances of z once, a shared variance once for all classes; returns both (features × classes
-        each).
+        each). Of the arrays, features × classes, ``kappa`` and ``nu`` are the strengths of mean and variance.
         """
         chi = rng.chisquare(self.nu[:, :1] if self.is_shared else self.nu)
         variance = self.nu * self.variance / np.maximum(chi, np.finfo(float).tiny)
         return self.mean + rng.standard_normal(self.nu.shape) * np.sqrt(variance / self.kappa), variance
 
     def mode(self) -> Real:
-        """Returns the variance at the joint mode of variance and means (features × classes)."""
+        """Returns the variance at the joint mode of variance and means (features × classes). ``nu`` is the strength of
+        the variance, and ``n_means`` how many means share it.
+        """
         return self.nu * self.variance / (self.nu + 2.0 + self.n_means)
 
     def expectation(self) -> Real:
@@ -486,7 +492,7 @@ class GaussianParameters(NumericParameters):
 
     def log_probability(self, x: Real) -> Real:
         """Returns log P(value | class) (values × classes) of as many values (``x``) as there are features: value i
-        belongs to feature i.
+        belongs to feature i. The arrays are features × classes; ``power`` is None unless the densities are Student t.
         """
         z = np.clip((x - self.origin) / self.unit, -LARGEST, LARGEST)[:, None]
         square = self.precision * (z - self.mean) ** 2
@@ -499,7 +505,7 @@ class GaussianParameters(NumericParameters):
         columns = []
         for f in range(len(self.features)):
             mean = self.mean[f, classes]
-            precision = self.precision[f, classes]
+            precision = self.precision[f, classes]  # 1 / (2 σ²), or 1 / (ν s²) for Student t
             if self.power is None:
                 z = mean + rng.standard_normal(len(classes)) * np.sqrt(0.5 / precision)
             else:
@@ -510,7 +516,7 @@ class GaussianParameters(NumericParameters):
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Returns the mean and the standard deviation of feature number f in each class (classes each), in its own
-        unit; for Student t the scale.
+        unit; for Student t the scale. The precision is 1 / (2 σ²), or 1 / (ν s²) for Student t.
         """
         variance = 0.5 / self.precision[f] if self.power is None else 1.0 / (self.precision[f] * self._nu(f))
         return self.origin[f] + self.unit[f] * self.mean[f], self.unit[f] * np.sqrt(variance)
@@ -524,7 +530,9 @@ class GaussianParameters(NumericParameters):
         return normal_tails(z * np.sqrt(self.precision[f] * (2.0 if nu is None else nu)), nu)
 
     def _nu(self, f: int) -> Real:
-        """Returns the degrees of freedom of Student's t of feature number f in each class (classes)."""
+        """Returns the degrees of freedom of Student's t of feature number f in each class (classes). ``power`` is (ν +
+        1) / 2.
+        """
         assert self.power is not None
         return np.asarray(2.0 * self.power[f] - 1.0)
 
@@ -582,7 +590,8 @@ class BlockPosterior(Posterior):
 
     def draw(self, rng: Generator) -> tuple[Real, Real]:
         """Draws means (classes × columns) and covariances (classes × columns × columns) once, by Bartlett's
-        decomposition; returns both. A shared covariance is drawn once.
+        decomposition; returns both. A shared covariance is drawn once. ``self.scale`` (classes × columns × columns) is
+        a sum of products, worth ``nu`` rows; ``kappa`` is what means are worth.
         """
         n_classes, n_columns = self.mean.shape
         covariance = np.empty((n_classes, n_columns, n_columns))
@@ -810,6 +819,7 @@ class GaussianBlockParameters(Parameters):
     def log_prior(self, prior: BlockPrior, rows: float, tied: bool) -> float:
         """Returns what a prior adds to the log-likelihood of these parameters, over all classes, up to a constant.
         ``rows`` is how many rows its covariance is worth; ``tied``: the classes share a covariance, which counts once.
+        ``self._whiten`` turns z − mean of each class into independent numbers of variance 1.
         """
         whitened_means = np.einsum("cij,cj->ci", self._whiten, self.mean - prior.mean)
         spread = np.einsum("cij,jk,cik->c", self._whiten, prior.nu * prior.scale, self._whiten)

@@ -454,7 +454,9 @@ class BinAxis:
         return len(self.sizes)
 
     def bins(self, steps: Real) -> tuple[Int, Real]:
-        """Returns for each step, given by its number, its bin, and how many steps it lies beyond the outer bins."""
+        """Returns for each step, given by its number, its bin, and how many steps it lies beyond the outer bins.
+        ``self.sizes`` has the number of steps in each bin.
+        """
         ends = np.cumsum(self.sizes)
         step_indices = steps - self.first
         inside = np.clip(step_indices, 0.0, ends[-1] - 1.0)
@@ -466,7 +468,9 @@ class BinAxis:
         return np.asarray(self.start + self.width * step_numbers, dtype=np.float64)
 
     def cuts(self) -> list[float]:
-        """Returns the edges between bins in the column's unit, in order."""
+        """Returns the edges between bins in the column's unit, in order. ``self.sizes`` has the number of steps in each
+        bin.
+        """
         return [self.start + self.width * (self.first + int(step)) for step in np.cumsum(self.sizes)[:-1]]
 
     def log_sizes(self) -> Real:
@@ -475,13 +479,13 @@ class BinAxis:
 
     def draw(self, bins: Int, rng: Generator) -> Real:
         """Draws a value in each of these ``bins`` (their numbers). Beyond the outer bins, the density halves from step
-        to step.
+        to step. ``self.sizes`` has the number of steps in each bin.
         """
-        is_first = (bins == 0).astype(np.int64)
+        is_first = (bins == 0).astype(np.int64)  # 1 or 0: a step more, which stands for all before the bin
         is_last = (bins == self.n_bins - 1).astype(np.int64)
         size = self.sizes[bins]
         step_in_bin = np.floor(rng.random(len(bins)) * (is_first + size + is_last)).astype(np.int64) - is_first
-        n_beyond = rng.geometric(0.5, len(bins)) - 1
+        n_beyond = rng.geometric(0.5, len(bins)) - 1  # steps farther out, in the mass beyond an outer bin
         step_in_bin = np.where(
             step_in_bin < 0, -1 - n_beyond, np.where(step_in_bin >= size, step_in_bin + n_beyond, step_in_bin)
         )
@@ -547,10 +551,10 @@ class HistogramParameters(NumericParameters):
         number, a multiple of ``step``, near it.
         """
         axis = self.axes[f]
-        edges = axis.edges()
+        edges = axis.edges()  # of the steps that bins are made of
         cuts = super().ends(f, near, step)
         wanted_step = np.clip(np.round((cuts - edges[0]) / axis.width), 0, len(edges) - 1).astype(np.int64)
-        bin_ends = np.cumsum([0, *axis.sizes])
+        bin_ends = np.cumsum([0, *axis.sizes])  # the first edge of each bin, and the last; in steps
         upper_bin = np.searchsorted(bin_ends, wanted_step)
         lower = bin_ends[np.maximum(upper_bin - 1, 0)]
         upper = bin_ends[upper_bin]
@@ -600,11 +604,14 @@ class BlockCells:
     shares: SparseShares
 
     def marginal(self, columns: Sequence[int]) -> BlockCells:
-        """Returns the cells of the columns with these numbers alone, summed over all other columns."""
+        """Returns the cells of the columns with these numbers alone, summed over all other columns. ``self.numbers``
+        are those of the cells that rows have.
+        """
         axes = tuple(self.axes[j] for j in columns)
         bins = np.unravel_index(self.numbers, [axis.n_bins for axis in self.axes])
         cells_of_columns = _cell_numbers([bins[j] for j in columns], axes)
         numbers, new_cell = np.unique(cells_of_columns, return_inverse=True)
+        # How many old cells make a new one.
         n_summed = prod(axis.n_bins for j, axis in enumerate(self.axes) if j not in columns)
         shares = np.zeros((len(numbers), len(self.shares.empty)))
         np.add.at(shares, new_cell, np.exp(self.shares.seen))
@@ -620,7 +627,7 @@ class BlockCells:
         """
         bins_and_distances = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
         numbers = _cell_numbers([bins for bins, _ in bins_and_distances], self.axes)
-        lines = np.searchsorted(self.numbers, numbers)
+        lines = np.searchsorted(self.numbers, numbers)  # of the cells that rows have; the last stands for all others
         lines[~np.isin(numbers, self.numbers)] = len(self.numbers)
         log_shares = np.vstack([self.shares.seen, self.shares.empty])[lines]
         log_sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, bins_and_distances, strict=True))
@@ -629,7 +636,7 @@ class BlockCells:
 
     def draw(self, n: int, c: int, rng: Generator) -> list[Real]:
         """Draws n values of each column for class number c; returns one array per column."""
-        numbers = np.append(self.numbers, -1)[self.shares.draw(n, c, rng)]
+        numbers = np.append(self.numbers, -1)[self.shares.draw(n, c, rng)]  # of cells; −1: any that no row has
         n_cells = prod(axis.n_bins for axis in self.axes)
         while (without_cell := np.flatnonzero(numbers < 0)).size:  # any cell that no row has
             random_cells = rng.integers(n_cells, size=len(without_cell))

@@ -297,8 +297,8 @@ class SparseShares:
         return of_seen_cells + self.n_empty * dirichlet.log_prior(self.empty[None], np.array([alpha]), choice.how)
 
     def draw(self, n: int, c: int, rng: Generator) -> Int:
-        """Draws n cells of class number c, each as its index in ``seen``; the index after the last stands for any other
-        cell.
+        """Draws n cells of class number c, each as its index in ``seen`` (the log-shares of the cells that rows have);
+        the index after the last stands for any other cell.
         """
         share = np.append(np.exp(self.seen[:, c]), self.n_empty * np.exp(self.empty[c]))
         return rng.choice(len(share), n, p=share / share.sum())
@@ -361,7 +361,7 @@ class JointParameters(KeyedParameters):
 
     def log_probability(self, combination: tuple[Any, ...]) -> Real:
         """Returns log P(combination | class) of a tuple of values (classes). Missing values, which are None, are summed
-        out; 0 if all are missing.
+        out; 0 if all are missing. ``self.seen_values`` has the values of each column.
         """
         present_columns = [j for j, value in enumerate(combination) if value is not None]
         if not present_columns:
@@ -372,7 +372,7 @@ class JointParameters(KeyedParameters):
             return np.where(self.log_unseen < 0, self.log_unseen - np.log(n_equally_likely), self.log_unseen)
         shares = self.shares
         if len(present_columns) == len(combination):
-            cell = self.cells.get(combination)
+            cell = self.cells.get(combination)  # its line among the shares; None if no row had it
             return shares.empty if cell is None else np.asarray(shares.seen[cell])
         matching_cells = [
             cell for key, cell in self.cells.items() if all(key[j] == combination[j] for j in present_columns)

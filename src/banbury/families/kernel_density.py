@@ -283,7 +283,7 @@ class KernelDensity(GridFamily):
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
         """Returns the log-likelihood of the ``rows`` of bins with these ``centres``, each row left out of its own
-        density; ``bandwidth`` is in bins.
+        density; ``bandwidth`` is in bins. ``self.kernel`` is the kernel's name.
         """
         centres, rows, joined_bandwidth = _join_bins(centres, rows, bandwidth)
         own_weight = np.minimum(rows, 1.0)  # one row of a bin; all of it where weights make it less
@@ -563,7 +563,9 @@ class KernelDensityParameters(NumericParameters):
     kernels: tuple[Kernels, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows.
+        Kernels are in bins.
+        """
         parts: list[_core.Part] = []
         for feature, kernels in zip(self.features, self.kernels, strict=True):
             columns = rows.numbers(feature.inputs)
@@ -612,7 +614,7 @@ class KernelDensityParameters(NumericParameters):
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Returns the mean and the standard deviation of feature number f, a single column, in each class (classes
-        each).
+        each). Kernels are in bins, which are ``feature.unit`` wide.
         """
         kernels = self.kernels[f]
         feature = self.features[f]
@@ -623,7 +625,7 @@ class KernelDensityParameters(NumericParameters):
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
         """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes
-        each).
+        each). Kernels are in bins; compact ones have a wide normal distribution mixed in.
         """
         from scipy.special import ndtr  # a third of a second to import; few need it
 

@@ -182,7 +182,9 @@ class Variable:
         return weights
 
     def draw(self, numbers: Int, rng: Generator) -> NDArray[Any]:
-        """Returns the values with these ``numbers`` (one for each); for bins, draws a number uniformly within each."""
+        """Returns the values with these ``numbers`` (one for each); for bins, draws a number uniformly within each.
+        ``self.ends`` are the lowest and the highest number seen, and ``self.cuts`` the cuts between bins.
+        """
         if self.cuts is None:
             same_type = len({type(value) for value in self.values}) == 1
             return np.array(self.values, dtype=None if same_type else object)[numbers]
@@ -369,7 +371,8 @@ class Messages:
         parent's value, otherwise to the messages that the parent has received.
 
         ``parent_values`` has the number of the parent's value in each row, negative if it has none, and ``message``
-        computes the message for some of the rows.
+        computes the message for some of the rows. ``self.below`` has, by variable, the sum of the messages from its
+        children for rows that lack it (rows × queried values × values), and ``self.lacking`` which rows these are.
         """
         has_parent = parent_values[rows] >= 0
         complete_rows = rows[has_parent]
@@ -377,6 +380,7 @@ class Messages:
         self.log_joint[complete_rows] += message(complete_rows, parent_values[complete_rows])
         if node.parent is not None and len(incomplete_rows):
             if node.parent not in self.below:
+                # Rows × queried values × values of the parent.
                 self.below[node.parent] = np.zeros((*self.log_joint.shape, node.table.shape[1]))
                 self.lacking[node.parent] = np.zeros(len(self.log_joint), dtype=np.bool_)
             self.below[node.parent][incomplete_rows] += message(incomplete_rows, None)
@@ -385,7 +389,8 @@ class Messages:
     def send(self, node: Node, values: ValueNumbers, parent_values: ValueNumbers) -> None:
         """Sends the messages of a node to its parent, in place, after all of its children have sent theirs. ``values``
         has the number of each row's value of the node (MISSING or UNSEEN if it has none), and ``parent_values`` of its
-        parent.
+        parent. ``self.below`` has, by variable, the messages from its children for rows that lack it, and
+        ``self.lacking`` which rows these are.
         """
         self.add(node, np.flatnonzero(values >= 0), parent_values, lambda rows, at: node.log_observed(values[rows], at))
         if node.variable in self.below:
@@ -448,7 +453,7 @@ class NodeForest:
 
     def for_queried_value(self, k: int) -> NodeForest:
         """Returns the forest whose tables have value number k of the queried variable alone, so that their first axis
-        has length 1.
+        has length 1. Tables are queried values × parent's values × values.
         """
         this_value = slice(k, k + 1)
         tables_at = ((node, None if node.unseen is None else node.unseen[this_value]) for node in self.nodes)

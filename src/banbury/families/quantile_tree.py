@@ -396,7 +396,8 @@ class Leaves:
 
     def _draw_shares(self, prior: Real, rng: Generator) -> Real:
         """Draws the shares of the classes in each leaf (leaves × classes) from Dirichlet distributions, level by level
-        from the root of the tree down. ``prior`` has the share of each class at the root (classes).
+        from the root of the tree down. ``prior`` has the share of each class at the root (classes). ``self.tree.sums``
+        has the rows of each level's nodes (nodes × classes).
         """
         share = prior[None, :]
         for depth, (rows, parent) in enumerate(zip(self.tree.sums(self.cells), self.tree._parents(), strict=True)):
@@ -520,8 +521,8 @@ class QuantileTreeParameters(NumericParameters):
         """Returns the mean and the standard deviation of feature f in each class (classes each). Mass beyond the outer
         leaves counts as at their ends.
         """
-        ends = self._ends(f)
-        masses = self._masses(f)
+        ends = self._ends(f)  # of the intervals
+        masses = self._masses(f)  # their probabilities (intervals × classes)
         clipped_ends = np.clip(ends, ends[TAILS], ends[-TAILS - 1])
         middle = clipped_ends[:-1] / 2.0 + clipped_ends[1:] / 2.0
         with np.errstate(over="ignore", invalid="ignore"):
@@ -534,8 +535,8 @@ class QuantileTreeParameters(NumericParameters):
         """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes
         each).
         """
-        ends = self._ends(f)
-        masses = self._masses(f)
+        ends = self._ends(f)  # of the intervals
+        masses = self._masses(f)  # their probabilities (intervals × classes)
         masses = masses / masses.sum(axis=0)
         nothing = np.zeros((1, masses.shape[1]))
         below = np.concatenate([nothing, np.cumsum(masses, axis=0)])
@@ -559,7 +560,7 @@ class QuantileTreeParameters(NumericParameters):
 
     def _ends(self, f: int) -> Real:
         """Returns where the intervals of feature f begin and end (intervals + 1 numbers); the outermost two, which are
-        endless, as wide as they are taken to be.
+        endless, as wide as they are taken to be. ``self.edges[f]`` are the finite ones.
         """
         edges = self.edges[f]
         with np.errstate(over="ignore"):
@@ -567,7 +568,9 @@ class QuantileTreeParameters(NumericParameters):
         return np.concatenate([[max(outer_ends[0], -LARGEST)], edges, [min(outer_ends[1], LARGEST)]])
 
     def _masses(self, f: int) -> Real:
-        """Returns the probability of each interval of feature f in each class (intervals × classes)."""
+        """Returns the probability of each interval of feature f in each class (intervals × classes). ``self.tables[f]``
+        has their log densities.
+        """
         with np.errstate(over="ignore"):
             widths = np.clip(np.diff(self._ends(f)), 2.0**-1060, LARGEST)
             return np.exp(self.tables[f] + np.log(widths)[:, None])

@@ -388,6 +388,7 @@ def draw_scores(
         cells = pairs.cells(counts, n_classes)
         # In all other classes; under Bernoulli the texts of the class without the word.
         counts_elsewhere = np.maximum((words.texts if is_bernoulli else cells.sum(axis=1, keepdims=True)) - cells, 0.0)
+        # Words × classes × signs.
         gamma_shapes = np.stack(
             [cells, counts_elsewhere] if len(signs) == 2 else [counts_elsewhere if model == "complement" else cells],
             axis=-1,
@@ -484,7 +485,7 @@ class AlikeWords:
     def absent_from(self, c: int, n_words: int, n_texts: float, a: float) -> tuple[float, int]:
         """Returns for class c, with ``n_texts`` texts, the log-likelihood of a text without any of the ``n_words``
         words, and how many words all of its texts have. ``self.n_words[c]`` maps each count to its number of words;
-        ``a`` is the pseudo-count.
+        ``a`` is the pseudo-count. Words that all texts have count as 0 in the former.
         """
         counts = sorted(count for count in self.n_words[c] if count > 0)
         # The first number is that of the words that occur in no text of the class.

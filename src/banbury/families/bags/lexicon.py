@@ -31,7 +31,9 @@ class Bags(_core.Bags):
         return len(self.offsets) - 1
 
     def take(self, texts: Int) -> Bags:
-        """Returns the bags of the texts with these numbers, in this order."""
+        """Returns the bags of the texts with these numbers, in this order. The words of text i are ``offsets[i]`` to
+        ``offsets[i + 1]`` of ``self.words`` and ``self.times``.
+        """
         if np.array_equal(texts, np.arange(len(self))):
             return self
         sizes = np.diff(self.offsets)[texts]
@@ -58,7 +60,9 @@ class Bags(_core.Bags):
         return cls(np.concatenate([[0], *offsets]), words, times, hashes, batches[0].n_words)
 
     def sums(self, numbers: Any) -> Real:
-        """Returns the sum of ``numbers``, one for each word of each text, over the words of each text (texts)."""
+        """Returns the sum of ``numbers``, one for each word of each text, over the words of each text (texts). The
+        words of text i are at ``offsets[i]`` to ``offsets[i + 1]``.
+        """
         sums = np.zeros(len(self))
         sizes = np.diff(self.offsets)
         for texts in slices_of_length(len(self)):
@@ -71,7 +75,7 @@ class Bags(_core.Bags):
 
     def squares(self, values: Real) -> Real:
         """Returns for each word of the lexicon the sum of the squares of ``values``, which say how much each word of
-        each text counts (words of the lexicon).
+        each text counts (words of the lexicon). ``self.words`` has the places of the words of all texts in the lexicon.
         """
         sums = np.zeros(self.n_words)
         for words in slices_of_length(len(self.words), WORDS_TOGETHER):

@@ -112,7 +112,7 @@ class BagParameters(Parameters):
         part of its own.
         """
         scores = self.scores
-        kernel_input = self.family.kernel_input(rows, self.features[0])
+        kernel_input = self.family.kernel_input(rows, self.features[0])  # texts, or a matrix of counts
         self._make_rows_of(kernel_input)
         rough = None
         if isinstance(kernel_input, _core.Matrix):
@@ -132,6 +132,7 @@ class BagParameters(Parameters):
         """Returns the rows of all words in single precision if they exist already, or if the matrix to score has so
         many cells that making them pays; else None.
         """
+        # Some rows are not made yet, or the matrix is not sparse (``places`` are offsets of rows, and columns).
         if (
             self.pending is not None
             or matrix.places is None
@@ -191,10 +192,11 @@ class BagParameters(Parameters):
 
     def _score_without_smoothing(self, offsets: Int, ids: Ids) -> Real:
         """Returns log-likelihoods (rows × classes). The words of row i are ``ids[offsets[i]:offsets[i + 1]]``. A word
-        may be impossible in a class (−inf), or certain: a row without it is impossible.
+        may be impossible in a class (−inf), or certain (CERTAIN): a row without it is impossible.
+        ``self.scores.certain`` is the number of certain words of each class.
         """
         assert self.scores.certain is not None
-        _, word_rows, _ = self.scores.weights.rows(ids)
+        _, word_rows, _ = self.scores.weights.rows(ids)  # (words, classes)
         impossible = sum_slices(np.isneginf(word_rows).astype(np.float64), offsets) > 0
         certain = word_rows == CERTAIN
         impossible |= sum_slices(certain.astype(np.float64), offsets) < self.scores.certain
@@ -332,6 +334,7 @@ class BagParameters(Parameters):
         scores = self.scores
         ids = np.array([word.word_id for word in words], dtype=np.uint32)
         self._make_rows(ids)
+        # Whether the model has each word, its numbers for the classes (words × classes), and what multiplies them.
         has_row, word_rows, scale = scores.weights.rows(ids)
         words = list(compress(words, has_row.tolist()))
         word_rows = word_rows[has_row]
@@ -374,7 +377,7 @@ class BagParameters(Parameters):
         if first_text is None:
             return None, []
         text_for_kernel, tokens = family.split_text(first_text)
-        _, ids = self.table.encode(family.tokeniser, text_for_kernel, 1)
+        _, ids = self.table.encode(family.tokeniser, text_for_kernel, 1)  # of each token, −1 if unknown; on one thread
         self._make_rows(ids)
         has_row, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))
         is_unknown = (ids < 0) | ~has_row
@@ -404,7 +407,7 @@ class BagParameters(Parameters):
         Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. A weight of −inf means
         that a class is impossible, so add up only the words that a text has.
         """
-        words, weights, scale = self._every_word()
+        words, weights, scale = self._every_word()  # words × classes, and a number for each word
         return LinearWords(words, scale[:, None] * weights, self.scores.constant, self.family.reading)
 
     def _every_word(self) -> tuple[list[str], Real, Real]:

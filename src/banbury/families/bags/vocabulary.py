@@ -46,7 +46,9 @@ class WordClassPairs:
         return bool(self.sizes.all())
 
     def per_word(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Returns the counts of pairs (``counts``) summed over the classes of each word (words)."""
+        """Returns the counts of pairs (``counts``) summed over the classes of each word (words). Word i has the pairs
+        ``starts[i]`` to ``starts[i + 1]``.
+        """
         if self.full:
             return np.add.reduceat(counts, self.starts[:-1]) if len(counts) else counts
         word_sums = np.zeros(len(self.ids), dtype=counts.dtype)
@@ -65,13 +67,17 @@ class WordClassPairs:
         return sums
 
     def cells(self, counts: NDArray[Any], n_classes: int) -> Real:
-        """Returns the counts of pairs as a table (words × classes), 0 where there is no pair."""
+        """Returns the counts of pairs as a table (words × classes), 0 where there is no pair. ``classes`` has the class
+        number of each pair.
+        """
         table = np.zeros((len(self.ids), n_classes))
         table[self.per_pair(np.arange(len(self.ids))), self.classes] = counts
         return table
 
     def only(self, keeps_word: NDArray[np.bool_]) -> WordClassPairs:
-        """Returns the pairs of the words that a mask selects, which has a boolean for each word."""
+        """Returns the pairs of the words that a mask selects, which has a boolean for each word. Word i has the pairs
+        ``starts[i]`` to ``starts[i + 1]``.
+        """
         if keeps_word.all():
             return self
         starts = np.concatenate([[0], np.cumsum(self.sizes[keeps_word])])
@@ -201,7 +207,9 @@ class AllBut(Learned):
     only_class: int | None = None
 
     def of_class(self, c: int) -> AllBut:
-        """Returns the texts of class number c alone, as the only class. It has all words of the other classes."""
+        """Returns the texts of class number c alone, as the only class. It has all words of the other classes.
+        ``index`` has the number here of each class of the table, −1 if it is left out.
+        """
         return replace(self, index=np.where(self.index == c, 0, -1), n_classes=1, only_class=c)
 
     @cached_property
@@ -226,7 +234,8 @@ class AllBut(Learned):
 
     def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
         """Returns for the words with these ids where the pairs of each begin (words + 1), and their classes,
-        occurrences and documents without the group.
+        occurrences and documents without the group. ``new_class[c]`` is the number here of class c of all texts;
+        ``only_class`` alone counts, if given.
         """
         cached_pairs = {} if self.cached_pairs is None else self.cached_pairs
         key = ids.tobytes()
@@ -358,7 +367,7 @@ class Pruning:
 
     def of(self, words: Vocabulary) -> Vocabulary:
         """Returns the words that stay: drops the most frequent words, then rare and common words, and keeps the best of
-        the rest.
+        the rest. ``max_words`` is None without a limit.
         """
         if not self.any:
             return words
