@@ -66,9 +66,9 @@ def to_python_integers(sums: Integers, digits: int) -> NDArray[Any]:
     packed_bytes = limbs.tobytes()
     factor = 10 ** (digits - sums.digits)
     numbers = np.empty(limbs.size // limbs.shape[-1], dtype=object)
-    for number in range(len(numbers)):
-        numbers[number] = factor * int.from_bytes(
-            packed_bytes[number * n_bytes : (number + 1) * n_bytes], "little", signed=True
+    for index in range(len(numbers)):
+        numbers[index] = factor * int.from_bytes(
+            packed_bytes[index * n_bytes : (index + 1) * n_bytes], "little", signed=True
         )
     return numbers.reshape(limbs.shape[:-1])
 
@@ -761,6 +761,7 @@ def find_impossible(n: Integers, sums: Integers, spread: Real, n_columns: int) -
     is_doubtful = (np.abs(spread) > deviations[..., i] * deviations[..., j] * (1.0 - 1e-9)) & (i != j)
     digits = max(n.digits, sums.digits)
     for cell in np.argwhere(is_doubtful.any(axis=-1) & ~is_impossible):
+        # Of this class alone: only sums of several columns, whose first axis is the classes, are doubtful.
         rows, row_sums = (to_python_integers(integers.take(cell, 0), digits) for integers in (n, sums))
         is_impossible[tuple(cell)] = _exceed_variances(row_sums, rows[..., None]).any()
     return is_impossible

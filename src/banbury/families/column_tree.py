@@ -740,20 +740,20 @@ class TreeParameters(Parameters):
         """Explains the first row: returns a term for each column that has a value, given the columns above it; parents
         come before their children. ``log_likelihoods`` are not used.
         """
-        values = np.array([column[:1] for column in self.value_numbers(rows)], dtype=np.int32)[:, 0]
+        value_numbers = np.array([column[:1] for column in self.value_numbers(rows)], dtype=np.int32)[:, 0]
         # The columns that have a value, parents first.
-        order = [node.variable for node in reversed(self.forest.nodes) if values[node.variable] != MISSING]
+        order = [node.variable for node in reversed(self.forest.nodes) if value_numbers[node.variable] != MISSING]
         # Artificial rows: the first has no value, and each of the next has the value of one more column.
-        values_shown = np.full((len(values), len(order) + 1), MISSING, dtype=np.int32)
+        values_shown = np.full((len(value_numbers), len(order) + 1), MISSING, dtype=np.int32)
         for n_shown, k in enumerate(order, 1):
-            values_shown[k, n_shown:] = values[k]
+            values_shown[k, n_shown:] = value_numbers[k]
         scores = self.log_likelihood(list(values_shown))
         is_ruled_out = np.isneginf(scores[:-1])  # already, so that nothing is added
         differences = np.where(is_ruled_out, 0.0, scores[1:] - np.where(is_ruled_out, 0.0, scores[:-1]))
         terms = []
         for k, difference in zip(order, differences, strict=True):
             value = next(iter(rows.head(self.variables[k].name, 1)), None)
-            terms.append(Term(self.variables[k].name, value, difference, seen=bool(values[k] != UNSEEN)))
+            terms.append(Term(self.variables[k].name, value, difference, seen=bool(value_numbers[k] != UNSEEN)))
         return terms
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:

@@ -434,8 +434,10 @@ def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
     a quarter of the range replaces the IQR.
     """
     cumulative = np.cumsum(rows)
-    low, high = (codes[np.searchsorted(cumulative, (share - ROUNDING) * cumulative[-1])] for share in (0.25, 0.75))
-    interquartile_range = float(high - low) or float(codes[-1] - codes[0]) / 4.0
+    low_quartile, high_quartile = (
+        codes[np.searchsorted(cumulative, (share - ROUNDING) * cumulative[-1])] for share in (0.25, 0.75)
+    )
+    interquartile_range = float(high_quartile - low_quartile) or float(codes[-1] - codes[0]) / 4.0
     return float(max(1.0, 2.0 * interquartile_range / float(cumulative[-1]) ** (1.0 / (2.0 + n_columns))))
 
 
@@ -575,15 +577,16 @@ def _below(edges: Real, masses: Real, width: float, cuts: Real) -> Real:
     """Returns the probability below each cut (cuts × classes), given the edges of steps, their masses (steps × classes)
     and their width. It is even within a step; beyond the outer steps it halves from step to step.
     """
+    # Below each edge: as much as the first step has lies below it.
     cumulative = np.cumsum(np.concatenate([masses[:1], masses]), axis=0)
     probability_within = np.stack([np.interp(cuts, edges, column) for column in cumulative.T], axis=1)
     steps_beyond = np.maximum(edges[0] - cuts, 0.0) / width
     n_whole_steps = np.floor(steps_beyond)
-    left = masses[0] * (2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
+    below_first_step = masses[0] * (2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
     steps_beyond = np.maximum(cuts - edges[-1], 0.0) / width
     n_whole_steps = np.floor(steps_beyond)
-    right = masses[-1] * (1.0 - 2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
-    return np.asarray(np.where((cuts < edges[0])[:, None], left, probability_within + right))
+    above_last_step = masses[-1] * (1.0 - 2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
+    return np.asarray(np.where((cuts < edges[0])[:, None], below_first_step, probability_within + above_last_step))
 
 
 # Blocks ---------------------------------------------------------------------------------------------------------------

@@ -65,10 +65,10 @@ def means_and_deviations(centres: Real, rows: Real) -> tuple[Any, Any]:
 
     The variance is divided by n − 1, as in SciPy, or by n / 2 if the weights sum to less than two.
     """
-    n = max(float(rows.sum()), np.finfo(float).tiny)
+    n_rows = max(float(rows.sum()), np.finfo(float).tiny)
     reference = centres[rows.argmax()]  # far from 0 a sum would be rounded
-    mean = reference + rows @ (centres - reference) / n
-    return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n - 1.0, n / 2.0))
+    mean = reference + rows @ (centres - reference) / n_rows
+    return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n_rows - 1.0, n_rows / 2.0))
 
 
 def least_bandwidth(kernel: str, centres: Real, rows: Real) -> float:

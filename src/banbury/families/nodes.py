@@ -152,7 +152,7 @@ class Variable:
         number = UNSEEN
         with suppress(errors.BanburyError, ValueError, TypeError):  # reading may convert it: a date to its text
             [batch] = read({self.name: [value]}, kinds={self.name: "string"} if self.kind == "string" else None)
-            number = int(self.value_numbers(batch, 1)[0])
+            number = int(self.value_numbers(batch, threads=1)[0])
         if number < 0:
             raise errors.value_never_seen(value, self.name, self.values)
         return number

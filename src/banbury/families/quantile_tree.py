@@ -243,6 +243,7 @@ class QuantileTree(BinnedFamily):
         """
         numbers = number_column(rows, feature.name).astype(np.float64) + 0.0  # −0 is no other number
         bits = numbers.view(np.int64)
+        # Flipped so that they are in order, without as many bits as ``unit`` is a power of 2.
         keys = np.where(bits < 0, bits ^ SIGN, bits) >> int(np.log2(feature.unit))
         return encode_bins(np.where(np.isnan(numbers), MISSING_BIN, keys))
 

@@ -48,6 +48,7 @@ class LookedUpTexts:
         table = _core.Words(1, 0).count(family.tokeniser, texts, classes, unit_weights, threads)
         used_words = family.words(feature, table) if family.vocabulary is not None or family.pruning.any else None
         table = table if used_words is None else used_words.table
+        # The words of text i, and how often it has each, are offsets[i] to offsets[i + 1] of the other two.
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
         n_words = table.n_ids
         vocabulary = None

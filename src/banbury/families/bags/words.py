@@ -83,12 +83,13 @@ class RowsOfWords:
         kernel_input = family.kernel_input(rows.batch, self.feature)
         if self.several is None or not isinstance(kernel_input, _core.Matrix):
             return kernel_input, self.classes, rows.weights, rows.threads, self.several
-        offsets, codes = self.several
+        offsets, further_classes = self.several
         n_rows = len(self.classes)
+        # Every row, and once more for each of its further classes.
         row_numbers = np.concatenate([np.arange(n_rows), np.repeat(np.arange(n_rows), np.diff(offsets))])
         weights = None if rows.weights is None else rows.weights[row_numbers]
         kernel_input = family.kernel_input(rows.batch.take(row_numbers), self.feature)
-        return kernel_input, np.concatenate([self.classes, codes]), weights, rows.threads, None
+        return kernel_input, np.concatenate([self.classes, further_classes]), weights, rows.threads, None
 
 
 class UnreadWords(Words):
