@@ -138,7 +138,9 @@ def is_all(numbers: Sequence[int], n: int) -> bool:
 
 
 def sort_keys(keys: Any) -> Keys:
-    """Sorts keys in an order that does not depend on the data: flags and numbers first, then strings, None last."""
+    """Returns keys as a tuple in an order that does not depend on the data: flags and numbers first, then strings, then
+    None, then tuples.
+    """
     keys = list(keys)
     try:
         return tuple(sorted(keys))
@@ -199,8 +201,8 @@ class Combinations(Sequence[Any]):
     """
 
     def __init__(self, axes: tuple[Keys, ...], cells: Int) -> None:
-        """``axes`` has the values of each position of the tuples, ``cells`` the cell of each key in the table of all
-        combinations.
+        """``axes`` has for each position of the tuples its values in order, ``cells`` the number of each key's cell in
+        the table of all combinations.
         """
         self.axes = axes
         self.cells = cells

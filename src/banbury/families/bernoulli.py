@@ -72,7 +72,7 @@ class Bernoulli(KeyedFamily):
         if self.threshold is not None:
             check_finite("threshold", self.threshold)
         errors.require(self.beta is None or self.alpha is not None, "beta", self.beta, "given together with alpha")
-        check_prior(self.alpha, self.m, None)
+        check_prior(self.alpha, self.m, p=None)
         check_settings(self, "beta", zero=True)
         if self.p is not None and (self.m is None or not isinstance(self.p, (int, float)) or not 0 <= self.p <= 1):
             raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
@@ -107,11 +107,15 @@ class Bernoulli(KeyedFamily):
         name = feature.name
         if self.threshold is not None:
             numbers = finite_numbers(rows, name)
-            return Codes(np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32), 0, (False, True))
+            return Codes(
+                np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32), low=0, values=(False, True)
+            )
         code_of_row, distinct_values = number_values(rows.codes(name), threads)
         # Entry −1 of the array, the last, is for missing values.
         return Codes(
-            np.array([*self.means_yes(distinct_values, name), -1], dtype=np.int32)[code_of_row], 0, (False, True)
+            np.array([*self.means_yes(distinct_values, name), -1], dtype=np.int32)[code_of_row],
+            low=0,
+            values=(False, True),
         )
 
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:

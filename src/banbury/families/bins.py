@@ -81,7 +81,7 @@ class BinCounter(KeyCounter):
         intervals = (
             f"{name} {start + width * k:.9g} to {start + width * (k + 1):.9g}" for name, start, width, k in grids
         )
-        return errors.listed(intervals, 6)
+        return errors.listed(intervals, most=6)
 
     def widen(self, features: Features, sums: Counts) -> Features:
         """Returns the features with wider bins (a larger unit) where more bins are occupied than may be."""
@@ -257,7 +257,7 @@ def _encode_cells(codes: Int, rows: RowsToCount) -> Codes:
     cell_numbers = np.full(len(codes), -1, dtype=np.int32)
     cell_numbers[is_counted], cells = distinct_cells(codes[is_counted], rows.threads)
     keys: Any = [tuple(cell) for cell in cells.tolist()]
-    return Codes(cell_numbers, 0, keys)
+    return Codes(cell_numbers, low=0, values=keys)
 
 
 # Blocks of columns cut into cells. A cell's key is the number of its bin in each column. When too many cells are occupied, bins

@@ -106,9 +106,9 @@ class Categorical(KeyedFamily):
         column = rows.codes(feature.name, feature.kind) if strict else codes_to_score(rows, feature)
         numbers, names = number_values(column, threads)
         if self.missing == "skip":
-            return Codes(numbers, 0, names)
+            return Codes(numbers, low=0, values=names)
         with_none: Any = [*names, None]
-        return Codes(np.where(numbers < 0, np.int32(len(names)), numbers), 0, with_none)
+        return Codes(np.where(numbers < 0, np.int32(len(names)), numbers), low=0, values=with_none)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> CategoricalParameters:
         """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
@@ -278,8 +278,8 @@ def check_prior(alpha: Any, m: Any, p: Any) -> None:
 
 
 def check_covers(setting: str, shares: Mapping[Key, float], keys: Keys) -> None:
-    """Raises unless a setting that maps keys to numbers (``shares``) has a number for every key. ``setting`` is its
-    name.
+    """Raises unless a setting that maps keys to numbers (``shares``) has a number for each of ``keys``. ``setting`` is
+    its name.
     """
     absent = [key for key in keys if key not in shares]
     if absent:
@@ -295,8 +295,8 @@ def _prior_shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
 
 
 def codes_to_score(rows: ColumnReader, feature: Feature) -> Codes:
-    """Returns a column to be scored as codes of the kind that was counted. A value that cannot be converted stays as it
-    is, and is unknown.
+    """Returns a feature's column to be scored as codes of the kind that was counted. A value that cannot be converted
+    stays as it is, and is unknown.
     """
     try:
         return rows.codes(feature.name, feature.kind)
@@ -363,8 +363,8 @@ class CategoricalParameters(KeyedParameters):
         return column.codes, column.low, self._lookup(f, column.values), self._missing_line(f)
 
     def _key_range(self, f: int) -> range | None:
-        """Returns the range from the lowest to the highest whole number of feature f; None if it has other values, or
-        its numbers are far apart or huge.
+        """Returns the range from the lowest to the highest whole number among the values of feature f; None if it has
+        other values, or its numbers are far apart or huge.
         """
         numbers = [key for key in self.keys[f] if key is not None] if self._columns[f].kind == "integer" else []
         if not numbers or not all(isinstance(number, int) for number in numbers):

@@ -65,12 +65,14 @@ class Tree:
         """Returns for each level P(class | node) (nodes × classes). ``cells`` has the rows of the cells (cells ×
         classes), and ``prior`` the share of each class at the root.
         """
+        # False: no row is left out.
         return self._kernel_tree().shares_by_level(cells, self.strengths, prior, False)
 
     def shares_left_out(self, cells: Real, prior: Real) -> list[Real]:
         """Returns for each level P(class | node) without one row of each class in turn (nodes × class of the row ×
         classes). The arguments are those of ``shares``.
         """
+        # True: a row is left out.
         return self._kernel_tree().shares_by_level(cells, self.strengths, prior, True)
 
     def shares_without_rows(self, cells: Real, prior: Real, row_cells: Int, labels: Int, weights: Real) -> Real:
@@ -202,6 +204,7 @@ def numbers_of_keys(keys: Int) -> Real:
     """Returns the numbers with these keys. A key is the bits of a number as an integer, flipped so that keys are in the
     order of numbers.
     """
+    # Within those of finite numbers.
     keys = np.minimum(np.maximum(np.asarray(keys, dtype=np.int64), -INFINITE), INFINITE - 1)
     return np.where(keys < 0, keys ^ SIGN, keys).astype(np.int64).view(np.float64)
 
@@ -284,8 +287,8 @@ class Cells:
         raise NotImplementedError
 
     def name(self, first: int, last: int) -> Any:
-        """Returns the value of cell ``first``, or the interval of neighbouring cells of numbers, from ``first`` to
-        ``last``.
+        """Returns the value of cell number ``first``, or the interval of neighbouring cells of numbers, from number
+        ``first`` to number ``last``.
         """
         raise NotImplementedError
 

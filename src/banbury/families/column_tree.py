@@ -276,7 +276,9 @@ class TreeCounter(CombinationCounter):
         """Returns where the first rows cut numbers, as a phrase, which is what differs between trees of the same
         columns.
         """
-        cuts = [f"{node.name!r} at {errors.listed(map(str, node.cuts), 6)}" for node in nodes_of(feature) if node.cuts]
+        cuts = [
+            f"{node.name!r} at {errors.listed(map(str, node.cuts), most=6)}" for node in nodes_of(feature) if node.cuts
+        ]
         return f" that cuts {errors.listed(cuts)}" if cuts else ""
 
     def settle(self, features: Features, batch: Batch) -> Features:
@@ -352,8 +354,8 @@ class TreeCounter(CombinationCounter):
         return shown if other_column == column else f"{shown} with {feature.columns[other_column]} = {other_value!r}"
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
-        """Describes in a few words what was counted; rows that lack a value are counted with all other columns, so
-        ``missing`` is not shown.
+        """Describes in a few words what was counted of a feature; rows that lack a value are counted with all other
+        columns, so ``missing`` is not shown.
         """
         return f"{errors.many(len(feature.columns), 'column')}, each two together"
 
@@ -417,8 +419,8 @@ def _is_key(node: Variable, key: Any) -> bool:
 
 
 def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> None:
-    """Raises an error if the tables of all pairs of columns would be too large. ``sizes`` has the number of values of
-    each column.
+    """Raises an error if the tables of all pairs of the columns with these names would be too large. ``sizes`` has the
+    number of values of each column.
     """
     n_values = np.array(sizes, dtype=np.float64)
     n_cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes
@@ -560,21 +562,23 @@ class CountedPairs:
         """Returns pairs of columns, by number, with I(A; B | class) in bits, largest first: those that are significant
         at ``level``, or all if it is None.
         """
+        # Those of the column with fewest gaps.
         n_rows = max((float(self.count_values(k).value.sum()) for k in range(len(self.variables))), default=0.0)
         if not n_rows > 0:
             return []
         least = 0.0 if level is None else FEWEST_ROWS / n_rows
+        # The numbers of each pair's columns, and what the pair shares.
         first, second, information = self.information(n_rows, least, fewest=2)
         bits = information.joint
         ranked_pairs = np.arange(len(first))
         if level is not None:
-            measured_pairs = information.beyond_chance(lambda k: (str(first[k]), str(second[k])), n_rows, 1.0)
+            measured_pairs = information.beyond_chance(lambda k: (str(first[k]), str(second[k])), n_rows, scale=1.0)
             bits = measured_pairs.bits
             ranked_pairs = measured_pairs.beyond(level, len(first))
         order = ranked_pairs[
             np.lexsort((second[ranked_pairs], first[ranked_pairs], -np.round(bits[ranked_pairs], DECIMALS_OF_BITS)))
         ]
-        return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]
+        return [(int(first[pair]), int(second[pair]), float(bits[pair])) for pair in order]
 
     def _tables(self, varied: Sequence[int], sizes: Sequence[int]) -> Iterator[Real]:
         """Yields for each of the columns ``varied`` but the first a table of rows: values of all earlier ones × its own
@@ -631,7 +635,7 @@ class DependencyTree:
     @property
     def n_parameters(self) -> int:
         """The number of free parameters per class: each column has one distribution, or one for each value of its
-        parent.
+        parent (``self.parents`` has its number).
         """
         n_values = [variable.size for variable in self.variables]
         n_distributions = (1 if parent is None else n_values[parent] for parent in self.parents)

@@ -195,7 +195,7 @@ class Features(Sequence[Feature]):
         """Returns one feature, or a slice of them."""
         if isinstance(index, slice):
             return self.take(range(len(self))[index])
-        _, family, _, _, *other_fields = self.templates[self.codes[index]]
+        _, family, _, _, *other_fields = self.templates[self.codes[index]]  # without name, origin and unit
         return Feature(self.names[index], family, self.origins.item(index), self.units.item(index), *other_fields)
 
     def __eq__(self, other: object) -> bool:
@@ -270,7 +270,7 @@ class Features(Sequence[Feature]):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The columns that the features are counted from."""
+        """The columns that the features are counted from, in order: a block has several."""
         if not self.has_blocks:
             return self.names
         columns = [template.columns for template in self.templates]
@@ -741,7 +741,8 @@ class Family:
         raise NotImplementedError
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
-        """Returns the log prior that "map" and "mean" add to the log-likelihood, up to a constant; 0 without a prior.
+        """Returns the log prior that "map" and "mean" add to the log-likelihood of ``parameters``, up to a constant; 0
+        without a prior.
 
         The mean under a Dirichlet, Beta or Gamma prior is the mode under one that is worth one more of each.
         """

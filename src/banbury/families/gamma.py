@@ -47,15 +47,15 @@ class Gamma(LogMomentFamily):
         """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         if choice.how == "mle":
             _, mean, mean_log = sums.means(features.units, prior_rows=0.0)
-            return GammaParameters(features, shape_of(np.log(mean) - mean_log), mean, None)
+            return GammaParameters(features, shape_of(np.log(mean) - mean_log), mean, strength=None)
         rows, mean, mean_log = sums.means(features.units, 1.0 if self.prior_rows is None else self.prior_rows)
         shape = shape_of(np.log(mean) - mean_log)
         if choice.how == "map":
-            return GammaParameters(features, shape, mean, None)
+            return GammaParameters(features, shape, mean, strength=None)
         if choice.how == "gibbs":
             shape = _draw_shape(shape, rows, rng)
             rate = np.maximum(rng.standard_gamma(shape * rows + 1.0), TINY) / (rows * mean)
-            return GammaParameters(features, shape, shape / rate, None)
+            return GammaParameters(features, shape, shape / rate, strength=None)
         strength = shape * rows + 1.0  # of the rate: Gamma(strength, rows · mean)
         mean = shape * rows * mean / strength
         return GammaParameters(features, shape, mean, strength if choice.how == "predictive" else None)

@@ -368,12 +368,14 @@ class Posterior:
         raise NotImplementedError
 
     def mode(self) -> Real:
-        """Returns the variance or covariance at the joint mode of it and the means."""
+        """Returns the variance or covariance at the joint mode of it and the means, in the shape of variances or
+        covariances.
+        """
         raise NotImplementedError
 
     def expectation(self) -> Real:
-        """Returns the mean of the variance or covariance, or its mode where the mean does not exist, up to two degrees
-        of freedom.
+        """Returns the mean of the variance or covariance, in the shape of variances or covariances, or its mode where
+        the mean does not exist, up to two degrees of freedom.
         """
         raise NotImplementedError
 
@@ -414,7 +416,7 @@ class ColumnPosterior(Posterior):
 
 def pool_classes(sums: Moments) -> tuple[Real, Real]:
     """Returns the mean and variance of z over all classes (features × 1); the variance is 1 if there is none."""
-    n, mean, spread = sums.pool()
+    n, mean, spread = sums.pool()  # rows, and sums of squares about the mean
     variance = divide(spread, n)
     return mean, np.where(variance > 0, variance, 1.0)
 
@@ -423,10 +425,10 @@ def density(features: Features, mean: Real, variance: Real, nu: Real | None = No
     """Returns densities of features with these means and variances of z (features × classes): normal, or Student t with
     ``nu`` degrees of freedom, whose squared scale is ``variance``.
     """
-    log_unit = np.log(features.units)[:, None]
+    log_unit = np.log(features.units)[:, None]  # turns densities of z into those of numbers
     if nu is None:
         return GaussianParameters(
-            features, mean, 0.5 / variance, -0.5 * np.log(2.0 * np.pi * variance) - log_unit, None
+            features, mean, 0.5 / variance, -0.5 * np.log(2.0 * np.pi * variance) - log_unit, power=None
         )
     constant = log_rising(nu / 2.0, 0.5) - 0.5 * np.log(nu * np.pi * variance) - log_unit
     return GaussianParameters(features, mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
@@ -792,7 +794,7 @@ class GaussianBlockParameters(Parameters):
 
     def _part(self, columns: list[NDArray[Any]]) -> _core.Part:
         """Returns the kernel's part for rows without missing values; ``columns`` are arrays of rows, or of rows ×
-        columns.
+        columns. Student t has a power, (ν + columns) / 2.
         """
         whiten = self._whiten
         power = None

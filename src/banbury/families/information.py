@@ -84,7 +84,7 @@ def p_values(bits: Any, freedom: Any, excess: Any, n: Any) -> Real:
 
 def excess(first: Any, second: Any, n: Any) -> Any:
     """Returns Williams' correction (1976), in degrees of freedom, of a table of n rows; ``first`` is Σ n / n_i over the
-    lines of the table, and ``second`` over its columns.
+    lines of the table, n_i being the rows of line i, and ``second`` over its columns. The arguments broadcast.
     """
     return (first - 1.0) * (second - 1.0) / (6.0 * n)
 
@@ -169,9 +169,10 @@ def pair_information(
     """
     measures = [PairInformation(*NO_PAIRS)]
     starts = np.cumsum([0, *sizes])
-    for b, table in enumerate(tables, 1):
+    for column, table in enumerate(tables, 1):
+        # Values of all earlier columns × classes × values of this one.
         shares = np.divide(table.transpose(0, 2, 1), total, order="C")
-        measures.append(measure_column(shares, starts[:b], least))
+        measures.append(measure_column(shares, starts[:column], least))
     second, first = np.tril_indices(len(sizes), -1)
     return first, second, PairInformation(*(np.concatenate(arrays) for arrays in zip(*measures, strict=True)))
 

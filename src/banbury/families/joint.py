@@ -241,7 +241,7 @@ def _combination_codes(feature: Feature, rows: RowsToCount) -> Codes:
     tuples: Any = combinations.values
     is_complete = np.array([None not in values for values in tuples], dtype=np.bool_)
     new_code = np.where(is_complete, np.cumsum(is_complete) - 1, -1).astype(np.int32)
-    return Codes(new_code[combinations.codes], 0, list(compress(tuples, is_complete)))
+    return Codes(new_code[combinations.codes], low=0, values=list(compress(tuples, is_complete)))
 
 
 COMBINATIONS = CombinationCounter()
@@ -330,7 +330,7 @@ def encode_combinations(rows: ColumnReader, feature: Feature, threads: int = 1, 
         np.ascontiguousarray(combination_codes).view(np.uint8).reshape(-1, 8), threads
     )
     tuples: Any = [tuple(values[int(codes[row])] for codes, values in codes_and_values) for row in first_rows.tolist()]
-    return Codes(combination_numbers, 0, tuples)
+    return Codes(combination_numbers, low=0, values=tuples)
 
 
 @dataclass(frozen=True)
@@ -388,13 +388,14 @@ class JointParameters(KeyedParameters):
         return sort_keys(self.seen_values[self.features[0].columns.index(column)])
 
     def never_seen(self, rows: ColumnReader) -> Bool:
-        """Returns whether each row has a value that no counted row had (rows × 1)."""
+        """Returns whether each row has a value that no counted row had in its column (rows × 1)."""
         combinations = encode_combinations(rows, self.features[0])
         tuples: Any = combinations.values
         is_unseen = [
             any(value is not None and value not in seen for value, seen in zip(values, self.seen_values, strict=True))
             for values in tuples
         ]
+        # The last entry is for code −1.
         return np.array([*is_unseen, False], dtype=np.bool_)[combinations.codes][:, None]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
@@ -418,7 +419,7 @@ class JointParameters(KeyedParameters):
         return [np.array(column.tolist()) for column in drawn.T]
 
     def _draw_unoccupied(self, values_by_column: list[list[Any]], rng: Generator) -> tuple[Any, ...]:
-        """Draws a combination that no row had from the values of each column."""
+        """Draws a combination that no row had, a tuple with one of the values of each column (``values_by_column``)."""
         while True:
             combination = tuple(values[int(rng.integers(len(values)))] for values in values_by_column)
             if combination not in self.cells:

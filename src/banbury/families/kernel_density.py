@@ -72,8 +72,9 @@ def means_and_deviations(centres: Real, rows: Real) -> tuple[Any, Any]:
 
 
 def least_bandwidth(kernel: str, centres: Real, rows: Real) -> float:
-    """Returns the least useful bandwidth of a column, in bins, from the centres of its occupied bins and their rows.
-    Below it, the density would be a comb of the values that rows are rounded to.
+    """Returns the least useful bandwidth of a column, in bins, from the centres of its occupied bins, in order, and the
+    rows of each. Below it, the density would be a comb of the values that rows are rounded to. ``kernel`` is the
+    kernel's name.
     """
     return max(1.0, 0.5 * smallest_gap(centres, rows) / SHAPES[kernel].deviation)
 

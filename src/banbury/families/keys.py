@@ -89,7 +89,7 @@ class KeyCounter(Counter):
         """
         by_frequency = [repr(sums.keys[0][k]) for k in np.argsort(-sums.cells.value.sum(axis=1), kind="stable")]
         n_keys = errors.many(len(by_frequency), "combination" if feature.columns else "value")
-        return f"{n_keys}{missing}: {errors.listed(by_frequency, 6)}"
+        return f"{n_keys}{missing}: {errors.listed(by_frequency, most=6)}"
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Counts:
         """Returns the counts of ``features`` in ``n_classes`` classes that a file holds (``stored``); raises an error
@@ -170,7 +170,9 @@ def renumber_range(column: Codes, threads: int) -> Codes:
         return column
     integers = np.ascontiguousarray(column.codes)
     if len(column.values) <= FEW_VALUES:
-        return Codes(_core.shifted(integers, column.low, len(column.values), threads), 0, list(column.values))
+        return Codes(
+            _core.shifted(integers, column.low, len(column.values), threads), low=0, values=list(column.values)
+        )
     codes, first_rows, _ = _core.encode_records(
         integers.view(np.uint8).reshape(len(integers), integers.itemsize), threads
     )
@@ -179,7 +181,7 @@ def renumber_range(column: Codes, threads: int) -> Codes:
         code_of_missing = values.index(MISSING_BIN)
         codes = np.where(codes == code_of_missing, -1, codes - (codes > code_of_missing)).astype(np.int32)
         del values[code_of_missing]
-    return Codes(codes, 0, values)
+    return Codes(codes, low=0, values=values)
 
 
 def map_values(column: Codes, to_numbers: Callable[[Sequence[Any]], Sequence[int]], missing: int = -1) -> Int:

@@ -61,7 +61,7 @@ def first_lists(batch: Batch, name: str) -> Real:
 
 
 def _finite(rows: NDArray[Any]) -> Real:
-    """Returns floats with infinite values replaced by NaN."""
+    """Returns the numbers as floats, in the same shape, with infinite values replaced by NaN."""
     rows = rows.astype(np.float64)
     rows[np.isinf(rows)] = np.nan
     return rows
@@ -147,7 +147,7 @@ class MomentCounter(Counter):
         return feature._replace(origin=other.origin, unit=other.unit)
 
     def move_sums(self, old: Features, new: Features, sums: Moments) -> Moments:
-        """Returns the sums moved from the origins and units of ``old`` to those of ``new``."""
+        """Returns the sums moved from the origins and units of the features ``old`` to those of ``new``."""
         if np.array_equal(old.origins, new.origins) and np.array_equal(old.units, new.units):
             return sums
         with np.errstate(over="ignore"):
@@ -289,7 +289,7 @@ def log_rising(a: Any, b: Any) -> Real:
     from scipy.special import gammaln  # a third of a second to import; few need it
 
     a, b = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
-    large = np.maximum(a, LARGE)
+    large = np.maximum(a, LARGE)  # where the series is used
     series = (large + b - 0.5) * np.log1p(b / large) - b + b * np.log(large)
     series += (1.0 / (large + b) - 1.0 / large) / 12.0
     small = np.minimum(a, LARGE)

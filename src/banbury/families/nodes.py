@@ -116,7 +116,7 @@ class Variable:
         numbers = finite_numbers(batch, self.name)
         bins = np.searchsorted(np.array(self.cuts), numbers, side="right").astype(np.int32)
         bins[np.isnan(numbers)] = MISSING
-        return Codes(bins, 0, self.keys)  # type: ignore[arg-type]
+        return Codes(bins, low=0, values=self.keys)  # type: ignore[arg-type]
 
     def codes_to_count(self, batch: ColumnReader, threads: int) -> Codes:
         """Returns the key of each row as codes, for rows that are counted; raises an error for a value that is not
@@ -212,7 +212,9 @@ def encode_variables(batch: Batch, variables: Sequence[Variable], threads: int) 
     """Returns the batch with the columns of these variables as codes of their keys, so that they can be counted; raises
     an error for a value that is not declared.
     """
-    return batch.with_columns({v.name: v.codes_to_count(batch, threads).as_categorical() for v in variables})
+    return batch.with_columns(
+        {variable.name: variable.codes_to_count(batch, threads).as_categorical() for variable in variables}
+    )
 
 
 def count_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple[Real, Real]:
@@ -329,6 +331,7 @@ class Node:
         ``values`` has the number of each row's value, and ``parent_values`` of the parent's. If it is None because
         these rows lack the parent's value: rows × queried values × parent's values.
         """
+        # ``logs`` are queried values × parent's values × values.
         if parent_values is None:
             return self.logs.transpose(2, 0, 1)[values]
         return self.logs.transpose(2, 1, 0)[values, parent_values]
@@ -338,7 +341,7 @@ class Node:
 
         ``messages`` has the sum of the messages from the variable's children (rows × queried values × values).
         """
-        highest = messages.max(axis=2, keepdims=True)
+        highest = messages.max(axis=2, keepdims=True)  # so that no exponential is too small
         highest = np.where(np.isfinite(highest), highest, 0.0)
         weights = np.exp(messages - highest)
         if parent_values is None:
@@ -438,8 +441,8 @@ class NodeForest:
         n_queried = 1 if query is None else len(tables[query])
         nodes = []
         for variable in children_first(parent):
-            scope = (variable, *parents[variable])
-            axes = (query, parent[variable])
+            scope = (variable, *parents[variable])  # of the given table's axes
+            axes = (query, parent[variable])  # of the new table's first axes
             log_unseen = unseen[variable]
             if variable == query:  # it has one value, whichever is asked for
                 table = _arrange_axes(tables[variable], scope, axes, n_queried)[:, :, None]

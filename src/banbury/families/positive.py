@@ -53,8 +53,8 @@ class PositiveCounter(MomentCounter):
         return feature.origin == 0.0 and super().has_valid_scale(feature)
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
-        """Counts these rows, after checking that no number is too small. Returns the features as they are, and their
-        sums.
+        """Counts these rows, after checking that no number is too small. Returns the features as they are, and the sums
+        of these rows.
         """
         check_least(rows.batch, features.names, features.templates[0].family)
         return super().count(features, rows)
@@ -109,7 +109,7 @@ class WholeNumberCounter(PositiveCounter):
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Moments]:
         """Counts these rows, after checking that they have whole numbers from 0 up. Returns the features as they are,
-        and their sums.
+        and the sums of these rows.
         """
         check_counts(rows.batch, features.names, rows.threads)
         return MomentCounter.count(self, features, rows)
@@ -214,6 +214,7 @@ class PositiveParameters(NumericParameters):
         check_least(rows, self.features.names[f : f + 1], self.features.templates[0].family)
         x = number_column(rows, self.features.names[f]).astype(np.float64)
         is_present = ~np.isnan(x)
+        # Codes count from 0.
         return Codes(np.where(is_present, np.arange(len(x)), -1), 0, np.where(is_present, x, self.features.units[f]))  # type: ignore[arg-type]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
@@ -364,8 +365,8 @@ class LogMomentCounter(PositiveCounter):
         return sums if values is sums.values else LogMoments(values, sums.logs)
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
-        """Describes the mean and deviation of the numbers; ``missing`` is a phrase to append about rows without a
-        value.
+        """Describes the mean and deviation of the numbers of one feature (``sums`` are its own); ``missing`` is a
+        phrase to append about rows without a value.
         """
         return super().summary(feature, sums.values, missing)
 
@@ -386,7 +387,7 @@ def logarithm(x: NDArray[Any]) -> Real:
     x = 2ᵏ m with m from √½ to √2; log m = 2 artanh(s), s = (m − 1) / (m + 1), by its series up to s²³.
     """
     m, k = np.frexp(np.asarray(x, dtype=np.float64))
-    is_low = m < 0.7071067811865476
+    is_low = m < 0.7071067811865476  # √½
     m = np.where(is_low, 2.0 * m, m)
     k = np.where(is_low, k - 1, k)
     s = (m - 1.0) / (m + 1.0)
@@ -394,7 +395,7 @@ def logarithm(x: NDArray[Any]) -> Real:
     series = np.zeros(np.shape(s))
     for power in range(23, 0, -2):
         series = series * square + 1.0 / power
-    return k * 0.6931471805599453 + 2.0 * s * series
+    return k * 0.6931471805599453 + 2.0 * s * series  # 0.693… is log 2
 
 
 LOG_MOMENTS = LogMomentCounter()
@@ -466,7 +467,7 @@ class RateFamily(Positive):
         """Estimates the rates of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         how = choice.how
         if how == "mle":
-            return self.parameters(features, self.likeliest(sums), None)
+            return self.parameters(features, self.likeliest(sums), scale=None)
         n_rows = sums.n.value
         shape, scale = self.posterior(*self.prior(features, sums), n_rows, np.maximum(n_rows * sums.mean, 0.0))
         if how == "predictive":
@@ -475,7 +476,7 @@ class RateFamily(Positive):
             shape = np.maximum(shape - 1.0, self.least_shape)
         elif how == "gibbs":
             shape = np.maximum(rng.standard_gamma(shape), TINY)
-        return self.parameters(features, np.asarray(shape / scale), None)
+        return self.parameters(features, np.asarray(shape / scale), scale=None)
 
     def log_prior(self, parameters: RateParameters, sums: Moments, choice: Choice) -> float:
         """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes."""

@@ -75,6 +75,7 @@ def value_range(
         bins = bins[
             [int(np.searchsorted(cumulative, share)), min(int(np.searchsorted(cumulative, 1.0 - share)), len(bins) - 1)]
         ]
+    # The greatest number's bin ends where the next begins, unless it is a number by itself (unit 1).
     low, high = bin_edges(bins[[0, -1]] + np.array([0, feature.unit > 1.0]), feature.unit).tolist()
     return low, high
 

@@ -172,7 +172,7 @@ def estimate_scores(
     """
     if how == "gibbs":
         return draw_scores(model, weighed, alpha, norm, rng)
-    a = pseudo_count(model, how, alpha)
+    a = pseudo_count(model, how, alpha)  # what is added to counts
     if model == "bernoulli":
         return bernoulli(weighed.words, a, weighed.once)
     return normalise_complement(weighed, a) if norm else count_scores(model, weighed, a, urn)
@@ -213,7 +213,7 @@ def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, mo
     other_ids = weights.set_counted(
         table, words.ids, weighed.once, of_other_classes, logs, n_threads(None), left_out_group
     )
-    return replace(weighed, words=Vocabulary(words.table, other_ids, False))
+    return replace(weighed, words=Vocabulary(words.table, other_ids, complete=False))
 
 
 @lru_cache(maxsize=4)
@@ -332,13 +332,14 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
 
 
 def normalise_complement(weighed: WeighedWords, a: float | Real) -> WordScores:
-    """Estimates complement scores, divided in each class by the sum of their absolute values. ``a`` is the pseudo-count
+    """Returns complement scores, divided in each class by the sum of their absolute values. ``a`` is the pseudo-count
     of all words, or one for each id.
     """
     n_classes = weighed.words.n_classes
     scores_of_words = []
     for pairs, counts, scale in weighed:
         absent_scores, present_scores = complement_rows(pairs, counts, a)
+        # The scores of words in every class (words × classes).
         cells = np.broadcast_to(absent_scores[:, None], (len(absent_scores), n_classes)).copy()
         cells[pairs.per_pair(np.arange(len(absent_scores))), pairs.classes] = present_scores
         scores_of_words.append((pairs, cells, scale))

@@ -122,12 +122,14 @@ class Lexicon:
         return np.concatenate(tables) if tables else np.zeros((0, self.used.n_classes))
 
     def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
-        """Returns the bags of rows, with words as their ranks in this list. ``sums`` are the counted words."""
+        """Returns the bags of rows, with words as their places in this list. ``sums`` are the counted words, which
+        decide which words are known.
+        """
         offsets, ids, times = bag_of_words(self.feature).bags(rows, self.feature, sums, threads)
-        starts = np.asarray(offsets, dtype=np.int64)
-        codes = np.ascontiguousarray(ids, dtype=np.int32)
-        reals = np.ascontiguousarray(times, dtype=np.float64)
-        return Bags(*Bags.ranked(starts, codes, reals, self.ranks, threads), len(self))
+        whole_offsets = np.asarray(offsets, dtype=np.int64)
+        whole_ids = np.ascontiguousarray(ids, dtype=np.int32)
+        amounts = np.ascontiguousarray(times, dtype=np.float64)
+        return Bags(*Bags.ranked(whole_offsets, whole_ids, amounts, self.ranks, threads), len(self))
 
     def positions(self, words: Sequence[str]) -> Int:
         """Returns the place of each of these words in the list (words), which has all of them."""

@@ -198,16 +198,16 @@ class Occurrences(BagOfWords):
     # Which words count: every column, whether or not it ever occurs
 
     def words(self, feature: Feature, table: Any, by_name: bool = False) -> Vocabulary:
-        """Returns a word for every column, in the order of columns, whether or not it ever occurred; ``by_name`` makes
-        no difference.
+        """Returns a word of ``table`` for every column, in the order of columns, whether or not it ever occurred;
+        ``by_name`` makes no difference.
         """
         n_columns = len(feature.inputs)
         if core_of(table).n_ids < n_columns:
             table = table.with_columns(n_columns)
-        return Vocabulary(table, core_of(table).columns()[:n_columns].astype(np.uint32), True)
+        return Vocabulary(table, core_of(table).columns()[:n_columns].astype(np.uint32), complete=True)
 
     def words_to_estimate(self, feature: Feature, table: Any, choice: Choice) -> Vocabulary:
-        """Returns a word for every column; raises if a Bernoulli model has counts above 1."""
+        """Returns a word of ``table`` for every column, in their order; raises if a Bernoulli model has counts above 1."""
         words = self.words(feature, table)
         for pairs in words if self.model == "bernoulli" else ():
             self.check_shares(pairs, words.texts)
@@ -221,7 +221,9 @@ class Occurrences(BagOfWords):
             raise errors.bad_setting("model", "bernoulli", "a different model for counts above 1, or use threshold=0.0")
 
     def alpha_of_columns(self, choice: Choice, n_columns: int) -> float | Real:
-        """Returns the pseudo-count of the prior: one number, or one for each column."""
+        """Returns the pseudo-count of the prior: one number, or an array with one for each column. Raises if there are
+        more or fewer than columns.
+        """
         alpha = choice.alpha if self.alpha is None else self.alpha
         if not isinstance(alpha, tuple):
             return float(alpha)  # type: ignore[arg-type]

@@ -147,8 +147,8 @@ class BagParameters(Parameters):
 
     @cached_property
     def _rough(self) -> _core.Rough | None:
-        """The rows of all words in single precision, which is enough for a first look; None if they are many or one is
-        not finite.
+        """The scores of all words in single precision, as the kernel takes them, which is enough for a first look; None
+        if there are many, or one is not finite.
         """
         return self.scores.weights.rough(self.table, self.scores.base, self.n_words, n_threads(None))
 
@@ -349,7 +349,15 @@ class BagParameters(Parameters):
                 remaining = np.where(certain.sum(axis=0) < scores.certain, -np.inf, remaining)
             log_likelihoods = (counts * scale)[:, None] * np.where(certain, 0.0, word_rows + scores.base)
         terms = [
-            Term(word.feature, word.value, log_likelihood, True, word.times, word.positions, is_common)
+            Term(
+                word.feature,
+                word.value,
+                log_likelihood,
+                seen=True,
+                times=word.times,
+                positions=word.positions,
+                common=is_common,
+            )
             for word, log_likelihood, is_common in zip(
                 words, log_likelihoods, self._are_common(ids[has_row]), strict=True
             )
@@ -455,11 +463,12 @@ class BagParameters(Parameters):
         self.make_all_rows()
         if family.weighs:
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
-            weighed = event_models.WeighedWords(words, False, bool(family.idf))
+            weighed = event_models.WeighedWords(words, once=False, idf=bool(family.idf))
             pseudo_count = event_models.pseudo_count("multinomial", how, family.alpha_of(self.choice, words))
             scores = event_models.count_scores("multinomial", weighed, pseudo_count)
         n_texts_or_1 = np.where(words.texts > 0, words.texts, 1.0)
         for pairs in words:
+            # Whether there is a row for each word, its numbers (words × classes), and what multiplies them.
             has_row, word_rows, scale = scores.weights.rows(pairs.ids)
             has_weight = has_row & (scale > 0)
             counted_pairs = pairs.only(has_weight)
@@ -515,7 +524,9 @@ class BagParameters(Parameters):
         return share / share.sum() if share.any() else np.full(len(share), 1.0 / len(share))
 
     def _mean_lengths(self, words: Vocabulary) -> Real:
-        """Returns the mean number of words in a row of each class (classes); that of all rows for a class without rows."""
+        """Returns the mean number of words in a row of each class (classes); that of all rows for a class without rows.
+        ``words`` are those of the model.
+        """
         word_sums = np.zeros(words.n_classes)
         for pairs in words:
             word_sums += pairs.per_class(
@@ -538,8 +549,8 @@ class BagParameters(Parameters):
 
 
 def fits_in_matrix(n_cells: int) -> bool:
-    """Whether ``n_cells``, the number of words times that of classes, is so small that the weights are kept as a
-    matrix.
+    """Whether the weights of words are kept as a matrix, because ``n_cells``, the number of words times that of
+    classes, is small.
     """
     return n_cells <= MOST_WEIGHTS
 

@@ -146,12 +146,12 @@ class Text(BagOfWords):
         check_positive("min_count", self.min_count, zero=True)
         for setting in ("min_share", "max_share"):
             share = getattr(self, setting)
-            number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
-            errors.require(number and 0 <= share <= 1, setting, share, "a share of the texts from 0 to 1")
+            is_number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
+            errors.require(is_number and 0 <= share <= 1, setting, share, "a share of the texts from 0 to 1")
         errors.check_whole("drop_most_frequent", self.drop_most_frequent, 0)
-        most = self.max_words
-        fits = most is None or (is_whole(most) and most >= 1)
-        errors.require(fits, "max_words", most, "None or a whole number of at least 1")
+        max_words = self.max_words
+        fits = max_words is None or (is_whole(max_words) and max_words >= 1)
+        errors.require(fits, "max_words", max_words, "None or a whole number of at least 1")
 
     def _check_together(self) -> None:
         """Raises if a setting contradicts another one."""
@@ -178,6 +178,7 @@ class Text(BagOfWords):
     def tokeniser(self) -> _core.Tokeniser:
         """The kernel that turns texts into words as the settings say."""
         shortest, longest = check_ngrams(self.ngrams)
+        # "given": Python finds the words.
         pattern = "given" if self.split is not None else self.tokens
         characters = self.unit == "characters"
         damping_and_length = self.damping == "log", bool(self.length)
@@ -196,6 +197,7 @@ class Text(BagOfWords):
     def reading(self) -> dict[str, Any]:
         """How exports have to read a text: the settings of the tokeniser and how words count."""
         tokeniser = {name: getattr(self, name) for name in ("tokens", "lowercase", "unit", "stop_words", "only")}
+        # How a word counts in a text, and whether all words count for the length by which they are divided.
         count = "presence" if self.once else "log" if self.damping else "count"
         length = "all" if self.length and not self.once else "none"
         return {**tokeniser, "ngrams": check_ngrams(self.ngrams), "count": count, "length": length}
@@ -297,8 +299,8 @@ class Text(BagOfWords):
         ]
 
     def count_values(self, offsets: Int, times: NDArray[np.int32]) -> Real:
-        """Returns how much each word of each text counts: its occurrences (``times``), damped and divided by the length
-        of the text if the settings say so.
+        """Returns how much each word of each text counts (as long as ``times``, which has its occurrences), damped and
+        divided by the length of the text if the settings say so.
 
         The words of text i are ``times[offsets[i]:offsets[i + 1]]``; the length is over all of them.
         """
@@ -318,7 +320,7 @@ class Text(BagOfWords):
 
     @property
     def pruning(self) -> Pruning:
-        """Which words are too rare, too common or not informative enough."""
+        """The settings that drop words as too rare, too common or not informative enough."""
         drop = int(self.drop_most_frequent)
         most = None if self.max_words is None else int(self.max_words)
         return Pruning(self.min_count, self.min_share, self.max_share, drop, most, self.choose_by)
@@ -338,13 +340,13 @@ class Text(BagOfWords):
         return words_by_name(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
 
     def words_to_estimate(self, feature: Feature, table: Any, choice: Choice) -> Vocabulary:
-        """Returns the words whose rows an estimate makes at once: none of them, or only those that scoring needs, where
-        rows can be made later. Sums of reals are added up by name, so that row order cannot matter.
+        """Returns the words in ``table`` whose rows an estimate makes at once: all, or, where rows can be made later,
+        none or only those that scoring needs. Sums of reals are added up by name, so that row order cannot matter.
         """
-        is_partial = isinstance(table, Learned)
+        is_partial = isinstance(table, Learned)  # some of the counted texts are left out
         needed_words = table.needed_ids if is_partial else NO_WORDS if choice.waits else None
-        if needed_words is not None and self.separate_count(choice, 1.0) is not None:
-            return Vocabulary(table, needed_words, True, table.n_words)
+        if needed_words is not None and self.separate_count(choice, alpha=1.0) is not None:
+            return Vocabulary(table, needed_words, complete=True, size=table.n_words)
         adds_reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any or choice.how == "gibbs"
         words = self.words(feature, table, by_name=adds_reals)
         if table.n_words and not words.n_words and not is_partial:  # those who leave rows out warn once themselves
@@ -355,8 +357,9 @@ class Text(BagOfWords):
         return words
 
     def separate_count(self, choice: Choice, alpha: float | Real, n_cells: int = 0) -> float | Real | None:
-        """Returns the pseudo-count if a word's row depends on its own counts alone, which a vocabulary and pruning rule
-        out; else None.
+        """Returns the pseudo-count if a word's row of scores depends on its own counts alone, which a vocabulary and
+        pruning rule out; else None. ``alpha`` is the prior's pseudo-count, and ``n_cells`` the number of words ×
+        classes.
         """
         if self.vocabulary is not None or self.pruning.any:
             return None
@@ -395,7 +398,7 @@ class Text(BagOfWords):
         return [texts]
 
     def _draw_words(self, urn: ClassUrn, rng: np.random.Generator) -> Iterable[Int]:
-        """Yields the words of each text of a class, as indices in the vocabulary."""
+        """Yields for each text to draw of one class (``urn``) its words, as indices in the vocabulary."""
         share = urn.share
         if self.model == "bernoulli":
             return (np.flatnonzero(rng.random(len(share)) < share) for _ in urn.rows)

@@ -87,8 +87,11 @@ class WordClassPairs:
 
 
 def pairs_of(table: Any, ids: Ids) -> WordClassPairs:
-    """Returns the classes and counts of the words with these ids in a table of words."""
+    """Returns the words with these ids in a table of words, with the classes in which they occur and their counts
+    there.
+    """
     if isinstance(table, _core.Words):
+        # None: the classes are those of the table.
         return WordClassPairs(ids, *table.pairs(ids, None, n_threads(None)))
     return WordClassPairs(ids, *table.pairs(ids))
 
@@ -121,7 +124,7 @@ class Learned:
 
     @cached_property
     def needed_ids(self) -> Ids | None:
-        """The ids of the words that scoring will ask for; None for any word."""
+        """The ids of the words that scoring will ask for and that some of these texts have; None for any word."""
         return (
             None if self.tested_ids is None else np.intersect1d(self.tested_ids, self.learned_ids, assume_unique=True)
         )
@@ -174,7 +177,7 @@ class Learned:
 
     def _with_core(self, core: _core.Words) -> Learned:
         """Returns the same texts in another table, which has more words."""
-        return Learned(core, self.index, self.n_classes, core.in_order, None)
+        return Learned(core, self.index, self.n_classes, core.in_order, tested_ids=None)
 
     def _of_classes(self, per_class: Integers) -> Integers:
         """Returns sums of the table's classes (``per_class``) added up for the classes here: class c of the table is
@@ -303,7 +306,7 @@ class Vocabulary:
 
     def keep(self, keeps_word: NDArray[np.bool_]) -> Vocabulary:
         """Returns the words that a mask selects, which has a boolean for each of ``ids``."""
-        return self if keeps_word.all() else Vocabulary(self.table, self.ids[keeps_word], False)
+        return self if keeps_word.all() else Vocabulary(self.table, self.ids[keeps_word], complete=False)
 
 
 def core_of(table: Any) -> _core.Words:
@@ -315,23 +318,25 @@ def of_one_class(table: Any, number: int) -> Learned:
     """Returns the texts of class number ``number`` of a table, as the only class."""
     index = np.full(table.n_classes, -1, dtype=np.int64)
     index[number] = 0
-    return Learned(table, index, 1, table.in_order, None)
+    return Learned(table, index, n_classes=1, by_name=table.in_order, tested_ids=None)
 
 
 def every_word(table: Any, by_name: bool) -> Vocabulary:
-    """Returns all words that some text has; ``by_name`` sorts them, so that their order does not depend on the order of rows."""
+    """Returns all words that some text in the table has; ``by_name`` sorts them, so that their order does not depend on
+    the order of rows.
+    """
     if by_name:
-        return Vocabulary(table, table.in_order(), True)
+        return Vocabulary(table, table.in_order(), complete=True)
     if isinstance(table, Learned):
-        return Vocabulary(table, table.learned_ids, True)
-    return Vocabulary(table, table.having(np.zeros(table.n_classes, dtype=np.int64)), True)
+        return Vocabulary(table, table.learned_ids, complete=True)
+    return Vocabulary(table, table.having(np.zeros(table.n_classes, dtype=np.int64)), complete=True)
 
 
 def words_by_name(table: Any, words: Iterable[str]) -> Vocabulary:
-    """Returns these words in the order of their names, whether or not any text has them."""
+    """Returns these words, in the order of their names, as words of ``table``, whether or not any text has them."""
     names = sorted(set(words))
     table = table.with_words(names)
-    return Vocabulary(table, table.find(names).astype(np.uint32), False)
+    return Vocabulary(table, table.find(names).astype(np.uint32), complete=False)
 
 
 @dataclass(frozen=True)

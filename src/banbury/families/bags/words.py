@@ -182,8 +182,8 @@ class WordCounter(Counter):
         return ""
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
-        """Returns the features as they are, and the words of the rows, which are read when somebody asks for them or
-        adds them to others.
+        """Returns the features as they are (there is one), and the words of the rows, which are read when somebody asks
+        for them or adds them to others.
         """
         (feature,) = features
         return features, UnreadWords(RowsOfWords(feature, rows, rows.classes, rows.several, len(rows.labels)))
@@ -239,7 +239,9 @@ def without_rare_words(words: Words, min_count: float, every: int | None) -> Wor
     all rows; if it is None, in all classes together.
     """
     table = words.table if every is None else of_one_class(words.table, every)
-    frequent_words = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(table, by_name=False))
+    frequent_words = Pruning(
+        min_count, min_share=0.0, max_share=1.0, drop_most_frequent=0, max_words=None, choose_by="count"
+    ).of(every_word(table, by_name=False))
     return words if frequent_words.complete else Words(words.table.only(frequent_words.ids))
 
 
