@@ -169,7 +169,7 @@ class FlagCounter(KeyCounter):
         return "number" if _family(feature).takes_numbers and feature.kind in ("integer", "float") else None
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns nothing: all counts of no and yes can be added."""
+        """Returns no condition: all counts of no and yes can be added."""
         return ()
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:

@@ -219,7 +219,7 @@ def bin_edges(keys: Int, unit: float | Real) -> Real:
 
 
 def midpoints(low: Real, high: Real) -> Real:
-    """Returns the middle of each interval from ``low`` to ``high``."""
+    """Returns the middle of each interval from ``low`` to ``high``, in their shape."""
     return np.minimum(np.maximum(low / 2.0 + high / 2.0, low), high)
 
 
@@ -268,7 +268,7 @@ class Cells:
 
     @cached_property
     def nodes(self) -> Nodes:
-        """The coarse and fine nodes that pairs of columns use."""
+        """The coarse and fine nodes that pairs of columns use, from the tree whose cuts do not depend on the classes."""
         return Nodes(self.plain)
 
     @property
@@ -333,7 +333,7 @@ class NamedCells(Cells):
     keys: Keys  # the category of each cell
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        """Returns the cell of each row's category; −1 for a category that has no cell."""
+        """Returns the cell of each row's category (rows); −1 for a category that has no cell."""
         return key_positions(self.feature.family.keys_of(rows, self.feature, threads), self.keys)
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
@@ -373,7 +373,7 @@ class NumberCells(Cells):
     cuts: Real  # in ascending order
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        """Returns the interval of each row's number; the number of intervals if it is missing."""
+        """Returns the number of the interval of each row's number (rows); the number of intervals if it is missing."""
         return _find_intervals([self], rows, threads)[:, 0].astype(np.int64)
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
@@ -401,7 +401,7 @@ class NumberCells(Cells):
 
     @property
     def cuts_if_numbers(self) -> list[float]:
-        """The cuts between intervals, in order."""
+        """The cuts between intervals, in ascending order."""
         return [float(cut) for cut in self.cuts]
 
     @cached_property

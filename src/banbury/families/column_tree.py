@@ -189,11 +189,11 @@ class ColumnTree(Family):
         return [(self.find_tree(features[0], sums).n_parameters, 0)]
 
     def has_density(self) -> bool:
-        """Trees give probabilities of values and bins, not densities."""
+        """Returns False: trees give probabilities of values and bins, not densities."""
         return False
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
-        """Whether there is a formula for leaving one row out; there is none."""
+        """Returns False: there is no formula for leaving one row out."""
         return False  # one row may change every edge
 
 

@@ -119,7 +119,7 @@ class Joint(KeyedFamily):
         return encode_combinations(rows, feature, threads, counting=strict)
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
-        """Whether there is a formula for leaving one row out; there is none."""
+        """Returns False: there is no formula for leaving one row out."""
         return False  # refitting is quicker
 
 

@@ -276,7 +276,7 @@ class KeyedFamily(Family):
     keyed: ClassVar[bool] = True
 
     def has_density(self) -> bool:
-        """Values have probabilities, not densities."""
+        """Returns False: values have probabilities, not densities."""
         return False
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
@@ -306,7 +306,7 @@ class BinnedFamily(KeyedFamily):
     """The base of families whose keys are the numbers of fine bins; of a block, of the bins of each column."""
 
     def has_density(self) -> bool:
-        """Numbers in bins have densities."""
+        """Returns True: numbers in bins have densities."""
         return True
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes | None:

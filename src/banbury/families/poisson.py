@@ -125,5 +125,5 @@ class Poisson(RateFamily):
         return (self,) if column.holds_whole_numbers and column.least >= 0 and column.n_values > 2 else ()
 
     def has_density(self) -> bool:
-        """Counts have probabilities, not densities."""
+        """Returns False: counts have probabilities, not densities."""
         return False

@@ -63,7 +63,7 @@ class BagOfWords(Family):
         """
 
     def missing_rows(self, rows: ColumnReader, feature: Feature) -> NDArray[np.bool_]:
-        """Returns for each row whether it has no bag at all."""
+        """Returns for each row whether it has no bag at all (rows)."""
         return np.zeros(rows.n_rows, dtype=np.bool_)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
@@ -103,7 +103,9 @@ class BagOfWords(Family):
         raise NotImplementedError
 
     def words_to_estimate(self, feature: Feature, table: Any, choice: Choice) -> Vocabulary:
-        """Returns the words whose rows an estimate makes, after checking that they can be estimated."""
+        """Returns the words in ``table`` whose rows of scores an estimate makes, after checking that they can be
+        estimated.
+        """
         return self.words(feature, table)
 
     def alpha_of(self, choice: Choice, words: Vocabulary) -> float | Real:
@@ -149,11 +151,13 @@ class BagOfWords(Family):
         return WORDS
 
     def has_density(self) -> bool:
-        """Words have probabilities, not densities."""
+        """Returns False: words have probabilities, not densities."""
         return False
 
     def pseudo_count(self, choice: Choice, alpha: float | Real) -> Any:
-        """Returns what is added to the count of every word: one number, or one for each word id."""
+        """Returns what is added to the count of every word, given the prior's ``alpha``: one number, or one for each
+        word id.
+        """
         return event_models.pseudo_count(self.model, choice.how, alpha)
 
     def draws_from_urn(self, choice: Choice) -> bool:
@@ -198,7 +202,9 @@ class BagOfWords(Family):
     # What words tell about the class
 
     def words_in_use(self, feature: Feature, sums: Words) -> Vocabulary:
-        """Returns the words that an estimate uses, in an order that does not depend on the order of the rows."""
+        """Returns the words in ``sums`` that an estimate uses, in an order that does not depend on the order of the
+        rows.
+        """
         return self.words(feature, sums.table, by_name=True)
 
     def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
@@ -210,7 +216,7 @@ class BagOfWords(Family):
         return np.flatnonzero(~self.missing_rows(rows, feature)), row_of_word, np.asarray(ids, dtype=np.int64)
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
-        """Whether there is a formula for leaving one row out; here there is none."""
+        """Whether there is a formula for leaving one row out; here there is none, whatever the arguments are."""
         return False
 
 

@@ -143,7 +143,9 @@ class Occurrences(BagOfWords):
         return matrix
 
     def count_numbers(self, numbers: Real) -> Real:
-        """Returns how much each of these numbers counts: itself, or 1 above the threshold and 0 otherwise."""
+        """Returns how much each of these numbers counts, in their shape: itself, or 1 above the threshold and 0
+        otherwise.
+        """
         return numbers if self.threshold is None else (numbers > self.threshold).astype(np.float64)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
@@ -247,8 +249,12 @@ class Occurrences(BagOfWords):
         """
         if self.model != "bernoulli" or choice.how == "gibbs":
             return super().separate_count(choice, alpha)
-        a = self.pseudo_count(choice, alpha)
-        return None if fits_in_matrix(n_cells) or isinstance(a, np.ndarray) or a <= 0 else float(a)
+        pseudo_count = self.pseudo_count(choice, alpha)
+        return (
+            None
+            if fits_in_matrix(n_cells) or isinstance(pseudo_count, np.ndarray) or pseudo_count <= 0
+            else float(pseudo_count)
+        )
 
 
 def telling_columns(parameters: Parameters, sums: Words, n: int | None) -> NamedValues:

@@ -104,7 +104,9 @@ class BagParameters(Parameters):
     # Scoring
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(words of the row | class)."""
+        """Returns the part that scores these rows: log P(words of the row | class). A table of its own is needed if
+        some word is certain in a class.
+        """
         return [self._part(rows) if self.scores.certain is None else self._part_without_smoothing(rows)]
 
     def _part(self, rows: ColumnReader) -> _core.Part:
@@ -154,7 +156,9 @@ class BagParameters(Parameters):
 
     @property
     def _is_small(self) -> bool:
-        """Whether the weights of all words and classes are few enough to be one matrix."""
+        """Whether the weights of all words and classes are few enough to be one matrix; ``self.scores.base`` has a
+        number per class.
+        """
         return fits_in_matrix(self.n_words * len(self.scores.base))
 
     @cached_property
@@ -208,7 +212,9 @@ class BagParameters(Parameters):
     # Making rows
 
     def words_in_any_order(self) -> Vocabulary:
-        """Returns the words of the model in the order that takes least time."""
+        """Returns the words of the model in the order that takes least time; ``self.word_ids`` is None if they are all
+        words of the table.
+        """
         return every_word(self.table, by_name=False) if self.word_ids is None else self.vocabulary
 
     def make_all_rows(self) -> None:
@@ -588,7 +594,7 @@ def log_orders(parameters: Parameters, rows: ColumnReader) -> Any:
 
 
 def lost_words(parameters: Parameters, sums: Any) -> int:
-    """Returns how many words were counted if the model uses none of them, else 0."""
+    """Returns how many words were counted (``sums`` has them) if the model uses none of them, else 0."""
     return sums.table.n_words if isinstance(parameters, BagParameters) and not parameters.n_words else 0
 
 

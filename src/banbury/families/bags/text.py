@@ -203,7 +203,7 @@ class Text(BagOfWords):
         return {**tokeniser, "ngrams": check_ngrams(self.ngrams), "count": count, "length": length}
 
     def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
-        """Returns a table without any word."""
+        """Returns a table without any word, for ``n_classes`` classes; its words are no columns."""
         return _core.Words(n_classes, 0)
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
@@ -270,7 +270,7 @@ class Text(BagOfWords):
         ]
 
     def first_text(self, rows: ColumnReader, name: str) -> str | None:
-        """Returns the text of the first row; None if it is missing."""
+        """Returns the text of the first row in the column with this name; None if it is missing."""
         text = next(iter(strings(rows.texts(name))), None)
         return text if isinstance(text, str) else None
 
@@ -366,14 +366,16 @@ class Text(BagOfWords):
         return super().separate_count(choice, alpha)
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
-        """Whether the closed formula for leaving one text out applies."""
+        """Whether the closed formula for leaving one text out applies under this choice."""
         has_formula = self.model in ("multinomial", "presence") and not self.idf and not self.pruning.any
         return has_formula and choice.how != "gibbs" and not self.draws_from_urn(choice)
 
     def leave_one_out(self, features: Features, sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(text | class) of each text without itself (texts × classes)."""
-        a = self.pseudo_count(choice, choice.alpha if self.alpha is None else self.alpha)
-        return leave_each_text_out(self, features[0], sums, held_out, a)
+        """Returns log P(text | class) of each text without itself (texts × classes). ``sums`` are the words of all
+        texts.
+        """
+        pseudo_count = self.pseudo_count(choice, choice.alpha if self.alpha is None else self.alpha)
+        return leave_each_text_out(self, features[0], sums, held_out, pseudo_count)
 
     # Drawing
 

@@ -119,7 +119,9 @@ class Learned:
 
     @cached_property
     def learned_ids(self) -> Ids:
-        """The ids of the words that some of these texts have."""
+        """The ids of the words that some of these texts have, in order; ``self.index`` is −1 for classes of the table
+        that are left out.
+        """
         return self.core.having(self.index)
 
     @cached_property
@@ -217,7 +219,7 @@ class AllBut(Learned):
 
     @cached_property
     def lost_ids(self) -> Ids:
-        """The ids of the words that only texts of the group have."""
+        """The ids of the words that only texts of the group (the one that is left out) have."""
         return self.groups.gone(self.total, self.group)
 
     @cached_property
@@ -227,7 +229,7 @@ class AllBut(Learned):
 
     @cached_property
     def learned_ids(self) -> Ids:
-        """The ids of the words that some text outside the group has."""
+        """The ids of the words that some text outside the group has, in order."""
         return np.delete(np.arange(self.n_ids, dtype=np.uint32), self.lost_ids)
 
     @property
@@ -417,7 +419,7 @@ def _round_sums(sums: NDArray[Any]) -> Real:
 
 
 def _best(scores: Real, n: int) -> Int:
-    """Returns the indices of the n highest scores; ties go to the first."""
+    """Returns the indices of the n highest scores, highest first; ties go to the first."""
     return np.argsort(-scores, kind="stable")[:n]
 
 
@@ -437,12 +439,14 @@ def mutual_information(pairs: WordClassPairs, texts: Real) -> Real:
 
 
 def _entropy_terms(part: Real, total: Real) -> Real:
-    """Returns part · log(part / total) + rest · log(rest / total), where the rest is what the part leaves of the total."""
+    """Returns part · log(part / total) + rest · log(rest / total), in the shape of ``part``, where the rest is what the
+    part leaves of the total.
+    """
     rest = np.maximum(total - part, 0.0)
     return _times_log(part, total) + _times_log(rest, total)
 
 
 def _times_log(part: Real, total: Real) -> Real:
-    """Returns part · log(part / total), or 0 where the part is 0."""
+    """Returns part · log(part / total), in the shape of ``part``, or 0 where the part is 0."""
     is_positive = part > 0
     return np.where(is_positive, part * np.log(np.where(is_positive, part, 1.0) / np.where(total > 0, total, 1.0)), 0.0)

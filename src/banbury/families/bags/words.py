@@ -101,7 +101,7 @@ class UnreadWords(Words):
 
     @cached_property
     def table(self) -> _core.Words:
-        """The table of these rows' words, counted when somebody asks for it."""
+        """The table of these rows' words, counted into an empty one when somebody asks for it."""
         family: Any = self._rows.feature.family
         return self._rows.change(family.empty_table(self._rows.feature, self._rows.n_classes).count)
 
@@ -110,7 +110,9 @@ class UnreadWords(Words):
         return Words(self.table)
 
     def add_to(self, table: _core.Words) -> _core.Words:
-        """Returns the table with these words added; the texts are read straight into it unless they were read before."""
+        """Returns the table with these words added; the texts are read straight into it unless they were read before
+        (then ``table`` is cached).
+        """
         return super().add_to(table) if "table" in self.__dict__ else self._rows.change(table.count)
 
     def take_from(self, table: _core.Words) -> _core.Words:
