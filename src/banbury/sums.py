@@ -594,10 +594,12 @@ class Words(Keyless):
         or by column number for columns of a matrix.
         """
         total_of_id = np.zeros(self.table.n_ids)
+        # About two million words × classes at a time.
         ids_at_a_time = max(1, (1 << 21) // max(self.table.n_classes, 1))
-        # In pieces, so that no temporary array is as long as all pairs.
+        # In pieces, so that no temporary array is as long as all pairs of words and classes.
         for start in range(0, len(total_of_id), ids_at_a_time):
             ids = np.arange(start, min(start + ids_at_a_time, len(total_of_id)), dtype=np.uint32)
+            # Word i has the occurrences starts[i] to starts[i + 1], one for each class.
             starts, _, occurrences, _ = self.table.pairs(ids)
             id_positions = np.repeat(np.arange(len(ids)), np.diff(starts))
             total_of_id[ids] = np.bincount(id_positions, occurrences, len(ids))

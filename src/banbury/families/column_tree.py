@@ -297,7 +297,9 @@ class TreeCounter(CombinationCounter):
         return Features.of(map(with_nodes, features))
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
-        """Counts the pairs of values in these rows. Returns the features as they are, and their counts."""
+        """Counts the pairs of values in these rows. Returns the features as they are, and the rows of each pair that
+        occurs.
+        """
         return features, Counts.join([self._count_feature(feature, rows) for feature in features], len(rows.labels))
 
     def _count_feature(self, feature: Feature, rows: RowsToCount) -> tuple[Any, Integers]:
@@ -396,7 +398,7 @@ def pairs_of(names: Sequence[str]) -> Feature:
 
 
 def nodes_of(feature: Feature) -> tuple[Variable, ...]:
-    """Returns the nodes of a tree's columns."""
+    """Returns the nodes of a tree's columns, in order; they are settings of its family."""
     family: Any = feature.family
     return family.nodes  # type: ignore[no-any-return]
 

@@ -51,19 +51,19 @@ class ColumnReader(Protocol):
     """Rows to score, column by column: the part of a reader's batch that families use."""
 
     n_rows: int
-    first_row: int
-    source: str | None
+    first_row: int  # the number of its first row in the source
+    source: str | None  # the file, if there is one
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...
-    def lists(self, name: str, width: int) -> NDArray[Any]: ...
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...  # rows, or rows × columns; NaN: missing
+    def lists(self, name: str, width: int) -> NDArray[Any]: ...  # rows × width; NaN: the list is missing
     def codes(self, name: str, kind: Any = None) -> Codes: ...
-    def integers(self, name: str) -> NDArray[Any] | None: ...
+    def integers(self, name: str) -> NDArray[Any] | None: ...  # None unless stored as integers, none missing
     def kind(self, name: str) -> Any: ...
-    def texts(self, name: str) -> Any: ...
-    def occurrences(self, names: Sequence[str]) -> Any: ...
-    def head(self, name: str, n: int) -> list[Any]: ...
-    def first(self, names: Sequence[str]) -> list[Any]: ...
-    def take(self, rows: Int) -> ColumnReader: ...
+    def texts(self, name: str) -> Any: ...  # as the kernels take them
+    def occurrences(self, names: Sequence[str]) -> Any: ...  # a matrix, or (offsets, columns, values)
+    def head(self, name: str, n: int) -> list[Any]: ...  # the first n values that are not missing
+    def first(self, names: Sequence[str]) -> list[Any]: ...  # the first value of each that is not missing, or None
+    def take(self, rows: Int) -> ColumnReader: ...  # the rows with these numbers
 
 
 class Feature(NamedTuple):
@@ -239,7 +239,7 @@ class Features(Sequence[Feature]):
         return Features.join(joined).take(index)
 
     def where(self, test: Callable[[Feature], Any]) -> Int:
-        """Returns the numbers of the features whose template passes ``test``."""
+        """Returns the numbers of the features whose template passes ``test``, in order."""
         passes = np.array([bool(test(template)) for template in self.templates], dtype=np.bool_)
         return np.flatnonzero(passes[self.codes])
 
@@ -363,7 +363,7 @@ class HeldOutRows:
 
     @property
     def weight(self) -> Real:
-        """The weight of each row."""
+        """The weight of each row (rows)."""
         return np.ones(len(self.labels)) if self.weights is None else self.weights
 
     def take(self, rows: Int) -> HeldOutRows:
@@ -455,7 +455,9 @@ class Parameters:
         return None
 
     def never_seen(self, rows: ColumnReader) -> Bool | None:
-        """Returns whether a row's value occurred in no counted row, rows × features; None if no feature lists its values."""
+        """Returns whether each row's value occurred in no counted row (rows × features); None if no feature lists its
+        values.
+        """
         return None
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
@@ -499,7 +501,9 @@ class Parameters:
         return None
 
     def linear(self) -> LinearWords | None:
-        """Returns the words of the feature if a row scores intercepts + counts @ weights; None if it does not."""
+        """Returns the words of the feature and their weights if a row scores intercepts + counts @ weights; None if it
+        does not.
+        """
         return None
 
 
@@ -534,7 +538,7 @@ class NumericParameters(Parameters):
         return evidence.round_ends(self.features[f], near, step)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Yields the most informative interval of each column for each class."""
+        """Yields the most informative interval of each column for each class that is ``compared``."""
         return evidence.informative_intervals(self, compared)
 
 
@@ -551,21 +555,15 @@ class KeyedParameters(Parameters):
         """Yields all values at once, any of which may tell classes apart. The share of rows that had a value is taken
         to be its probability; ``compared`` is not used.
         """
-        share, features_and_values = self.values()
+        share, of_line = self.values()  # the feature's number and the value of each line
         return iter(
-            [
-                TellingValues(
-                    share,
-                    share,
-                    lambda line: (self.features.names[features_and_values[line][0]], features_and_values[line][1]),
-                )
-            ]
+            [TellingValues(share, share, lambda line: (self.features.names[of_line[line][0]], of_line[line][1]))]
         )
 
 
 def first_value(rows: ColumnReader, feature: Feature) -> Any:
-    """Returns the first row's value of a feature, None if missing; for a block, a tuple with the value of each column;
-    for a column of lists, the list.
+    """Returns the value of a feature in the only row, None if missing (of several rows, the first that is not missing);
+    for a block, a tuple with that of each column; for a column of lists, the list.
     """
     values = tuple(next(iter(rows.head(name, 1)), None) for name in feature.inputs)
     return values if feature.columns and not feature.holds_lists else values[0]
@@ -670,7 +668,7 @@ class Counter:
         return feature
 
     def move_sums(self, old: Features, new: Features, sums: Any) -> Any:
-        """Returns the sums moved from old features to new ones with another scale or wider bins."""
+        """Returns the sums moved from the features ``old`` to ``new``, which have another scale or wider bins."""
         return sums
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
@@ -724,7 +722,9 @@ class Family:
         raise NotImplementedError
 
     def counting_key(self) -> tuple[Any, ...]:
-        """Returns what two families must have in common for their sums to be added: what is counted, and how."""
+        """Returns what two families must have in common for their sums to be added: their name, and the settings that
+        decide what is counted.
+        """
         return self.name, *(getattr(self, setting) for setting in self.counting)
 
     def check_columns(self, feature: Feature) -> None:
@@ -812,7 +812,7 @@ class Family:
         return np.concatenate(scores_of_rows)
 
     def leave_one_out_notes(self) -> list[str]:
-        """Returns what is still estimated from all rows when one is left out, as phrases for people."""
+        """Returns what is still estimated from all rows when one is left out, as phrases for people; none here."""
         return []
 
     def settings(self) -> dict[str, Any]:
@@ -871,7 +871,7 @@ def check_finite_column(numbers: Real, name: str, rows: ColumnReader) -> None:
 
 
 def _matrix(columns: NDArray[Any]) -> Real:
-    """Returns one column, or several side by side, as a float array rows × columns."""
+    """Returns one column, or several side by side, as a float array (rows × columns)."""
     numbers = np.asarray(columns, dtype=np.float64)
     return numbers[:, None] if numbers.ndim == 1 else numbers
 

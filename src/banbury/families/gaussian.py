@@ -162,7 +162,7 @@ class Gaussian(Family):
 
     @property
     def _tied(self) -> bool:
-        """Whether all classes share a covariance matrix."""
+        """Whether all classes of a block share a covariance matrix."""
         return self.covariance in ("tied", "shrunk")
 
     def _block_prior(self, feature: Feature, sums: Products) -> BlockPrior:
@@ -202,7 +202,9 @@ class Gaussian(Family):
         return np.where(rows_of_class > 0, sums.mean, mean_of_column), np.maximum(variance, minimum)
 
     def smoothing_variance(self, features: Features, sums: Moments) -> float:
-        """Returns what smoothing adds to every variance: its share of the largest variance of all columns."""
+        """Returns what smoothing adds to every variance, in the columns' own units: its share of the largest variance
+        of all columns.
+        """
         with np.errstate(over="ignore", under="ignore"):
             return float(np.square(np.sqrt(self.smoothing or 0.0) * self._widest(features, sums)))
 
@@ -467,12 +469,12 @@ class GaussianParameters(NumericParameters):
 
     @property
     def origin(self) -> Real:
-        """The origin of each feature."""
+        """The origin of each feature (features)."""
         return self.features.origins
 
     @property
     def unit(self) -> Real:
-        """The unit of each feature."""
+        """The unit of each feature (features)."""
         return self.features.units
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
@@ -740,7 +742,7 @@ def _cholesky(covariance: Real) -> tuple[Real, Real]:
 
 
 def _log_volume(roots: NDArray[Any]) -> Real:
-    """Returns the log determinant of triangular roots (classes × columns × columns), one for each class."""
+    """Returns the log determinant of each of these triangular roots (classes × columns × columns): an array (classes)."""
     return np.asarray(np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1))
 
 

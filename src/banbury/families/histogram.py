@@ -234,7 +234,7 @@ class Histogram(GridFamily):
         return HistogramParameters(features, axes, tuple(tables))
 
     def _alpha(self, choice: Choice) -> float:
-        """Returns the pseudo-count of a bin: the family's own, or the one that was chosen for all families."""
+        """Returns the pseudo-count of a bin: the family's own, or that of ``choice``, which is for all families."""
         return choice.alpha if self.alpha is None else self.alpha
 
     def _join_all(self, sums: Counts) -> list[JoinedBins]:
@@ -258,9 +258,8 @@ class Histogram(GridFamily):
         n_doublings = self.doublings(fine_bins, cells.sum(axis=1), n_columns)
         step_of_bin = fine_bins >> n_doublings
         first_step, last_step = (int(step_of_bin[0]), int(step_of_bin[-1])) if len(step_of_bin) else (0, 0)
-        rows = np.zeros(
-            (last_step - first_step + 3, cells.shape[1])
-        )  # steps × classes, with an empty step on each side
+        # Steps × classes, with an empty step on each side.
+        rows = np.zeros((last_step - first_step + 3, cells.shape[1]))
         np.add.at(rows, step_of_bin - first_step + 1, cells)
         if self.bins != "mdl":
             return JoinedBins(first_step - 1, float(2**n_doublings), rows, np.ones(len(rows), dtype=np.int64))
@@ -399,8 +398,8 @@ def cutting_histogram(feature: Feature) -> Histogram | None:
 
 
 def column_in_bins(name: str, start: float, width: float) -> Feature:
-    """Returns a column of numbers in bins of this start and width, for comparison with other columns."""
-    return Feature(name, Histogram(), start, max(width, LEAST_WIDTH), "float")
+    """Returns the column of numbers with this name in bins of this start and width, for comparison with other columns."""
+    return Feature(name, Histogram(), origin=start, unit=max(width, LEAST_WIDTH), kind="float")
 
 
 def columns_to_compare(feature: Feature, rows: Any) -> tuple[Feature, ...]:
@@ -563,7 +562,7 @@ class HistogramParameters(NumericParameters):
         return np.asarray(edges[np.where(wanted_step - lower < upper - wanted_step, lower, upper)])
 
     def cuts(self, column: str | None) -> list[float]:
-        """Returns the edges between the bins of the only feature, in order."""
+        """Returns the edges between the bins of the only feature, in ascending order; ``column`` is not needed."""
         return self.axes[0].cuts()
 
     def _masses(self, f: int) -> Real:

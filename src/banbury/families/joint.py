@@ -91,7 +91,7 @@ class Joint(KeyedFamily):
         return JointParameters(features, {key: k for k, key in enumerate(keys)}, values, shares, log_unseen)
 
     def _alpha(self, choice: Choice) -> float:
-        """Returns the pseudo-count of a cell: the family's own, or the one that was chosen for all families."""
+        """Returns the pseudo-count of a cell: the family's own, or that of ``choice``, which is for all families."""
         return float(choice.alpha if self.alpha is None else self.alpha)
 
     def log_prior(self, parameters: JointParameters, sums: Counts, choice: Choice) -> float:

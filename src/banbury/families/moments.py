@@ -143,7 +143,7 @@ class MomentCounter(Counter):
         super().check(features, sums, rows, classes)
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
-        """Returns the feature with the origin and unit of another."""
+        """Returns the feature with the origin and unit of ``other``."""
         return feature._replace(origin=other.origin, unit=other.unit)
 
     def move_sums(self, old: Features, new: Features, sums: Moments) -> Moments:
