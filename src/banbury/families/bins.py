@@ -294,7 +294,7 @@ def smallest_gap(codes: NDArray[Any], rows: Real) -> float:
     the rows in each; 1 if there is one value. The rarest values, which have a twentieth of the rows, are ignored.
     """
     sorted_rows = np.sort(rows)
-    cumulative = np.cumsum(sorted_rows)
+    cumulative = np.cumsum(sorted_rows)  # from the rarest bin on
     fewest_rows = sorted_rows[np.searchsorted(cumulative, (UNROUNDED_SHARE + ROUNDING) * cumulative[-1], side="right")]
     frequent_codes = codes[(rows > 0) & (rows >= (1.0 - ROUNDING) * fewest_rows)]
     return float(np.diff(frequent_codes).min()) if len(frequent_codes) > 1 else 1.0

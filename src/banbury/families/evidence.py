@@ -178,8 +178,8 @@ def _intervals_of_cuts(group: HasTails, f: int, cuts: Real) -> _Intervals:
 
 
 def name_interval(low: float, high: float, whole_numbers: bool = False) -> str:
-    """Names the interval from ``low`` up to, but not including, ``high``; for whole numbers, by the first and last
-    number in it.
+    """Returns a name of the interval from ``low`` up to, but not including, ``high``; for whole numbers, by the first
+    and last number in it.
     """
     if whole_numbers:
         first = np.ceil(low) + 0.0

@@ -71,6 +71,7 @@ def shape_of(s: Real) -> Real:
     shape = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
     for _ in range(6):  # the start is within 2 % (Minka 2002), and each step squares the error
         large_shape = np.maximum(shape, LARGE)
+        # Of log k − ψ(k) over s; for large shapes by series.
         excess = (
             np.where(
                 shape < LARGE,

@@ -414,6 +414,7 @@ class JointParameters(KeyedParameters):
         for c, rows in enumerate(rows_by_class(classes, len(self.log_unseen))):
             if not keys:  # no row had all values
                 continue
+            # k is the place of a combination among the keys, or the number of keys for any other.
             for row, k in zip(rows.tolist(), self.shares.draw(len(rows), c, rng), strict=True):
                 drawn[row] = keys[k] if k < len(keys) else self._draw_unoccupied(values_by_column, rng)
         return [np.array(column.tolist()) for column in drawn.T]

@@ -432,6 +432,7 @@ def _density_without(kernels: Kernels, cells: Real, c: int, z: Real, bins: Int, 
         bins: The number of each value's bin.
         weights: The weight of each value.
     """
+    # The rows in each bin without the value's own (values × bins).
     counts = np.broadcast_to(cells[:, c], (len(z), len(cells))).copy()
     row_numbers = np.arange(len(z))
     counts[row_numbers, bins] = np.maximum(counts[row_numbers, bins] - weights, 0.0)
@@ -455,7 +456,7 @@ def _density_without(kernels: Kernels, cells: Real, c: int, z: Real, bins: Int, 
         )
         return np.where(has_no_rows, 0.0, log_density)
     density = (weights_of_bins * SHAPES[kernels.kernel].height(distances)).sum(axis=1) / bandwidth
-    mean, deviation = kernels.wide_normal[:, 0]
+    mean, deviation = kernels.wide_normal[:, 0]  # of the normal distribution that is mixed in
     normal_density = np.exp(-0.5 * ((z - mean) / deviation) ** 2) / (deviation * np.sqrt(2.0 * np.pi))
     mixed_density = (1.0 - MIXED_IN) * density + MIXED_IN * normal_density
     log_normal_density = (

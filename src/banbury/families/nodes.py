@@ -161,25 +161,27 @@ class Variable:
         """Returns the likelihood of the evidence under each value (values): 1 or 0 if ``evidence`` is one or several
         values; soft evidence is a mapping that gives every value a number.
         """
-        weights = np.zeros(self.size)
+        likelihoods = np.zeros(self.size)
         if isinstance(evidence, np.ndarray) and evidence.ndim == 0:
             evidence = evidence.item()
         if not isinstance(evidence, Mapping):
             values = evidence if isinstance(evidence, (list, tuple, set, frozenset, np.ndarray)) else (evidence,)
-            weights[[self.value_number(value) for value in values]] = 1.0
-            return weights
-        numbers = [self.value_number(value) for value in evidence]
+            likelihoods[[self.value_number(value) for value in values]] = 1.0
+            return likelihoods
+        value_numbers = [self.value_number(value) for value in evidence]
         expected = "one number for each value, and each value once"
-        errors.require(len(set(numbers)) == len(numbers), f"the evidence of {self.name!r}", evidence, expected)
-        for number, (value, weight) in zip(numbers, evidence.items(), strict=True):
+        errors.require(
+            len(set(value_numbers)) == len(value_numbers), f"the evidence of {self.name!r}", evidence, expected
+        )
+        for number, (value, weight) in zip(value_numbers, evidence.items(), strict=True):
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
-            weights[number] = weight
-        if without_likelihood := [value for number, value in enumerate(self.values) if number not in numbers]:
+            likelihoods[number] = weight
+        if without_likelihood := [value for number, value in enumerate(self.values) if number not in value_numbers]:
             text = f"the soft evidence of {self.name!r} has no likelihood for "
             text += f"{errors.listed(map(repr, without_likelihood))}. Give every value, with 0 for impossible ones: "
             text += f"{without_likelihood[0]!r}: 0"
             raise errors.BadSetting(text, name="given", value=self.name)
-        return weights
+        return likelihoods
 
     def draw(self, numbers: Int, rng: Generator) -> NDArray[Any]:
         """Returns the values with these ``numbers`` (one for each); for bins, draws a number uniformly within each.

@@ -342,6 +342,7 @@ class LogMomentCounter(PositiveCounter):
         check_least(rows.batch, features.names, features.templates[0].family)
         columns = rows.batch.numbers(names)
         units = np.concatenate([features.units, np.ones(n_features)])
+        # The columns, then their logarithms, in units of 1.
         numbers_and_logs = [*columns, *(logarithm(column) for column in columns)]
         all_moments = Moments(
             *rows.run_kernel(_core.count_moments, (*names, *names), numbers_and_logs, np.zeros(2 * n_features), units)

@@ -190,6 +190,7 @@ def count_scores(model: str, weighed: WeighedWords, a: float | Real, urn: bool =
     """
     words = weighed.words
     zeros = np.zeros(words.n_classes)
+    # Rows of words, which start from zeros, with room for all words.
     weights = _core.Weights(words.n_classes, zeros, len(words.ids))
     margin = log_odds_margin(words.texts)
     scores = WordScores(weights, zeros, zeros, zeros if urn else None, margin=margin)

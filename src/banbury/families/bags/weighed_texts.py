@@ -71,8 +71,8 @@ class WeighedTextParameters(BagParameters):
         """
         assert self.lexicon is not None and self.documents is not None and self.n_texts is not None
         ids = self.lexicon.used.ids
-        texts_or_tiny = np.maximum(self.n_texts, 1e-300)
-        _, word_rows, scale = self.scores.weights.rows(ids)
+        texts_or_tiny = np.maximum(self.n_texts, 1e-300)  # of each class
+        _, word_rows, scale = self.scores.weights.rows(ids)  # words × classes, and what multiplies each word's numbers
         n_documents = self.documents.sum(axis=1)
         usual_length = max(float(n_documents @ scale**2 / texts_or_tiny.sum()), 1e-300) ** 0.5
         for some_words in slices_of_length(len(ids), WORDS_TOGETHER):
