@@ -292,7 +292,8 @@ def _number_templates(features: Sequence[Feature]) -> Templates:
     templates = list[Feature]()
     number_of_id = dict[int, int]()
     for feature_id, feature in feature_by_id.items():
-        template_number = number_of_id[feature_id] = numbers.setdefault(  # the fields from 4 on are all after unit
+        # The fields from 4 on are all after unit.
+        template_number = number_of_id[feature_id] = numbers.setdefault(
             (id(feature.family), *feature[4:]), len(templates)
         )
         if template_number == len(templates):

@@ -195,6 +195,7 @@ class WordCounter(Counter):
         ones. ``missing`` is a phrase to append about rows without a text.
         """
         family: Any = feature.family
+        # The column and the word, which is None if it is the column itself.
         named_words = (family.word(feature, name) for name in sums.most_frequent(5))
         names = [repr(column if word is None else word) for column, word in named_words]
         most_frequent = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
