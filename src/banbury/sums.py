@@ -36,7 +36,7 @@ ROUNDING = 1e-12  # sums that were rounded to doubles count as different if they
 
 
 def as_index(index: Any) -> Int:
-    """Converts class or row numbers to a contiguous array of int64."""
+    """Returns class, row or line numbers as a contiguous array of int64."""
     return np.ascontiguousarray(index, dtype=np.int64)
 
 
@@ -46,7 +46,9 @@ def zeros(*shape: int) -> Integers:
 
 
 def from_python_integers(numbers: NDArray[Any], digits: int) -> Integers:
-    """Converts an array of Python integers, in units of 10**-``digits``, to exact integers of the same shape."""
+    """Converts an array of Python integers, in units of 10**-``digits``, to exact integers of the same shape. Limbs are
+    64 bits each, the lowest first.
+    """
     flat_numbers = [int(number) for number in numbers.ravel()]
     n_limbs = 1 + max((number.bit_length() for number in flat_numbers), default=0) // 64
     packed_bytes = b"".join(number.to_bytes(8 * n_limbs, "little", signed=True) for number in flat_numbers)
@@ -56,17 +58,17 @@ def from_python_integers(numbers: NDArray[Any], digits: int) -> Integers:
 
 
 def to_python_integers(sums: Integers, digits: int) -> NDArray[Any]:
-    """Converts exact integers to an array of Python integers in units of 10**-``digits``. ``digits`` is at least that
-    of the sums.
+    """Converts exact integers to an array (of objects) of Python integers in units of 10**-``digits``, in the same
+    shape. ``digits`` is at least that of the sums.
     """
     limbs = np.ascontiguousarray(sums.limbs()).astype("<i8")
     n_bytes = 8 * limbs.shape[-1]
     packed_bytes = limbs.tobytes()
     factor = 10 ** (digits - sums.digits)
     numbers = np.empty(limbs.size // limbs.shape[-1], dtype=object)
-    for number in range(len(numbers)):
-        numbers[number] = factor * int.from_bytes(
-            packed_bytes[number * n_bytes : (number + 1) * n_bytes], "little", signed=True
+    for index in range(len(numbers)):
+        numbers[index] = factor * int.from_bytes(
+            packed_bytes[index * n_bytes : (index + 1) * n_bytes], "little", signed=True
         )
     return numbers.reshape(limbs.shape[:-1])
 
@@ -78,8 +80,8 @@ def readable_counts(numbers: Integers) -> NDArray[Any]:
 
 
 def encode_weights(weights: Real) -> NDArray[Any]:
-    """Encodes weights for the kernels: whole weights as int64 (rows,), others as limbs of units of 10⁻¹⁸ (rows ×
-    limbs). Soft labels (rows × classes) are always encoded as limbs.
+    """Encodes weights for the kernels: whole weights as int64 (rows), others as limbs of units of 10⁻¹⁸ (rows × limbs).
+    Soft labels (rows × classes) are always encoded as limbs (rows × classes × limbs). Raises if the sum is too large.
     """
     if not float(weights.sum()) < MOST_ROWS * (1.0 - 2.0**-40):  # so that the exact sum is below it too
         raise errors.too_many_rows()
@@ -89,19 +91,21 @@ def encode_weights(weights: Real) -> NDArray[Any]:
 
 
 def decode_weights(weights: NDArray[Any]) -> Real:
-    """Converts encoded weights back to floats."""
+    """Converts encoded weights (rows, or rows × limbs of units of 10⁻¹⁸) back to floats (rows)."""
     return weights.astype(np.float64) if weights.ndim == 1 else Integers.of(weights.view(np.int64), 18).value
 
 
 def has_weight(weights: NDArray[Any]) -> Bool:
-    """Whether each row has a positive weight; ``weights`` are encoded."""
+    """Returns whether each row has a positive weight; ``weights`` are encoded (rows, or rows × limbs)."""
     return np.asarray(weights > 0 if weights.ndim == 1 else weights.any(axis=1))
 
 
 def kernel_weights(
     class_numbers: NDArray[np.int32], weights: NDArray[Any] | None
 ) -> tuple[NDArray[np.int32], NDArray[Any] | None]:
-    """Returns class numbers and encoded weights as the kernels take them: rows of weight 0 get the class number −1."""
+    """Returns class numbers and encoded weights as the kernels take them: rows of weight 0 get the class number −1.
+    ``weights`` are floats, or encoded already; None: all are 1.
+    """
     if weights is None:
         return class_numbers, None
     encoded_weights = encode_weights(weights) if weights.dtype == np.float64 else np.ascontiguousarray(weights)
@@ -109,17 +113,18 @@ def kernel_weights(
 
 
 def sum_axis(sums: Integers, axis: int) -> Integers:
-    """Sums along an axis, which stays, with length 1."""
+    """Returns the sums along an axis, which stays, with length 1."""
+    # Every index of the axis becomes index 0 of 1.
     return sums.merge(np.zeros(sums.shape[axis], dtype=np.int64), 1, axis)
 
 
 def is_nonzero(sums: Integers) -> NDArray[Any]:
-    """Whether each sum is not 0."""
+    """Returns for each sum whether it is not 0, in the same shape."""
     return ~sums.is_zero()
 
 
 def nonzero_lines(cells: Integers) -> Bool:
-    """Whether each line of a table (keys × classes) has a cell that is not 0."""
+    """Returns for each line of a table (keys × classes) whether some cell of it is not 0."""
     limbs = cells.limbs()
     return np.asarray(over_classes(np.bitwise_or, limbs.reshape(len(limbs), limbs.shape[1] * limbs.shape[2])) != 0)
 
@@ -133,7 +138,9 @@ def is_all(numbers: Sequence[int], n: int) -> bool:
 
 
 def sort_keys(keys: Any) -> Keys:
-    """Sorts keys in an order that does not depend on the data: flags and numbers first, then strings, None last."""
+    """Returns keys as a tuple in an order that does not depend on the data: flags and numbers first, then strings, then
+    None, then tuples.
+    """
     keys = list(keys)
     try:
         return tuple(sorted(keys))
@@ -142,7 +149,9 @@ def sort_keys(keys: Any) -> Keys:
 
 
 def _sort_key(key: Any) -> tuple[int, Any]:
-    """Returns the sort key of a key of any type, so that numbers come before strings, then None, then tuples."""
+    """Returns by what a key of any type is sorted: the number of its type, and its value, so that numbers come before
+    strings, then None, then tuples.
+    """
     if isinstance(key, tuple):
         return 3, tuple(map(_sort_key, key))
     if key is None:
@@ -192,8 +201,8 @@ class Combinations(Sequence[Any]):
     """
 
     def __init__(self, axes: tuple[Keys, ...], cells: Int) -> None:
-        """``axes`` has the values of each position of the tuples, ``cells`` the cell of each key in the table of all
-        combinations.
+        """``axes`` has for each position of the tuples its values in order, ``cells`` the number of each key's cell in
+        the table of all combinations.
         """
         self.axes = axes
         self.cells = cells
@@ -202,7 +211,7 @@ class Combinations(Sequence[Any]):
         return len(self.cells)
 
     def __iter__(self) -> Iterator[tuple[Key, ...]]:
-        """Yields the tuples."""
+        """Yields the tuples, each with a value of each axis, in the order of their cells."""
         axis_positions = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
         values = (
             map(axis.__getitem__, positions.tolist()) for axis, positions in zip(self.axes, axis_positions, strict=True)
@@ -221,7 +230,9 @@ class Combinations(Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> Any:
-        """Pickles the keys without values that no key has any more, so that nothing forgotten is kept."""
+        """Returns how the keys are pickled: without values that no key has any more, so that nothing forgotten is kept.
+        A key is the number of its cell in the table of all combinations of the axes' values.
+        """
         axis_positions = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
         axes_in_use = zip(self.axes, map(np.unique, axis_positions), strict=True)
         axes = tuple(tuple(axis[position] for position in positions.tolist()) for axis, positions in axes_in_use)
@@ -229,8 +240,8 @@ class Combinations(Sequence[Any]):
 
 
 def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
-    """Returns the number of each key's cell in the table of all combinations of the axes' values. The keys are tuples
-    with one value of each axis.
+    """Returns the number of each key's cell in the table of all combinations of the axes' values; the last axis varies
+    fastest. The keys are tuples with one value of each axis.
     """
     if isinstance(keys, Combinations) and keys.axes == axes:
         return keys.cells
@@ -253,7 +264,9 @@ def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
 
 
 def unite_keys(first_keys: Sequence[Any], second_keys: Sequence[Any]) -> Any:
-    """Returns the sorted union of two lists of sorted keys, in their form if both have the same."""
+    """Returns the sorted union of two lists of sorted keys: as WholeKeys or Combinations if both are, otherwise as a
+    tuple.
+    """
     if isinstance(first_keys, WholeKeys) and isinstance(second_keys, WholeKeys):
         return WholeKeys(_merge_sorted(first_keys.numbers, second_keys.numbers))
     if isinstance(first_keys, Combinations) and isinstance(second_keys, Combinations):
@@ -277,7 +290,9 @@ def _merge_sorted(first: Int, second: Int) -> Int:
 
 
 def _select_keys(keys: Sequence[Any], is_used: Bool) -> Any:
-    """Returns the keys that are used, in the same form; ``is_used`` has a boolean per key."""
+    """Returns the keys for which ``is_used`` (a boolean per key) is true, in the same form: WholeKeys, Combinations or
+    a tuple.
+    """
     if isinstance(keys, WholeKeys):
         return WholeKeys(keys.numbers[is_used])
     return (
@@ -294,9 +309,9 @@ class Counts:
     ``keys[f]`` are feature f's keys in order; its cells are lines ``offsets[f]`` to ``offsets[f + 1]`` of ``cells``.
     """
 
-    keys: tuple[Keys, ...]
-    cells: Integers  # (keys of all features, classes)
-    # The caches of the counts from which these features were selected, which both share; see ``caches``.
+    keys: tuple[Keys, ...]  # of each feature
+    cells: Integers  # the number of rows (keys of all features, classes)
+    # The caches of the counts from which these features were selected, which both share; None: there are none yet.
     shared_caches: tuple[dict[Any, Any], ...] | None = field(default=None, compare=False, repr=False)
 
     @cached_property
@@ -306,14 +321,14 @@ class Counts:
 
     @cached_property
     def caches(self) -> tuple[dict[Any, Any], ...]:
-        """A cache for each feature, in which families store what they compute from these counts, whatever the prior. A
-        selection of features uses the same caches.
+        """A dictionary for each feature, in which families store what they compute from these counts, whatever the
+        prior. A selection of features uses the same ones.
         """
         return tuple({} for _ in self.keys) if self.shared_caches is None else self.shared_caches
 
     @classmethod
     def join(cls, keys_and_cells: Sequence[tuple[Keys, Integers]], n_classes: int) -> Counts:
-        """Joins the keys and cells (keys × classes) of several features into one table."""
+        """Joins the features of a list, each given by its keys and cells (keys × classes), into one table."""
         if not keys_and_cells:
             return cls((), zeros(0, n_classes))
         feature_cells = [cells for _, cells in keys_and_cells]
@@ -321,13 +336,15 @@ class Counts:
         return cls(tuple(keys for keys, _ in keys_and_cells), joined_cells)
 
     def feature(self, number: int) -> tuple[Keys, Integers]:
-        """Returns the keys of feature number ``number`` and its cells (keys × classes)."""
+        """Returns the keys of feature number ``number`` and its cells, which are the rows of each key (keys × classes).
+        The cells of feature f are the lines ``offsets[f]`` to ``offsets[f + 1]``.
+        """
         if len(self.keys) == 1:
             return self.keys[number], self.cells
         return self.keys[number], self.cells.take(np.arange(self.offsets[number], self.offsets[number + 1]), 0)
 
     def select(self, feature_numbers: Sequence[int]) -> Counts:
-        """Returns the counts of the features with these numbers."""
+        """Returns the counts of the features with these numbers, in this order; they share the caches."""
         if is_all(feature_numbers, len(self.keys)):
             return self
         n_classes = self.cells.shape[1]
@@ -341,16 +358,17 @@ class Counts:
         return self.cells.merge(as_index(feature_of_line), len(self.keys), 0)
 
     def arrays(self) -> dict[str, Integers]:
-        """The sums by name, for a file."""
+        """Returns the sums by name, for a file."""
         return {"cells": self.cells}
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The other arrays for a file: none."""
+        """Returns the other arrays for a file: none."""
         return {}
 
     def with_keys(self, keys: tuple[Keys, ...]) -> Counts:
-        """Returns the counts in a table with these keys by feature, which include all keys of this table and are
-        sorted.
+        """Returns the counts in a table with these keys, a sorted sequence for each feature, which include all keys of
+        this table. Lines of new keys are 0. The cells of feature f are the lines ``offsets[f]`` to ``offsets[f + 1]``
+        of the table.
         """
         if keys == self.keys:
             return self
@@ -372,7 +390,7 @@ class Counts:
         return Counts(keys, self.cells.merge(new_line_of_line, int(new_offsets[-1]), 0))
 
     def union(self, other: Counts) -> tuple[Counts, Counts]:
-        """Returns both counts in tables with the same keys."""
+        """Returns both counts in tables with the same keys: those that either has, sorted."""
         if self.keys == other.keys:
             return self, other
         united_keys = tuple(
@@ -382,8 +400,8 @@ class Counts:
         return self.with_keys(united_keys), other.with_keys(united_keys)
 
     def without_empty(self, declared: Iterable[frozenset[Key] | None]) -> Counts:
-        """Returns the counts without keys that no row has, unless they are declared. ``declared`` has the declared keys
-        of each feature, or None.
+        """Returns the counts without keys that no row has, unless they are declared. ``declared`` has for each feature
+        the declared keys, or None. The cells of feature f are the lines from ``offsets[f]`` on.
         """
         if not self.keys:
             return self
@@ -395,7 +413,7 @@ class Counts:
         return self.only(is_used)
 
     def only(self, is_used: Bool) -> Counts:
-        """Returns the counts of the keys that are used; ``is_used`` has an entry for each line of ``cells``."""
+        """Returns the counts of the keys that are used; ``is_used`` has a boolean for each line of ``cells``."""
         if is_used.all():
             return self
         used_by_feature = np.split(is_used, self.offsets[1:-1])
@@ -406,8 +424,8 @@ class Counts:
         return Counts(keys, self.cells.take(np.flatnonzero(is_used), 0))
 
     def coarsen(self, number: int, times: int | Int) -> Counts:
-        """Halves the integer keys of feature number ``number`` ``times`` times, rounding down, and merges equal ones.
-        For keys that are tuples, ``times`` has a number for each position.
+        """Returns the counts with the integer keys of feature number ``number`` halved ``times`` times, rounding down,
+        and equal ones merged. For keys that are tuples, ``times`` has a number for each position.
         """
         keys_and_cells = [self.feature(feature) for feature in range(len(self.keys))]
         keys, cells = keys_and_cells[number]
@@ -425,17 +443,17 @@ class Counts:
         return Counts.join(keys_and_cells, self.cells.shape[1])
 
     def __add__(self, other: Counts) -> Counts:
-        """Adds the counts of more rows."""
+        """Returns the counts of both together."""
         first, second = self.union(other)
         return Counts(first.keys, first.cells + second.cells)
 
     def __sub__(self, other: Counts) -> Counts:
-        """Subtracts counts. Cells may become negative."""
+        """Returns these counts less the others. Cells may become negative."""
         first, second = self.union(other)
         return Counts(first.keys, first.cells - second.cells)
 
     def times(self, factor: float) -> tuple[Counts, bool]:
-        """Multiplies the counts by a factor. Also returns whether the product is exact."""
+        """Returns the counts multiplied by a factor, and whether the product is exact."""
         cells, is_exact = self.cells.times(factor)
         return Counts(self.keys, cells), is_exact
 
@@ -444,7 +462,9 @@ class Counts:
         return Counts(self.keys, self.cells.take(as_index(classes), 1))
 
     def merge(self, new_numbers: Any, n_classes: int) -> Counts:
-        """Moves the counts of class c to class ``new_numbers[c]`` of ``n_classes`` classes and adds up those that meet."""
+        """Returns the counts with those of class c moved to class ``new_numbers[c]`` of ``n_classes`` classes; those
+        that meet are added up.
+        """
         return Counts(self.keys, self.cells.merge(as_index(new_numbers), n_classes, 1))
 
     def same(self, other: Counts) -> bool:
@@ -458,11 +478,11 @@ class Keyless:
     keys: ClassVar[tuple[Keys, ...]] = ()
 
     def arrays(self) -> dict[str, Integers]:
-        """The sums by name, for a file."""
+        """Returns the sums by name, for a file; here none."""
         return {}
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The other arrays for a file."""
+        """Returns the other arrays for a file by name; here none."""
         return {}
 
     def select(self, feature_numbers: Sequence[int]) -> Self:
@@ -503,7 +523,7 @@ class Words(Keyless):
 
     @property
     def texts(self) -> Integers:
-        """The number of texts of each class, including those without a single word."""
+        """The number of texts of each class (classes), including those without a single word."""
         return self.table.texts()
 
     @property
@@ -512,24 +532,24 @@ class Words(Keyless):
         return self.texts.arranged([1, self.table.n_classes])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The table as arrays, for a file."""
+        """Returns the table as arrays by name, for a file."""
         return self.table.state()
 
     @property
     def occurrences(self) -> Integers:
-        """The number of occurrences of all words in each class."""
+        """The number of occurrences of all words together in each class (classes)."""
         return self.table.occurrences()
 
     def __add__(self, other: Words) -> Words:
-        """Adds the words of more texts."""
+        """Returns the words of both together."""
         return Words(other.add_to(self.table))
 
     def __sub__(self, other: Words) -> Words:
-        """Subtracts words. Raises NotThere if a count would become negative."""
+        """Returns these words less the others. Raises NotThere if a count would become negative."""
         return Words(other.take_from(self.table))
 
     def add_to(self, table: _core.Words) -> _core.Words:
-        """Returns the table with these words added."""
+        """Returns the table with these words added; raises if it would have too many rows."""
         try:
             return table.plus(self.table)
         except OverflowError:
@@ -540,7 +560,7 @@ class Words(Keyless):
         return table.minus(self.table)
 
     def times(self, factor: float) -> tuple[Words, bool]:
-        """Multiplies the counts by a factor. Also returns whether the product is exact."""
+        """Returns the counts multiplied by a factor, and whether the product is exact."""
         try:
             table, is_exact = self.table.times(factor)
         except OverflowError:
@@ -556,33 +576,39 @@ class Words(Keyless):
         return Words(self.table.take(as_index(classes)))
 
     def merge(self, new_numbers: Any, n_classes: int) -> Words:
-        """Moves the words of class c to class ``new_numbers[c]`` of ``n_classes`` classes and adds up those that meet."""
+        """Returns the words with those of class c moved to class ``new_numbers[c]`` of ``n_classes`` classes; those
+        that meet are added up.
+        """
         return Words(self.table.place(as_index(new_numbers), n_classes))
 
     def drop_absent_words(self) -> Words:
-        """Returns the table without the ids of words that no text contains any more. Columns of a matrix keep their
-        ids.
+        """Returns the words in a table without the ids of words that no text contains any more. Columns of a matrix
+        keep their ids.
         """
         if self.table.n_columns or self.table.n_ids == self.table.n_words:
             return self
         return self.take(np.arange(self.table.n_classes))
 
     def most_frequent(self, n: int) -> list[str]:
-        """Returns the ``n`` words with most occurrences, most frequent first, ties by name."""
+        """Returns the names of the ``n`` words with most occurrences in all classes, most frequent first; ties by name,
+        or by column number for columns of a matrix.
+        """
         total_of_id = np.zeros(self.table.n_ids)
+        # About two million words × classes at a time.
         ids_at_a_time = max(1, (1 << 21) // max(self.table.n_classes, 1))
-        # In pieces, so that no temporary array is as long as all pairs.
+        # In pieces, so that no temporary array is as long as all pairs of words and classes.
         for start in range(0, len(total_of_id), ids_at_a_time):
             ids = np.arange(start, min(start + ids_at_a_time, len(total_of_id)), dtype=np.uint32)
+            # Word i has the occurrences starts[i] to starts[i + 1], one for each class.
             starts, _, occurrences, _ = self.table.pairs(ids)
             id_positions = np.repeat(np.arange(len(ids)), np.diff(starts))
             total_of_id[ids] = np.bincount(id_positions, occurrences, len(ids))
-        total_of_id = np.around(total_of_id, 9)
-        by_name = self.table.in_order()
+        total_of_id = np.around(total_of_id, 9)  # decimals, so that sums of the same numbers are tied
+        ids_in_order = self.table.in_order()
         if self.table.n_columns:
-            column_numbers = [int(name.removeprefix("#")) for name in self.table.words(by_name)]
-            by_name = by_name[np.argsort(column_numbers, kind="stable")]
-        best_ids = by_name[np.argsort(-total_of_id[by_name], kind="stable")[:n]]
+            column_numbers = [int(name.removeprefix("#")) for name in self.table.words(ids_in_order)]
+            ids_in_order = ids_in_order[np.argsort(column_numbers, kind="stable")]
+        best_ids = ids_in_order[np.argsort(-total_of_id[ids_in_order], kind="stable")[:n]]
         return self.table.words(best_ids)
 
     def __reduce__(self) -> Any:
@@ -598,8 +624,8 @@ def _unpickle_words(n_classes: int, n_columns: int, state: Any) -> Words:
 
 
 def scale_sums(n: Integers, sums: Integers, factor: float, n_columns: int) -> tuple[Integers, Integers, bool]:
-    """Multiplies numbers of rows ``n`` (…), and ``sums`` of z and of products of ``n_columns`` columns (… × sums), by a
-    factor. Also returns whether the results are exact.
+    """Returns numbers of rows ``n`` (…), and ``sums`` of z and of products of ``n_columns`` columns (… × sums),
+    multiplied by a factor; and whether both are exact.
 
     If they are not, the sums are scaled as the rounded numbers of rows are, and rounded: sums of z towards zero and
     sums of squares upwards. So n Σz² ≥ (Σz)² still holds, and constant columns stay constant.
@@ -608,7 +634,7 @@ def scale_sums(n: Integers, sums: Integers, factor: float, n_columns: int) -> tu
     scaled_sums, are_sums_exact = sums.times(factor)
     if is_n_exact and are_sums_exact:
         return scaled_n, scaled_sums, True
-    digits = max(n.digits, scaled_n.digits, sums.digits, 18)
+    digits = max(n.digits, scaled_n.digits, sums.digits, 18)  # decimals of a unit that suits all
     old_rows, new_rows, old_sums = (to_python_integers(integers, digits) for integers in (n, scaled_n, sums))
     old_rows = np.where(old_rows == 0, 1, old_rows)[..., None]
     new_rows = new_rows[..., None]
@@ -622,20 +648,20 @@ def scale_sums(n: Integers, sums: Integers, factor: float, n_columns: int) -> tu
 
 
 def _are_constant(sums: NDArray[Any], rows: NDArray[Any], n_columns: int) -> Bool:
-    """Whether each column (… × columns) has the same value in all rows, a whole number of steps. ``sums`` are sums of
-    columns and of products of pairs, ``rows`` the numbers of rows.
+    """Returns whether each column (… × columns) has the same value in all rows, a whole number of steps. ``sums`` are
+    sums of columns and of products of pairs (… × sums), ``rows`` the numbers of rows (… × 1).
     """
     sums_of_z = sums[..., :n_columns]
     return np.asarray((rows * sums[..., are_squares(n_columns)] == sums_of_z**2) & (sums_of_z % rows == 0))
 
 
 def _restore_constants(sums: NDArray[Any], is_constant: Bool, values: NDArray[Any]) -> NDArray[Any]:
-    """Recomputes the sums of products of constant columns, z having the same value in all rows: it is the sum of the
-    other column times this value. Rounded sums would give constant columns a spread. ``values`` has the value of each
-    column (… × columns).
+    """Returns the sums (… × sums) with those of products of constant columns computed anew: of a column and one that
+    has the same z in all rows, it is the sum of the first times this z. Rounded sums would give constant columns a
+    spread. ``is_constant`` and ``values`` (the z of constant columns) are … × columns.
     """
     n_columns = is_constant.shape[-1]
-    i, j = np.tril_indices(n_columns)
+    i, j = np.tril_indices(n_columns)  # the columns of each pair
     sums_of_z = sums[..., :n_columns]
     products = np.where(is_constant[..., j], values[..., j] * sums_of_z[..., i], sums[..., n_columns:])
     restored_products = np.where(is_constant[..., i], values[..., i] * sums_of_z[..., j], products)
@@ -643,8 +669,8 @@ def _restore_constants(sums: NDArray[Any], is_constant: Bool, values: NDArray[An
 
 
 def are_squares(n_columns: int) -> Bool:
-    """Whether each sum of a block of columns is a sum of squares. The sums are those of the columns, then those of the
-    products of pairs (i, j), j ≤ i, ordered by i.
+    """Returns for each sum of a block of columns whether it is a sum of squares. The sums are those of the columns,
+    then those of the products of pairs (i, j), j ≤ i, ordered by i.
     """
     first_columns, second_columns = np.tril_indices(n_columns)
     return np.concatenate([np.zeros(n_columns, dtype=np.bool_), first_columns == second_columns])
@@ -656,26 +682,26 @@ def count_columns(n_sums: int) -> int:
 
 
 def _exceed_variances(sums: NDArray[Any], rows: NDArray[Any]) -> Bool:
-    """Whether each pair of columns has a covariance larger than their variances allow. Exact, because the sums (… ×
-    sums) and the numbers of rows are Python integers.
+    """Returns whether each pair of columns has a covariance larger than their variances allow (… × pairs). Exact,
+    because the sums (… × sums) and the numbers of rows (… × 1) are Python integers.
     """
     n_columns = count_columns(sums.shape[-1])
-    i, j = np.tril_indices(n_columns)
+    i, j = np.tril_indices(n_columns)  # the columns of each pair
     covariances = rows * sums[..., n_columns:] - sums[..., i] * sums[..., j]
     variances = covariances[..., i == j]
     return np.asarray((covariances**2 > variances[..., i] * variances[..., j]) & (i != j))
 
 
 def _limit_products(sums: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """Replaces rounded products of pairs of columns that exceed their variances by those of uncorrelated columns. If
-    these are not whole numbers, they are rounded down and the squares of both columns are raised by one. ``sums`` (… ×
-    sums) and the numbers of rows are Python integers.
+    """Returns the sums with rounded products of pairs of columns that exceed their variances replaced by those of
+    uncorrelated columns. If these are not whole numbers, they are rounded down and the squares of both columns are
+    raised by one. ``sums`` (… × sums) and the numbers of rows (… × 1) are Python integers.
     """
     is_excessive = _exceed_variances(sums, rows)
     n_columns = count_columns(sums.shape[-1])
     if not is_excessive.any():
         return sums
-    i, j = np.tril_indices(n_columns)
+    i, j = np.tril_indices(n_columns)  # the columns of each pair
     sums_of_z = sums[..., :n_columns]
     uncorrelated_products = sums[..., i] * sums[..., j]
     products = np.where(is_excessive, uncorrelated_products // rows, sums[..., n_columns:])
@@ -687,13 +713,13 @@ def _limit_products(sums: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def shift_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integers:
-    """Converts sums of z and of the products of pairs of columns to another origin and unit: z becomes scale · (z +
+    """Returns sums of z and of the products of pairs of columns for another origin and unit: z becomes scale · (z +
     shift).
 
     ``n`` has the numbers of rows (…), ``sums`` is … × sums, and ``shift`` and ``scale`` have a number per column.
 
-    The shift is rounded to a step. If units become finer, nothing else is rounded. If they become coarser, sums of z
-    are rounded towards zero and squares upwards, and constant columns stay constant.
+    The shift is rounded to a step of z, which is 2⁻⁵⁷. If units become finer, nothing else is rounded. If they become
+    coarser, sums of z are rounded towards zero and squares upwards, and constant columns stay constant.
     """
     digits = max(n.digits, sums.digits)
     n_columns = shift.shape[-1]
@@ -719,26 +745,27 @@ def shift_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integer
 
 
 def _each_number(operation: Callable[[Any], Any], numbers: NDArray[Any]) -> NDArray[Any]:
-    """Applies a function to each number, and returns an array of Python objects of the same shape."""
+    """Returns the results of a function for each number, as an array of Python objects of the same shape."""
     return np.asarray(np.vectorize(operation, otypes=[object])(numbers))
 
 
 def find_impossible(n: Integers, sums: Integers, spread: Real, n_columns: int) -> Bool:
-    """Whether each class has sums that no rows can have: negative numbers of rows, sums without rows, negative
-    variances, or covariances that exceed the variances.
+    """Returns whether each class has sums that no rows can have (…): negative numbers of rows, sums without rows,
+    negative variances, or covariances that exceed the variances.
 
-    ``n`` has the numbers of rows, and ``sums`` those of ``n_columns`` columns and of products of their pairs.
-    ``spread`` has the sums of products of deviations from the mean, one for each pair of columns.
+    ``n`` has the numbers of rows (…), and ``sums`` those of ``n_columns`` columns and of products of their pairs (… ×
+    sums). ``spread`` has the sums of products of deviations from the mean (… × pairs).
     """
     variances = spread[..., are_squares(n_columns)[n_columns:]]
     has_sums_without_rows = n.is_zero() & is_nonzero(sums).any(axis=-1)
     has_negative_square = sums.is_negative()[..., are_squares(n_columns)].any(axis=-1) | (variances < 0).any(axis=-1)
     is_impossible = np.asarray(n.is_negative() | has_sums_without_rows | has_negative_square)
-    i, j = np.tril_indices(n_columns)
+    i, j = np.tril_indices(n_columns)  # the columns of each pair
     deviations = np.sqrt(np.maximum(variances, 0.0))
     is_doubtful = (np.abs(spread) > deviations[..., i] * deviations[..., j] * (1.0 - 1e-9)) & (i != j)
     digits = max(n.digits, sums.digits)
     for cell in np.argwhere(is_doubtful.any(axis=-1) & ~is_impossible):
+        # Of this class alone: only sums of several columns, whose first axis is the classes, are doubtful.
         rows, row_sums = (to_python_integers(integers.take(cell, 0), digits) for integers in (n, sums))
         is_impossible[tuple(cell)] = _exceed_variances(row_sums, rows[..., None]).any()
     return is_impossible
@@ -749,15 +776,15 @@ class SumsOfParts(Keyless):
     """Sums whose fields are sums: they are added, subtracted and compared field by field."""
 
     def _parts(self) -> Iterator[Any]:
-        """Yields the fields."""
+        """Yields the values of the fields, in order; each is a sum."""
         return (getattr(self, part.name) for part in fields(self))
 
     def __add__(self, other: Self) -> Self:
-        """Adds the sums of more rows."""
+        """Returns the sums of both together."""
         return type(self)(*map(add, self._parts(), other._parts()))
 
     def __sub__(self, other: Self) -> Self:
-        """Subtracts sums. ``below_zero`` says which classes then have sums that no rows can have."""
+        """Returns these sums less the others. ``below_zero`` says which classes then have sums that no rows can have."""
         return type(self)(*map(sub, self._parts(), other._parts()))
 
     def same(self, other: Self) -> bool:
@@ -772,12 +799,12 @@ class NumberSums(SumsOfParts):
     The last axis of ``sums`` has the columns, then the pairs (i, j), j ≤ i, ordered by i.
     """
 
-    n: Integers
-    sums: Integers
-    axis: ClassVar[int]  # the axis of the classes
+    n: Integers  # numbers of rows (…)
+    sums: Integers  # (… × sums)
+    axis: ClassVar[int]  # the axis of the classes, in both
 
     def arrays(self) -> dict[str, Integers]:
-        """The sums by name, for a file."""
+        """Returns the sums by name, for a file."""
         return {"n": self.n, "sums": self.sums}
 
     @cached_property
@@ -786,22 +813,26 @@ class NumberSums(SumsOfParts):
         return count_columns(self.sums.shape[-1])
 
     def times(self, factor: float) -> tuple[Self, bool]:
-        """Multiplies the sums by a factor. Also returns whether the product is exact."""
+        """Returns the sums multiplied by a factor, and whether the product is exact."""
         n, sums, is_exact = scale_sums(self.n, self.sums, factor, self.n_columns)
         return type(self)(n, sums), is_exact
 
     def below_zero(self) -> Bool:
-        """Whether each class has sums that no rows can have, after a subtraction."""
+        """Returns whether each class has sums that no rows can have, after a subtraction; in the shape of ``n``."""
         return find_impossible(self.n, self.sums, self._deviations, self.n_columns)
 
     def take(self, classes: Any, axis: int | None = None) -> Self:
-        """Returns the sums of the classes with these numbers, in this order, or of other indices along ``axis``."""
+        """Returns the sums of the classes with these numbers, in this order; or of other indices (``classes``) along
+        ``axis``.
+        """
         index = as_index(classes)
         axis = self.axis if axis is None else axis
         return type(self)(self.n.take(index, axis), self.sums.take(index, axis))
 
     def merge(self, new_numbers: Any, n_classes: int) -> Self:
-        """Moves the sums of class c to class ``new_numbers[c]`` of ``n_classes`` classes and adds up those that meet."""
+        """Returns the sums with those of class c moved to class ``new_numbers[c]`` of ``n_classes`` classes; those that
+        meet are added up.
+        """
         new_numbers = as_index(new_numbers)
         return type(self)(
             self.n.merge(new_numbers, n_classes, self.axis), self.sums.merge(new_numbers, n_classes, self.axis)
@@ -829,12 +860,12 @@ class Moments(NumberSums):
         return self.n
 
     def select(self, feature_numbers: Sequence[int]) -> Moments:
-        """Returns the moments of the features with these numbers."""
+        """Returns the moments of the features with these numbers, in this order."""
         return self if is_all(feature_numbers, self.n.shape[0]) else self.take(feature_numbers, 0)
 
     def as_features(self, labels: Int, n_classes: int) -> Moments:
-        """Turns the classes of a single feature into features. Each has rows of one class only: feature k of class
-        ``labels[k]``.
+        """Turns the classes of a single feature, one per label, into features. Each has rows of one class only: feature
+        k has the sums of the old class k, in class ``labels[k]`` of ``n_classes``.
         """
         n_features = len(labels)
         cell_numbers = np.arange(n_features) * n_classes + labels
@@ -843,7 +874,9 @@ class Moments(NumberSums):
         return Moments(n.arranged([n_features, n_classes]), sums.arranged([n_features, n_classes, 2]))
 
     def shift(self, shift: Real, scale: Real) -> Moments:
-        """Changes the origin and unit of each feature: z becomes scale · (z + shift)."""
+        """Returns the moments for another origin and unit of each feature: z becomes scale · (z + shift), with a number
+        of both for each feature.
+        """
         return Moments(self.n, shift_sums(self.n, self.sums, shift[:, None, None], scale[:, None, None]))
 
     @cached_property
@@ -852,7 +885,7 @@ class Moments(NumberSums):
         return divide(self.sums.values(-GRID)[..., 0], self.n.value)
 
     def pool(self) -> tuple[Real, Real, Real]:
-        """Returns n, the mean and Σ(z − mean)² of each feature over all classes (features, 1)."""
+        """Returns n, the mean of z and Σ(z − mean)² of each feature over all classes, three arrays features × 1."""
         return self._pooled.n.value, self._pooled.mean, self._pooled.spread
 
     @property
@@ -878,7 +911,9 @@ class Products(NumberSums):
         return self.n.arranged([1, self.n.shape[0]])
 
     def shift(self, shift: Real, scale: Real) -> Products:
-        """Changes the origin and unit of each column: z becomes scale · (z + shift)."""
+        """Returns the products for another origin and unit of each column: z becomes scale · (z + shift), with a number
+        of both for each column.
+        """
         return Products(self.n, shift_sums(self.n, self.sums, shift, scale))
 
     @cached_property
@@ -890,11 +925,11 @@ class Products(NumberSums):
     def scatter(self) -> Real:
         """Σ(z − m)(z − m)ᵀ (classes, columns, columns); exactly 0 in the rows and columns of constant columns."""
         n_columns = self.n_columns
-        i, j = np.tril_indices(n_columns)
+        i, j = np.tril_indices(n_columns)  # the columns of each pair
         scatters = np.zeros((len(self._deviations), n_columns, n_columns))
         scatters[:, i, j] = scatters[:, j, i] = self._deviations
         return scatters
 
     def pool(self) -> tuple[float, Real, Real]:
-        """Returns n, the mean and Σ(z − mean)(z − mean)ᵀ over all classes."""
+        """Returns over all classes n, the mean of z (columns) and Σ(z − mean)(z − mean)ᵀ (columns × columns)."""
         return float(self._pooled.n.value[0]), self._pooled.mean[0], self._pooled.scatter[0]

@@ -72,7 +72,7 @@ class Bernoulli(KeyedFamily):
         if self.threshold is not None:
             check_finite("threshold", self.threshold)
         errors.require(self.beta is None or self.alpha is not None, "beta", self.beta, "given together with alpha")
-        check_prior(self.alpha, self.m, None)
+        check_prior(self.alpha, self.m, p=None)
         check_settings(self, "beta", zero=True)
         if self.p is not None and (self.m is None or not isinstance(self.p, (int, float)) or not 0 <= self.p <= 1):
             raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
@@ -91,8 +91,8 @@ class Bernoulli(KeyedFamily):
         return self.yes is None
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
-        """Returns the pseudo-counts of no and of yes, in this order; ``alpha`` is the one for families that do not set
-        their own.
+        """Returns the pseudo-counts of no and of yes, in this order, whatever ``keys`` are; ``alpha`` is the one for
+        families that do not set their own.
         """
         if self.m is not None:
             share = 0.5 if self.p is None else self.p
@@ -101,16 +101,27 @@ class Bernoulli(KeyedFamily):
         return np.array([yes_count if self.beta is None else self.beta, yes_count])
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
-        """Returns no or yes of each row as codes, −1 if it is missing. ``strict`` makes no difference."""
+        """Returns as codes for each row whether it means yes (1) or no (0), −1 if its value is missing. ``strict``
+        makes no difference.
+        """
         name = feature.name
         if self.threshold is not None:
             numbers = finite_numbers(rows, name)
-            return Codes(np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32), 0, (False, True))
-        code_of_row, values = number_values(rows.codes(name), threads)
-        return Codes(np.array([*self.means_yes(values, name), -1], dtype=np.int32)[code_of_row], 0, (False, True))
+            return Codes(
+                np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32), low=0, values=(False, True)
+            )
+        code_of_row, distinct_values = number_values(rows.codes(name), threads)
+        # Entry −1 of the array, the last, is for missing values.
+        return Codes(
+            np.array([*self.means_yes(distinct_values, name), -1], dtype=np.int32)[code_of_row],
+            low=0,
+            values=(False, True),
+        )
 
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
-        """Returns whether each value of column ``name`` means yes; raises for a value that means neither."""
+        """Returns for each of these values of column ``name`` whether it means yes; raises for a value that means
+        neither yes nor no.
+        """
         if self.yes is not None:
             are_yes = [value == self.yes for value in values]
             expects_string = isinstance(self.yes, str)
@@ -123,19 +134,21 @@ class Bernoulli(KeyedFamily):
         return [MEANINGS[value.lower()] if isinstance(value, str) else bool(value) for value in values]
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> BernoulliParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         alpha = np.tile(self.pseudo_counts(KEYS, choice.alpha), len(features))
         share = dirichlet.shares(sums.cells.value, sums.offsets, alpha, choice.how, rng)
         table = dirichlet.log(share).reshape(len(features), 2, -1)
         return BernoulliParameters(features, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
 
     def log_prior(self, parameters: BernoulliParameters, sums: Counts, choice: Choice) -> float:
-        """Returns what the Beta prior adds to the log-likelihood of these parameters."""
+        """Returns what the Beta prior adds to the log-likelihood of these parameters, over all features and classes."""
         logs = np.stack([parameters.no.sum(axis=0), parameters.yes.sum(axis=0)])
         return dirichlet.log_prior(logs, self.pseudo_counts(KEYS, choice.alpha), choice.how)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        """Returns the settings of this family that are worth trying for a column."""
+        """Returns this family, with a threshold unless the values are 0 and 1, for a column of two values; nothing for
+        others.
+        """
         if column.n_values != 2:
             return ()
         least = column.least
@@ -156,24 +169,30 @@ class FlagCounter(KeyCounter):
         return "number" if _family(feature).takes_numbers and feature.kind in ("integer", "float") else None
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns nothing: all counts of no and yes can be added."""
+        """Returns no condition: all counts of no and yes can be added."""
         return ()
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
-        """Counts no and yes of these rows. Returns the features as they are, and their counts."""
+        """Counts no and yes of these rows. Returns the features as they are, and their counts. Counts have two lines
+        per feature, no and yes (lines × classes).
+        """
         numeric_features = [f for f, feature in enumerate(features) if _is_numeric(feature, rows.batch)]
         numeric_cells = _count_numbers(features.take(numeric_features), rows)
         if len(numeric_features) == len(features):
             return features, Counts((KEYS,) * len(features), numeric_cells)
-        parts = {f: numeric_cells.take(np.arange(2 * k, 2 * k + 2), 0) for k, f in enumerate(numeric_features)}
-        other_features = [f for f in range(len(features)) if f not in parts]
+        # By feature number: the lines no and yes (2 × classes).
+        cells_of = {
+            f: numeric_cells.take(np.arange(2 * place, 2 * place + 2), 0) for place, f in enumerate(numeric_features)
+        }
+        other_features = [f for f in range(len(features)) if f not in cells_of]
         counts_of_values = count_values([features.names[f] for f in other_features], [None] * len(other_features), rows)
         for f, (keys, cells) in zip(other_features, counts_of_values, strict=True):
-            parts[f] = cells.merge(as_index(_family(features[f]).means_yes(keys, features.names[f])), 2, 0)
-        return features, Counts.join([(KEYS, parts[f]) for f in range(len(features))], len(rows.labels))
+            # The lines of values that mean no are added up as line 0, the others as line 1 of 2.
+            cells_of[f] = cells.merge(as_index(_family(features[f]).means_yes(keys, features.names[f])), 2, 0)
+        return features, Counts.join([(KEYS, cells_of[f]) for f in range(len(features))], len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a feature from a file, as a tuple; raises unless they are valid, distinct and in order."""
         if check_key_order(feature, keys) != KEYS:
             raise ValueError(f"the keys of {feature.name!r} are not False and True")
         return KEYS
@@ -191,10 +210,12 @@ def _is_numeric(feature: Feature, batch: Batch) -> bool:
 
 
 def _count_numbers(features: Features, rows: RowsToCount) -> Integers:
-    """Returns the rows of no and yes of each feature, (2 · features) × classes: no and yes of a feature are adjacent lines."""
+    """Returns the rows of no and of yes of each feature in each class ((2 · features) × classes); no and yes of a
+    feature are adjacent lines. A feature without a threshold, which must hold 0 and 1 alone, has NaN as its threshold.
+    """
     names = features.names
-    limits = [_family(feature).threshold for feature in features]
-    threshold = np.array([np.nan if limit is None else limit for limit in limits], dtype=np.float64)
+    thresholds_or_none = [_family(feature).threshold for feature in features]
+    threshold = np.array([np.nan if limit is None else limit for limit in thresholds_or_none], dtype=np.float64)
     columns = rows.batch.numbers(names) if names else []
     cells: Integers = rows.run_kernel(_core.count_flags, names, columns, threshold)
     return cells.arranged([2 * len(features), len(rows.labels)])
@@ -204,7 +225,9 @@ FLAGS = FlagCounter()
 
 
 def flag_names(family: Family) -> tuple[list[Any], list[str]] | None:
-    """Returns a value that means no and one that means yes, and their names; None for families other than Bernoulli."""
+    """Returns two lists: a value that means no and one that means yes, and their names; None for families other than
+    Bernoulli.
+    """
     if not isinstance(family, Bernoulli):
         return None
     if (limit := family.threshold) is not None:
@@ -229,36 +252,40 @@ class BernoulliParameters(KeyedParameters):
 
     @property
     def _table(self) -> Real:
-        """The log-probabilities of no and yes of each feature, one below the other (values × classes)."""
+        """The log-probabilities of no and yes of each feature, one below the other: line 2f is no of feature f, line 2f
+        + 1 is yes ((2 · features) × classes).
+        """
         return np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1)
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the part with which the kernel scores these rows: log P(value | class) of each feature."""
         names = self.features.names
         if self.family.yes is None and {rows.kind(name) for name in names} <= NUMBERS:
             limit = np.nan if self.family.threshold is None else self.family.threshold
             return [_core.FlagsPart(rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
         columns = [rows.codes(name) for name in names]
         low = np.array([column.low for column in columns], dtype=np.int64)
-        yes = (self.family.means_yes(column.values, name) for name, column in zip(names, columns, strict=True))
-        lookups = [np.array(is_yes, dtype=np.uint32) + np.uint32(2 * f) for f, is_yes in enumerate(yes)]
+        are_yes = (self.family.means_yes(column.values, name) for name, column in zip(names, columns, strict=True))
+        # The line of ``_table`` of each value of a column; feature f has the lines 2f and 2f + 1.
+        lookups = [np.array(is_yes, dtype=np.uint32) + np.uint32(2 * f) for f, is_yes in enumerate(are_yes)]
         codes = [column.codes for column in columns]
+        # −1: missing values have no line.
         return [_core.TablePart(codes, low, lookups, np.full(len(names), -1), self._table)]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """Returns P(value | class) of no and yes of every feature (values × classes), and the feature number and value
-        of each line.
+        """Returns P(value | class) of no and yes of every feature (values × classes), and for each line the feature's
+        number and the value, False or True.
         """
         return np.exp(self._table), [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """Returns the values of a column that mean no and yes; None if a threshold cuts numbers."""
+        """Returns a value of the column that means no, and the one that means yes; None if a threshold cuts numbers."""
         if self.family.threshold is not None:
             return None
         return self._no, True if self.family.yes is None else self.family.yes
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """Returns the least number above the threshold, where the density jumps."""
+        """Returns the least number above the threshold, where the density jumps, in a list; None without a threshold."""
         limit = self.family.threshold
         return None if limit is None else [float(np.nextafter(limit, np.inf))]
 
@@ -271,7 +298,9 @@ class BernoulliParameters(KeyedParameters):
         return False if yes is None else f"not {yes}" if isinstance(yes, str) else 0 if yes else 1
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers): a boolean, or a value
+        that means yes or no in the column. Returns one array per feature.
+        """
         share = np.exp(self.yes)
         drawn = [rng.random(len(classes)) < share[f, classes] for f in range(len(self.features))]
         yes = self.family.yes

@@ -46,14 +46,17 @@ class BinCounter(KeyCounter):
     describe_scale = Counter.describe_scale
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns what two features must have in common for their counts to be added; widths may differ, because bins
-        can be joined.
+        """Returns what two features must have in common for their counts to be added: the origin, and the ``scales`` of
+        a block; widths may differ, because bins can be joined.
         """
         return feature.origin, feature.scales
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the features with the start and the width of their bins (origin and unit), settled by the first rows."""
+        """Returns the features with the start and the width of their bins (origin and unit), settled by the first rows
+        (``batch``).
+        """
         fine_widths = _fine_widths(batch, features.names)
+        # The start and width of each column's bins.
         grids = [_grid(feature, fine_widths[f : f + 1])[0] for f, feature in enumerate(features)]
         origins, units = np.array(grids, dtype=np.float64).reshape(-1, 2).T.copy()
         return replace(features.change(as_number), origins=origins, units=units)
@@ -68,7 +71,9 @@ class BinCounter(KeyCounter):
         return features, Counts.join(counts, len(rows.labels))
 
     def key(self, feature: Feature, key: Any) -> str:
-        """Returns the interval of a bin in words, or of a block's cell in each column, for messages."""
+        """Returns the interval of a bin (``key`` is its number), or of a block's cell in each column, in words for
+        messages.
+        """
         bin_numbers = key if feature.columns else [key]
         grids = zip(
             feature.inputs, bin_starts(feature).tolist(), bin_widths(feature).tolist(), bin_numbers, strict=True
@@ -76,10 +81,10 @@ class BinCounter(KeyCounter):
         intervals = (
             f"{name} {start + width * k:.9g} to {start + width * (k + 1):.9g}" for name, start, width, k in grids
         )
-        return errors.listed(intervals, 6)
+        return errors.listed(intervals, most=6)
 
     def widen(self, features: Features, sums: Counts) -> Features:
-        """Returns the features with wider bins where too many bins are occupied."""
+        """Returns the features with wider bins (a larger unit) where more bins are occupied than may be."""
         overfull = [f for f, keys in enumerate(sums.keys) if len(keys) > self.most]
         if not overfull:
             return features
@@ -88,47 +93,50 @@ class BinCounter(KeyCounter):
         return replace(features, units=units)
 
     def move_sums(self, old: Features, new: Features, sums: Counts) -> Counts:
-        """Returns the sums with bins joined to those of the new features, which may be wider than the old ones."""
+        """Returns the sums with the bins of the features ``old`` joined to those of ``new``, which may be wider."""
         for f in np.flatnonzero(old.units != new.units).tolist():
             sums = sums.coarsen(f, _doublings(old[f], new[f]))
         return sums
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
-        """Describes in a few words how many bins or cells have rows; ``missing`` is a phrase to append about rows
-        without a value.
+        """Describes in a few words how many bins or cells of one feature have rows (``sums`` are its own); ``missing``
+        is a phrase to append about rows without a value.
         """
         return f"{errors.many(len(sums.keys[0]), 'cell' if feature.columns else 'bin')} occupied{missing}"
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a feature from a file, as a tuple; raises unless they are valid, distinct and in order."""
         if not all(type(key) is int and abs(key) <= LARGEST_BIN for key in check_key_order(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
         return tuple(keys)
 
 
 def _grid(feature: Feature, fine_widths: Real) -> tuple[tuple[float, float], ...]:
-    """Returns the start and width of each column's bins: those that the feature's family sets, or 0 and
-    ``fine_widths``, one for each column.
+    """Returns for each column of a feature the start and width of its bins: those that the feature's family sets, or 0
+    and ``fine_widths``, one for each column.
     """
     family: Any = feature.family
     return family.grid(fine_widths)  # type: ignore[no-any-return]
 
 
 def _fine_widths(batch: Batch, names: Sequence[str]) -> Real:
-    """Returns the width of a fine bin of each of these columns, from the spread of the first rows."""
+    """Returns the width of a fine bin of each of these columns (columns), from the spread of the first rows
+    (``batch``).
+    """
     return np.maximum(scales(first_rows(batch, names))[1] * 2.0**-DOUBLINGS_TO_SPREAD, 2.0**-1020)
 
 
 def _encode_bins(feature: Feature, rows: RowsToCount) -> Codes:
-    """Returns the number of the fine bin of each row's value, as codes."""
-    codes = number_bins(number_column(rows.batch, feature.name), feature.name, feature.origin, feature.unit, rows)
-    low, high = (int(lowest_or_highest[0]) for lowest_or_highest in _core.span([codes], rows.threads))
-    return renumber_wide_range(Codes(codes, low, range(low, high + 1)), rows)
+    """Returns the number of the fine bin of each row's value of a single column, as codes."""
+    bin_numbers = number_bins(number_column(rows.batch, feature.name), feature.name, feature.origin, feature.unit, rows)
+    # The kernel returns the lowest and the highest number of each column.
+    low, high = (int(lowest_or_highest[0]) for lowest_or_highest in _core.span([bin_numbers], rows.threads))
+    return renumber_wide_range(Codes(bin_numbers, low, range(low, high + 1)), rows)
 
 
 def number_bins(column: NDArray[Any], name: str, start: float, width: float, rows: RowsToCount) -> Int:
-    """Returns the number of the bin of each value of a column, given where bin 0 starts and how wide bins are; raises
-    for a value that no bin can have. ``name`` is the column, for messages.
+    """Returns for each row the number of its value's bin, MISSING_BIN if it has none, given where bin 0 starts and how
+    wide bins are; raises for a value that no bin can have. ``name`` is the column, for messages.
     """
     try:
         return _core.bins(column, start, width, rows.threads)
@@ -148,8 +156,8 @@ def _doublings_to_fit(keys: Keys, most: int) -> int:
 
 
 def _doublings(old: Feature, new: Feature) -> Any:
-    """Returns how often the bins of a column, or of each of a block's columns, are joined in pairs to get the new ones;
-    raises if that is impossible.
+    """Returns how often the bins of a column (a number), or of each of a block's columns (an array), are joined in
+    pairs to get from the feature ``old`` to ``new``; raises if that is impossible.
     """
     old_widths = bin_widths(old)
     new_widths = bin_widths(new)
@@ -168,7 +176,9 @@ class CellCounter(BinCounter):
     """Counts the rows of each cell of a block of columns. A row that lacks one of the values is in no cell."""
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the blocks with a start and a width of the bins of each column, from the spread of the first rows."""
+        """Returns the blocks with a start and a width of the bins of each column (``scales``), from the spread of the
+        first rows (``batch``).
+        """
         return Features.of(f._replace(scales=_grid(f, _fine_widths(batch, f.inputs))) for f in features)
 
     def has_valid_scale(self, feature: Feature) -> bool:
@@ -176,40 +186,48 @@ class CellCounter(BinCounter):
         return len(feature.scales) == len(feature.columns) and is_power(feature.unit)
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
-        """Counts rows in bins that are as wide as these rows need, so that no more cells are created than are kept."""
+        """Counts rows in bins that are as wide as these rows need, so that no more cells are created than are kept.
+        Returns the blocks, whose bins may be wider than before, and the rows of each cell.
+        """
         blocks = []
         counts = []
         for feature in features:
-            codes = _number_fine_bins(feature, rows)
-            _, cells = distinct_cells(codes[(rows.classes >= 0) & (codes != MISSING_BIN).all(axis=1)], rows.threads)
+            bin_numbers = _number_fine_bins(feature, rows)  # rows × columns
+            _, cells = distinct_cells(
+                bin_numbers[(rows.classes >= 0) & (bin_numbers != MISSING_BIN).all(axis=1)], rows.threads
+            )
             block = widen_block(feature, cells, rows.threads)
             blocks.append(block)
-            codes = codes if block is feature else _number_fine_bins(block, rows)
-            counts += count_codes([feature.name], [_encode_cells(codes, rows)], rows)
+            bin_numbers = bin_numbers if block is feature else _number_fine_bins(block, rows)
+            counts += count_codes([feature.name], [_encode_cells(bin_numbers, rows)], rows)
         return Features.of(blocks), Counts.join(counts, len(rows.labels))
 
     def widen(self, features: Features, sums: Counts) -> Features:
-        """Returns the features with wider bins where too many bins are occupied."""
+        """Returns the blocks with wider bins (a larger unit) where more cells are occupied than may be."""
         blocks = list(zip(features, sums.keys, strict=True))
         if all(len(keys) <= most_cells(feature) for feature, keys in blocks):
             return features
         return Features.of(widen_block(feature, np.array(keys, dtype=np.int64)) for feature, keys in blocks)
 
     def move_sums(self, old: Features, new: Features, sums: Counts) -> Counts:
-        """Returns the sums with bins joined to those of the new blocks, which may be wider than the old ones."""
+        """Returns the sums with the bins of the blocks ``old`` joined to those of ``new``, which may be wider."""
         for f, (old_block, new_block) in enumerate(zip(old, new, strict=True)):
             if (old_block.unit, old_block.scales) != (new_block.unit, new_block.scales):
                 sums = sums.coarsen(f, _doublings(old_block, new_block))
         return sums
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
-        """Returns the block with the bins of another, if bin 0 starts at the same numbers in both."""
+        """Returns the block with the bins of ``other``, if bin 0 starts at the same numbers in both; otherwise as it
+        is.
+        """
         if [start for start, _ in feature.scales] != [start for start, _ in other.scales]:
             return feature
         return feature._replace(scales=other.scales, unit=other.unit)
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a block from a file, as tuples of bin numbers, one per column; raises unless they are
+        valid, distinct and in order.
+        """
         cells = tuple(tuple(key) for key in keys)
         n_columns = len(feature.inputs)
         are_cells = all(
@@ -223,22 +241,23 @@ class CellCounter(BinCounter):
 
 
 def _number_fine_bins(feature: Feature, rows: RowsToCount) -> Int:
-    """Returns the numbers of the fine bins of a block's rows (rows × columns)."""
+    """Returns the numbers of the fine bins of a block's rows (rows × columns), MISSING_BIN where a value is missing."""
+    # Arrays of rows × columns, which together have the columns in order.
     matrices = [column.reshape(rows.batch.n_rows, -1) for column in rows.batch.numbers(feature.inputs)]
-    columns = [np.ascontiguousarray(matrix[:, k]) for matrix in matrices for k in range(matrix.shape[1])]
+    columns = [np.ascontiguousarray(matrix[:, j]) for matrix in matrices for j in range(matrix.shape[1])]
     grids = zip(columns, feature.inputs, bin_starts(feature), bin_widths(feature), strict=True)
     return np.column_stack([number_bins(*column_and_grid, rows) for column_and_grid in grids])
 
 
 def _encode_cells(codes: Int, rows: RowsToCount) -> Codes:
     """Returns the cells of rows as codes, from the numbers of their bins (``codes``, rows × columns). A row without a
-    class or one of the values has none.
+    class or one of the values has none (−1). A cell's key is the tuple of its bins.
     """
     is_counted = (rows.classes >= 0) & (codes != MISSING_BIN).all(axis=1)
     cell_numbers = np.full(len(codes), -1, dtype=np.int32)
     cell_numbers[is_counted], cells = distinct_cells(codes[is_counted], rows.threads)
     keys: Any = [tuple(cell) for cell in cells.tolist()]
-    return Codes(cell_numbers, 0, keys)
+    return Codes(cell_numbers, low=0, values=keys)
 
 
 # Blocks of columns cut into cells. A cell's key is the number of its bin in each column. When too many cells are occupied, bins
@@ -251,37 +270,39 @@ def most_cells(feature: Feature) -> int:
 
 
 def block_doublings(feature: Feature) -> Int:
-    """Returns how often the bins of each column have been joined in pairs."""
+    """Returns how often the bins of each column of a block have been joined in pairs (columns). ``feature.unit`` is 2
+    to how often that happened in all; the first columns come first.
+    """
     n_columns = len(feature.inputs)
     return (round(float(np.log2(feature.unit))) + np.arange(n_columns - 1, -1, -1)) // n_columns
 
 
 def bin_widths(feature: Feature) -> Real:
-    """Returns the width of the bins of a column, or of each column of a block."""
+    """Returns the width of the bins of each column of a block (columns), or of the only column (1)."""
     if not feature.columns:
         return np.array([feature.unit])
     return np.asarray(np.array([width for _, width in feature.scales]) * 2.0 ** block_doublings(feature))
 
 
 def bin_starts(feature: Feature) -> Real:
-    """Returns where bin 0 of a column begins, or of each column of a block."""
+    """Returns where bin 0 of each column of a block begins (columns), or of the only column (1)."""
     return np.array([start for start, _ in feature.scales] if feature.columns else [feature.origin])
 
 
 def smallest_gap(codes: NDArray[Any], rows: Real) -> float:
     """Returns the smallest distance, in bins, between the values of a column, given its bins (``codes``, in order) and
-    the rows in each. The rarest values, which have a twentieth of the rows, are ignored.
+    the rows in each; 1 if there is one value. The rarest values, which have a twentieth of the rows, are ignored.
     """
     sorted_rows = np.sort(rows)
-    cumulative = np.cumsum(sorted_rows)
+    cumulative = np.cumsum(sorted_rows)  # from the rarest bin on
     fewest_rows = sorted_rows[np.searchsorted(cumulative, (UNROUNDED_SHARE + ROUNDING) * cumulative[-1], side="right")]
     frequent_codes = codes[(rows > 0) & (rows >= (1.0 - ROUNDING) * fewest_rows)]
     return float(np.diff(frequent_codes).min()) if len(frequent_codes) > 1 else 1.0
 
 
 def distinct_cells(codes: NDArray[Any], threads: int = 1) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Returns the number of each row's cell, and the cells (cells × columns) in the order in which they first occur.
-    ``codes`` has the bins of rows (rows × columns).
+    """Returns for each row the number of its cell, and the distinct cells (cells × columns) in the order in which they
+    first occur. ``codes`` has the bins of rows (rows × columns).
     """
     codes = np.ascontiguousarray(codes)
     records = codes.view(np.uint8).reshape(len(codes), codes.shape[1] * codes.itemsize)
@@ -290,8 +311,8 @@ def distinct_cells(codes: NDArray[Any], threads: int = 1) -> tuple[NDArray[np.in
 
 
 def widen_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
-    """Joins the bins of a block in pairs until no more of its cells are occupied than ``most_cells`` allows. ``cells``
-    are the occupied ones (cells × columns).
+    """Returns the block with its bins joined in pairs (its unit doubled) until no more of its cells are occupied than
+    ``most_cells`` allows. ``cells`` are the bins of the occupied ones (cells × columns).
     """
     while len(cells) > most_cells(feature):
         wider = feature._replace(unit=feature.unit * 2.0)
@@ -301,8 +322,8 @@ def widen_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
 
 
 def number_block_bins(rows: ColumnReader, feature: Feature, widths: Real) -> Real:
-    """Returns the numbers of the bins of a block's rows (rows × columns), NaN where a value is missing. ``widths`` has
-    the width of each column's bins.
+    """Returns the numbers of the bins of a block's rows, as floats (rows × columns), NaN where a value is missing.
+    ``widths`` has the width of each column's bins.
     """
     bin_numbers = np.empty((rows.n_rows, len(widths)))
     for j, (column, start) in enumerate(zip(block_columns(rows, feature), bin_starts(feature), strict=True)):

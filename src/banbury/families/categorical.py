@@ -88,7 +88,9 @@ class Categorical(KeyedFamily):
         return None if self.values is None else frozenset(self.values)
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
-        """Returns the pseudo-count of each key."""
+        """Returns the pseudo-count of each key (keys); ``alpha`` is for families that do not set their own. Raises if a
+        setting is a mapping that lacks a key.
+        """
         if self.m is not None:
             return self.m * _prior_shares(self.p, keys)
         pseudo_count = self.alpha if self.alpha is not None else alpha
@@ -98,18 +100,18 @@ class Categorical(KeyedFamily):
         return np.full(len(keys), float(pseudo_count))
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
-        """Returns the value of each row as codes. ``strict`` raises for a value of another kind than the feature's;
-        otherwise it is an unknown value.
+        """Returns the value of each row as codes, −1 if it is missing, unless None is a value. ``strict`` raises for a
+        value of another kind than the feature's; otherwise it is an unknown value.
         """
         column = rows.codes(feature.name, feature.kind) if strict else codes_to_score(rows, feature)
         numbers, names = number_values(column, threads)
         if self.missing == "skip":
-            return Codes(numbers, 0, names)
+            return Codes(numbers, low=0, values=names)
         with_none: Any = [*names, None]
-        return Codes(np.where(numbers < 0, np.int32(len(names)), numbers), 0, with_none)
+        return Codes(np.where(numbers < 0, np.int32(len(names)), numbers), low=0, values=with_none)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> CategoricalParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         counted_keys = sums.keys
         if self.codes is not None:
             sums = sums.with_keys(tuple(self._all_codes(keys) for keys in sums.keys))
@@ -122,13 +124,15 @@ class Categorical(KeyedFamily):
         )
 
     def log_prior(self, parameters: CategoricalParameters, sums: Counts, choice: Choice) -> float:
-        """Returns what the Dirichlet prior adds to the log-likelihood of these parameters."""
+        """Returns what the Dirichlet prior adds to the log-likelihood of these parameters, over all features and
+        classes.
+        """
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in parameters.keys])
         return dirichlet.log_prior(parameters.table[: len(alpha)], alpha, choice.how)
 
     def _all_codes(self, keys: Keys) -> Keys:
-        """Returns the numbers from 0 up to the highest key, or up to the setting ``codes`` if that is more, and all
-        other keys, in order.
+        """Returns the whole numbers from 0 up to the highest key, or below the setting ``codes`` if that is more, and
+        all other keys, in order.
         """
         whole_numbers = [int(key) for key in keys if isinstance(key, (int, np.integer))]
         all_numbers = tuple(range(max(max(whole_numbers, default=-1) + 1, self.codes or 0)))
@@ -143,7 +147,9 @@ class Categorical(KeyedFamily):
         return (self,) if column.has_few_values and column.n_values > 2 else ()
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
-        """Returns for each feature the number of its values less one per class, and 0 that classes share."""
+        """Returns a pair for each feature: the number of its values less one, which each class has, and 0 that classes
+        share.
+        """
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
 
     def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[Any]:
@@ -157,7 +163,9 @@ class Categorical(KeyedFamily):
         ]
 
     def _cells(self, feature: Feature, keys: Keys, rows: Real) -> NamedCells | None:
-        """Returns the cells of one column from the rows of each key and class; None without keys."""
+        """Returns the cells of one column, one for each key, from the ``rows`` of the keys (keys × classes); None
+        without keys.
+        """
         if not keys:
             return None
         tree = flat_tree(len(keys)).with_likeliest_strengths(rows)
@@ -168,8 +176,9 @@ class Categorical(KeyedFamily):
         return self.codes is None and super().can_leave_one_out(features, choice, weighted)
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
-        """Returns the shares of a feature's values, from which rows can be left out, and the number of each key's
-        share. Under an m-estimate without ``p``, the prior is spread evenly over the values that are left.
+        """Returns the shares of a feature's values, from which rows can be left out, and for each key the number of its
+        share. ``cells`` has the rows of each key (keys × classes). Under an m-estimate without ``p``, the prior is
+        spread evenly over the values that are left.
         """
         shares, cell_of_key = super().shares(feature, keys, cells, choice)
         return replace(shares, spread=self.m is not None and self.p is None), cell_of_key
@@ -189,7 +198,9 @@ class ValueCounter(KeyCounter):
         return f" of {feature.kind}s"
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
-        """Counts the values of these rows. Returns the features as they are, and their counts."""
+        """Counts the values of these rows. Returns the features as they are, and the rows of each value (keys ×
+        classes).
+        """
         counts = count_values(features.names, [feature.kind for feature in features], rows)
         completed = [
             _complete_keys(feature, keys, cells, rows.per_class)
@@ -198,7 +209,7 @@ class ValueCounter(KeyCounter):
         return features, Counts.join(completed, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a feature from a file, as a tuple; raises unless they are valid, distinct and in order."""
         values = super().check_keys(feature, keys)
         declared = feature.family.permanent_keys() or frozenset()
         types = {type(value) for value in values if value not in declared}
@@ -209,8 +220,9 @@ class ValueCounter(KeyCounter):
 
 
 def _complete_keys(feature: Feature, keys: Keys, cells: Integers, per_class: Integers) -> tuple[Keys, Integers]:
-    """Returns the keys of a feature, with declared values and, if it counts, the missing value added; and the rows of
-    each (keys × classes). ``per_class`` has the rows of each class.
+    """Returns the keys of a feature, with declared values and, if it counts, the missing value (None) added; and the
+    rows of each. ``cells`` has the rows of ``keys`` (keys × classes), and ``per_class`` the number of rows of each
+    class. Raises for a value that is not declared.
     """
     family = feature.family
     assert isinstance(family, Categorical)
@@ -237,7 +249,7 @@ def counts_missing(family: Family) -> bool:
 
 
 def scalar_values(values: Any) -> Keys:
-    """Returns the distinct values in order; raises unless they are scalars."""
+    """Returns the distinct values in order, as a tuple; raises unless they are scalars."""
     expected = "a list of at least one value: texts, numbers or booleans"
     errors.require(not isinstance(values, (str, bytes)) and isinstance(values, Iterable), "values", values, expected)
     python_values = [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -266,8 +278,8 @@ def check_prior(alpha: Any, m: Any, p: Any) -> None:
 
 
 def check_covers(setting: str, shares: Mapping[Key, float], keys: Keys) -> None:
-    """Raises unless a setting that maps keys to numbers (``shares``) has a number for every key. ``setting`` is its
-    name.
+    """Raises unless a setting that maps keys to numbers (``shares``) has a number for each of ``keys``. ``setting`` is
+    its name.
     """
     absent = [key for key in keys if key not in shares]
     if absent:
@@ -275,7 +287,7 @@ def check_covers(setting: str, shares: Mapping[Key, float], keys: Keys) -> None:
 
 
 def _prior_shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
-    """Returns the prior share of each key: those of the mapping, or equal ones if ``p`` is None."""
+    """Returns the prior share of each key (keys): those of the mapping, or equal ones if ``p`` is None."""
     if p is None:
         return np.full(len(keys), 1.0 / max(len(keys), 1))
     check_covers("p", p, keys)
@@ -283,8 +295,8 @@ def _prior_shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
 
 
 def codes_to_score(rows: ColumnReader, feature: Feature) -> Codes:
-    """Returns a column to be scored as codes of the kind that was counted. A value that cannot be converted stays as it
-    is, and is unknown.
+    """Returns a feature's column to be scored as codes of the kind that was counted. A value that cannot be converted
+    stays as it is, and is unknown.
     """
     try:
         return rows.codes(feature.name, feature.kind)
@@ -330,8 +342,9 @@ class CategoricalParameters(KeyedParameters):
         return list(self.features)
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = [self._column(f, feature, rows) for f, feature in enumerate(self._columns)]
+        # Of each column: codes, lowest code, line of each code from there on, line of all other codes.
         codes, low, lookups, outside = zip(*columns, strict=True)
         arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
         return [_core.TablePart(side_by_side(codes), *arrays, self.table)]
@@ -339,8 +352,8 @@ class CategoricalParameters(KeyedParameters):
     def _column(
         self, f: int, feature: Feature, rows: ColumnReader
     ) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
-        """Returns for column f the codes of its rows, the lowest code, the line of the table for each code from this
-        one on, and the line for all others.
+        """Returns for column number f the codes of its rows, the lowest code, the line of the table for each code from
+        this one on, and the line for all others, −1 for none.
         """
         integers = rows.integers(feature.name) if feature.kind == "integer" else None
         key_range = self._key_range(f) if integers is not None else None
@@ -350,8 +363,8 @@ class CategoricalParameters(KeyedParameters):
         return column.codes, column.low, self._lookup(f, column.values), self._missing_line(f)
 
     def _key_range(self, f: int) -> range | None:
-        """Returns the range from the lowest to the highest whole number of feature f; None if it has other values, or
-        its numbers are far apart or huge.
+        """Returns the range from the lowest to the highest whole number among the values of feature f; None if it has
+        other values, or its numbers are far apart or huge.
         """
         numbers = [key for key in self.keys[f] if key is not None] if self._columns[f].kind == "integer" else []
         if not numbers or not all(isinstance(number, int) for number in numbers):
@@ -363,13 +376,15 @@ class CategoricalParameters(KeyedParameters):
         return range(low, high + 1)
 
     def _unseen_line(self, f: int) -> int:
-        """Returns the line of the table for values of feature f that no row had."""
+        """Returns the line of the table for values of feature f that no row had: the last lines are those of the
+        features in order.
+        """
         return len(self.table) - len(self.features) + f
 
     def _lookup(self, f: int, values: Sequence[Any]) -> NDArray[np.uint32]:
         """Returns the line of the table for each of these values of feature f, as an array."""
-        start = self.offsets[f]
-        unseen = self._unseen_line(f)
+        start = self.offsets[f]  # the line of the feature's first key
+        unseen = self._unseen_line(f)  # the line of values that no row had
         numbers = [key for key in self.keys[f] if key is not None] if isinstance(values, range) else []
         is_small = (
             isinstance(number, int) and -LARGEST_INDEX <= number < LARGEST_INDEX for number in (*numbers, *values[:1])
@@ -385,7 +400,7 @@ class CategoricalParameters(KeyedParameters):
 
     @cached_property
     def _line_of_key(self) -> list[dict[Any, int]]:
-        """The line of the table of each key, for each feature."""
+        """A dictionary for each feature, from each key to its line of the table."""
         keys_and_starts = zip(self.keys, self.offsets.tolist(), strict=False)
         return [{key: line for line, key in enumerate(keys, start)} for keys, start in keys_and_starts]
 
@@ -397,12 +412,14 @@ class CategoricalParameters(KeyedParameters):
         return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen_line(f)
 
     def select(self, index: Sequence[int]) -> CategoricalParameters:
-        """Returns the parameters of the features with these numbers."""
-        rows = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]
-        unseen = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
+        """Returns the parameters of the features with these numbers, in this order. The lines of feature f in ``table``
+        begin at ``offsets[f]``; after those of all features comes one line each for unseen values.
+        """
+        lines = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]
+        unseen_lines = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
         keys = tuple(self.keys[f] for f in index)
         offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
-        table = self.table[np.concatenate([*rows, unseen])]
+        table = self.table[np.concatenate([*lines, unseen_lines])]
         counted = tuple(self.counted[f] for f in index)
         return CategoricalParameters(self.features.take(index), keys, offsets, table, counted)
 
@@ -411,7 +428,9 @@ class CategoricalParameters(KeyedParameters):
         return self.keys[f]
 
     def never_seen(self, rows: ColumnReader) -> Bool:
-        """Returns whether each row has a value that no counted row had (rows × features)."""
+        """Returns whether each row has a value that no counted row had (rows × features). ``self.counted`` has the
+        values of each feature that rows had or that were declared.
+        """
 
         def is_unseen(feature: Feature, seen_keys: set[Key]) -> Int:
             """Returns for each row 1 if its value of this feature is not among the counted ones, else 0."""
@@ -421,14 +440,16 @@ class CategoricalParameters(KeyedParameters):
         return np.stack([*map(is_unseen, self._columns, map(set, self.counted))], axis=1).astype(np.bool_)
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """Returns P(value | class) of the values of all features (values × classes), and the feature number and value
-        of each line.
+        """Returns P(value | class) of the values of all features (values × classes), and for each line the feature's
+        number and the value.
         """
         names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
         return np.exp(self.table[: len(names)]), names
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column. ``table`` has log P(value | class), the lines of feature f from ``offsets[f]`` on.
+        """
         columns = []
         for f, keys in enumerate(self.keys):
             share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])

@@ -50,49 +50,50 @@ class Tree:
 
     @property
     def n_cells(self) -> int:
-        """The number of cells."""
+        """The number of cells of the column."""
         return len(self.levels[-1])
 
     def sums(self, cells: Real) -> list[Real]:
-        """Returns the rows per class of the nodes of each level (nodes × classes), from those of the cells (cells ×
-        classes).
-        """
+        """Returns for each level the rows of its nodes (nodes × classes), from those of the cells (cells × classes)."""
         return [sum_by_node(cells, level) for level in self.levels]
 
     def strength(self, depth: int) -> float:
-        """Returns the strength m of the prior on the level number ``depth``."""
+        """Returns the strength m of the prior on the level number ``depth``, which is 0 for the widest."""
         return self.strengths[min(depth, 1)]
 
     def shares(self, cells: Real, prior: Real) -> list[Real]:
-        """Returns P(class | node) of each level (nodes × classes). ``cells`` has the rows per class of the cells, and
-        ``prior`` the share of each class at the root.
+        """Returns for each level P(class | node) (nodes × classes). ``cells`` has the rows of the cells (cells ×
+        classes), and ``prior`` the share of each class at the root.
         """
+        # False: no row is left out.
         return self._kernel_tree().shares_by_level(cells, self.strengths, prior, False)
 
     def shares_left_out(self, cells: Real, prior: Real) -> list[Real]:
-        """Returns P(class | node) of each level without one row of each class in turn (nodes × class of the row ×
+        """Returns for each level P(class | node) without one row of each class in turn (nodes × class of the row ×
         classes). The arguments are those of ``shares``.
         """
+        # True: a row is left out.
         return self._kernel_tree().shares_by_level(cells, self.strengths, prior, True)
 
     def shares_without_rows(self, cells: Real, prior: Real, row_cells: Int, labels: Int, weights: Real) -> Real:
-        """Returns P(class | cell) for rows in the cells ``row_cells``, of the classes ``labels`` (rows × classes), each
-        computed without the row's own weight. The first two arguments are those of ``shares``.
+        """Returns P(class | cell) for rows in the cells ``row_cells``, of the classes ``labels`` (class numbers), each
+        computed without the row's own weight (rows × classes). The first two arguments are those of ``shares``.
         """
         row_numbers = np.arange(len(row_cells))
         share = np.broadcast_to(prior, (len(row_cells), len(prior)))
         for depth, (rows, level) in enumerate(zip(self.sums(cells), self.levels, strict=True)):
-            rows_without_own = rows[level[row_cells]]
+            rows_without_own = rows[level[row_cells]]  # of the node that each row is in (rows × classes)
             rows_without_own[row_numbers, labels] = np.maximum(rows_without_own[row_numbers, labels] - weights, 0.0)
-            m = self.strength(depth)
-            total = rows_without_own.sum(axis=1, keepdims=True) + m
-            share = divide(rows_without_own + m * share, total, share)
+            strength = self.strength(depth)
+            total = rows_without_own.sum(axis=1, keepdims=True) + strength
+            share = divide(rows_without_own + strength * share, total, share)
         return share
 
     def with_likeliest_strengths(self, cells: Real) -> Tree:
         """Returns the tree with the strengths that maximise the leave-one-out likelihood of the rows (``cells``, cells ×
         classes).
         """
+        # Of this only tree, on one thread.
         (strengths,), _ = self._kernel_tree().strengths(cells, [self.cut_by_class], class_shares(cells), 1)
         return replace(self, strengths=(strengths[0], strengths[1]))
 
@@ -101,7 +102,9 @@ class Tree:
         return join_trees([self])
 
     def _parents(self) -> list[Int]:
-        """Returns for each level the node of the level above that each of its nodes belongs to."""
+        """Returns for each level, from the widest, the node of the level above that each of its nodes belongs to
+        (nodes); 0, the root, for those of the first level.
+        """
         parents = [np.zeros(int(self.levels[0].max(initial=-1)) + 1, dtype=np.int64)]
         for wide, fine in pairwise(self.levels):
             parent = np.zeros(int(fine.max(initial=-1)) + 1, dtype=np.int64)
@@ -110,25 +113,27 @@ class Tree:
         return parents
 
     def up_to(self, n: int) -> int:
-        """Returns the number of the finest level with at most n nodes, or of the widest if all have more."""
+        """Returns the number of the finest level with at most n nodes, or 0, the widest, if all have more."""
         finer = (k for k, level in enumerate(self.levels) if level.max(initial=-1) >= n)
         return max(next(finer, len(self.levels)) - 1, 0)
 
     def with_missing(self) -> Tree:
-        """Returns the tree with an additional cell for missing values on every level."""
+        """Returns the tree with an additional cell for missing values, the last; on every level it is a node by itself."""
         levels = tuple(np.append(level, level.max(initial=-1) + 1) for level in self.levels)
         return replace(self, levels=levels)
 
 
 def class_shares(cells: Real) -> Real:
-    """Returns the share of each class among the rows, with half a row added to each."""
+    """Returns the share of each class among the rows (classes), with half a row added to each. ``cells`` has the rows
+    of any cells (cells × classes).
+    """
     rows = cells.sum(axis=0) + HALF_ROW
     return np.asarray(rows / rows.sum())
 
 
 def sum_by_node(cells: Real, nodes: Int) -> Real:
-    """Returns the rows per class of nodes, from those of cells (cells × classes). ``nodes`` has the node of each cell;
-    rows are added in the order of the cells.
+    """Returns the rows of nodes (nodes × classes), from those of cells (cells × classes). ``nodes`` has the node of
+    each cell; rows are added in the order of the cells.
     """
     n = int(nodes.max(initial=-1)) + 1
     n_classes = cells.shape[1]
@@ -138,7 +143,7 @@ def sum_by_node(cells: Real, nodes: Int) -> Real:
 
 
 def flat_tree(n_cells: int) -> Tree:
-    """Returns the tree of values without an order: its only level has the cells, which are not joined."""
+    """Returns the tree of ``n_cells`` values without an order: its only level has the cells, which are not joined."""
     return Tree((np.arange(n_cells),))
 
 
@@ -147,7 +152,7 @@ class Forest:
 
     def __init__(self, trees: Sequence[Tree]) -> None:
         """Joins the trees of columns into one forest."""
-        self._trees = join_trees(trees)
+        self._trees = join_trees(trees)  # as the kernel takes them
         self._strengths = np.array([tree.strengths for tree in trees], dtype=np.float64)
         self._cut_by_class = [tree.cut_by_class for tree in trees]
 
@@ -155,39 +160,43 @@ class Forest:
         """Returns P(class | cell) (cells × classes); or, if ``left_out``, without one row of each class in turn (cells
         × class of the row × classes).
 
-        ``cells`` has the rows of the cells of all trees, and ``prior`` the share of each class. Each tree gets one more
-        cell, for values in none of its cells, with the shares of the prior.
+        ``cells`` has the rows of the cells of all trees, one tree below the other (cells × classes), and ``prior`` the
+        share of each class. Each tree gets one more cell in the result, for values in none of its cells, with the
+        shares of the prior.
         """
         return self._trees.shares(cells, self._strengths, prior, left_out, threads)
 
     def gains(self, cells: Real, prior: Real, threads: int) -> Real:
-        """Returns for each tree how much likelier its rows (``cells``, those of all trees × classes) are than by
-        ``prior`` alone, in nats.
+        """Returns for each tree how much likelier its rows are than by ``prior`` alone, in nats. ``cells`` has the rows
+        of the cells of all trees (cells × classes), and ``prior`` the share of each class.
         """
         return self._trees.strengths(cells, self._cut_by_class, prior, threads)[1]
 
 
 def join_trees(trees: Sequence[Tree]) -> _core.Trees:
-    """Returns the kernel's form of several trees."""
+    """Returns several trees, one after the other, as the kernel takes them."""
     levels = np.concatenate([level for tree in trees for level in tree.levels])
+    # The number of levels of each tree, and of cells.
     sizes = np.array([(len(tree.levels), tree.n_cells) for tree in trees], dtype=np.int64).T
     return _core.Trees(levels, *np.ascontiguousarray(sizes))
 
 
 def grow_trees(cells: Sequence[Real], threads: int) -> list[tuple[Tree, Tree]]:
-    """Returns for each column of numbers a tree over its leaves, and a tree whose cuts do not depend on the classes.
+    """Returns two trees over the leaves of each column of numbers; the cuts of the second do not depend on the classes.
 
-    Leaves are joined by count. The first level is cut where the class frequencies change, if this gains more than it
-    costs to describe the cuts. ``cells`` has the rows per class of each column's leaves.
+    Leaves are joined by count. The first level of the first tree is cut where the class frequencies change, if this
+    gains more than it costs to describe the cuts; otherwise both are the same. ``cells`` has the rows of each column's
+    leaves (leaves × classes).
     """
     all_leaves = np.concatenate(cells)
     sizes = np.array([len(column) for column in cells], dtype=np.int64)
     rows_per_class = np.add.reduceat(all_leaves, np.cumsum(sizes) - sizes, axis=0) + HALF_ROW
     priors = rows_per_class / rows_per_class.sum(axis=1, keepdims=True)
     trees = []
+    # Each is a pair of levels and strengths; ``by_class`` is None if it gains nothing.
     for by_count, by_class in _core.Trees.grown(all_leaves, all_leaves.sum(axis=1), sizes, priors, threads):
         plain = Tree(tuple(by_count[0]), by_count[1])
-        trees.append((plain if by_class is None else Tree(tuple(by_class[0]), by_class[1], True), plain))
+        trees.append((plain if by_class is None else Tree(tuple(by_class[0]), by_class[1], cut_by_class=True), plain))
     return trees
 
 
@@ -195,26 +204,29 @@ def numbers_of_keys(keys: Int) -> Real:
     """Returns the numbers with these keys. A key is the bits of a number as an integer, flipped so that keys are in the
     order of numbers.
     """
+    # Within those of finite numbers.
     keys = np.minimum(np.maximum(np.asarray(keys, dtype=np.int64), -INFINITE), INFINITE - 1)
     return np.where(keys < 0, keys ^ SIGN, keys).astype(np.int64).view(np.float64)
 
 
 def bin_edges(keys: Int, unit: float | Real) -> Real:
     """Returns the lower edge of each bin of leading bits. A key is the bits of a number shifted right as often as
-    ``unit`` is 2.
+    ``unit`` (of each key, or of all) is 2.
     """
     shift = np.log2(unit).astype(np.int64)
-    farthest = (INFINITE >> shift) + 1
+    farthest = (INFINITE >> shift) + 1  # no key is beyond ± this
     return numbers_of_keys(np.minimum(np.maximum(keys, -farthest), farthest - (shift > 0)) << shift)
 
 
 def midpoints(low: Real, high: Real) -> Real:
-    """Returns the middle of each interval from ``low`` to ``high``."""
+    """Returns the middle of each interval from ``low`` to ``high``, in their shape."""
     return np.minimum(np.maximum(low / 2.0 + high / 2.0, low), high)
 
 
 def n_nodes(level: Int) -> int:
-    """Returns the number of nodes of a level, plus one for values in no cell. ``level`` has the node of each cell."""
+    """Returns the number of nodes of a level, plus one for values in no cell. ``level`` has the node of each cell, from
+    0 on.
+    """
     return int(level.max(initial=-1)) + 2
 
 
@@ -227,10 +239,12 @@ class Nodes:
         """Selects a coarse and a fine level of a column's tree."""
         coarse = tree.levels[tree.up_to(FEW_NODES)]
         fine = tree.levels[tree.up_to(MANY_NODES)]
-        self.levels = tree.up_to(FEW_NODES), tree.up_to(MANY_NODES)
+        self.levels = tree.up_to(FEW_NODES), tree.up_to(MANY_NODES)  # the numbers of the two levels
         self.n_coarse = n_nodes(coarse)
         self.n_fine = n_nodes(fine)
+        # The fine node of each cell, and of a value in none.
         self.fine = np.append(fine, self.n_fine - 1).astype(np.uint32)
+        # The coarse node of each fine node.
         self.coarse = np.full(self.n_fine, self.n_coarse - 1, dtype=np.uint32)
         self.coarse[fine] = coarse
 
@@ -254,7 +268,7 @@ class Cells:
 
     @cached_property
     def nodes(self) -> Nodes:
-        """The coarse and fine nodes that pairs of columns use."""
+        """The coarse and fine nodes that pairs of columns use, from the tree whose cuts do not depend on the classes."""
         return Nodes(self.plain)
 
     @property
@@ -263,18 +277,18 @@ class Cells:
         return self.nodes.n_fine
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        """Returns the cell of each row. A value in no cell has the number of cells, or −1."""
+        """Returns the cell of each row (rows). A value in no cell has the number of cells, or −1."""
         raise NotImplementedError
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
-        """Returns the rows per cell and class. ``keys`` and ``rows`` (keys × classes) are what a feature has counted
-        now, and ``missing`` the rows of each class without a value.
+        """Returns the rows of each cell (cells × classes). ``keys`` and ``rows`` (keys × classes) are what ``feature``
+        has counted now, and ``missing`` has the number of rows of each class without a value.
         """
         raise NotImplementedError
 
     def name(self, first: int, last: int) -> Any:
-        """Returns the value of cell ``first``, or the interval of neighbouring cells of numbers, from ``first`` to
-        ``last``.
+        """Returns the value of cell number ``first``, or the interval of neighbouring cells of numbers, from number
+        ``first`` to number ``last``.
         """
         raise NotImplementedError
 
@@ -285,17 +299,19 @@ class Cells:
 
     @property
     def categories(self) -> Keys | None:
-        """The values of the cells if they are categories, otherwise None."""
+        """The values of the cells, in their order, if they are categories, otherwise None."""
         return None
 
     @property
     def cuts_if_numbers(self) -> list[float] | None:
-        """The cuts between the cells if they are intervals of numbers, otherwise None."""
+        """The cuts between the cells, in ascending order, if they are intervals of numbers, otherwise None."""
         return None
 
     @cached_property
     def positions(self) -> Real:
-        """The positions of the intervals of numbers, which are the first cells, on a standard scale."""
+        """The positions of the intervals of numbers, which are the first cells, on a standard scale (intervals); here
+        there are none.
+        """
         return np.zeros(0)
 
     @property
@@ -304,8 +320,8 @@ class Cells:
         return len(self.positions) > 2
 
     def restrict(self, keys: Keys) -> tuple[Int, Cells]:
-        """Returns the numbers of the cells whose values are among these keys, and those cells. Intervals of numbers all
-        stay.
+        """Returns the numbers of the cells whose values are among these keys, and those cells alone, with new numbers
+        from 0 on. Intervals of numbers all stay.
         """
         return np.arange(self.n_cells), self
 
@@ -314,14 +330,16 @@ class Cells:
 class NamedCells(Cells):
     """One cell for each category. Cells are not joined, so that any of them can be dropped."""
 
-    keys: Keys
+    keys: Keys  # the category of each cell
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        """Returns the cell of each row's category; −1 for a category that has no cell."""
+        """Returns the cell of each row's category (rows); −1 for a category that has no cell."""
         return key_positions(self.feature.family.keys_of(rows, self.feature, threads), self.keys)
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
-        """Returns the rows of each cell (cells × classes), from rows by key and rows without a value."""
+        """Returns the rows of each cell (cells × classes), from the categories ``keys`` that were counted and their
+        ``rows`` (keys × classes). Missing values have no cell, so ``missing`` is not used.
+        """
         line_of_key = {key: line for line, key in enumerate(keys)}
         lines = np.array([line_of_key.get(key, -1) for key in self.keys], dtype=np.int64)
         return np.vstack([rows, np.zeros(rows.shape[1])])[lines]  # −1 is the last line
@@ -336,7 +354,9 @@ class NamedCells(Cells):
         return self.keys
 
     def restrict(self, keys: Keys) -> tuple[Int, Cells]:
-        """Returns the numbers of the cells whose values are among these keys, and those cells."""
+        """Returns the numbers of the cells whose categories are among these keys, and those cells alone, with new
+        numbers from 0 on.
+        """
         key_set = set(keys)
         cell_numbers = np.array([k for k, key in enumerate(self.keys) if key in key_set], dtype=np.int64)
         if len(cell_numbers) == self.n_cells:
@@ -350,14 +370,16 @@ class NamedCells(Cells):
 class NumberCells(Cells):
     """The intervals between the cuts of a column of numbers, and a cell for missing values if there are any."""
 
-    cuts: Real
+    cuts: Real  # in ascending order
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        """Returns the interval of each row's number; the number of intervals if it is missing."""
+        """Returns the number of the interval of each row's number (rows); the number of intervals if it is missing."""
         return _find_intervals([self], rows, threads)[:, 0].astype(np.int64)
 
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
-        """Returns the rows of each cell (cells × classes), from rows by key and rows without a value."""
+        """Returns the rows of each cell (cells × classes), from the bins of leading bits ``keys`` that ``feature``
+        counted, their ``rows`` (keys × classes), and the number of rows of each class without a value (``missing``).
+        """
         n_classes = len(missing)
         bins = np.array(keys, dtype=np.int64)
         middles = midpoints(bin_edges(bins, feature.unit), bin_edges(bins + 1, feature.unit))
@@ -369,7 +391,9 @@ class NumberCells(Cells):
         return np.asarray(counts[: self.n_cells], dtype=np.float64)
 
     def name(self, first: int, last: int) -> Any:
-        """Returns the value of a cell, or the interval of several neighbouring cells."""
+        """Returns the interval of the neighbouring cells from number ``first`` to number ``last``, in words; None for
+        the cell of missing values.
+        """
         if first > len(self.cuts):
             return None
         ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
@@ -377,7 +401,7 @@ class NumberCells(Cells):
 
     @property
     def cuts_if_numbers(self) -> list[float]:
-        """The cuts between intervals, in order."""
+        """The cuts between intervals, in ascending order."""
         return [float(cut) for cut in self.cuts]
 
     @cached_property
@@ -390,16 +414,19 @@ class NumberCells(Cells):
         cuts = self.cuts / (np.abs(self.cuts).max() or 1.0)
         ends = np.concatenate([[2 * cuts[0] - cuts[1]], cuts, [2 * cuts[-1] - cuts[-2]]])
         middles = (ends[1:] + ends[:-1]) / 2.0
-        n = len(cuts) + 1
-        low, middle, high = middles[[n // 20, n // 2, n - 1 - n // 20]]
-        unit = (high - low) / NINE_TENTHS
-        return np.clip((middles - middle) / unit, -OUTERMOST, OUTERMOST) if unit > 0 else np.zeros(n)
+        n_intervals = len(cuts) + 1
+        low, middle, high = middles[[n_intervals // 20, n_intervals // 2, n_intervals - 1 - n_intervals // 20]]
+        deviation = (high - low) / NINE_TENTHS
+        return (
+            np.clip((middles - middle) / deviation, -OUTERMOST, OUTERMOST) if deviation > 0 else np.zeros(n_intervals)
+        )
 
 
 def find_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:
-    """Returns the cell of each row, column by column; one matrix (rows × columns) if all columns hold numbers. A value
-    in no cell has the number of cells, or −1. One kernel call serves all columns of numbers.
+    """Returns for each column the cell of each row (rows); if all columns hold numbers, one matrix (rows × columns) in
+    a list. A value in no cell has the number of cells, or −1. One kernel call serves all columns of numbers.
     """
+    # By the column's place among ``columns``.
     numeric_columns = {j: cells for j, cells in enumerate(columns) if isinstance(cells, NumberCells)}
     number_cells = (
         _find_intervals(list(numeric_columns.values()), rows, threads)
@@ -424,7 +451,9 @@ def encode_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> 
 
 
 def _find_intervals(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> NDArray[np.uint16]:
-    """Returns the interval of each number (rows × columns)."""
+    """Returns the number of the interval in which each number is (rows × columns); of a missing one the number of
+    intervals.
+    """
     names = [cells.feature.name for cells in columns]
     try:
         return _core.steps(rows.numbers(names), [cells.cuts for cells in columns], threads)

@@ -123,8 +123,8 @@ class ColumnTree(Family):
         return TREES
 
     def counting_key(self) -> tuple[Any, ...]:
-        """Returns what two trees must have in common for their counts to be added: the same nodes, cut at the same
-        numbers.
+        """Returns what two trees must have in common for their counts to be added: the family's name, and the same
+        nodes, cut at the same numbers.
         """
         return self.name, [_plain_node(node) for node in self.nodes]
 
@@ -137,8 +137,8 @@ class ColumnTree(Family):
             raise errors.unknown_column(self.root, feature.columns)
 
     def join(self, features: Features, batch: Batch) -> Features:
-        """Joins the columns that can have tables into one feature, the tree; all others stay as they are. ``batch`` has
-        the first rows, which decide where numbers are cut.
+        """Returns the features with the columns that can have tables joined into one, the tree, which comes first; all
+        others stay as they are. ``batch`` has the first rows, which decide where numbers are cut.
         """
         tree_columns = [feature for feature in features if can_be_node(feature)]
         if not tree_columns:
@@ -152,45 +152,48 @@ class ColumnTree(Family):
         return Features.of([block, *(feature for feature in features if not can_be_node(feature))])
 
     def settle_nodes(self, columns: Sequence[Feature], batch: Batch) -> tuple[Variable, ...]:
-        """Returns the columns as nodes of the tree. The more columns of numbers there are, the fewer fine bins each
-        has. ``batch`` has the first rows, which decide where numbers are cut.
+        """Returns the columns (features) as nodes of the tree. The more columns of numbers there are, the fewer fine
+        bins each has. ``batch`` has the first rows, which decide where numbers are cut.
         """
         n_numbers = sum(column.family.has_density() for column in columns)
         n_fine = int(np.clip(FINE_IN_ALL // max(n_numbers, 1), FEWEST_FINE, MOST_FINE))
         return tuple(as_node(batch, column, self.bins, n_fine=n_fine) for column in columns)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> TreeParameters:
-        """Finds the tree of a block and estimates its tables P(value | class, parent's value) from the counts of pairs."""
+        """Finds the tree of a block and estimates its tables P(value | class, parent's value) from the counts of pairs,
+        as ``choice`` says; ``rng`` draws under "gibbs".
+        """
         tree = self.find_tree(features[0], sums)
-        nodes = dict[int, Node]()
+        nodes = dict[int, Node]()  # by the number of the column
         for k in tree.columns_with_values:
             variable = tree.variables[k]
             parent = tree.parents[k]
             alpha = variable.family.pseudo_counts(variable.values, choice.alpha)
+            # Values × classes × parent's values, and without values; without a parent, the last axis is added.
             table, unseen = conditional(tree.cells(k).value, alpha, choice.how, rng)
             if parent is None:
                 table = table[..., None]
                 unseen = unseen[..., None]
             nodes[k] = Node(k, parent, np.ascontiguousarray(table.transpose(1, 2, 0)), unseen)
         order = [k for k in children_first(tree.parents) if k in nodes]
-        forest = NodeForest(tuple(nodes[k] for k in order), None, tree.pairs.cells.shape[1])
+        forest = NodeForest(tuple(nodes[k] for k in order), query=None, size=tree.pairs.cells.shape[1])
         return TreeParameters(features, tree, forest)
 
     def find_tree(self, feature: Feature, sums: Counts) -> DependencyTree:
-        """Finds the tree of a block from its counts of pairs (``sums``, of this block alone)."""
+        """Returns the tree of a block from its counts of pairs (``sums``, of this block alone)."""
         pairs = CountedPairs.of(feature, sums)
         return DependencyTree(pairs, pairs.parents(self.level, self.root))
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
-        """Returns for the block the number of parameters of its tree per class, and 0 that classes share."""
+        """Returns one pair, for the block: the number of parameters of its tree per class, and 0 that classes share."""
         return [(self.find_tree(features[0], sums).n_parameters, 0)]
 
     def has_density(self) -> bool:
-        """Trees give probabilities of values and bins, not densities."""
+        """Returns False: trees give probabilities of values and bins, not densities."""
         return False
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
-        """Whether there is a formula for leaving one row out; there is none."""
+        """Returns False: there is no formula for leaving one row out."""
         return False  # one row may change every edge
 
 
@@ -228,8 +231,8 @@ def check_bins(bins: Any, with_classes: bool = True) -> Any:
 
 
 def _plain_node(node: Variable) -> list[Any]:
-    """Returns a node as nested lists for JSON: name, family, settings, type of values, cuts, and lowest and highest
-    number.
+    """Returns a node as a nested list for JSON: name, family, settings, type of values, cuts (None for categories), and
+    lowest and highest number.
     """
     settings = [
         [name, list(value) if isinstance(value, tuple) else value] for name, value in node.family.settings().items()
@@ -266,17 +269,21 @@ class TreeCounter(CombinationCounter):
     """
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns nothing: all that has to agree is in the nodes, which are settings of the family."""
+        """Returns no condition: all that has to agree is in the nodes, which are settings of the family."""
         return ()
 
     def describe_scale(self, feature: Feature) -> str:
-        """Returns where the first rows cut numbers, which is what differs between trees of the same columns."""
-        cuts = [f"{node.name!r} at {errors.listed(map(str, node.cuts), 6)}" for node in nodes_of(feature) if node.cuts]
+        """Returns where the first rows cut numbers, as a phrase, which is what differs between trees of the same
+        columns.
+        """
+        cuts = [
+            f"{node.name!r} at {errors.listed(map(str, node.cuts), most=6)}" for node in nodes_of(feature) if node.cuts
+        ]
         return f" that cuts {errors.listed(cuts)}" if cuts else ""
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the features with the nodes of their columns: numbers are cut into bins, everything else is a
-        category.
+        """Returns the features with the nodes of their columns (in the family), settled by the first rows (``batch``):
+        numbers are cut into bins, everything else is a category.
         """
 
         def with_nodes(feature: Feature) -> Feature:
@@ -290,23 +297,28 @@ class TreeCounter(CombinationCounter):
         return Features.of(map(with_nodes, features))
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
-        """Counts the pairs of values in these rows. Returns the features as they are, and their counts."""
+        """Counts the pairs of values in these rows. Returns the features as they are, and the rows of each pair that
+        occurs.
+        """
         return features, Counts.join([self._count_feature(feature, rows) for feature in features], len(rows.labels))
 
     def _count_feature(self, feature: Feature, rows: RowsToCount) -> tuple[Any, Integers]:
-        """Returns the keys of one feature, its pairs of values that rows have, and their counts (keys × classes)."""
+        """Returns the keys of one feature, which are the pairs of values that rows have, and their counts (keys ×
+        classes). The values of all columns are numbered one after the other; a pair is an upper value, of the later
+        column, and a lower one.
+        """
         columns = [
             number_in_order(node.codes_to_count(rows.batch, rows.threads), rows.threads) for node in nodes_of(feature)
         ]
         sizes = [len(column.values) for column in columns]
         check_pairs(feature.columns, sizes, len(rows.labels))
         numbered_values = stack_columns([column.values for column in columns])
-        first_values = np.cumsum([0, *sizes])
-        keys = [np.zeros(0, dtype=np.int64)]
+        first_values = np.cumsum([0, *sizes])  # the number of each column's first value
+        keys = [np.zeros(0, dtype=np.int64)]  # upper value · number of values + lower value
         cells = list[Integers]()
         for later_column, column in enumerate(columns):
             n_values = max(len(column.values), 1)
-            first_lower = 0
+            first_lower = 0  # the first value of the earlier columns in the next table
             tables = [
                 *fill_tables([column], [], rows),
                 *fill_tables(columns[:later_column], [column], rows, COLUMNS_TOGETHER),
@@ -326,8 +338,8 @@ class TreeCounter(CombinationCounter):
         return Combinations((numbered_values, numbered_values), key_numbers[order]), Integers.join(cells).take(order, 0)
 
     def check(self, features: Features, sums: Counts, rows: Integers, classes: Sequence[Any]) -> None:
-        """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
-        labels.
+        """Raises an error if no rows can have these sums. ``rows`` has the number of rows of each class, and
+        ``classes`` their labels.
         """
         for f, feature in enumerate(features):  # a row counts once for each pair
             n_columns = len(feature.columns)
@@ -338,19 +350,21 @@ class TreeCounter(CombinationCounter):
                 raise errors.impossible_sums(classes[0], feature.columns[column])
 
     def key(self, feature: Feature, key: Any) -> str:
-        """Returns a key, a pair of (column number, value) pairs, in words for messages."""
+        """Returns a key, which is a pair of (column number, value) pairs, in words for messages."""
         (column, value), (other_column, other_value) = key
         shown = f"{feature.columns[column]} = {value!r}"
         return shown if other_column == column else f"{shown} with {feature.columns[other_column]} = {other_value!r}"
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
-        """Describes in a few words what was counted; rows that lack a value are counted with all other columns, so
-        ``missing`` is not shown.
+        """Describes in a few words what was counted of a feature; rows that lack a value are counted with all other
+        columns, so ``missing`` is not shown.
         """
         return f"{errors.many(len(feature.columns), 'column')}, each two together"
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a feature from a file, as pairs of (column number, value) pairs; raises an error unless
+        they are valid, distinct and in order.
+        """
         nodes = nodes_of(feature)
         if tuple(node.name for node in nodes) != feature.columns:
             raise ValueError(f"the nodes of {feature.name!r} are not its columns")
@@ -384,20 +398,20 @@ def pairs_of(names: Sequence[str]) -> Feature:
 
 
 def nodes_of(feature: Feature) -> tuple[Variable, ...]:
-    """Returns the nodes of a tree's columns."""
+    """Returns the nodes of a tree's columns, in order; they are settings of its family."""
     family: Any = feature.family
     return family.nodes  # type: ignore[no-any-return]
 
 
 def _choose_family(name: str, batch: Batch) -> Feature:
-    """Returns a column as a histogram if it has numbers, otherwise as categories."""
+    """Returns the column with this name as a feature: a histogram if it has numbers, otherwise categories."""
     kind = column_kind(batch, name)
     has_numbers = kind in ("integer", "float")
     return Feature(name, Histogram() if has_numbers else Categorical(), kind=kind)
 
 
 def _is_key(node: Variable, key: Any) -> bool:
-    """Whether a key from a file can be a key of this node."""
+    """Whether a key from a file (a value, or the number of a bin) can be a key of this node."""
     if node.cuts is not None:
         return type(key) is int and 0 <= key < node.size
     if key is None:
@@ -407,8 +421,8 @@ def _is_key(node: Variable, key: Any) -> bool:
 
 
 def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> None:
-    """Raises an error if the tables of all pairs of columns would be too large. ``sizes`` has the number of values of
-    each column.
+    """Raises an error if the tables of all pairs of the columns with these names would be too large. ``sizes`` has the
+    number of values of each column.
     """
     n_values = np.array(sizes, dtype=np.float64)
     n_cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes
@@ -440,8 +454,8 @@ class CountedPairs:
 
     @classmethod
     def of(cls, feature: Feature, sums: Counts, joins_bins: bool = True) -> CountedPairs:
-        """Returns the pairs that one feature has counted. ``joins_bins``: whether fine bins are merged where the class
-        frequencies do not change.
+        """Returns the pairs that one feature has counted (``sums`` are its own). ``joins_bins``: whether fine bins are
+        merged where the class frequencies do not change.
         """
         keys, cells = sums.feature(0)
         values: list[set[Any]] = [set() for _ in feature.columns]
@@ -450,33 +464,41 @@ class CountedPairs:
         variables = [node.of_keys(column_values) for node, column_values in zip(nodes_of(feature), values, strict=True)]
         check_pairs(feature.columns, [variable.size for variable in variables], cells.shape[1])
         numbered_keys = stack_columns([variable.keys for variable in variables])
+        # The number of a key's cell is upper · number of values + lower.
         upper, lower = np.divmod(cells_of(keys, (numbered_keys, numbered_keys)), max(len(numbered_keys), 1))
         pairs = cls(tuple(variables), upper, lower, cells)
         return pairs._join_bins() if joins_bins else pairs
 
     def _join_bins(self) -> CountedPairs:
-        """Returns the pairs with fine bins merged where the class frequencies do not change."""
+        """Returns the pairs with fine bins merged where the class frequencies do not change. ``self.upper`` and
+        ``self.lower`` have the numbers of each key's two values, counted over all columns; the upper one belongs to the
+        later column.
+        """
         if not any(variable.cut_by_class for variable in self.variables):
             return self
         variables = []
-        new_numbers = list[Int]()
+        new_numbers = list[Int]()  # of the values of each column
         start = 0
         for k, fine_variable in enumerate(self.variables):
             variable, column_numbers = fine_variable.join_bins(self.count_values(k).value)
             variables.append(variable)
-            new_numbers.append(start + column_numbers)
+            new_numbers.append(start + column_numbers)  # ``start`` is the first number of the column
             start += variable.size
         new_number = np.concatenate(new_numbers)
         return replace(self, variables=tuple(variables), upper=new_number[self.upper], lower=new_number[self.lower])
 
     @cached_property
     def starts(self) -> Int:
-        """The number of each column's first value; last, the number of values."""
+        """The number of each column's first value, if the values of all columns are numbered one after the other; last,
+        the number of values.
+        """
         return np.cumsum([0, *(variable.size for variable in self.variables)])
 
     @cached_property
     def _columns_of_keys(self) -> tuple[Int, Int]:
-        """The columns of the upper and the lower value of each key."""
+        """The column of the upper value of each key, and that of the lower value. ``self.upper`` and ``self.lower``
+        have the numbers of each key's two values, counted over all columns; the upper one belongs to the later column.
+        """
         column_of_value = np.repeat(np.arange(len(self.variables)), np.diff(self.starts))
         return column_of_value[self.upper], column_of_value[self.lower]
 
@@ -485,18 +507,23 @@ class CountedPairs:
         number of rows of each class.
         """
         upper_columns, lower_columns = self._columns_of_keys
-        single_values = np.flatnonzero(upper_columns == lower_columns)
+        single_values = np.flatnonzero(upper_columns == lower_columns)  # keys that are a value alone
         present = self.cells.take(single_values, 0).merge(
             as_index(upper_columns[single_values]), len(self.variables), 0
         )
         return present.value > rows
 
     def count_values(self, k: int) -> Integers:
-        """Returns the rows of each value of column k (values × classes)."""
+        """Returns the rows of each value of column number k (values × classes). ``self.upper`` has the number of each
+        key's upper value, counted over all columns.
+        """
         return self._table(k, k, self.variables[k].size, self.upper - self.starts[k])
 
     def count_pairs(self, k: int, j: int) -> Integers:
-        """Returns the rows of each pair of values of two different columns (values of k × values of j × classes)."""
+        """Returns the rows of each pair of values of two different columns, by their numbers k and j (values of k ×
+        values of j × classes). ``self.upper`` and ``self.lower`` have the numbers of each key's two values, counted
+        over all columns; the upper one belongs to the later column.
+        """
         sizes = self.variables[k].size, self.variables[j].size
         later = self.upper - self.starts[max(k, j)]
         earlier = self.lower - self.starts[min(k, j)]
@@ -506,59 +533,67 @@ class CountedPairs:
 
     def _table(self, k: int, j: int, size: int, lines: Int) -> Integers:
         """Returns the counts of the pairs of columns k and j, k the later one, as a table of ``size`` lines (lines ×
-        classes). ``lines`` has the line of each key.
+        classes). ``lines`` has the line of each key. ``self.cells`` has the rows of each key (keys × classes).
         """
         columns = self._columns_of_keys
         keys_of_pair = np.flatnonzero((columns[0] == k) & (columns[1] == j))
         return self.cells.take(keys_of_pair, 0).merge(as_index(lines[keys_of_pair]), size, 0)
 
     def parents(self, level: float | None, root: str | None) -> list[int | None]:
-        """Returns the number of the column that each column depends on, None for none: the Chow–Liu tree, without edges
-        that are not significant at ``level`` (None: with all edges). Edges lead away from the column named ``root``, or
-        from the first.
+        """Returns for each column the number of the column that it depends on, None for none: the Chow–Liu tree,
+        without edges that are not significant at ``level`` (None: with all edges). Edges lead away from the column
+        named ``root``, or from the first.
         """
         names = [variable.name for variable in self.variables]
-        edges = [(a, b) for a, b, _ in self.rank_edges(level)]
+        edges = [(first_column, second_column) for first_column, second_column, _ in self.rank_edges(level)]
         root_number = 0 if root is None else names.index(root)
         return direct_edges(spanning_forest(edges, len(names)), len(names), root_number)
 
     def information(self, n_rows: float, least: float, fewest: int = 1) -> tuple[Int, Int, PairInformation]:
         """Returns the pairs of columns with at least ``fewest`` values each, as two arrays of column numbers, and the
-        information that they share. A class counts if it has at least the share ``least`` of the ``n_rows`` rows.
+        information that each pair shares. A class counts if it has at least the share ``least`` of the ``n_rows`` rows.
         """
         usable_columns = [k for k, variable in enumerate(self.variables) if variable.size >= fewest]
         sizes = [self.variables[k].size for k in usable_columns]
-        first, second, information = pair_information(self._tables(usable_columns, sizes), sizes, n_rows, least)
-        return as_index(usable_columns)[first], as_index(usable_columns)[second], information
+        first_places, second_places, information = pair_information(
+            self._tables(usable_columns, sizes), sizes, n_rows, least
+        )
+        return as_index(usable_columns)[first_places], as_index(usable_columns)[second_places], information
 
     def rank_edges(self, level: float | None) -> list[tuple[int, int, float]]:
         """Returns pairs of columns, by number, with I(A; B | class) in bits, largest first: those that are significant
         at ``level``, or all if it is None.
         """
+        # Those of the column with fewest gaps.
         n_rows = max((float(self.count_values(k).value.sum()) for k in range(len(self.variables))), default=0.0)
         if not n_rows > 0:
             return []
         least = 0.0 if level is None else FEWEST_ROWS / n_rows
+        # The numbers of each pair's columns, and what the pair shares.
         first, second, information = self.information(n_rows, least, fewest=2)
         bits = information.joint
         ranked_pairs = np.arange(len(first))
         if level is not None:
-            measured_pairs = information.beyond_chance(lambda k: (str(first[k]), str(second[k])), n_rows, 1.0)
+            measured_pairs = information.beyond_chance(lambda k: (str(first[k]), str(second[k])), n_rows, scale=1.0)
             bits = measured_pairs.bits
             ranked_pairs = measured_pairs.beyond(level, len(first))
         order = ranked_pairs[
             np.lexsort((second[ranked_pairs], first[ranked_pairs], -np.round(bits[ranked_pairs], DECIMALS_OF_BITS)))
         ]
-        return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]
+        return [(int(first[pair]), int(second[pair]), float(bits[pair])) for pair in order]
 
     def _tables(self, varied: Sequence[int], sizes: Sequence[int]) -> Iterator[Real]:
         """Yields for each of the columns ``varied`` but the first a table of rows: values of all earlier ones × its own
-        values × classes. ``sizes`` has the number of values of each.
+        values × classes. ``sizes`` has the number of values of each. ``self.upper`` and ``self.lower`` have the numbers
+        of each key's two values, counted over all columns; the upper one belongs to the later column.
         """
-        new_number = np.full(int(self.starts[-1]), -1)  # of each value, counting those of ``varied`` alone
+        # Of each value, counting those of ``varied`` alone; −1: of another column.
+        new_number = np.full(int(self.starts[-1]), -1)
         starts = np.cumsum([0, *sizes])
-        for k, start in zip(varied, starts.tolist(), strict=False):
-            new_number[self.starts[k] : self.starts[k + 1]] = start + np.arange(self.variables[k].size)
+        for column_number, start in zip(varied, starts.tolist(), strict=False):
+            new_number[self.starts[column_number] : self.starts[column_number + 1]] = start + np.arange(
+                self.variables[column_number].size
+            )
         rows = self.cells.value
         upper_columns, lower_columns = self._columns_of_keys
         for start, size, column in zip(starts[1:].tolist(), sizes[1:], varied[1:], strict=False):
@@ -570,7 +605,9 @@ class CountedPairs:
 
 
 def _values_of(keys: Sequence[Any]) -> Iterable[tuple[int, Any]]:
-    """Returns the values that rows have, each as a pair of its column's number and the value, from the keys of a tree."""
+    """Returns the values that rows have, each as a pair of its column's number and the value, from the keys of a tree:
+    those whose two values are the same.
+    """
     if isinstance(keys, Combinations):
         upper, lower = np.unravel_index(keys.cells, [len(numbered_values) for numbered_values in keys.axes])
         numbered_values: Any = keys.axes[0]
@@ -589,7 +626,7 @@ class DependencyTree:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The columns as variables."""
+        """The columns as variables, in order."""
         return self.pairs.variables
 
     @property
@@ -600,7 +637,7 @@ class DependencyTree:
     @property
     def n_parameters(self) -> int:
         """The number of free parameters per class: each column has one distribution, or one for each value of its
-        parent.
+        parent (``self.parents`` has its number).
         """
         n_values = [variable.size for variable in self.variables]
         n_distributions = (1 if parent is None else n_values[parent] for parent in self.parents)
@@ -608,19 +645,20 @@ class DependencyTree:
 
     def cells(self, k: int) -> Integers:
         """Returns the rows of column k by its values and classes (values × classes), or by the values of its parent too
-        (values × classes × parent's values).
+        (values × classes × parent's values). ``self.parents`` has the number of each column's parent.
         """
         parent = self.parents[k]
         if parent is None:
             return self.pairs.count_values(k)
         table = self.pairs.count_pairs(k, parent)
         cell_numbers = np.arange(np.prod(table.shape)).reshape(table.shape).transpose(0, 2, 1)
+        # The parent's values become the last axis.
         return table.arranged(list(cell_numbers.shape), as_index(cell_numbers.reshape(-1)))
 
 
 def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tuple[int, int]]:
-    """Returns the edges that close no cycle with earlier ones (Kruskal's algorithm). Edges are pairs of node numbers,
-    with the heaviest first.
+    """Returns those edges that close no cycle with earlier ones (Kruskal's algorithm), in their order. Edges are pairs
+    of node numbers, with the heaviest first.
     """
     parent_of = list(range(n_nodes))
 
@@ -632,34 +670,34 @@ def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tupl
         return node
 
     forest = []
-    for a, b in edges:
-        if (root_of_a := find(a)) != (root_of_b := find(b)):
-            parent_of[root_of_b] = root_of_a
-            forest.append((a, b))
+    for first_node, second_node in edges:
+        if (first_root := find(first_node)) != (second_root := find(second_node)):
+            parent_of[second_root] = first_root
+            forest.append((first_node, second_node))
     return forest
 
 
 def direct_edges(edges: Iterable[tuple[int, int]], n_nodes: int, root: int = 0) -> list[int | None]:
-    """Returns the parent of each node, None for none, if edges lead away from ``root``, and in other trees of the
-    forest from their first node.
+    """Returns the number of the parent of each node, None for none, if edges (pairs of node numbers) lead away from
+    ``root``, and in other trees of the forest from their first node.
     """
     neighbours: list[list[int]] = [[] for _ in range(n_nodes)]
-    for a, b in edges:
-        neighbours[a].append(b)
-        neighbours[b].append(a)
-    parent: list[int | None] = [None] * n_nodes
+    for first_node, second_node in edges:
+        neighbours[first_node].append(second_node)
+        neighbours[second_node].append(first_node)
+    parents: list[int | None] = [None] * n_nodes
     visited: set[int] = set()
-    for first in (root, *range(n_nodes)):
-        waiting = [] if first in visited or first >= n_nodes else [first]
+    for start in (root, *range(n_nodes)):
+        waiting = [] if start in visited or start >= n_nodes else [start]
         visited.update(waiting)
         while waiting:
             node = waiting.pop()
-            for other in neighbours[node]:
-                if other not in visited:
-                    visited.add(other)
-                    parent[other] = node
-                    waiting.append(other)
-    return parent
+            for neighbour in neighbours[node]:
+                if neighbour not in visited:
+                    visited.add(neighbour)
+                    parents[neighbour] = node
+                    waiting.append(neighbour)
+    return parents
 
 
 # Answering ------------------------------------------------------------------------------------------------------------
@@ -675,25 +713,29 @@ class TreeParameters(Parameters):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The columns as variables."""
+        """The columns as variables, in order."""
         return self.tree.variables
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(values of the row | class) of the tree."""
+        """Returns the part with which the kernel adds log P(values of the row | class) of the tree for each of these
+        rows.
+        """
         return [line_by_line(np.arange(rows.n_rows, dtype=np.int32), self.log_likelihood(self.value_numbers(rows)))]
 
     def value_numbers(self, rows: ColumnReader) -> list[ValueNumbers]:
-        """Returns for each column the number of each row's value, negative if it is missing or was never counted."""
+        """Returns for each column the number of each row's value (rows), MISSING if there is none, UNSEEN if it was
+        never counted.
+        """
         threads = n_threads(None)
         all_missing = np.full(rows.n_rows, MISSING, dtype=np.int32)
         return [variable.value_numbers(rows, threads) if variable.size else all_missing for variable in self.variables]
 
     def log_likelihood(self, values: Sequence[ValueNumbers]) -> Real:
         """Returns log P(observed values | class) (rows × classes). ``values`` has for each column the numbers of the
-        rows' values.
+        rows' values, negative where there is none.
         """
         n_rows = len(values[0])
-        scores = np.empty((n_rows, self.forest.size))
+        scores = np.empty((n_rows, self.forest.size))  # rows × classes
         rows_at_once = max(int(MOST_NUMBERS_AT_ONCE // max(self.forest.width, 1)), 1)
         for start in range(0, n_rows, rows_at_once):
             batch_rows = slice(start, start + rows_at_once)
@@ -701,27 +743,33 @@ class TreeParameters(Parameters):
         return scores
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
-        """Explains the first row: a term for each column given the columns above it; parents come before their children."""
-        values = np.array([column[:1] for column in self.value_numbers(rows)], dtype=np.int32)[:, 0]
-        order = [node.variable for node in reversed(self.forest.nodes) if values[node.variable] != MISSING]
+        """Explains the first row: returns a term for each column that has a value, given the columns above it; parents
+        come before their children. ``log_likelihoods`` are not used.
+        """
+        value_numbers = np.array([column[:1] for column in self.value_numbers(rows)], dtype=np.int32)[:, 0]
+        # The columns that have a value, parents first.
+        order = [node.variable for node in reversed(self.forest.nodes) if value_numbers[node.variable] != MISSING]
         # Artificial rows: the first has no value, and each of the next has the value of one more column.
-        values_shown = np.full((len(values), len(order) + 1), MISSING, dtype=np.int32)
+        values_shown = np.full((len(value_numbers), len(order) + 1), MISSING, dtype=np.int32)
         for n_shown, k in enumerate(order, 1):
-            values_shown[k, n_shown:] = values[k]
+            values_shown[k, n_shown:] = value_numbers[k]
         scores = self.log_likelihood(list(values_shown))
         is_ruled_out = np.isneginf(scores[:-1])  # already, so that nothing is added
         differences = np.where(is_ruled_out, 0.0, scores[1:] - np.where(is_ruled_out, 0.0, scores[:-1]))
         terms = []
         for k, difference in zip(order, differences, strict=True):
             value = next(iter(rows.head(self.variables[k].name, 1)), None)
-            terms.append(Term(self.variables[k].name, value, difference, seen=bool(values[k] != UNSEEN)))
+            terms.append(Term(self.variables[k].name, value, difference, seen=bool(value_numbers[k] != UNSEEN)))
         return terms
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
-        drawn: dict[int, Int] = {}  # the numbers of the values, by column
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
+        drawn: dict[int, Int] = {}  # the number of each row's value, by column
         for node in reversed(self.forest.nodes):
             parent_values = drawn[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)
+            # Classes × parent's values × values.
             cumulative = np.cumsum(node.table, axis=2)[:, :, :-1]
             is_below = cumulative[classes, parent_values] <= rng.random(len(classes))[:, None]
             drawn[node.variable] = is_below.sum(axis=1)
@@ -730,10 +778,12 @@ class TreeParameters(Parameters):
         return [variable.draw(drawn[k], rng) if k in drawn else all_missing for k, variable in numbered_variables]
 
     def never_seen(self, rows: ColumnReader) -> Bool:
-        """Returns whether a row has a value that no counted row had (rows × 1)."""
+        """Returns whether each row has a value that no counted row had (rows × 1)."""
         return np.any([column == UNSEEN for column in self.value_numbers(rows)], axis=0)[:, None]  # type: ignore[no-any-return]
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """Returns the values of a column of the tree; None for a column of numbers in bins."""
+        """Returns the values of a column of the tree, by its name; None for a column of numbers in bins. ``f`` is 0,
+        the only feature.
+        """
         variable = next(node for node in self.variables if node.name == column)
         return variable.values if variable.cuts is None else None

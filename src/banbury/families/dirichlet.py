@@ -13,8 +13,8 @@ from banbury.families.family import HeldOutRows, How, raise_alpha, rows_by_class
 
 
 def prior_counts(alpha: Any, how: How) -> Any:
-    """Returns what the prior with the pseudo-counts ``alpha`` (a number or an array) adds to the rows of each key. Under
-    "map" this can be negative.
+    """Returns what the prior with the pseudo-counts ``alpha`` (a number or an array) adds to the rows of each key, in
+    the same shape. Under "map" this can be negative.
     """
     if how == "mle":
         return 0.0 * alpha
@@ -22,8 +22,9 @@ def prior_counts(alpha: Any, how: How) -> Any:
 
 
 def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: Generator) -> Real:
-    """Returns P(key | class) (keys × classes) from the rows of keys (``cells``, keys × classes), for features whose
-    keys begin at ``offsets``. ``alpha`` has one pseudo-count per key, and ``rng`` draws under "gibbs".
+    """Returns P(key | class) (keys × classes) from the rows of keys (``cells``, keys × classes). The keys of feature f
+    are the lines ``offsets[f]`` to ``offsets[f + 1]``; the shares of each feature add up to 1. ``alpha`` has one
+    pseudo-count per key, and ``rng`` draws under "gibbs".
 
     If a feature has no rows in a class, "mle" gives its keys equal shares, and so does "map" if nothing is left to
     divide.
@@ -35,8 +36,8 @@ def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: Generator) -> 
 
 
 def log_prior(logs: Real, alpha: Real, how: How) -> float:
-    """Returns what the prior adds to the log-likelihood: the sum of its pseudo-counts (``alpha``, one per key) times
-    the log-probabilities of keys (``logs``, keys × classes).
+    """Returns what the prior adds to the log-likelihood, as one number: the sum of its pseudo-counts (``alpha``, one
+    per key) times the log-probabilities of keys (``logs``, keys × classes).
     """
     pseudo_counts = np.maximum(prior_counts(alpha, how), 0.0)
     return float(pseudo_counts @ np.where(pseudo_counts[:, None] > 0, logs, 0.0).sum(axis=1))
@@ -44,7 +45,7 @@ def log_prior(logs: Real, alpha: Real, how: How) -> float:
 
 def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
     """Returns the log-probability of a key that was never counted (features × classes): α / (n + αK), with K keys and n
-    rows; 0, which is no evidence, if there is no α.
+    rows; 0, which is no evidence, if there is no α. The arguments are those of ``shares``.
 
     The keys' own probabilities already sum to one; this is what the next new key would have had.
     """
@@ -54,8 +55,9 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
 
 
 def _log_unseen(alpha: Real, n_keys: Any, n_rows: Real, how: How) -> Real:
-    """Returns the log-probability of a key that was never counted, α / (n + αK); 0 if there is no α. Each line has a mean
-    pseudo-count (``alpha``), a number of keys (or all have the same), and the rows of each class (``n_rows``).
+    """Returns the log-probability of a key that was never counted, α / (n + αK) (lines × classes); 0 if there is no α.
+    Each line has a mean pseudo-count (``alpha``), a number of keys (or all have the same), and the rows of each class
+    (``n_rows``, lines × classes).
     """
     strength = np.maximum(prior_counts(alpha, how), 0.0)
     total = n_rows + (strength * n_keys)[:, None]
@@ -65,7 +67,9 @@ def _log_unseen(alpha: Real, n_keys: Any, n_rows: Real, how: How) -> Real:
 
 
 def sum_slices(cells: Real, offsets: Int) -> Real:
-    """Sums the lines of ``cells`` (lines × classes) in each slice, from one offset to the next (slices × classes)."""
+    """Returns the sums of the lines of ``cells`` (lines × classes) in each slice, from one offset to the next (slices ×
+    classes).
+    """
     sums = np.zeros((len(offsets) - 1, cells.shape[1]))
     is_filled = np.diff(offsets) > 0  # reduceat would give an empty slice its neighbour's first line
     if is_filled.any():
@@ -74,8 +78,8 @@ def sum_slices(cells: Real, offsets: Int) -> Real:
 
 
 def _divide(weights: Real, offsets: Int) -> Real:
-    """Divides the weights of keys (keys × classes) by their sum in each feature and class; equal shares if the sum is
-    0.
+    """Returns the weights of keys (keys × classes) divided by their sum in each feature and class; equal shares if the
+    sum is 0. The keys of feature f begin at ``offsets[f]``.
     """
     n_keys = np.diff(offsets)
     sums = np.repeat(sum_slices(weights, offsets), n_keys, axis=0)
@@ -84,15 +88,17 @@ def _divide(weights: Real, offsets: Int) -> Real:
 
 
 def draw_cells(share: Real, classes: Int, rng: Generator) -> Int:
-    """Draws a cell, by number, for each of these classes, from the shares of cells (cells × classes)."""
-    cells = np.zeros(len(classes), dtype=np.int64)
+    """Draws a cell for each of these ``classes`` (class numbers), from the shares of cells (``share``, cells ×
+    classes); returns the numbers of the cells.
+    """
+    drawn_cells = np.zeros(len(classes), dtype=np.int64)
     for c, rows in enumerate(rows_by_class(classes, share.shape[1])):
-        cells[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
-    return cells
+        drawn_cells[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
+    return drawn_cells
 
 
 def log(shares: Any) -> Real:
-    """Returns logarithms of shares; −∞ for 0, without a warning."""
+    """Returns logarithms of shares, in the same shape; −∞ for 0, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(np.asarray(shares, dtype=np.float64))
 
@@ -101,16 +107,16 @@ def log(shares: Any) -> Real:
 
 
 def conditional(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Real, Real]:
-    """Returns P(value | values of the parents), and the log-probability of a value that was never counted, by the
-    parents' values.
+    """Returns P(value | values of the parents), in the shape of ``cells``, and the log-probability of a value that was
+    never counted (values of each parent).
 
-    ``cells`` has the rows (values × values of each parent); ``alpha`` is the prior's pseudo-count of each value. With
-    several parents, some combinations of their values may be rare, so the prior is the estimate with fewer parents: P(x
-    | all but the last) · P(x | the last) / P(x), as if the last parent and the others were independent given the node.
-    The prior is worth α (1 + h² √n) rows, where n rows have the values of all parents but the last, and h is the share
-    of the node's entropy that the last parent leaves. A table that only repeats its last parent therefore stays sharp,
-    and enough rows outweigh the prior. Under "mle", and under "map" with α up to 1, the prior is used only where there
-    is no row at all.
+    ``cells`` has the rows (values × values of each parent; the class may be one); ``alpha`` is the prior's
+    pseudo-count of each value. With several parents, some combinations of their values may be rare, so the prior is the
+    estimate with fewer parents: P(x | all but the last) · P(x | the last) / P(x), as if the last parent and the others
+    were independent given the node. The prior is worth α (1 + h² √n) rows, where n rows have the values of all parents
+    but the last, and h is the share of the node's entropy that the last parent leaves. A table that only repeats its
+    last parent therefore stays sharp, and enough rows outweigh the prior. Under "mle", and under "map" with α up to 1,
+    the prior is used only where there is no row at all.
     """
     if cells.ndim < 3:
         offsets = np.array([0, len(cells)])
@@ -142,15 +148,16 @@ def conditional(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Rea
 
 def _entropy(cells: Real) -> float:
     """Returns H(node | parents) times the number of rows, in nats, from the rows ``cells`` (values × values of each
-    parent).
+    parent; a class is a parent).
     """
     share = cells / np.maximum(cells.sum(axis=0), np.finfo(float).tiny)
     return -float((cells * np.log(np.where(share > 0, share, 1.0))).sum())
 
 
 def _estimate_from_fewer_parents(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Real, Real]:
-    """Returns P(x | all parents but the last) · P(x | the last) / P(x), normalised, from the rows ``cells`` (values ×
-    values of each parent); and the log-probability of a new value, by the parents' values.
+    """Returns P(x | all parents but the last) · P(x | the last) / P(x), normalised, in the shape of ``cells``, which
+    has the rows (values × values of each parent); and the log-probability of a new value (values of each parent).
+    ``alpha`` is the pseudo-count of each value.
     """
     all_but_last, log_new_given_others = conditional(cells.sum(axis=-1), alpha, how, rng)
     other_axes = tuple(range(1, cells.ndim - 1))
@@ -190,10 +197,11 @@ class Shares:
 
     def log_leave_one_out(self, cells: Int, held_out: HeldOutRows) -> Real:
         """Returns log P(cell | class) for rows in these cells (rows × classes), each without its own weight; 0 for rows
-        in no cell (−1). ``held_out`` has the labels and weights of the rows.
+        in no cell (−1). ``held_out`` has the labels and weights of the rows, in the same order. ``self.log_width``
+        turns log-shares into log densities.
         """
         log_likelihoods = np.zeros((len(cells), held_out.n_classes))
-        in_cell = np.flatnonzero(cells >= 0)
+        in_cell = np.flatnonzero(cells >= 0)  # the numbers of the rows that are in a cell
         group_cells, labels, weights, group_of_row = group_alike_rows(
             cells[in_cell], in_cell, held_out, len(self.cells)
         )
@@ -202,13 +210,15 @@ class Shares:
         return log_likelihoods
 
     def _log_shares(self, own_cells: Int, labels: Int, weights: Real) -> Real:
-        """Returns log P(cell | class) for rows in these cells, with these labels and weights (rows × classes), each without
-        its own weight.
+        """Returns log P(cell | class) for rows in these cells (rows × classes), each without its own weight.
+        ``own_cells``, ``labels`` (class numbers) and ``weights`` have an entry per row. ``self.cells`` has the rows of
+        each cell (cells × classes), ``self.alpha`` its pseudo-count, and ``self.stays`` whether it remains without
+        rows.
         """
         row_numbers = np.arange(len(own_cells))
         n_cells = len(self.cells)
         pseudo_counts = prior_counts(self.alpha, self.how)
-        counts = self.cells[own_cells]
+        counts = self.cells[own_cells]  # of each row's cell (rows × classes), as the next arrays
         n_rows = np.broadcast_to(self.cells.sum(axis=0), counts.shape).copy()
         all_weights = np.maximum(self.cells + pseudo_counts[:, None], 0.0)
         totals = np.broadcast_to(all_weights.sum(axis=0), counts.shape).copy()
@@ -230,8 +240,9 @@ class Shares:
         return logs
 
     def _unseen(self, own_cells: Int, n_rows: Real) -> Real:
-        """Returns log P(cell | class) for rows whose cells no other row has (rows × classes). ``own_cells`` has the row's
-        cell, and ``n_rows`` the other rows of each class (rows × classes).
+        """Returns log P(cell | class) for rows whose cells no other row has (rows × classes). ``own_cells`` has each
+        row's cell, and ``n_rows`` the number of other rows in each class (rows × classes). ``self.spread``: the prior's
+        total strength is divided evenly among the cells that there are.
         """
         n_other_cells = len(self.cells) - 1
         other_alpha = self.alpha.sum() - (0.0 if self.spread else self.alpha[own_cells])

@@ -67,7 +67,9 @@ class NamedValues(NamedTuple):
     chosen: str = "frequent"  # why these are shown: they are the most frequent, or the most "telling"
 
     def most_frequent(self, n: int | None) -> NamedValues:
-        """Returns the n most frequent values (None: all), in their order."""
+        """Returns the n most frequent values (None: all), in the order that they have here. ``hidden`` is the number of
+        others.
+        """
         kept = np.sort(np.argsort(-self.rows, kind="stable")[:n]).tolist()
         values = [self.values[k] for k in kept]
         names = [self.names[k] for k in kept]
@@ -85,7 +87,8 @@ class TellingValues(NamedTuple):
 
 
 def telling(share: Real, share_of_rest: Real, difference: Real) -> tuple[Real, Real]:
-    """Returns the ratio of P(value | class) to P(value | rest), and a score of how informative the value is.
+    """Returns the ratio of P(value | class) to P(value | rest), and a score of how informative the value is, both in
+    the shape of the arguments, which broadcast.
 
     The score is the logarithm of the ratio times ``difference``, the difference between the shares of rows that have
     the value; 0 if the value does not favour the class.
@@ -112,10 +115,10 @@ class HasTails(Protocol):
 
 
 def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[TellingValues]:
-    """Yields for each column of numbers and each class that is compared the most informative interval: below a cut,
-    from a cut up, or between two.
+    """Yields the most informative interval of each column of numbers for each class that is compared: below a cut, from
+    a cut up, or between two. Each result has the intervals of one column for some of the classes.
     """
-    rest = compared.rest
+    rest = compared.rest  # the weights that mix all classes but c are column c
     n_classes = len(rest)
     n_together = max(1, CELLS // (n_classes * ENDS**2))
     ends_in_deviations = np.linspace(-FARTHEST, FARTHEST, ENDS)
@@ -125,11 +128,13 @@ def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[Tel
         for classes in (usable[start : start + n_together] for start in range(0, len(usable), n_together)):
             wanted_ends = mean[classes, None] + deviation[classes, None] * ends_in_deviations
             cuts = group.ends(f, wanted_ends, _round_steps(deviation[classes] / 2.0)[:, None])
+            # (compared classes, intervals, all classes), and twice (compared classes, intervals).
             share, low, high = _intervals_of_cuts(group, f, cuts)
-            share_of_class = np.stack([share[k, :, c] for k, c in enumerate(classes)])
+            share_of_class = np.stack([share[k, :, c] for k, c in enumerate(classes)])  # (compared classes, intervals)
             share_of_rest = np.einsum("ksc,ck->ks", share, rest[:, classes])
             _, score = telling(share_of_class, share_of_rest, share_of_class - share_of_rest)
             has_two_ends = np.isfinite(low) & np.isfinite(high)
+            # The place of each compared class, and of its best interval.
             best = np.arange(len(classes)), np.argmax(np.where(has_two_ends, TWO_ENDS, 1.0) * score, axis=1)
             whole_numbers = feature.kind == "integer"
             lows_and_highs = zip(low[best].tolist(), high[best].tolist(), strict=True)
@@ -137,12 +142,13 @@ def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[Tel
                 (feature.name, name_interval(*low_and_high, whole_numbers=whole_numbers))
                 for low_and_high in lows_and_highs
             ]
+            # An interval may be named for the class that it was chosen for alone.
             allowed = np.array(classes)[:, None] == np.arange(n_classes)
             yield TellingValues(share[best], share[best], names.__getitem__, allowed, "interval")
 
 
 def _round_steps(steps: Real) -> Real:
-    """Returns the largest number of the form 1, 2 or 5 times a power of ten that is not above each step."""
+    """Returns for each step the largest number of the form 1, 2 or 5 times a power of ten that is not above it."""
     power = 10.0 ** np.floor(np.log10(steps))
     return np.asarray(power * np.select([steps >= 5 * power, steps >= 2 * power], [5.0, 2.0], 1.0))
 
@@ -156,7 +162,10 @@ class _Intervals(NamedTuple):
 
 
 def _intervals_of_cuts(group: HasTails, f: int, cuts: Real) -> _Intervals:
-    """Returns the intervals of feature f below, above and between the cuts of each compared class (classes × cuts)."""
+    """Returns the intervals of feature number f below each cut, above each, and between every two of them; ``cuts`` are
+    those of each compared class (classes × cuts).
+    """
+    # (compared classes, cuts, all classes).
     below, above = (tail.reshape(*cuts.shape, -1) for tail in group.tails(f, cuts.ravel()))
     lower_cut, upper_cut = np.triu_indices(cuts.shape[1], 1)
     inside = np.where(
@@ -169,8 +178,8 @@ def _intervals_of_cuts(group: HasTails, f: int, cuts: Real) -> _Intervals:
 
 
 def name_interval(low: float, high: float, whole_numbers: bool = False) -> str:
-    """Names the interval from ``low`` up to, but not including, ``high``; for whole numbers, by the first and last
-    number in it.
+    """Returns a name of the interval from ``low`` up to, but not including, ``high``; for whole numbers, by the first
+    and last number in it.
     """
     if whole_numbers:
         first = np.ceil(low) + 0.0
@@ -198,35 +207,41 @@ class DrawnNumbers:
         self.features = (feature,) = alone.features
         finite = drawn[np.isfinite(drawn)]
         low, high = np.quantile(finite, [0.001, 0.999]).tolist() if len(finite) else (0.0, 0.0)
-        self.values = np.linspace(low, high, POINTS)
+        self.values = np.linspace(low, high, POINTS)  # the points of the grid
         share = np.exp(log_likelihood(alone, {feature.name: self.values}))
-        self.share = divide(share, share.sum(axis=0))
+        self.share = divide(share, share.sum(axis=0))  # the probability of each point (points × classes)
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Returns the mean and the standard deviation in each class; ``f`` is 0, because there is one column."""
+        """Returns the mean and the standard deviation in each class (classes each); ``f`` is 0, because there is one
+        column.
+        """
         mean = self.values @ self.share
         return mean, np.sqrt(((self.values[:, None] - mean) ** 2 * self.share).sum(axis=0))
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        """Returns P(value < cut) and P(value ≥ cut) in each class, for these numbers (cuts × classes each); ``f`` is 0."""
         cumulative = np.concatenate([np.zeros((1, self.share.shape[1])), np.cumsum(self.share, axis=0)])
         below = np.minimum(cumulative[np.searchsorted(self.values, cuts)], 1.0)
         return below, 1.0 - below
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
-        """Returns round numbers near the wanted ones, at which an interval may end: multiples of ``step``."""
+        """Returns round numbers near the wanted ones (``near``), at which an interval may end: multiples of ``step``.
+        ``f`` is 0.
+        """
         return round_ends(self.features[f], near, step)
 
 
 def round_ends(feature: Any, near: Real, step: Real) -> Real:
-    """Returns multiples of a round ``step`` near the wanted numbers; for whole numbers, just below the next one."""
+    """Returns multiples of a round ``step`` near the wanted numbers (``near``), in their shape; for whole numbers, just
+    below the next one. ``feature`` tells whether they are whole.
+    """
     ends = np.round(near / step) * step
     return np.ceil(ends) - 0.5 if feature.kind == "integer" else ends
 
 
 def values_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[TellingValues]:
-    """Yields informative intervals of a column, or its values if they are not numbers, from values drawn from it.
-    ``alone`` has the parameters of this column alone.
+    """Yields informative intervals of a column, or its values if they are not numbers, from values drawn from it
+    (``drawn``, from all classes). ``alone`` has the parameters of this column alone.
     """
     if drawn.dtype.kind in "iuf":
         yield from informative_intervals(

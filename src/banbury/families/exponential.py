@@ -19,30 +19,32 @@ class ExponentialParameters(RateParameters):
     """Exponential distributions with these rates, or Lomax distributions if the rates are uncertain."""
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z."""
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
         if self.scale is None:
             return np.log(self.rate) - self.rate * z
         return np.log(self.rate) - (self.rate * self.scale + 1.0) * np.log1p(z / self.scale)
 
     def curve_terms(self) -> tuple[Any, ...] | None:
-        """Returns width, centre and the coefficients of 1, x and log of the log density; None for Lomax, which has
-        another form.
+        """Returns width, centre and the coefficients of 1, x and log of the log density of z (see ``Curve``); None for
+        Lomax, which has another form.
         """
         return None if self.scale is not None else (1.0, 0.0, np.log(self.rate), -self.rate, 0.0)
 
     def draw(self, rng: Generator) -> Real:
-        """Draws a z for each rate."""
+        """Draws a z for each rate, of which there is one for each row to draw."""
         rate = self.draw_rates(rng)
         return rng.standard_exponential(len(rate)) / rate
 
     def moments(self) -> tuple[Real, Real]:
-        """Returns mean and deviation; for Lomax, those of an exponential distribution with the expected rate."""
+        """Returns the mean and the standard deviation of z, in the shape of the rates; for Lomax, those of an
+        exponential distribution with the expected rate.
+        """
         return 1.0 / self.rate, 1.0 / self.rate
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
-        above = -self.rate * z if self.scale is None else -self.rate * self.scale * np.log1p(z / self.scale)
-        return -np.expm1(above), np.exp(above)
+        """Returns the probabilities below and above each z (numbers × classes each)."""
+        log_above = -self.rate * z if self.scale is None else -self.rate * self.scale * np.log1p(z / self.scale)
+        return -np.expm1(log_above), np.exp(log_above)
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,17 +83,21 @@ class Exponential(RateFamily):
         return 1.0 if self.prior_rows is None else self.prior_rows
 
     def likeliest(self, sums: Moments) -> Real:
-        """Returns the rates 1 / mean (features × classes); a class without values has the mean of all classes."""
+        """Returns the rates 1 / mean of z (features × classes); a class without values has the mean of all classes."""
         n = sums.n.value
         mean = np.where(n > 0, sums.mean, sums.pool()[1])
         return 1.0 / np.maximum(mean, SMALLEST_MEAN)
 
     def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
-        """Returns the shape and the scale of the Gamma prior: a number of rows, and their total in units of z."""
+        """Returns the shape and the scale of the Gamma prior: a number of rows, and their total in units of z (features
+        × 1).
+        """
         if self.prior_total is None:
             return self._rows, self._rows * np.maximum(sums.pool()[1], SMALLEST_MEAN)
         return self._rows, (self.prior_total / features.units)[:, None]
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
-        """Returns the shape and the scale of the Gamma posterior: n rows are n events in the time ``total``."""
+        """Returns the shape and the scale of the Gamma posterior (features × classes each): n rows are n events in the
+        time ``total``.
+        """
         return shape + n, scale + total

@@ -51,19 +51,19 @@ class ColumnReader(Protocol):
     """Rows to score, column by column: the part of a reader's batch that families use."""
 
     n_rows: int
-    first_row: int
-    source: str | None
+    first_row: int  # the number of its first row in the source
+    source: str | None  # the file, if there is one
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...
-    def lists(self, name: str, width: int) -> NDArray[Any]: ...
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...  # rows, or rows × columns; NaN: missing
+    def lists(self, name: str, width: int) -> NDArray[Any]: ...  # rows × width; NaN: the list is missing
     def codes(self, name: str, kind: Any = None) -> Codes: ...
-    def integers(self, name: str) -> NDArray[Any] | None: ...
+    def integers(self, name: str) -> NDArray[Any] | None: ...  # None unless stored as integers, none missing
     def kind(self, name: str) -> Any: ...
-    def texts(self, name: str) -> Any: ...
-    def occurrences(self, names: Sequence[str]) -> Any: ...
-    def head(self, name: str, n: int) -> list[Any]: ...
-    def first(self, names: Sequence[str]) -> list[Any]: ...
-    def take(self, rows: Int) -> ColumnReader: ...
+    def texts(self, name: str) -> Any: ...  # as the kernels take them
+    def occurrences(self, names: Sequence[str]) -> Any: ...  # a matrix, or (offsets, columns, values)
+    def head(self, name: str, n: int) -> list[Any]: ...  # the first n values that are not missing
+    def first(self, names: Sequence[str]) -> list[Any]: ...  # the first value of each that is not missing, or None
+    def take(self, rows: Int) -> ColumnReader: ...  # the rows with these numbers
 
 
 class Feature(NamedTuple):
@@ -91,12 +91,14 @@ class Feature(NamedTuple):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of the columns that the feature is counted from."""
+        """The names of the columns that the feature is counted from. For a block these are its columns, otherwise the
+        one that the feature is named after.
+        """
         return self.columns or (self.name,)
 
     def numbers(self, rows: ColumnReader) -> list[NDArray[Any]]:
-        """Returns the numbers of the feature's columns as the kernels read them, NaN where missing: arrays of rows, or of rows ×
-        columns.
+        """Returns the numbers of the feature's columns as the kernels read them, NaN where missing: arrays of rows, or
+        of rows × columns. A column of lists is one array, with a number for each of the feature's ``scales``.
         """
         return [rows.lists(self.inputs[0], len(self.scales))] if self.holds_lists else rows.numbers(self.inputs)
 
@@ -145,10 +147,10 @@ class Features(Sequence[Feature]):
         """Turns single features, which may be of several families, into columns."""
         if isinstance(features, Features):
             return features
-        single = list(features)
-        origins = np.array([feature.origin for feature in single], dtype=np.float64)
-        units = np.array([feature.unit for feature in single], dtype=np.float64)
-        return cls(tuple([feature.name for feature in single]), origins, units, *_number_templates(single))
+        feature_list = list(features)
+        origins = np.array([feature.origin for feature in feature_list], dtype=np.float64)
+        units = np.array([feature.unit for feature in feature_list], dtype=np.float64)
+        return cls(tuple([feature.name for feature in feature_list]), origins, units, *_number_templates(feature_list))
 
     @classmethod
     def named(cls, names: Iterable[str], templates: Sequence[Feature]) -> Features:
@@ -158,12 +160,13 @@ class Features(Sequence[Feature]):
 
     @classmethod
     def join(cls, groups: Sequence[Features]) -> Features:
-        """Puts groups of features one after the other."""
+        """Returns groups of features one after the other, as one."""
         if len(groups) == 1:
             return groups[0]
-        templates, numbers = _number_templates([template for group in groups for template in group.templates])
-        firsts = accumulate((len(group.templates) for group in groups), initial=0)
-        codes = [numbers[group.codes + first] for group, first in zip(groups, firsts, strict=False)]
+        templates, new_code = _number_templates([template for group in groups for template in group.templates])
+        # The place of each group's first template among those of all groups; ``new_code`` has its new number.
+        first_templates = accumulate((len(group.templates) for group in groups), initial=0)
+        codes = [new_code[group.codes + first] for group, first in zip(groups, first_templates, strict=False)]
         return cls(
             tuple(chain.from_iterable(group.names for group in groups)),
             np.concatenate([np.zeros(0), *(group.origins for group in groups)]),
@@ -178,7 +181,7 @@ class Features(Sequence[Feature]):
     def __iter__(self) -> Iterator[Feature]:
         """Makes the features one by one."""
         families = [template.family for template in self.templates]
-        other_fields = [template[4:] for template in self.templates]
+        other_fields = [template[4:] for template in self.templates]  # all after name, family, origin and unit
         columns = zip(self.names, self.origins.tolist(), self.units.tolist(), self.codes.tolist(), strict=True)
         return (
             Feature(name, families[code], origin, unit, *other_fields[code]) for name, origin, unit, code in columns
@@ -192,7 +195,7 @@ class Features(Sequence[Feature]):
         """Returns one feature, or a slice of them."""
         if isinstance(index, slice):
             return self.take(range(len(self))[index])
-        _, family, _, _, *other_fields = self.templates[self.codes[index]]
+        _, family, _, _, *other_fields = self.templates[self.codes[index]]  # without name, origin and unit
         return Feature(self.names[index], family, self.origins.item(index), self.units.item(index), *other_fields)
 
     def __eq__(self, other: object) -> bool:
@@ -201,7 +204,7 @@ class Features(Sequence[Feature]):
             return NotImplemented
         same = self.names == other.names and np.array_equal(self.origins, other.origins)
         same = same and np.array_equal(self.units, other.units)
-        return same and all(a == b for a, b, _ in self.pair_templates(other))
+        return same and all(template == other_template for template, other_template, _ in self.pair_templates(other))
 
     def __hash__(self) -> int:
         """Hashes the names alone, which equal features have in common."""
@@ -223,10 +226,10 @@ class Features(Sequence[Feature]):
         )
 
     def put(self, groups: Iterable[tuple[Int, Features]]) -> Features:
-        """Replaces features. ``groups`` has groups of new features, each with the numbers of the features that it
-        replaces.
+        """Returns the features with some of them replaced. Each of ``groups`` has the numbers of the features to
+        replace, and the new features, one for each of them.
         """
-        index = np.arange(len(self))
+        index = np.arange(len(self))  # where each feature of the result is among those of ``joined``
         joined = [self]
         n_joined = len(self)
         for replaced, features in groups:
@@ -236,14 +239,15 @@ class Features(Sequence[Feature]):
         return Features.join(joined).take(index)
 
     def where(self, test: Callable[[Feature], Any]) -> Int:
-        """Returns the numbers of the features whose template passes ``test``."""
+        """Returns the numbers of the features whose template passes ``test``, in order."""
         passes = np.array([bool(test(template)) for template in self.templates], dtype=np.bool_)
         return np.flatnonzero(passes[self.codes])
 
     def change(self, change: Callable[[Feature], Feature], at: Any = slice(None)) -> Features:
-        """Returns the features with templates changed by a function, to another family for example. ``at`` selects
-        features by number or mask; by default all.
+        """Returns the features with their templates changed by a function, to another family for example. ``at``
+        selects the features by number or mask; by default all.
         """
+        # The templates of the selected features, and the number of each one's template among them.
         changed, changed_codes = _drop_unused(self.templates, self.codes[at])
         templates, number_of_template = _number_templates([*self.templates, *map(change, changed)])
         codes = self.codes.copy()
@@ -252,7 +256,7 @@ class Features(Sequence[Feature]):
         return replace(self, templates=templates, codes=codes)
 
     def pair_templates(self, other: Features) -> Iterator[tuple[Feature, Feature, int]]:
-        """Yields each distinct pair of templates of feature i here and feature i of ``other``, with the first i."""
+        """Yields each distinct pair of templates of feature i here and feature i of ``other``, with the first such i."""
         pair_of_feature = self.codes * np.int64(len(other.templates)) + other.codes
         pairs, first_features = np.unique(pair_of_feature, return_index=True)
         for pair, first_feature in zip(pairs.tolist(), first_features.tolist(), strict=True):
@@ -266,7 +270,7 @@ class Features(Sequence[Feature]):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The columns that the features are counted from."""
+        """The columns that the features are counted from, in order: a block has several."""
         if not self.has_blocks:
             return self.names
         columns = [template.columns for template in self.templates]
@@ -280,17 +284,21 @@ Templates = tuple[tuple[Feature, ...], NDArray[np.int32]]  # templates, and the 
 def _number_templates(features: Sequence[Feature]) -> Templates:
     """Returns the distinct templates of features, and the number of each feature's template.
 
-    Templates with equal families share a number only if they hold one family object: 1 equals True, but a file writes them apart.
+    Templates with equal families share a number only if they hold one family object: 1 equals True, but a file writes
+    them apart. A template is a feature without name, origin and unit.
     """
     feature_by_id = dict(zip(map(id, features), features, strict=True))
     numbers = dict[tuple[Any, ...], int]()
     templates = list[Feature]()
-    number_of = dict[int, int]()
+    number_of_id = dict[int, int]()
     for feature_id, feature in feature_by_id.items():
-        number = number_of[feature_id] = numbers.setdefault((id(feature.family), *feature[4:]), len(templates))
-        if number == len(templates):
+        # The fields from 4 on are all after unit.
+        template_number = number_of_id[feature_id] = numbers.setdefault(
+            (id(feature.family), *feature[4:]), len(templates)
+        )
+        if template_number == len(templates):
             templates.append(feature._replace(name="", origin=0.0, unit=1.0))
-    return tuple(templates), np.array([number_of[feature_id] for feature_id in map(id, features)], dtype=np.int32)
+    return tuple(templates), np.array([number_of_id[feature_id] for feature_id in map(id, features)], dtype=np.int32)
 
 
 def _drop_unused(templates: tuple[Feature, ...], codes: NDArray[np.int32]) -> Templates:
@@ -356,20 +364,21 @@ class HeldOutRows:
 
     @property
     def weight(self) -> Real:
-        """The weight of each row."""
+        """The weight of each row (rows)."""
         return np.ones(len(self.labels)) if self.weights is None else self.weights
 
     def take(self, rows: Int) -> HeldOutRows:
-        """Returns the rows with these numbers."""
+        """Returns the held-out rows with these numbers (``rows``), in this order."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, rows=self.rows.take(rows), labels=self.labels[rows], weights=weights)
 
     def scores(self, parameters: Parameters, want: Literal["log_joint", "parts"] = "log_joint") -> Real:
-        """Returns log P(values | class) under some parameters (rows × classes), or with ``want="parts"`` one for each
-        feature (rows × features × classes).
+        """Returns log P(values | class) of each row under some parameters (rows × classes), or with ``want="parts"``
+        one for each feature (rows × features × classes).
         """
         parts = parameters.parts(self.rows)
         n_rows = self.rows.n_rows
+        # The zeros are the log prior of the classes.
         return _core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0]
 
 
@@ -388,7 +397,7 @@ class Curve(NamedTuple):
     log: Real
 
     def times(self, weight: float) -> Curve:
-        """Returns the curve of the same evidence multiplied by a weight."""
+        """Returns the curve with all coefficients multiplied by a weight; origin, unit, width and centre stay."""
         return self._replace(one=weight * self.one, x=weight * self.x, x2=weight * self.x2, log=weight * self.log)
 
 
@@ -413,13 +422,15 @@ class Parameters:
     features: Features
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the scoring kernel needs to score these rows, feature by feature."""
+        """Returns the parts with which the scoring kernel adds up log P(value | class) of these rows, in the order of
+        the features.
+        """
         raise NotImplementedError
 
     def select(self, index: Sequence[int]) -> Self:
         """Returns the parameters of the features with these numbers, in this order.
 
-        By default these entries of each array and tuple.
+        By default these entries of each field: ``features``, and arrays and tuples with one entry per feature.
         """
         if is_all(index, len(self.features)):
             return self
@@ -428,28 +439,32 @@ class Parameters:
         return replace(self, **selected_fields)  # type: ignore[type-var]
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for a row of each of these classes; returns one array per column."""
+        """Draws a value of each feature for a row of each of these ``classes``, which are class numbers. Returns one
+        array per column, with an entry per row.
+        """
         raise NotImplementedError
 
     def follow(self, sums: Any) -> bool:
-        """Updates the parameters in place if that is cheap.
+        """Updates the parameters in place after the counts became ``sums``, if that is cheap.
 
-        Returns False if they must be estimated anew.
+        Returns whether it did; if False, they must be estimated anew.
         """
         return False
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """Returns the values that rows had in a column of feature f; None if the family does not list values."""
+        """Returns the values that rows had in a column of feature number f; None if the family does not list values."""
         return None
 
     def never_seen(self, rows: ColumnReader) -> Bool | None:
-        """Returns whether a row's value occurred in no counted row, rows × features; None if no feature lists its values."""
+        """Returns whether each row's value occurred in no counted row (rows × features); None if no feature lists its
+        values.
+        """
         return None
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         """Explains the first row from the log-likelihoods of its features (features × classes).
 
-        Returns a term per feature or word.
+        Returns a term per feature, or per word of a text.
         """
         features = self.features
         has_blocks = features.has_blocks
@@ -461,9 +476,10 @@ class Parameters:
         return list(map(Term, features.names, values, log_likelihoods, is_known.tolist()))
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Yields values that may tell classes apart; None if columns are modelled jointly and have none.
+        """Yields values that may tell classes apart, for one column after the other; None if columns are modelled
+        jointly and have none.
 
-        ``compared`` says which classes are compared with which others.
+        ``compared`` says which classes are compared with which others. Here values are drawn, as many of each class.
         """
         if self.features.has_blocks:
             return None
@@ -474,25 +490,27 @@ class Parameters:
         )
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """Returns the numbers at which the density of a column jumps, in order; None if it is not piecewise constant.
-        ``column`` names one of a block; a single column needs no name.
+        """Returns the numbers at which the density of a column jumps, in ascending order; None if it is not piecewise
+        constant. ``column`` names one of a block; a single column needs no name.
         """
         return None
 
     def curve(self, f: int) -> Curve | None:
-        """Returns the log density of feature f as a curve, a sum of 1, x, x² and log x, up to what all classes share;
-        None if it is no such sum.
+        """Returns the log density of feature number f as a curve, a sum of 1, x, x² and log x, up to what all classes
+        share; None if it is no such sum.
         """
         return None
 
     def linear(self) -> LinearWords | None:
-        """Returns the words of the feature if a row scores intercepts + counts @ weights; None if it does not."""
+        """Returns the words of the feature and their weights if a row scores intercepts + counts @ weights; None if it
+        does not.
+        """
         return None
 
 
 def _take(array: Any, index: Sequence[int]) -> Any:
     """Returns the entries of ``array`` (features, a tuple or an array with one entry per feature) for the features with
-    these numbers.
+    these numbers (``index``), in this order.
     """
     if isinstance(array, Features):
         return array.take(index)
@@ -503,22 +521,25 @@ class NumericParameters(Parameters):
     """The base of parameters of columns of numbers whose distribution functions are known."""
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Returns the mean and the standard deviation of feature f in each class."""
+        """Returns the mean and the standard deviation of feature number f, in the column's own unit (classes each)."""
         raise NotImplementedError
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(x < cut | class) and P(x ≥ cut | class) of feature f, cuts × classes."""
+        """Returns P(x < cut | class) and P(x ≥ cut | class) of feature number f, for each of the numbers ``cuts`` (cuts
+        × classes each).
+        """
         raise NotImplementedError
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
-        """Returns round numbers near the wanted ones, at which an interval shown to people may end.
+        """Returns round numbers near the wanted ones (``near``), in the same shape, at which an interval of feature
+        number f that is shown to people may end.
 
         By default multiples of ``step``.
         """
         return evidence.round_ends(self.features[f], near, step)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Yields the most informative interval of each column for each class."""
+        """Yields the most informative interval of each column for each class that is ``compared``."""
         return evidence.informative_intervals(self, compared)
 
 
@@ -526,17 +547,25 @@ class KeyedParameters(Parameters):
     """The base of parameters that give each of a list of values, or combinations of values, a probability."""
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """Returns P(value | class) of all values, values × classes, and the feature number and the value of each row of it."""
+        """Returns P(value | class) of all values (values × classes), and for each line of it the feature's number and
+        the value.
+        """
         raise NotImplementedError
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Yields all values, any of which may tell classes apart."""
-        share, names = self.values()
-        return iter([TellingValues(share, share, lambda i: (self.features.names[names[i][0]], names[i][1]))])
+        """Yields all values at once, any of which may tell classes apart. The share of rows that had a value is taken
+        to be its probability; ``compared`` is not used.
+        """
+        share, of_line = self.values()  # the feature's number and the value of each line
+        return iter(
+            [TellingValues(share, share, lambda line: (self.features.names[of_line[line][0]], of_line[line][1]))]
+        )
 
 
 def first_value(rows: ColumnReader, feature: Feature) -> Any:
-    """Returns the first row's value of a feature, None if missing; for a block, a tuple of values."""
+    """Returns the value of a feature in the only row, None if missing (of several rows, the first that is not missing);
+    for a block, a tuple with that of each column; for a column of lists, the list.
+    """
     values = tuple(next(iter(rows.head(name, 1)), None) for name in feature.inputs)
     return values if feature.columns and not feature.holds_lists else values[0]
 
@@ -547,25 +576,26 @@ class RowsToCount:
 
     batch: Batch
     labels: Sequence[Any]  # what the class numbers stand for
-    classes: NDArray[np.int32]  # -1: not counted
-    weights: NDArray[Any] | None  # whole numbers, or limbs of parts of a row
+    classes: NDArray[np.int32]  # the class number of each row; -1: not counted
+    weights: NDArray[Any] | None  # of each row: whole numbers, or limbs of parts of a row (10⁻¹⁸); None: all are 1
     threads: int
     several: tuple[Int, NDArray[np.int32]] | None = None  # further classes of each row: offsets and numbers
     skipped: int = 0  # rows without a target
 
     @property
     def has_whole_weights(self) -> bool:
-        """Whether all weights are whole numbers."""
+        """Whether all weights are whole numbers, which have one axis; others are limbs (rows × 2)."""
         return self.weights is None or self.weights.ndim == 1
 
     @cached_property
     def per_class(self) -> Integers:
-        """The weight of the rows in each class."""
+        """The number of rows of each class, or their weight (classes)."""
         return _core.count_classes(self.classes, len(self.labels), self.weights, self.threads)
 
     def run_kernel(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
-        """Runs a counting kernel on these rows, with ``arguments`` before the rows' own; its errors name the column
-        (``names`` are those of the columns that it counts) and the row.
+        """Runs a counting kernel with ``arguments`` and then the rows' classes, the number of classes, the weights and
+        the threads; returns what the kernel does. Its errors name the column (``names`` are those of the columns that
+        it counts) and the row.
         """
         try:
             return kernel(*arguments, self.classes, len(self.labels), self.weights, self.threads)
@@ -575,10 +605,11 @@ class RowsToCount:
 
 def bad_value(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
     """Returns the error for a value that a kernel could not count, with its column, row and file. ``names`` are the
-    columns that the kernel was counting.
+    columns that the kernel was counting, and ``bad`` says what is wrong, the column's place in ``names``, the row of
+    the batch, and the value.
     """
-    what, feature, row, number = bad.args
-    return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
+    what, column, row, value = bad.args
+    return errors.bad_value(what, value, names[column], batch.first_row + row, batch.source)
 
 
 class Counter:
@@ -594,18 +625,22 @@ class Counter:
         return "number"
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns what the first rows decided that two features must have in common for their sums to be added."""
+        """Returns what the first rows decided that two features must have in common for their sums to be added: two
+        results are compared by ==.
+        """
         return feature.origin, feature.unit, feature.scales, feature.kinds
 
     def describe_scale(self, feature: Feature) -> str:
-        """Describes the scale of a feature for people, as a phrase that follows the family's name."""
+        """Describes the scale of a feature for people, as a phrase that follows the family's name. A block has the
+        start of each column's bins and their width.
+        """
         if feature.scales:
             grids = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
             return f" about {errors.listed(grids)}"
         return f" about {feature.origin:g} in units of {feature.unit:g}"
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the features with what the first rows decide: origins, units and kinds."""
+        """Returns the features with what the first rows (``batch``) decide: origins, units and kinds."""
         return features
 
     def has_valid_scale(self, feature: Feature) -> bool:
@@ -613,36 +648,40 @@ class Counter:
         return not feature.scales and is_power(feature.unit)
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
-        """Counts rows; returns the features, whose bins may have become wider, and the sums."""
+        """Counts rows. Returns the features, whose bins may have become wider, and the sums of these rows."""
         raise NotImplementedError
 
     def check(self, features: Features, sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
         """Raises if no rows can have these sums: something is negative, or a feature has more rows than a class.
 
-        ``rows`` are the rows of each class, and ``classes`` their labels.
+        ``rows`` has the number of rows of each class, and ``classes`` their labels.
         """
         has_too_many_rows = sums.present.value > rows.value  # rounding keeps the order of the exact numbers
-        for f, label in np.argwhere(has_too_many_rows):
-            raise errors.impossible_sums(classes[label], features.names[f])
+        for f, c in np.argwhere(has_too_many_rows):
+            raise errors.impossible_sums(classes[c], features.names[f])
 
     def widen(self, features: Features, sums: Any) -> Features:
         """Returns the features with bins wide enough that not too many are occupied; depends on the total sums alone."""
         return features
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
-        """Returns the feature with the scale of the other, if sums can be moved to that scale."""
+        """Returns the feature with the scale of ``other``, if its sums can be moved to that scale; otherwise as it is."""
         return feature
 
     def move_sums(self, old: Features, new: Features, sums: Any) -> Any:
-        """Returns the sums moved from old features to new ones with another scale or wider bins."""
+        """Returns the sums moved from the features ``old`` to ``new``, which have another scale or wider bins."""
         return sums
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
-        """Describes in a few words what was counted of one feature; ``missing`` is a phrase to append."""
+        """Describes in a few words what was counted of one feature (``sums`` are its own); ``missing`` is a phrase to
+        append about rows without a value.
+        """
         return f"{errors.many(len(feature.inputs), 'column')}{missing}"
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Any:
-        """Returns the sums that a file holds; raises an error if no rows can have them."""
+        """Returns the sums of ``features`` in ``n_classes`` classes that a file holds (``stored``); raises an error if
+        no rows can have them.
+        """
         raise NotImplementedError
 
 
@@ -673,8 +712,8 @@ class Family:
 
     name: ClassVar[str]
     counting: ClassVar[tuple[str, ...]] = ()
-    block: ClassVar[bool] = False  # whether it takes several columns together
-    blocks: ClassVar[bool] = False  # whether it may: where several are given
+    block: ClassVar[bool] = False  # whether a feature of it is always a block: several columns together
+    blocks: ClassVar[bool] = False  # whether a feature of it is a block if several columns are given, else one column
     least: ClassVar[float] = -np.inf  # the least number that a column may hold
     keyed: ClassVar[bool] = False  # whether rows are counted by key, which ``keys_of`` says; a block of bins is not
     has_cells: ClassVar[bool] = False  # whether evidence of a column is weighed by ``cells``
@@ -684,7 +723,9 @@ class Family:
         raise NotImplementedError
 
     def counting_key(self) -> tuple[Any, ...]:
-        """Returns what two families must have in common for their sums to be added: what is counted, and how."""
+        """Returns what two families must have in common for their sums to be added: their name, and the settings that
+        decide what is counted.
+        """
         return self.name, *(getattr(self, setting) for setting in self.counting)
 
     def check_columns(self, feature: Feature) -> None:
@@ -695,28 +736,31 @@ class Family:
         return None
 
     def estimate(self, features: Features, sums: Any, choice: Choice, rng: Generator) -> Parameters:
-        """Estimates the parameters of features of this family from their sums (Counts, Moments, Products or Words).
-        ``rng`` draws for how="gibbs".
+        """Estimates the parameters of features of this family from their sums (Counts, Moments, Products or Words), as
+        ``choice`` says. ``rng`` draws for how="gibbs".
         """
         raise NotImplementedError
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
-        """Returns the log prior that "map" and "mean" add to the log-likelihood, up to a constant; 0 without a prior.
+        """Returns the log prior that "map" and "mean" add to the log-likelihood of ``parameters``, up to a constant; 0
+        without a prior.
 
         The mean under a Dirichlet, Beta or Gamma prior is the mode under one that is worth one more of each.
         """
         return 0.0
 
     def empty_share(self, feature: Feature, sums: Any) -> float | None:
-        """Returns the share of the cells of a block's table that no row has; None if there is no table."""
+        """Returns the share of the cells of a block's table that no row has, from 0 to 1; None if there is no table."""
         return None
 
     def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
-        """Returns for each feature how many free parameters each class has, and how many all classes share."""
+        """Returns a pair for each feature: how many free parameters each class has, and how many all classes share."""
         return [(1, 0)] * len(features)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        """Returns the settings of this family to try for a column of numbers; none if it cannot fit or is too slow."""
+        """Returns this family with the settings to try for a column of numbers, one entry for each; none if it cannot
+        fit or is too slow.
+        """
         return ()
 
     def has_density(self) -> bool:
@@ -726,24 +770,27 @@ class Family:
     # Keys
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes | None:
-        """Returns the key of each row as codes, −1 for none.
+        """Returns the key of each row's value as codes, −1 for none; None if the family has no keys.
 
         ``strict`` raises for a value of another kind than the feature's; otherwise it is an unknown key.
         """
         return None
 
     def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        """Returns the rows per key and class as an estimate uses them, for example with bins joined."""
+        """Returns the rows per key and class (keys × classes) as an estimate uses them, for example with bins joined.
+        ``cells`` has the rows of each of ``keys`` and class as they were counted.
+        """
         return cells
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
-        """Returns the pseudo-count of each key; ``alpha`` is for families that do not set their own."""
+        """Returns the pseudo-count of each key (keys); ``alpha`` is for families that do not set their own."""
         return np.full(len(keys), float(alpha))
 
     def cells(self, features: Features, sums: Any, missing: Real, threads: int) -> Sequence[Any]:
-        """Returns the cells by which the evidence of each column is weighed (``Cells``); None for a column without keys.
+        """Returns for each column the cells by which its evidence is weighed (``Cells``); None for a column without
+        keys.
 
-        ``missing`` has the rows without a value, columns × classes.
+        ``missing`` has the number of rows without a value (columns × classes).
         """
         return [None] * len(features)
 
@@ -760,17 +807,17 @@ class Family:
 
         Here everything is estimated anew for every row, which is slow but right for all sums that can be subtracted.
         """
-        scores = [np.zeros((0, held_out.n_classes))]
+        scores_of_rows = [np.zeros((0, held_out.n_classes))]  # so that there is an array if there are no rows
         for row, parameters in enumerate(estimates_without_each(self, features, sums, choice, held_out)):
-            scores.append(held_out.take(np.array([row])).scores(parameters))
-        return np.concatenate(scores)
+            scores_of_rows.append(held_out.take(np.array([row])).scores(parameters))
+        return np.concatenate(scores_of_rows)
 
     def leave_one_out_notes(self) -> list[str]:
-        """Returns what is still estimated from all rows when one is left out, as phrases for people."""
+        """Returns what is still estimated from all rows when one is left out, as phrases for people; none here."""
         return []
 
     def settings(self) -> dict[str, Any]:
-        """Returns the settings that differ from the defaults."""
+        """Returns the settings that differ from the defaults, by name."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}  # type: ignore[arg-type]
 
     def __str__(self) -> str:
@@ -788,14 +835,14 @@ def estimates_without_each(
 ) -> Iterator[Parameters]:
     """Yields for each row the parameters estimated after subtracting the row's own sums."""
     sums_by_row = held_out.own_sums(features)
-    for row, label in enumerate(held_out.labels.tolist()):
-        sums_of_row = sums_by_row.take([row]).merge([label], held_out.n_classes)
+    for row, own_class in enumerate(held_out.labels.tolist()):
+        sums_of_row = sums_by_row.take([row]).merge([own_class], held_out.n_classes)
         sums_of_others = (sums - sums_of_row).without_empty(permanent_keys(features))
         yield family.estimate(features, sums_of_others, choice, UNUSED_GENERATOR)
 
 
 def permanent_keys(features: Features) -> Iterator[frozenset[Key] | None]:
-    """Yields the keys of each feature that stay in a tally even when no row has them."""
+    """Yields the keys of each feature that stay in a tally even when no row has them, None if it has none."""
     keys = [template.family.permanent_keys() for template in features.templates]
     return map(keys.__getitem__, features.codes.tolist())
 
@@ -807,7 +854,9 @@ def in_words(family: Family) -> str:
 
 
 def block_columns(rows: ColumnReader, feature: Feature) -> list[Real]:
-    """Returns the numbers of a block to be scored, column by column; raises if one is infinite."""
+    """Returns the numbers of a block to be scored, one array of rows per column, NaN where missing; raises if one is
+    infinite.
+    """
     blocks = [_matrix(column) for column in feature.numbers(rows)]
     columns = list((blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)).T)
     names = feature.inputs * len(columns) if feature.holds_lists else feature.inputs
@@ -823,7 +872,7 @@ def check_finite_column(numbers: Real, name: str, rows: ColumnReader) -> None:
 
 
 def _matrix(columns: NDArray[Any]) -> Real:
-    """Returns one column, or several side by side, as a float array rows × columns."""
+    """Returns one column, or several side by side, as a float array (rows × columns)."""
     numbers = np.asarray(columns, dtype=np.float64)
     return numbers[:, None] if numbers.ndim == 1 else numbers
 
@@ -834,8 +883,9 @@ def number_column(rows: ColumnReader, name: str) -> NDArray[Any]:
 
 
 def rows_by_columns_present(numbers: Real) -> Iterator[tuple[Int, Int]]:
-    """Groups the rows of a block of ``numbers`` (rows × columns), NaN where missing, by the columns that they have. Yields
-    the numbers of these columns, and those of their rows, unless no column is left.
+    """Groups the rows of a block of ``numbers`` (rows × columns), NaN where missing, by the columns in which they have
+    a number. Yields for each group the numbers of these columns, and those of its rows; rows without any number are in
+    none.
     """
     patterns, pattern_of_row = np.unique(~np.isnan(numbers), axis=0, return_inverse=True)
     for p, pattern in enumerate(patterns):
@@ -844,12 +894,14 @@ def rows_by_columns_present(numbers: Real) -> Iterator[tuple[Int, Int]]:
 
 
 def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Returns columns that are adjacent in memory as one matrix, so that a kernel reads each row once; others as they are."""
+    """Returns columns that are adjacent in memory as one matrix (rows × columns), alone in a list, so that a kernel
+    reads each row once; others as they are.
+    """
     first = columns[0] if columns else np.empty(0)
     if len(columns) < 2 or len(first) < 2 or any(c.dtype != first.dtype or c.strides != first.strides for c in columns):
         return list(columns)
     addresses = [column.__array_interface__["data"][0] for column in columns]
-    if any(b - a != first.itemsize for a, b in pairwise(addresses)):
+    if any(next_address - address != first.itemsize for address, next_address in pairwise(addresses)):
         return list(columns)
     shape = (len(first), len(columns))
     strides = (first.strides[0], first.itemsize)
@@ -857,10 +909,12 @@ def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
 
 
 def line_by_line(lines: NDArray[Any], table: Real, low: int = 0) -> _core.Part:
-    """Returns the kernel part of a feature whose rows each point to a line of a table of log-likelihoods (lines ×
-    classes). ``low`` is the number of the first line; other numbers than those of lines point to none.
+    """Returns the kernel part of a feature whose rows each point to a line of ``table``, which has log-likelihoods
+    (lines × classes). ``lines`` has the number of each row's line, counted from ``low``; any other number adds nothing
+    to the row.
     """
     lookup = np.arange(len(table), dtype=np.uint32)
+    # −1: numbers outside the lookup have no line.
     return _core.TablePart([lines], np.array([low]), [lookup], np.full(1, -1), table)
 
 
@@ -892,6 +946,8 @@ def check_finite(setting: str, value: Any) -> None:
 
 
 def rows_by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[Int]:
-    """Returns the numbers of the rows of each class, in order; class −1 is none. ``classes`` has the class of each row."""
+    """Returns for each class the numbers of its rows, in order; rows of class −1 are left out. ``classes`` has the
+    class of each row.
+    """
     order, starts = _core.by_class(np.ascontiguousarray(classes, dtype=np.int32), n_classes, n_threads(None))
-    return [order[a:b] for a, b in pairwise(starts.tolist())]
+    return [order[start:end] for start, end in pairwise(starts.tolist())]

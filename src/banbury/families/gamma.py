@@ -44,18 +44,18 @@ class Gamma(LogMomentFamily):
         check_settings(self, "prior_rows")
 
     def estimate(self, features: Features, sums: LogMoments, choice: Choice, rng: Generator) -> GammaParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         if choice.how == "mle":
             _, mean, mean_log = sums.means(features.units, prior_rows=0.0)
-            return GammaParameters(features, shape_of(np.log(mean) - mean_log), mean, None)
+            return GammaParameters(features, shape_of(np.log(mean) - mean_log), mean, strength=None)
         rows, mean, mean_log = sums.means(features.units, 1.0 if self.prior_rows is None else self.prior_rows)
         shape = shape_of(np.log(mean) - mean_log)
         if choice.how == "map":
-            return GammaParameters(features, shape, mean, None)
+            return GammaParameters(features, shape, mean, strength=None)
         if choice.how == "gibbs":
             shape = _draw_shape(shape, rows, rng)
             rate = np.maximum(rng.standard_gamma(shape * rows + 1.0), TINY) / (rows * mean)
-            return GammaParameters(features, shape, shape / rate, None)
+            return GammaParameters(features, shape, shape / rate, strength=None)
         strength = shape * rows + 1.0  # of the rate: Gamma(strength, rows · mean)
         mean = shape * rows * mean / strength
         return GammaParameters(features, shape, mean, strength if choice.how == "predictive" else None)
@@ -63,7 +63,7 @@ class Gamma(LogMomentFamily):
 
 def shape_of(s: Real) -> Real:
     """Returns the shape k with log k − ψ(k) = s by Newton's method, where ``s`` is the log of the mean minus the mean
-    of the logs.
+    of the logs; both have the same shape.
     """
     from scipy.special import digamma, polygamma  # a third of a second to import; few need it
 
@@ -71,6 +71,7 @@ def shape_of(s: Real) -> Real:
     shape = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
     for _ in range(6):  # the start is within 2 % (Minka 2002), and each step squares the error
         large_shape = np.maximum(shape, LARGE)
+        # Of log k − ψ(k) over s; for large shapes by series.
         excess = (
             np.where(
                 shape < LARGE,
@@ -86,8 +87,8 @@ def shape_of(s: Real) -> Real:
 
 
 def _draw_shape(shape: Real, rows: Real, rng: Generator) -> Real:
-    """Draws log k from a normal distribution about the log of its mode (``shape``), with the Fisher information of
-    ``rows`` rows.
+    """Draws k from a normal distribution of log k about the log of its mode (``shape``), with the Fisher information of
+    ``rows`` rows; all are features × classes.
     """
     from scipy.special import polygamma
 
@@ -134,28 +135,28 @@ class GammaParameters(PositiveParameters):
         )
 
     def curve_terms(self) -> tuple[Any, ...] | None:
-        """Returns width, centre and the coefficients of 1, x and log of the log density; None if the rate is uncertain,
-        because the density then has another form.
+        """Returns width, centre and the coefficients of 1, x and log of the log density of z (see ``Curve``); None if
+        the rate is uncertain, because the density then has another form.
         """
         k = self.shape
         one = 0.5 * np.log(k / (2.0 * np.pi)) - stirling_remainder(k)
         return None if self.strength is not None else (self.mean, 1.0, one, 0.0, k)
 
     def draw(self, rng: Generator) -> Real:
-        """Draws a z for each shape and mean."""
+        """Draws a z for each shape and mean, in their shape."""
         mean = self.mean
         if self.strength is not None:
             mean = mean * self.strength / np.maximum(rng.standard_gamma(self.strength), TINY)
         return mean * rng.standard_gamma(self.shape) / self.shape
 
     def moments(self) -> tuple[Real, Real]:
-        """Returns the mean and the standard deviation of z; for the predictive distribution, those of a Gamma with the
-        expected rate.
+        """Returns the mean and the standard deviation of z, in the shape of the parameters; for the predictive
+        distribution, those of a Gamma with the expected rate.
         """
         return self.mean, self.mean / np.sqrt(self.shape)
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
+        """Returns the probabilities below and above each z (numbers × classes each)."""
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
         shape = self.shape

@@ -72,8 +72,8 @@ class NormalInverseGamma:
             check_positive("variance", self.variance)
 
     def centre_of_z(self, origin: Real, unit: Real, centre: Real, variance: Real) -> tuple[Real, Real]:
-        """Returns the prior's mean and variance of z = (x − origin) / unit; without settings of its own, ``centre`` and
-        ``variance``.
+        """Returns the prior's mean and variance of z = (x − origin) / unit (features × 1, or one number per column of a
+        block); without settings of its own, ``centre`` and ``variance``.
         """
         with np.errstate(over="ignore"):
             if self.mean is not None:
@@ -143,7 +143,9 @@ class Gaussian(Family):
     def estimate(
         self, features: Features, sums: Any, choice: Choice, rng: Generator
     ) -> GaussianParameters | GaussianBlockParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the parameters of these features from their sums (Moments; Products of the only feature if it is a
+        block), as ``choice`` says; ``rng`` draws under "gibbs".
+        """
         how = choice.how
         if self.covariance is None:
             if self._without_prior(how):
@@ -160,16 +162,16 @@ class Gaussian(Family):
 
     @property
     def _tied(self) -> bool:
-        """Whether all classes share a covariance matrix."""
+        """Whether all classes of a block share a covariance matrix."""
         return self.covariance in ("tied", "shrunk")
 
     def _block_prior(self, feature: Feature, sums: Products) -> BlockPrior:
-        """Returns the prior of a block, which gives each column the prior of a single column."""
+        """Returns the prior of a block, which gives each column the prior of a single column; ``sums`` are the block's."""
         family_prior = self.prior or NormalInverseGamma()
-        rows, centre, scatter = sums.pool()
+        rows, centre, scatter = sums.pool()  # over all classes
         variance = np.diagonal(scatter) / max(rows, 1e-300)
         variance = np.where(variance > 0, variance, 1.0)
-        origin, unit = np.array(feature.scales).T
+        origin, unit = np.array(feature.scales).T  # of each column
         centre, variance = family_prior.centre_of_z(origin, unit, centre, variance)
         return BlockPrior(family_prior.kappa, family_prior.nu, centre, np.diag(variance))
 
@@ -179,33 +181,35 @@ class Gaussian(Family):
 
     def _plain(self, features: Features, sums: Moments) -> tuple[Real, Real]:
         """Returns the means and variances of z without a prior (features × classes each). A class without values has
-        those of the column.
+        those of the column over all classes.
         """
-        n = sums.n.value
-        sums_of_squares = sums.spread
+        rows_of_class = sums.n.value
+        sums_of_squares = sums.spread  # about the mean
         mean_of_column, variance_of_column = pool_classes(sums)
         if self.variance == "shared":
-            rows = n.sum(axis=1, keepdims=True)
-            variance = np.broadcast_to(divide(sums_of_squares.sum(axis=1, keepdims=True), rows), n.shape)
+            rows = rows_of_class.sum(axis=1, keepdims=True)
+            variance = np.broadcast_to(divide(sums_of_squares.sum(axis=1, keepdims=True), rows), rows_of_class.shape)
         else:
-            variance = divide(sums_of_squares, n, variance_of_column)
+            variance = divide(sums_of_squares, rows_of_class, variance_of_column)
         minimum = FLOOR * variance_of_column
         if self.smoothing is not None:
             rows, _, squares_of_column = sums.pool()
             # 0 where there is none: such a column tells no classes apart
-            variance = np.where(n > 0, variance, divide(squares_of_column, rows))
+            variance = np.where(rows_of_class > 0, variance, divide(squares_of_column, rows))
             with np.errstate(over="ignore"):
                 variance = np.minimum(variance + self._smoothing_of_z(features, sums), WIDEST)
             minimum = np.where(variance > 0, 0.0, minimum)
-        return np.where(n > 0, sums.mean, mean_of_column), np.maximum(variance, minimum)
+        return np.where(rows_of_class > 0, sums.mean, mean_of_column), np.maximum(variance, minimum)
 
     def smoothing_variance(self, features: Features, sums: Moments) -> float:
-        """Returns what smoothing adds to every variance: its share of the largest variance of all columns."""
+        """Returns what smoothing adds to every variance, in the columns' own units: its share of the largest variance
+        of all columns.
+        """
         with np.errstate(over="ignore", under="ignore"):
             return float(np.square(np.sqrt(self.smoothing or 0.0) * self._widest(features, sums)))
 
     def _widest(self, features: Features, sums: Moments) -> float:
-        """Returns the largest standard deviation of all columns, over all classes."""
+        """Returns the largest standard deviation of all columns over all classes, in the columns' own units."""
         n, _, spread = sums.pool()
         deviation = np.sqrt(divide(spread, n))[:, 0]
         with np.errstate(over="ignore", under="ignore"):
@@ -219,34 +223,39 @@ class Gaussian(Family):
         return np.asarray(np.square(deviation)[:, None])
 
     def _posterior(self, features: Features, sums: Moments) -> ColumnPosterior:
-        """Returns the posterior of means and variances under the prior."""
+        """Returns the posterior of means and variances of z under the prior."""
         prior = self.prior or NormalInverseGamma()
-        n = sums.n.value
+        n = sums.n.value  # the rows of each feature and class, as the next two
         mean = sums.mean
-        sums_of_squares = sums.spread
+        sums_of_squares = sums.spread  # about the mean
         centre, variance = prior.centre_of_z(features.origins[:, None], features.units[:, None], *pool_classes(sums))
         kappa = prior.kappa + n
         squares = np.maximum(sums_of_squares, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
         if self.variance == "shared":
-            n, squares = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, squares))
+            n, squares = (np.broadcast_to(numbers.sum(axis=1, keepdims=True), kappa.shape) for numbers in (n, squares))
         nu = prior.nu + n
         means = (prior.kappa * centre + sums.n.value * mean) / kappa
         is_shared = self.variance == "shared"
         return ColumnPosterior(means, kappa, nu, is_shared, (prior.nu * variance + squares) / nu, self._n_means(sums))
 
     def _n_means(self, sums: Moments) -> Real:
-        """Returns how many means share a variance (features × 1): those of all classes with values, or one."""
+        """Returns how many means share a variance (features × 1): as many as classes have values if it is shared, else
+        one.
+        """
         n = sums.n.value
         counts = (n > 0).sum(axis=1, keepdims=True) if self.variance == "shared" else np.ones((len(n), 1))
         return np.asarray(counts, dtype=np.float64)
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
-        """Returns what the prior adds to the log-likelihood of these parameters, up to a constant; 0 without a prior."""
+        """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes, up to a
+        constant; 0 without a prior.
+        """
         if self.prior is None or choice.how == "mle":
             return 0.0
         if isinstance(parameters, GaussianBlockParameters):
             prior = self._block_prior(parameters.features[0], sums)
             n_columns = parameters.mean.shape[1]
+            # How many rows the prior's covariance is worth.
             prior_rows = (
                 prior.nu + 2.0 * n_columns + n_means_of_block(sums, self._tied)
                 if choice.how == "map"
@@ -257,14 +266,16 @@ class Gaussian(Family):
         centre, variance = self.prior.centre_of_z(
             features.origins[:, None], features.units[:, None], *pool_classes(sums)
         )
-        precision = parameters.precision  # 1 / (2 · variance)
+        precision = parameters.precision  # 1 / (2 · variance of z)
         prior_rows = self.prior.nu + 2.0 + self._n_means(sums) if choice.how == "map" else self.prior.nu - 2.0
         of_means = self.prior.kappa * precision * (parameters.mean - centre) ** 2
         of_variances = self.prior.nu * variance * precision - 0.5 * prior_rows * np.log(2.0 * precision)
         return -float(of_means.sum()) - float(of_variances[:, : 1 if self.variance == "shared" else None].sum())
 
     def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
-        """Returns for each feature its number of parameters per class, and the number that all classes share."""
+        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share.
+        ``self._tied``: the classes of a block share a covariance.
+        """
         if self.covariance is not None:
             n_columns = len(features[0].scales)
             n_covariances = n_columns * (n_columns + 1) // 2
@@ -281,7 +292,8 @@ class Gaussian(Family):
         return has_formula and super().can_leave_one_out(features, choice, weighted)
 
     def leave_one_out(self, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Scores each row by all others. Only the parameters of the row's own class change.
+        """Returns log P(values | class) of each row without itself (rows × classes). Only the parameters of the row's
+        own class change.
 
         There is a formula for one value less. It is not exact where hardly anything would be left of the variance;
         there, and in columns where a class has almost no variance, the sums without the row are estimated one row at a
@@ -290,8 +302,9 @@ class Gaussian(Family):
         if self.variance == "shared" or not self._without_prior(choice.how):
             return leave_out_one_by_one(self, features, sums, choice, held_out)
         minimum = FLOOR * pool_classes(sums)[1]
-        n = sums.n.value
-        is_narrow = (n <= 0) | (sums.spread < NEAR * minimum * n)  # a class without values has those of all
+        rows_of_class = sums.n.value
+        # A class without values has the mean and variance of all.
+        is_narrow = (rows_of_class <= 0) | (sums.spread < NEAR * minimum * rows_of_class)
         slow_columns = np.flatnonzero(is_narrow.any(axis=1)).tolist()
         quick_columns = np.flatnonzero(~is_narrow.any(axis=1)).tolist()
         slow_features = features.take(slow_columns)
@@ -313,7 +326,9 @@ class Gaussian(Family):
 
 
 def _warn_of_gaps(block: Feature) -> None:
-    """Warns that no row has a value in every column of a block, so that nothing could be counted."""
+    """Warns that no row has a value in every column of a block, or in a list of numbers, so that nothing could be
+    counted.
+    """
     columns = f"{len(block.scales):,} numbers" if block.holds_lists else errors.listed(block.columns)
     text = f"no row has all of {columns}, so block {block.name!r} cannot separate the classes. "
     text += "Fill the gaps, or remove the columns with the most gaps."
@@ -337,7 +352,9 @@ class Posterior:
     is_shared: bool
 
     def estimate(self, how: How, rng: Generator) -> tuple[Real, Real, Real | None]:
-        """Returns means, variances or covariances, and degrees of freedom, which are None if densities are normal."""
+        """Returns means of z, variances or covariances of z, and degrees of freedom, which are None if densities are
+        normal.
+        """
         if how == "predictive":
             return self.mean, self.predictive(), self.nu
         if how == "gibbs":
@@ -345,20 +362,22 @@ class Posterior:
         return self.mean, self.mode() if how == "map" else self.expectation(), None
 
     def predictive(self) -> Real:
-        """Returns the squared scale of Student's t."""
+        """Returns the squared scale of Student's t of a new z, in the shape of variances or covariances."""
         raise NotImplementedError
 
     def draw(self, rng: Generator) -> tuple[Real, Real]:
-        """Draws means and variances or covariances once."""
+        """Draws means and variances or covariances once; returns both."""
         raise NotImplementedError
 
     def mode(self) -> Real:
-        """Returns the variance or covariance at the joint mode of it and the means."""
+        """Returns the variance or covariance at the joint mode of it and the means, in the shape of variances or
+        covariances.
+        """
         raise NotImplementedError
 
     def expectation(self) -> Real:
-        """Returns the mean of the variance or covariance, or its mode where the mean does not exist, up to two degrees
-        of freedom.
+        """Returns the mean of the variance or covariance, in the shape of variances or covariances, or its mode where
+        the mean does not exist, up to two degrees of freedom.
         """
         raise NotImplementedError
 
@@ -367,31 +386,39 @@ class Posterior:
 class ColumnPosterior(Posterior):
     """The posterior of columns: all arrays are features × classes."""
 
-    variance: Real
+    variance: Real  # its centre
     n_means: Real  # that have a variance in common, (features, 1)
 
     def predictive(self) -> Real:
-        """Returns the squared scale of Student's t."""
+        """Returns the squared scale of Student's t of a new z (features × classes). ``kappa`` is the strength of the
+        mean.
+        """
         return self.variance * (self.kappa + 1.0) / self.kappa
 
     def draw(self, rng: Generator) -> tuple[Real, Real]:
-        """Draws means and variances once."""
+        """Draws means and variances of z once, a shared variance once for all classes; returns both (features × classes
+        each). Of the arrays, features × classes, ``kappa`` and ``nu`` are the strengths of mean and variance.
+        """
         chi = rng.chisquare(self.nu[:, :1] if self.is_shared else self.nu)
         variance = self.nu * self.variance / np.maximum(chi, np.finfo(float).tiny)
         return self.mean + rng.standard_normal(self.nu.shape) * np.sqrt(variance / self.kappa), variance
 
     def mode(self) -> Real:
-        """Returns the variance at the joint mode of variance and means."""
+        """Returns the variance at the joint mode of variance and means (features × classes). ``nu`` is the strength of
+        the variance, and ``n_means`` how many means share it.
+        """
         return self.nu * self.variance / (self.nu + 2.0 + self.n_means)
 
     def expectation(self) -> Real:
-        """Returns the mean of the variance, or its mode where the mean does not exist."""
+        """Returns the mean of the variance (features × classes), or its mode where the mean does not exist, up to two
+        degrees of freedom.
+        """
         return divide(self.nu * self.variance, self.nu - 2.0, self.mode())
 
 
 def pool_classes(sums: Moments) -> tuple[Real, Real]:
     """Returns the mean and variance of z over all classes (features × 1); the variance is 1 if there is none."""
-    n, mean, spread = sums.pool()
+    n, mean, spread = sums.pool()  # rows, and sums of squares about the mean
     variance = divide(spread, n)
     return mean, np.where(variance > 0, variance, 1.0)
 
@@ -400,22 +427,22 @@ def density(features: Features, mean: Real, variance: Real, nu: Real | None = No
     """Returns densities of features with these means and variances of z (features × classes): normal, or Student t with
     ``nu`` degrees of freedom, whose squared scale is ``variance``.
     """
-    log_unit = np.log(features.units)[:, None]
+    log_unit = np.log(features.units)[:, None]  # turns densities of z into those of numbers
     if nu is None:
         return GaussianParameters(
-            features, mean, 0.5 / variance, -0.5 * np.log(2.0 * np.pi * variance) - log_unit, None
+            features, mean, 0.5 / variance, -0.5 * np.log(2.0 * np.pi * variance) - log_unit, power=None
         )
     constant = log_rising(nu / 2.0, 0.5) - 0.5 * np.log(nu * np.pi * variance) - log_unit
     return GaussianParameters(features, mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
 
 
 def _gains(parameters: GaussianParameters, sums: Moments, least_variances: Real, held_out: HeldOutRows) -> Real:
-    """Returns how much the log density of each value in its own class changes if the value is left out, summed over
-    features.
+    """Returns for each row how much the log density of its values in its own class changes if the row is left out,
+    summed over features (rows).
 
     Without weight w, n becomes n − w, and the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S. The
     result is NaN where hardly anything would be left of S, because the difference is then not exact.
-    ``least_variances`` has the least variance of each feature.
+    ``least_variances`` has the least variance of z of each feature.
     """
     columns = held_out.rows.numbers(parameters.features.names)
     tables_of_classes = (parameters.mean, parameters.precision, sums.n.value, sums.spread)
@@ -442,40 +469,47 @@ class GaussianParameters(NumericParameters):
 
     @property
     def origin(self) -> Real:
-        """The origin of each feature."""
+        """The origin of each feature (features)."""
         return self.features.origins
 
     @property
     def unit(self) -> Real:
-        """The unit of each feature."""
+        """The unit of each feature (features)."""
         return self.features.units
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = rows.numbers(self.features.names)
         curves = (self.mean, self.precision, self.constant, self.power)
         return [_core.NormalPart(columns, self.origin, self.unit, *curves)]
 
     def curve(self, f: int) -> Curve | None:
-        """Returns the log density of a feature as a curve of 1, x, x² and log x, or None if it has another form."""
+        """Returns the log density of feature number f as a curve of 1, x, x² and log x, or None if it has another form,
+        that of Student's t.
+        """
         if self.power is not None:
             return None
-        zeros = np.zeros(self.mean.shape[1])
+        zeros = np.zeros(self.mean.shape[1])  # one for each class
         scale = float(self.origin[f]), float(self.unit[f])
+        # The width is 1, the centre the mean, and only 1 and x² have coefficients.
         return Curve(*scale, zeros + 1.0, self.mean[f], self.constant[f], zeros, -self.precision[f], zeros)
 
     def log_probability(self, x: Real) -> Real:
-        """Returns log P(value | class) (values × classes), where value i belongs to feature i."""
+        """Returns log P(value | class) (values × classes) of as many values (``x``) as there are features: value i
+        belongs to feature i. The arrays are features × classes; ``power`` is None unless the densities are Student t.
+        """
         z = np.clip((x - self.origin) / self.unit, -LARGEST, LARGEST)[:, None]
         square = self.precision * (z - self.mean) ** 2
         return self.constant - (square if self.power is None else self.power * np.log1p(square))
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         columns = []
         for f in range(len(self.features)):
             mean = self.mean[f, classes]
-            precision = self.precision[f, classes]
+            precision = self.precision[f, classes]  # 1 / (2 σ²), or 1 / (ν s²) for Student t
             if self.power is None:
                 z = mean + rng.standard_normal(len(classes)) * np.sqrt(0.5 / precision)
             else:
@@ -485,25 +519,31 @@ class GaussianParameters(NumericParameters):
         return columns
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Returns the mean and the standard deviation of feature f in each class; for Student t the scale."""
+        """Returns the mean and the standard deviation of feature number f in each class (classes each), in its own
+        unit; for Student t the scale. The precision is 1 / (2 σ²), or 1 / (ν s²) for Student t.
+        """
         variance = 0.5 / self.precision[f] if self.power is None else 1.0 / (self.precision[f] * self._nu(f))
         return self.origin[f] + self.unit[f] * self.mean[f], self.unit[f] * np.sqrt(variance)
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes
+        each).
+        """
         z = ((cuts - self.origin[f]) / self.unit[f])[:, None] - self.mean[f]
         nu = None if self.power is None else self._nu(f)
         return normal_tails(z * np.sqrt(self.precision[f] * (2.0 if nu is None else nu)), nu)
 
     def _nu(self, f: int) -> Real:
-        """Returns the degrees of freedom of Student's t of feature f in each class."""
+        """Returns the degrees of freedom of Student's t of feature number f in each class (classes). ``power`` is (ν +
+        1) / 2.
+        """
         assert self.power is not None
         return np.asarray(2.0 * self.power[f] - 1.0)
 
 
 def find_narrow_classes(parameters: Parameters, sums: Any) -> list[tuple[int, int, float]]:
-    """Returns the features and classes, by number, whose variance is so small, compared with that of the column, that
-    the density stands on one value; and this value.
+    """Returns for each class whose variance is so small, compared with that of the column, that the density stands on
+    one value: the feature's number, the class number, and this value. Empty for other families.
     """
     if not isinstance(parameters, GaussianParameters):
         return []
@@ -524,8 +564,8 @@ class BlockPrior:
 
     kappa: float
     nu: float
-    mean: Real
-    scale: Real  # (columns, columns)
+    mean: Real  # of z (columns)
+    scale: Real  # the covariance of z on which it is centred (columns, columns)
 
 
 @dataclass(frozen=True)
@@ -536,24 +576,27 @@ class BlockPosterior(Posterior):
     n_means: int  # that have a covariance in common
 
     def predictive(self) -> Real:
-        """Returns the squared scale of Student's t, a matrix for each class."""
+        """Returns the squared scale of Student's t (classes × columns × columns)."""
         return self.scale * ((self.kappa + 1.0) / (self.kappa * self.nu))[:, None, None]
 
     def expectation(self) -> Real:
-        """Returns the mean of the covariance, or its mode where the mean does not exist."""
+        """Returns the mean of the covariance (classes × columns × columns), or its mode where the mean does not exist."""
         return divide(1.0, self.nu - 2.0, 1.0 / self._mode)[:, None, None] * self.scale
 
     def mode(self) -> Real:
-        """Returns the covariance at the joint mode of covariance and means."""
+        """Returns the covariance at the joint mode of covariance and means (classes × columns × columns)."""
         return self.scale / self._mode[:, None, None]
 
     @property
     def _mode(self) -> Real:
-        """What the scale is divided by at the mode, in each class."""
+        """What the scale is divided by to get the covariance at the mode (classes)."""
         return np.asarray(self.nu + 2.0 * self.mean.shape[1] + self.n_means)
 
     def draw(self, rng: Generator) -> tuple[Real, Real]:
-        """Draws means and covariances once, by Bartlett's decomposition."""
+        """Draws means (classes × columns) and covariances (classes × columns × columns) once, by Bartlett's
+        decomposition; returns both. A shared covariance is drawn once. ``self.scale`` (classes × columns × columns) is
+        a sum of products, worth ``nu`` rows; ``kappa`` is what means are worth.
+        """
         n_classes, n_columns = self.mean.shape
         covariance = np.empty((n_classes, n_columns, n_columns))
         for c in range(n_classes):
@@ -563,6 +606,7 @@ class BlockPosterior(Posterior):
             degrees_of_freedom = float(self.nu[c]) + n_columns - 1.0
             triangle = np.tril(rng.standard_normal((n_columns, n_columns)), -1)
             triangle[np.diag_indices(n_columns)] = np.sqrt(rng.chisquare(degrees_of_freedom - np.arange(n_columns)))
+            # ``root`` times its transpose is the covariance.
             root = _cholesky(self.scale[c : c + 1])[1][0] @ np.linalg.inv(triangle).T
             covariance[c] = root @ root.T
         roots = _cholesky(covariance)[1]
@@ -571,7 +615,7 @@ class BlockPosterior(Posterior):
 
 
 def shrink_scatter(sums: Products) -> Real:
-    """Returns the products about the class means, summed over classes, with correlations shrunk towards zero.
+    """Returns Σzzᵀ about the class means, summed over classes (columns × columns), with correlations shrunk to zero.
 
     The factor is that of the oracle-approximating shrinkage (Chen, Wiesel, Eldar and Hero, 2010, "Shrinkage algorithms
     for MMSE covariance estimation", IEEE Transactions on Signal Processing 58), which needs only the sums. It is
@@ -588,8 +632,8 @@ def shrink_scatter(sums: Products) -> Real:
 
 
 def shrinkage(sum_of_squares: float, n_columns: int, degrees_of_freedom: float) -> float:
-    """Returns which share of the correlations is taken away, from 0 to 1, given the sum of their squares (with the ones
-    of the diagonal), the number of columns, and the degrees of freedom of the sample.
+    """Returns which share of the correlations is taken away, from 0 to 1, given the sum of their squares over the whole
+    matrix (with the ones of the diagonal), the number of columns, and the degrees of freedom of the sample.
     """
     denominator = (degrees_of_freedom + 1.0 - 2.0 / max(n_columns, 1)) * (sum_of_squares - n_columns)
     return (
@@ -605,8 +649,8 @@ def block_without_prior(sums: Products, tied: bool, shrink: bool, feature: Featu
     ``tied``: the classes share a covariance, whose correlations are shrunk if ``shrink``. A class without rows gets the
     mean and covariance of all rows, and covariances are made invertible; the warning names the block, ``feature``.
     """
-    n = sums.n.value
-    rows, centre, scatter = sums.pool()
+    rows_of_class = sums.n.value
+    rows, centre, scatter = sums.pool()  # over all classes
     covariance_of_all = scatter / max(rows, 1e-300)
     if tied:
         shared_covariance = (shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)) / max(rows, 1e-300)
@@ -614,14 +658,17 @@ def block_without_prior(sums: Products, tied: bool, shrink: bool, feature: Featu
             shared_covariance = shared_covariance + MIXED_IN * np.diag(np.diagonal(covariance_of_all) <= 0)
         covariance = np.broadcast_to(shared_covariance, sums.scatter.shape)
     else:
-        covariance = divide(sums.scatter, n[:, None, None], covariance_of_all)
-    means = np.where((n > 0)[:, None], sums.mean, centre)
-    return means, _make_invertible(covariance, covariance_of_all, n if not tied else np.full(len(n), rows), feature)
+        covariance = divide(sums.scatter, rows_of_class[:, None, None], covariance_of_all)
+    means = np.where((rows_of_class > 0)[:, None], sums.mean, centre)
+    return means, _make_invertible(
+        covariance, covariance_of_all, rows_of_class if not tied else np.full(len(rows_of_class), rows), feature
+    )
 
 
 def _make_invertible(covariance: Real, covariance_of_all: Real, n_rows: Real, feature: Feature) -> Real:
-    """Adds a little of the columns' own variances to covariances that have no inverse, with a warning. ``n_rows`` is
-    the number of rows that each covariance was computed from.
+    """Returns covariances (classes × columns × columns) with a little of the columns' own variances added to those that
+    have no inverse, with a warning that names the block (``feature``). ``covariance_of_all`` is that of all classes,
+    and ``n_rows`` the number of rows that each covariance was computed from.
     """
     variance = np.diagonal(covariance_of_all)
     diagonal = np.diag(np.where(variance > 0, variance, 1.0))
@@ -631,8 +678,8 @@ def _make_invertible(covariance: Real, covariance_of_all: Real, n_rows: Real, fe
     if is_singular.any() and n_rows.any():
         tied = getattr(feature.family, "covariance", None) != "full"
         columns = errors.many(len(variance), "column")
-        rows = errors.many(int(n_rows[is_singular].min()), "row")
-        too_few = rows if tied else f"a class of {rows}"
+        fewest_rows = errors.many(int(n_rows[is_singular].min()), "row")
+        too_few = fewest_rows if tied else f"a class of {fewest_rows}"
         advice = "" if tied else "covariance='tied', "
         text = f"block {feature.name!r} of {columns} has {too_few}, so its covariance has no inverse and a little "
         errors.warn(f"{text}of each column's variance is added. Use fewer columns, {advice}or a prior.")
@@ -640,27 +687,27 @@ def _make_invertible(covariance: Real, covariance_of_all: Real, n_rows: Real, fe
 
 
 def block_posterior(sums: Products, prior: BlockPrior, tied: bool, shrink: bool) -> BlockPosterior:
-    """Returns the posterior of a block's means and covariances. ``tied``: the classes share a covariance, whose
-    correlations are shrunk towards zero if ``shrink``.
+    """Returns the posterior of a block's means and covariances under a prior. ``tied``: the classes share a covariance,
+    whose correlations are shrunk towards zero if ``shrink``.
     """
-    n = sums.n.value
-    kappa = prior.kappa + n
+    rows_of_class = sums.n.value
+    kappa = prior.kappa + rows_of_class
     shift = sums.mean - prior.mean
-    scatter = (prior.kappa * n / kappa)[:, None, None] * np.einsum("ci,cj->cij", shift, shift)
-    n_rows = n
+    scatter = (prior.kappa * rows_of_class / kappa)[:, None, None] * np.einsum("ci,cj->cij", shift, shift)
+    n_rows = rows_of_class
     if not tied:
         scatter = sums.scatter + scatter
     else:
         shared_scatter = shrink_scatter(sums) if shrink else sums.scatter.sum(axis=0)
         scatter = np.broadcast_to(shared_scatter + scatter.sum(axis=0), scatter.shape)
-        n_rows = np.full(len(n), n.sum())
-    mean = (prior.kappa * prior.mean + n[:, None] * sums.mean) / kappa[:, None]
+        n_rows = np.full(len(rows_of_class), rows_of_class.sum())
+    mean = (prior.kappa * prior.mean + rows_of_class[:, None] * sums.mean) / kappa[:, None]
     scale = prior.nu * prior.scale + scatter
     return BlockPosterior(mean, kappa, prior.nu + n_rows, tied, scale, n_means_of_block(sums, tied))
 
 
 def n_means_of_block(sums: Products, tied: bool) -> int:
-    """Returns how many means share a covariance: those of all classes with rows if ``tied``, otherwise one."""
+    """Returns how many means share a covariance: as many as classes have rows if ``tied``, otherwise one."""
     return int(np.count_nonzero(sums.n.value)) if tied else 1
 
 
@@ -678,8 +725,8 @@ def block_density(features: Features, mean: Real, covariance: Real, nu: Real | N
 
 
 def _cholesky(covariance: Real) -> tuple[Real, Real]:
-    """Returns covariances (classes × columns × columns) and their lower triangular roots. Where rounding leaves no
-    root, more and more of the diagonal is added until there is one.
+    """Returns two arrays classes × columns × columns: covariances, and their lower triangular roots. Where rounding
+    leaves no root, more and more of the diagonal is added until there is one; the covariances returned have it too.
     """
     deviation = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), np.finfo(float).tiny))
     products_of_deviations = deviation[:, :, None] * deviation[:, None, :]
@@ -695,7 +742,7 @@ def _cholesky(covariance: Real) -> tuple[Real, Real]:
 
 
 def _log_volume(roots: NDArray[Any]) -> Real:
-    """Returns the log determinant of triangular roots (classes × columns × columns), one for each class."""
+    """Returns the log determinant of each of these triangular roots (classes × columns × columns): an array (classes)."""
     return np.asarray(np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1))
 
 
@@ -706,8 +753,8 @@ class GaussianBlockParameters(Parameters):
     features: Features
     mean: Real  # (classes, columns)
     covariance: Real  # (classes, columns, columns)
-    constant: Real  # of z
-    nu: Real | None
+    constant: Real  # of the log density of z (classes)
+    nu: Real | None  # degrees of freedom (classes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -716,14 +763,16 @@ class GaussianBlockParameters(Parameters):
 
     @cached_property
     def _scales(self) -> tuple[Real, Real]:
-        """The origin and the unit of each column."""
+        """The origin and the unit of each column, as two arrays."""
         origin, unit = np.array(self.features[0].scales).T
         return np.ascontiguousarray(origin), np.ascontiguousarray(unit)
 
     @cached_property
     def _whiten(self) -> Real:
-        """For each class the matrix that turns z − mean into independent numbers of variance 1."""
-        roots = _cholesky(self.covariance)[1]
+        """For each class the matrix that turns z − mean into independent numbers of variance 1 (classes × columns ×
+        columns).
+        """
+        roots = _cholesky(self.covariance)[1]  # lower triangular
         n_classes, n_columns, _ = roots.shape
         return np.ascontiguousarray(
             np.linalg.solve(roots, np.broadcast_to(np.eye(n_columns), (n_classes, n_columns, n_columns)))
@@ -731,21 +780,23 @@ class GaussianBlockParameters(Parameters):
 
     @cached_property
     def _constant(self) -> Real:
-        """The constant of the density in the columns' own units."""
+        """The constant of the log density in the columns' own units (classes)."""
         return np.asarray(self.constant - np.log(self._scales[1]).sum())
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the part with which the kernel adds log P(values of the block | class) of these rows; a missing value
+        is summed out.
+        """
         columns = self.features[0].numbers(rows)
         if any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns):
             return [self._with_gaps(rows)]
         if self.features[0].holds_lists:
-            block_columns(rows, self.features[0])
+            block_columns(rows, self.features[0])  # raises if a number is infinite
         return [self._part(columns)]
 
     def _part(self, columns: list[NDArray[Any]]) -> _core.Part:
         """Returns the kernel's part for rows without missing values; ``columns`` are arrays of rows, or of rows ×
-        columns.
+        columns. Student t has a power, (ν + columns) / 2.
         """
         whiten = self._whiten
         power = None
@@ -756,21 +807,23 @@ class GaussianBlockParameters(Parameters):
 
     def _with_gaps(self, rows: ColumnReader) -> _core.Part:
         """Returns the part for rows with missing values: each is scored by the marginal distribution of the values it
-        has.
+        has, and by none if it has none.
         """
         values = np.column_stack(block_columns(rows, self.features[0]))
         n_classes, n_columns = self.mean.shape
         log_likelihoods = np.zeros((rows.n_rows, n_classes))
-        for columns, rows_of_pattern in rows_by_columns_present(values):
-            marginal = self if len(columns) == n_columns else self.marginal(columns)
-            part = marginal._part([np.ascontiguousarray(values[np.ix_(rows_of_pattern, columns)])])
+        for column_numbers, rows_of_pattern in rows_by_columns_present(values):
+            marginal = self if len(column_numbers) == n_columns else self.marginal(column_numbers)
+            part = marginal._part([np.ascontiguousarray(values[np.ix_(rows_of_pattern, column_numbers)])])
+            # Without a prior, on one thread; the first result has the scores (rows × classes).
             scores = _core.score(len(rows_of_pattern), np.zeros(n_classes), [part], "log_joint", 1)
             log_likelihoods[rows_of_pattern] = scores[0]
         return line_by_line(np.where(np.isnan(values).all(axis=1), -1, np.arange(rows.n_rows)), log_likelihoods)
 
     def log_prior(self, prior: BlockPrior, rows: float, tied: bool) -> float:
-        """Returns what a prior adds to the log-likelihood of these parameters, up to a constant. ``rows`` is how many
-        rows its covariance is worth; ``tied``: the classes share a covariance, which counts once.
+        """Returns what a prior adds to the log-likelihood of these parameters, over all classes, up to a constant.
+        ``rows`` is how many rows its covariance is worth; ``tied``: the classes share a covariance, which counts once.
+        ``self._whiten`` turns z − mean of each class into independent numbers of variance 1.
         """
         whitened_means = np.einsum("cij,cj->ci", self._whiten, self.mean - prior.mean)
         spread = np.einsum("cij,jk,cik->c", self._whiten, prior.nu * prior.scale, self._whiten)
@@ -780,7 +833,7 @@ class GaussianBlockParameters(Parameters):
         return -0.5 * (prior.kappa * float(np.square(whitened_means).sum()) + float(of_covariances.sum()))
 
     def marginal(self, columns: Int) -> GaussianBlockParameters:
-        """Returns the marginal distribution of the columns with these numbers."""
+        """Returns the marginal distribution of the columns with these numbers, in this order."""
         (feature,) = self.features
         inputs = tuple(feature.inputs[j] for j in columns.tolist())
         scales = tuple(feature.scales[j] for j in columns.tolist())
@@ -789,11 +842,13 @@ class GaussianBlockParameters(Parameters):
         return block_density(marginal_features, self.mean[:, columns], covariance, self.nu)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Yields the informative intervals of each column, by its marginal distribution."""
+        """Yields the informative intervals of each column, by its marginal distribution; None for lists of numbers.
+        ``compared`` says which classes are compared with which others.
+        """
         return None if self.features[0].holds_lists else informative_intervals(self._marginals(), compared)
 
     def _marginals(self) -> GaussianParameters:
-        """Returns the marginal distribution of each column, as that of a feature of its own."""
+        """Returns the marginal distribution of each column, as that of a feature of its own, with the column's name."""
         columns = Features.named(self.names, [self.features[0]._replace(columns=(), scales=())] * len(self.names))
         origins, units = self._scales
         means = self.mean.T
@@ -802,19 +857,22 @@ class GaussianBlockParameters(Parameters):
         return density(replace(columns, origins=origins, units=units), means, variances, nu)
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
-        roots = _cholesky(self.covariance)[1]
-        z = np.einsum("rij,rj->ri", roots[classes], rng.standard_normal((len(classes), self.mean.shape[1])))
+        """Draws a row of the block for each of these ``classes`` (class numbers): one array of numbers per column; for
+        lists, a single array rows × numbers.
+        """
+        roots = _cholesky(self.covariance)[1]  # of the covariance of z (classes × columns × columns)
+        # Of z from its mean (rows × columns).
+        deviation = np.einsum("rij,rj->ri", roots[classes], rng.standard_normal((len(classes), self.mean.shape[1])))
         if self.nu is not None:
-            z /= np.sqrt(rng.chisquare(self.nu[classes]) / self.nu[classes])[:, None]
+            deviation /= np.sqrt(rng.chisquare(self.nu[classes]) / self.nu[classes])[:, None]
         origin, unit = self._scales
-        numbers = origin + unit * (self.mean[classes] + z)
+        numbers = origin + unit * (self.mean[classes] + deviation)
         return [numbers] if self.features[0].holds_lists else list(numbers.T)
 
 
 def normal_tails(z: Real, nu: Real | None) -> tuple[Real, Real]:
-    """Returns the probabilities below and above z, of the standard normal distribution if ``nu`` is None, or of
-    Student's t with ``nu`` degrees of freedom.
+    """Returns the probabilities below and above each z, in its shape: of the standard normal distribution if ``nu`` is
+    None, or of Student's t with ``nu`` degrees of freedom (which broadcast with z).
     """
     from scipy.special import ndtr, stdtr  # a third of a second to import; few need it
 

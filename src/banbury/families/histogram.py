@@ -63,8 +63,8 @@ def numbers_of_setting(setting: float | tuple[float, ...] | None) -> tuple[float
 
 
 def steps_per_share(sizes: Int) -> Real:
-    """Returns over how many steps each bin spreads its share, given its size in steps (``sizes``). The mass beyond an
-    outer bin counts as one step more.
+    """Returns over how many steps each bin spreads its share (bins), given its size in steps (``sizes``). The mass
+    beyond an outer bin counts as one step more.
     """
     n_steps = sizes.astype(np.float64)
     n_steps[0] += 1.0
@@ -81,7 +81,7 @@ class JoinedBins(NamedTuple):
 
     first: int
     width: float
-    cells: Real  # rows per bin and class
+    cells: Real  # rows (bins × classes)
     sizes: Int  # steps per bin
 
     def axis(self, start: float, fine_width: float) -> BinAxis:
@@ -122,7 +122,9 @@ class GridFamily(BinnedFamily):
         return "bins", self.start, self.width
 
     def check_columns(self, feature: Feature) -> None:
-        """Raises an error if a setting has several numbers, but not one for each column of the block."""
+        """Raises an error if a setting has several numbers, but not one for each column of the feature, which must then
+        be a block.
+        """
         n_columns = len(feature.columns)
         for_block = f"a number, or one for each of the {n_columns} columns"
         for_column = f"one number for the column {feature.name!r}; only a block takes several"
@@ -132,8 +134,8 @@ class GridFamily(BinnedFamily):
             errors.require(fits, setting, value, for_block if n_columns else for_column)
 
     def grid(self, default_widths: Real) -> tuple[tuple[float, float], ...]:
-        """Returns the start and width of each column's bins: those that were set, or 0 and
-        ``default_widths`` (columns).
+        """Returns for each column the start and width of its bins: those that were set, or 0 and ``default_widths``
+        (columns).
         """
         if self.start is None:
             return tuple((0.0, width) for width in default_widths.tolist())
@@ -188,7 +190,8 @@ class Histogram(GridFamily):
 
     def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
         """Returns how often neighbouring fine bins are joined in pairs before estimation. It depends only on the total
-        rows (``rows``) of each occupied fine bin (its number in ``codes``), and on the number of columns of the block.
+        rows (``rows``) of each occupied fine bin (its number in ``codes``, in order), and on the number of columns of
+        the block.
         """
         if not len(codes):
             return 0
@@ -206,7 +209,9 @@ class Histogram(GridFamily):
     def estimate(
         self, features: Features, sums: Counts, choice: Choice, rng: Generator
     ) -> HistogramParameters | HistogramBlockParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the shares of bins, or of the cells of the only feature if it is a block, as ``choice`` says;
+        ``rng`` draws under "gibbs".
+        """
         alpha = self._alpha(choice)
         if features.has_blocks:
             table = block_table(self, features[0], sums.keys[0], sums.cells.value)
@@ -218,6 +223,7 @@ class Histogram(GridFamily):
         all_cells = np.concatenate([bins.cells for bins in bins_by_column])
         share = dirichlet.shares(all_cells, offsets, np.full(offsets[-1], alpha), choice.how, rng)
         n_steps = np.concatenate([steps_per_share(bins.sizes) for bins in bins_by_column])
+        # Of each column, the log share of one step of each bin (bins × classes).
         log_share_of_step = np.split(dirichlet.log(share / n_steps[:, None]), offsets[1:-1])
         grids = zip(bins_by_column, features.origins.tolist(), features.units.tolist(), strict=True)
         axes = tuple(bins.axis(start, fine_width) for bins, start, fine_width in grids)
@@ -228,11 +234,13 @@ class Histogram(GridFamily):
         return HistogramParameters(features, axes, tuple(tables))
 
     def _alpha(self, choice: Choice) -> float:
-        """Returns the pseudo-count of a bin: the family's own, or the one that was chosen for all families."""
+        """Returns the pseudo-count of a bin: the family's own, or that of ``choice``, which is for all families."""
         return choice.alpha if self.alpha is None else self.alpha
 
     def _join_all(self, sums: Counts) -> list[JoinedBins]:
-        """Joins the fine bins of every column for estimation. The sums cache the result, because no prior changes it."""
+        """Returns the fine bins of every column joined for estimation. The sums cache the result, because no prior
+        changes it.
+        """
         cache_key = (type(self), self.bins, self.width)
         if any(cache_key not in cache for cache in sums.caches):
             counts = zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)
@@ -241,26 +249,27 @@ class Histogram(GridFamily):
         return [cache[cache_key] for cache in sums.caches]
 
     def join_bins(self, keys: Keys, cells: Real, n_columns: int = 1) -> JoinedBins:
-        """Joins the occupied fine bins of one column (``keys``) for estimation; ``cells`` has their rows (bins ×
-        classes).
+        """Returns the occupied fine bins of one column (``keys``, their numbers) joined for estimation; ``cells`` has
+        their rows (bins × classes).
 
         ``n_columns`` is the number of columns of the block that the column is in.
         """
         fine_bins = np.array(keys, dtype=np.int64)
         n_doublings = self.doublings(fine_bins, cells.sum(axis=1), n_columns)
         step_of_bin = fine_bins >> n_doublings
-        low, high = (int(step_of_bin[0]), int(step_of_bin[-1])) if len(step_of_bin) else (0, 0)
-        rows = np.zeros((high - low + 3, cells.shape[1]))  # steps × classes, with an empty step on each side
-        np.add.at(rows, step_of_bin - low + 1, cells)
+        first_step, last_step = (int(step_of_bin[0]), int(step_of_bin[-1])) if len(step_of_bin) else (0, 0)
+        # Steps × classes, with an empty step on each side.
+        rows = np.zeros((last_step - first_step + 3, cells.shape[1]))
+        np.add.at(rows, step_of_bin - first_step + 1, cells)
         if self.bins != "mdl":
-            return JoinedBins(low - 1, float(2**n_doublings), rows, np.ones(len(rows), dtype=np.int64))
+            return JoinedBins(first_step - 1, float(2**n_doublings), rows, np.ones(len(rows), dtype=np.int64))
         occupied = np.flatnonzero(rows.any(axis=1))
         first_of_bin = np.array(_core.cuts_of(rows[occupied]), dtype=np.int64)
         # Half-way between neighbours, as far as steps allow.
         cuts = (occupied[first_of_bin - 1] + occupied[first_of_bin] + 1) // 2
         starts = np.array([0, *cuts], dtype=np.int64)
         sizes = np.diff([*starts, len(rows)])
-        return JoinedBins(low - 1, float(2**n_doublings), np.add.reduceat(rows, starts, axis=0), sizes)
+        return JoinedBins(first_step - 1, float(2**n_doublings), np.add.reduceat(rows, starts, axis=0), sizes)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         """Returns histograms to try for a column of numbers: one cut by the classes and, if there are many values, this
@@ -270,25 +279,27 @@ class Histogram(GridFamily):
         return (cut_by_class,) if column.has_few_values else (self, cut_by_class)
 
     def log_prior(self, parameters: Any, sums: Counts, choice: Choice) -> float:
-        """Returns what the prior adds to the log-likelihood of these parameters."""
+        """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes."""
         alpha = self._alpha(choice)
         if isinstance(parameters, HistogramBlockParameters):
             return parameters.cells.shares.log_prior(alpha, choice)
         total = 0.0
         for table, axis in zip(parameters.tables, parameters.axes, strict=True):
-            first_steps = np.cumsum(axis.sizes) - axis.sizes
+            first_steps = np.cumsum(axis.sizes) - axis.sizes  # the first line of each bin in the table
             total += dirichlet.log_prior(table[first_steps], np.full(axis.n_bins, alpha), choice.how)
         return total
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
-        """Returns for each feature its number of parameters per class, and the number that all classes share."""
+        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share."""
         if features.has_blocks:
             columns = join_columns(self, sums.keys[0], sums.cells.value, len(features[0].inputs))
             return [(prod(len(column.sizes) for column in columns) - 1, 0)]
         return [(len(bins.cells) - 1, 0) for bins in self._join_all(sums)]
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
-        """Returns the share of empty cells between the lowest and the highest occupied bin of each column."""
+        """Returns the share of empty cells of a block between the lowest and the highest occupied bin of each column.
+        ``sums`` are those of the block alone.
+        """
         table = block_table(self, feature, sums.keys[0], sums.cells.value)
         if not len(table.numbers):
             return 0.0
@@ -296,7 +307,9 @@ class Histogram(GridFamily):
         return 1.0 - len(table.numbers) / prod(int(np.ptp(bins)) + 1 for bins in bins_by_column)
 
     def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        """Returns the rows per bin or cell and class, with the bins joined as for an estimate."""
+        """Returns the rows per bin or cell and class (bins × classes), with the fine bins (``keys``; ``cells`` has
+        their rows) joined as for an estimate.
+        """
         return block_table(self, feature, keys, cells).rows if feature.columns else self.join_bins(keys, cells).cells
 
     def node_cuts(self, values: Real, cells: Real, bins: int | Literal["mdl"], name: str) -> tuple[float, ...]:
@@ -326,8 +339,8 @@ class Histogram(GridFamily):
         return cuts_after(values, np.flatnonzero(np.diff(bin_of_number)))
 
     def _edges_between(self, values: Real, name: str) -> tuple[float, ...]:
-        """Returns the edges between the lowest and the highest number, for bins of the start and width that were set.
-        ``name`` is the column, for messages.
+        """Returns the edges between the lowest and the highest of the numbers (``values``, in order), for bins of the
+        start and width that were set. ``name`` is the column, for messages.
         """
         start = self.start
         width = self.width
@@ -350,7 +363,9 @@ class Histogram(GridFamily):
         return not cuts_depend_on_rows and super().can_leave_one_out(features, choice, weighted)
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
-        """Returns the shares of the bins, which are those of all rows, and the bin of each key."""
+        """Returns the shares of the bins, which are those of all rows and from which rows can be left out, and for each
+        key, a fine bin, the number of its bin. ``cells`` has the rows of each key (keys × classes).
+        """
         bins = self.join_bins(keys, cells)
         log_width = np.log(bins.axis(feature.origin, feature.unit).width)
         n_bins = len(bins.cells)
@@ -365,7 +380,7 @@ class Histogram(GridFamily):
 
 def cuts_after(values: Real, last_of_bin: Int) -> tuple[float, ...]:
     """Returns cuts midway between the last value of each bin and the next value. ``values`` are in order, and
-    ``last_of_bin`` has the indices of the last values.
+    ``last_of_bin`` has the index of the last value of each bin but the last.
     """
     low = values[last_of_bin]
     high = values[last_of_bin + 1]
@@ -383,8 +398,8 @@ def cutting_histogram(feature: Feature) -> Histogram | None:
 
 
 def column_in_bins(name: str, start: float, width: float) -> Feature:
-    """Returns a column of numbers in bins of this start and width, for comparison with other columns."""
-    return Feature(name, Histogram(), start, max(width, LEAST_WIDTH), "float")
+    """Returns the column of numbers with this name in bins of this start and width, for comparison with other columns."""
+    return Feature(name, Histogram(), origin=start, unit=max(width, LEAST_WIDTH), kind="float")
 
 
 def columns_to_compare(feature: Feature, rows: Any) -> tuple[Feature, ...]:
@@ -414,12 +429,14 @@ def columns_to_compare(feature: Feature, rows: Any) -> tuple[Feature, ...]:
 
 def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
     """Returns the width of Freedman and Diaconis in fine bins, at least 1: 2 · IQR / n^(1 / (2 + columns)). ``codes``
-    are the occupied fine bins, in order, and ``rows`` their rows. If half the rows are in one bin, a quarter of the
-    range replaces the IQR.
+    are the numbers of the occupied fine bins, in order, and ``rows`` the rows of each. If half the rows are in one bin,
+    a quarter of the range replaces the IQR.
     """
     cumulative = np.cumsum(rows)
-    low, high = (codes[np.searchsorted(cumulative, (share - ROUNDING) * cumulative[-1])] for share in (0.25, 0.75))
-    interquartile_range = float(high - low) or float(codes[-1] - codes[0]) / 4.0
+    low_quartile, high_quartile = (
+        codes[np.searchsorted(cumulative, (share - ROUNDING) * cumulative[-1])] for share in (0.25, 0.75)
+    )
+    interquartile_range = float(high_quartile - low_quartile) or float(codes[-1] - codes[0]) / 4.0
     return float(max(1.0, 2.0 * interquartile_range / float(cumulative[-1]) ** (1.0 / (2.0 + n_columns))))
 
 
@@ -438,32 +455,38 @@ class BinAxis:
         return len(self.sizes)
 
     def bins(self, steps: Real) -> tuple[Int, Real]:
-        """Returns the bin of each step, given by its number, and how many steps it lies beyond the outer bins."""
+        """Returns for each step, given by its number, its bin, and how many steps it lies beyond the outer bins.
+        ``self.sizes`` has the number of steps in each bin.
+        """
         ends = np.cumsum(self.sizes)
         step_indices = steps - self.first
         inside = np.clip(step_indices, 0.0, ends[-1] - 1.0)
         return np.searchsorted(ends, inside, side="right"), np.minimum(np.abs(step_indices - inside), MOST_STEPS_BEYOND)
 
     def edges(self) -> Real:
-        """Returns the edges of the steps."""
+        """Returns the edges of the steps in the column's unit (steps + 1), in order."""
         step_numbers = self.first + np.arange(self.sizes.sum() + 1)
         return np.asarray(self.start + self.width * step_numbers, dtype=np.float64)
 
     def cuts(self) -> list[float]:
-        """Returns the edges between bins."""
+        """Returns the edges between bins in the column's unit, in order. ``self.sizes`` has the number of steps in each
+        bin.
+        """
         return [self.start + self.width * (self.first + int(step)) for step in np.cumsum(self.sizes)[:-1]]
 
     def log_sizes(self) -> Real:
-        """Returns the logarithm of the width that each bin's share is divided by; an outer bin is one step wider."""
+        """Returns for each bin the logarithm of the width that its share is divided by; an outer bin is one step wider."""
         return np.asarray(np.log(steps_per_share(self.sizes)) + np.log(self.width))
 
     def draw(self, bins: Int, rng: Generator) -> Real:
-        """Draws a value in each of these bins. Beyond the outer bins, the density halves from step to step."""
-        is_first = (bins == 0).astype(np.int64)
+        """Draws a value in each of these ``bins`` (their numbers). Beyond the outer bins, the density halves from step
+        to step. ``self.sizes`` has the number of steps in each bin.
+        """
+        is_first = (bins == 0).astype(np.int64)  # 1 or 0: a step more, which stands for all before the bin
         is_last = (bins == self.n_bins - 1).astype(np.int64)
         size = self.sizes[bins]
         step_in_bin = np.floor(rng.random(len(bins)) * (is_first + size + is_last)).astype(np.int64) - is_first
-        n_beyond = rng.geometric(0.5, len(bins)) - 1
+        n_beyond = rng.geometric(0.5, len(bins)) - 1  # steps farther out, in the mass beyond an outer bin
         step_in_bin = np.where(
             step_in_bin < 0, -1 - n_beyond, np.where(step_in_bin >= size, step_in_bin + n_beyond, step_in_bin)
         )
@@ -480,7 +503,7 @@ class HistogramParameters(NumericParameters):
     tables: tuple[Real, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = [number_column(rows, name) for name in self.features.names]
         return [
             _core.HistogramPart(column, axis.start, axis.width, axis.first, table)
@@ -488,11 +511,13 @@ class HistogramParameters(NumericParameters):
         ]
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         columns = []
         for axis, table in zip(self.axes, self.tables, strict=True):
-            share = np.exp(table + np.log(axis.width))
-            share[[0, -1]] *= 2.0
+            share = np.exp(table + np.log(axis.width))  # of each step (steps × classes)
+            share[[0, -1]] *= 2.0  # as much lies beyond an outer step as in it
             steps = dirichlet.draw_cells(share, classes, rng)
             n_steps_beyond = rng.geometric(0.5, len(classes)) - 1
             steps = np.where(
@@ -502,40 +527,48 @@ class HistogramParameters(NumericParameters):
         return columns
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Returns the mean and deviation of a feature in each class. Mass beyond the outer bins counts as within them."""
+        """Returns the mean and the standard deviation of feature f in each class (classes each). Mass beyond the outer
+        bins counts as within them.
+        """
         axis = self.axes[f]
-        share = self._masses(f)
-        share[[0, -1]] *= 2.0
+        share = self._masses(f)  # of each step (steps × classes)
+        share[[0, -1]] *= 2.0  # as much lies beyond an outer step as in it
         middles = np.arange(len(share)) + 0.5
         mean = middles @ share
         deviation = np.sqrt(((middles[:, None] - mean) ** 2 * share).sum(axis=0))
         return axis.edges()[0] + axis.width * mean, axis.width * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes
+        each).
+        """
         edges = self.axes[f].edges()
         width = self.axes[f].width
         masses = self._masses(f)
         return _below(edges, masses, width, cuts), _below(-edges[::-1], masses[::-1], width, -cuts)
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
-        """Returns the edges of bins that are nearest to round numbers: to multiples of ``step`` near the wanted ones."""
+        """Returns for each of the wanted numbers (``near``) the edge of a bin of feature f that is nearest to a round
+        number, a multiple of ``step``, near it.
+        """
         axis = self.axes[f]
-        edges = axis.edges()
+        edges = axis.edges()  # of the steps that bins are made of
         cuts = super().ends(f, near, step)
         wanted_step = np.clip(np.round((cuts - edges[0]) / axis.width), 0, len(edges) - 1).astype(np.int64)
-        bin_ends = np.cumsum([0, *axis.sizes])
+        bin_ends = np.cumsum([0, *axis.sizes])  # the first edge of each bin, and the last; in steps
         upper_bin = np.searchsorted(bin_ends, wanted_step)
         lower = bin_ends[np.maximum(upper_bin - 1, 0)]
         upper = bin_ends[upper_bin]
         return np.asarray(edges[np.where(wanted_step - lower < upper - wanted_step, lower, upper)])
 
     def cuts(self, column: str | None) -> list[float]:
-        """Returns the edges between the bins of the only feature, in order."""
+        """Returns the edges between the bins of the only feature, in ascending order; ``column`` is not needed."""
         return self.axes[0].cuts()
 
     def _masses(self, f: int) -> Real:
-        """Returns the probability of each step (steps × classes). As much as an outer step has lies beyond it."""
+        """Returns the probability of each step of feature f (steps × classes). As much as an outer step has lies beyond
+        it.
+        """
         return np.exp(self.tables[f]) * self.axes[f].width
 
 
@@ -543,15 +576,16 @@ def _below(edges: Real, masses: Real, width: float, cuts: Real) -> Real:
     """Returns the probability below each cut (cuts × classes), given the edges of steps, their masses (steps × classes)
     and their width. It is even within a step; beyond the outer steps it halves from step to step.
     """
+    # Below each edge: as much as the first step has lies below it.
     cumulative = np.cumsum(np.concatenate([masses[:1], masses]), axis=0)
     probability_within = np.stack([np.interp(cuts, edges, column) for column in cumulative.T], axis=1)
     steps_beyond = np.maximum(edges[0] - cuts, 0.0) / width
     n_whole_steps = np.floor(steps_beyond)
-    left = masses[0] * (2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
+    below_first_step = masses[0] * (2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
     steps_beyond = np.maximum(cuts - edges[-1], 0.0) / width
     n_whole_steps = np.floor(steps_beyond)
-    right = masses[-1] * (1.0 - 2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
-    return np.asarray(np.where((cuts < edges[0])[:, None], left, probability_within + right))
+    above_last_step = masses[-1] * (1.0 - 2.0**-n_whole_steps * (1.0 - (steps_beyond - n_whole_steps) / 2.0))[:, None]
+    return np.asarray(np.where((cuts < edges[0])[:, None], below_first_step, probability_within + above_last_step))
 
 
 # Blocks ---------------------------------------------------------------------------------------------------------------
@@ -572,11 +606,14 @@ class BlockCells:
     shares: SparseShares
 
     def marginal(self, columns: Sequence[int]) -> BlockCells:
-        """Returns the cells of the columns with these numbers, summed over all other columns."""
+        """Returns the cells of the columns with these numbers alone, summed over all other columns. ``self.numbers``
+        are those of the cells that rows have.
+        """
         axes = tuple(self.axes[j] for j in columns)
         bins = np.unravel_index(self.numbers, [axis.n_bins for axis in self.axes])
         cells_of_columns = _cell_numbers([bins[j] for j in columns], axes)
         numbers, new_cell = np.unique(cells_of_columns, return_inverse=True)
+        # How many old cells make a new one.
         n_summed = prod(axis.n_bins for j, axis in enumerate(self.axes) if j not in columns)
         shares = np.zeros((len(numbers), len(self.shares.empty)))
         np.add.at(shares, new_cell, np.exp(self.shares.seen))
@@ -592,7 +629,7 @@ class BlockCells:
         """
         bins_and_distances = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
         numbers = _cell_numbers([bins for bins, _ in bins_and_distances], self.axes)
-        lines = np.searchsorted(self.numbers, numbers)
+        lines = np.searchsorted(self.numbers, numbers)  # of the cells that rows have; the last stands for all others
         lines[~np.isin(numbers, self.numbers)] = len(self.numbers)
         log_shares = np.vstack([self.shares.seen, self.shares.empty])[lines]
         log_sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, bins_and_distances, strict=True))
@@ -600,8 +637,8 @@ class BlockCells:
         return np.asarray(log_shares - (log_sizes + log_decay)[:, None])
 
     def draw(self, n: int, c: int, rng: Generator) -> list[Real]:
-        """Draws n values of each column for class c."""
-        numbers = np.append(self.numbers, -1)[self.shares.draw(n, c, rng)]
+        """Draws n values of each column for class number c; returns one array per column."""
+        numbers = np.append(self.numbers, -1)[self.shares.draw(n, c, rng)]  # of cells; −1: any that no row has
         n_cells = prod(axis.n_bins for axis in self.axes)
         while (without_cell := np.flatnonzero(numbers < 0)).size:  # any cell that no row has
             random_cells = rng.integers(n_cells, size=len(without_cell))
@@ -611,14 +648,16 @@ class BlockCells:
 
 
 def _cell_numbers(bins: Sequence[Any], axes: Sequence[BinAxis]) -> Int:
-    """Returns the number of each cell among all combinations of bins. ``bins`` has for each axis the bin of every cell."""
+    """Returns the number of each cell among all combinations of bins (cells). ``bins`` has for each axis the bin of
+    every cell.
+    """
     return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
 
 
 def join_columns(family: Histogram, keys: Sequence[Any], cells: Real, n_columns: int) -> list[JoinedBins]:
-    """Joins the fine bins of each of a block's columns for estimation. ``keys`` are the fine cells that were counted,
-    each with the bin of every column, and ``cells`` their rows (cells × classes). Bins are wider than those of a single
-    column, because a block has more cells.
+    """Returns for each of a block's columns its fine bins joined for estimation. ``keys`` are the fine cells that were
+    counted, each with the bin of every column, and ``cells`` their rows (cells × classes). Bins are wider than those of
+    a single column, because a block has more cells.
     """
     fine_bins = np.array(keys, dtype=np.int64).reshape(len(keys), n_columns)
     bins_by_column = []
@@ -639,7 +678,9 @@ class BlockTable(NamedTuple):
 
 
 def block_table(family: Histogram, feature: Feature, keys: Sequence[Any], cells: Real) -> BlockTable:
-    """Joins the fine cells of a block (``keys``) for estimation; ``cells`` has their rows (cells × classes)."""
+    """Returns the fine cells of a block (``keys``, each with the bin of every column) joined for estimation; ``cells``
+    has their rows (cells × classes).
+    """
     n_columns = len(feature.inputs)
     bins_by_column = join_columns(family, keys, cells, n_columns)
     if prod(len(bins.sizes) for bins in bins_by_column) > MOST_COMBINATIONS:
@@ -663,7 +704,9 @@ class HistogramBlockParameters(Parameters):
     cells: BlockCells
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(values | class)."""
+        """Returns the part with which the kernel adds log P(values of the block | class) of these rows; a missing value
+        is summed out.
+        """
         cells = self.cells
         widths = np.array([axis.width for axis in cells.axes])
         line_of_row, steps = distinct_cells(number_block_bins(rows, self.features[0], widths))
@@ -682,7 +725,9 @@ class HistogramBlockParameters(Parameters):
         return self.cells.axes[names.index(column)].cuts()
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         drawn = np.empty((len(self.cells.axes), len(classes)))
         for c, rows in enumerate(rows_by_class(classes, len(self.cells.shares.empty))):
             drawn[:, rows] = self.cells.draw(len(rows), c, rng)

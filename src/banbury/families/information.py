@@ -21,13 +21,13 @@ FEWEST_ROWS = 10  # of a class, for it to be tested by itself
 
 
 def shares(cells: Real) -> Real:
-    """Divides cells by their sum; zeros if the sum is 0."""
+    """Returns cells divided by their sum, in the same shape; zeros if the sum is 0."""
     total = float(cells.sum())
     return np.asarray(cells / total) if total > 0 else np.zeros_like(cells)
 
 
 def entropy_terms(share: Real) -> Real:
-    """Returns −p log2 p of each share p; 0 for 0."""
+    """Returns −p log2 p of each share p, in the same shape; 0 for 0."""
     return -share * np.log2(np.maximum(share, LEAST_SHARE))
 
 
@@ -37,14 +37,15 @@ def entropy(share: Real) -> float:
 
 
 def bits_of(cells: Real) -> float:
-    """Returns the mutual information of rows and columns of a table of counts, in bits."""
+    """Returns the mutual information of rows and columns of a table of counts (``cells``, with two axes), in bits."""
     share = shares(cells)
     return max(entropy(share.sum(axis=0)) + entropy(share.sum(axis=1)) - entropy(share), 0.0)
 
 
 def equal_groups(cells: Real, n_groups: Int) -> Int:
-    """Assigns the lines of each column of ``cells`` (lines × columns) to groups of about equal size. A line as large as a
-    group is a group by itself. ``n_groups`` has the number of groups of each column.
+    """Returns the group of each line of each column of ``cells`` (lines × columns), numbered from 0: groups of about
+    equal size, of neighbouring lines. A line as large as a group is a group by itself, numbered after the others.
+    ``n_groups`` has the number of groups of each column.
     """
     totals = cells.sum(axis=0)
     is_large = cells * n_groups > totals
@@ -60,12 +61,15 @@ def equal_groups(cells: Real, n_groups: Int) -> Int:
 
 
 def bits_by_chance(freedom: Any, n: Any) -> Any:
-    """Returns the bits that chance alone gives on average, with these degrees of freedom and n rows."""
+    """Returns the bits of information that chance alone gives on average, with these degrees of freedom (``freedom``)
+    and n rows.
+    """
     return freedom / (2.0 * np.maximum(n, 1e-300) * BIT)
 
 
 def p_values(bits: Any, freedom: Any, excess: Any, n: Any) -> Real:
-    """Returns how often chance alone gives at least as many ``bits`` of n rows, by the likelihood-ratio test.
+    """Returns the chance of at least as many ``bits`` of n rows without any dependence, by the likelihood-ratio test;
+    the arguments broadcast.
 
     If cells have few rows, G = 2 · rows · nats is higher on average than chi-square with its degrees of freedom
     (``freedom``). ``excess`` is the difference, and G is scaled down accordingly.
@@ -80,7 +84,7 @@ def p_values(bits: Any, freedom: Any, excess: Any, n: Any) -> Real:
 
 def excess(first: Any, second: Any, n: Any) -> Any:
     """Returns Williams' correction (1976), in degrees of freedom, of a table of n rows; ``first`` is Σ n / n_i over the
-    lines of the table, and ``second`` over its columns.
+    lines of the table, n_i being the rows of line i, and ``second`` over its columns. The arguments broadcast.
     """
     return (first - 1.0) * (second - 1.0) / (6.0 * n)
 
@@ -108,8 +112,8 @@ class MeasuredPairs(NamedTuple):
     duplicated: Bool
 
     def beyond(self, level: float, n_pairs: int) -> Int:
-        """Returns the pairs with significant information, at a level that holds for all ``n_pairs`` pairs that were
-        examined.
+        """Returns the numbers of the pairs with significant information, at a level that holds for all ``n_pairs``
+        pairs that were examined.
         """
         return np.flatnonzero((self.p * n_pairs < level) & (self.bits > 0))
 
@@ -121,17 +125,17 @@ class PairInformation(NamedTuple):
     depend on each other in different ways in different classes, so that together they tell more than alone.
     """
 
-    joint: Real
-    first: Real
-    second: Real
+    joint: Real  # I(A; B | class), in bits
+    first: Real  # H(A | class)
+    second: Real  # H(B | class)
     freedom: Real  # Σ (values of A − 1)(values of B − 1) over the classes
     excess: Real  # of G over chi-square, times the rows
-    rows: Real
+    rows: Real  # as shares of all rows
     repeated: Real
 
     def beyond_chance(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> MeasuredPairs:
-        """Returns the bits beyond chance, and the test. ``names`` returns the names of pair k. Rows are shares of
-        ``total``, which ``scale`` converts to numbers of rows.
+        """Returns for each pair the bits beyond chance, and the test. ``names`` returns the names of the columns of
+        pair k. ``self.rows`` are shares of ``total``, which ``scale`` converts to numbers of rows.
         """
         rows = self.rows * total
         rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)
@@ -165,18 +169,19 @@ def pair_information(
     """
     measures = [PairInformation(*NO_PAIRS)]
     starts = np.cumsum([0, *sizes])
-    for b, table in enumerate(tables, 1):
+    for column, table in enumerate(tables, 1):
+        # Values of all earlier columns × classes × values of this one.
         shares = np.divide(table.transpose(0, 2, 1), total, order="C")
-        measures.append(measure_column(shares, starts[:b], least))
+        measures.append(measure_column(shares, starts[:column], least))
     second, first = np.tril_indices(len(sizes), -1)
     return first, second, PairInformation(*(np.concatenate(arrays) for arrays in zip(*measures, strict=True)))
 
 
 def measure_column(table: Real, starts: Int, least: float) -> PairInformation:
-    """Returns the information that column B shares with each column A, in the classes with at least the share ``least``
-    of rows.
+    """Returns the information that column B shares with each column A (one entry per A), in the classes with at least
+    the share ``least`` of rows.
 
-    ``table`` is values of all A × classes × values of B; the values of each A begin at ``starts``.
+    ``table`` has the shares of rows, values of all A × classes × values of B; the values of each A begin at ``starts``.
     """
     if not len(starts):
         return PairInformation(*NO_PAIRS)
@@ -209,7 +214,9 @@ def measure_column(table: Real, starts: Int, least: float) -> PairInformation:
 
 
 def _repetition(table: Real, starts: Int) -> Real:
-    """Returns I(A; B) of B with each A as a share of the smaller entropy. ``table`` is values of all A × values of B."""
+    """Returns I(A; B) of B with each A as a share of the smaller entropy (one entry per A). ``table`` has the shares of
+    rows, values of all A × values of B; the values of each A begin at ``starts``.
+    """
     rows_of_b = np.add.reduceat(table, starts, axis=0)
     entropy_cells, entropy_a = (
         np.add.reduceat(terms, starts) for terms in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))

@@ -77,43 +77,49 @@ class Joint(KeyedFamily):
         return COMBINATIONS
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> JointParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the table of the only feature, a block, from its counts, as ``choice`` says; ``rng`` draws under
+        "gibbs".
+        """
         (block,) = features
         keys: Any = sums.keys[0]
         rows = sums.cells.value
         _warn_of_fractions(block, rows.sum(axis=1))
-        values = tuple(frozenset(key[j] for key in keys) for j in range(len(block.inputs)))
+        values = tuple(frozenset(key[j] for key in keys) for j in range(len(block.inputs)))  # of each column
         shares = SparseShares.estimate(rows, float(prod(map(len, values))), self._alpha(choice), choice, rng)
         has_no_prior = np.isneginf(shares.empty) | (choice.how == "mle")
         log_unseen = np.where(has_no_prior, 0.0, shares.empty)
         return JointParameters(features, {key: k for k, key in enumerate(keys)}, values, shares, log_unseen)
 
     def _alpha(self, choice: Choice) -> float:
-        """Returns the pseudo-count of a cell: the family's own, or the one that was chosen for all families."""
+        """Returns the pseudo-count of a cell: the family's own, or that of ``choice``, which is for all families."""
         return float(choice.alpha if self.alpha is None else self.alpha)
 
     def log_prior(self, parameters: JointParameters, sums: Counts, choice: Choice) -> float:
-        """Returns what the Dirichlet prior adds to the log-likelihood of these parameters."""
+        """Returns what the Dirichlet prior adds to the log-likelihood of these parameters, over all cells and classes."""
         return parameters.shares.log_prior(self._alpha(choice), choice)
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
-        """Returns the share of all combinations of the values seen that no row has."""
+        """Returns the share of all combinations of the values seen that no row has. ``sums`` are those of the feature
+        alone.
+        """
         n_combinations = prod(_sizes(sums.keys[0], len(feature.inputs)))
         return 1.0 - len(sums.keys[0]) / n_combinations if n_combinations else 0.0
 
     def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
-        """Returns for each block the number of combinations less one per class, and 0 that classes share."""
+        """Returns one pair for each block: the number of combinations less one, which each class has, and 0 that
+        classes share.
+        """
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
-        """Returns each row's combination of values as codes; ``strict`` raises for a value that does not fit the type
-        of its column.
+        """Returns each row's combination of values as codes, a tuple with None for a missing value; ``strict`` raises
+        for a value that does not fit the type of its column.
         """
         return encode_combinations(rows, feature, threads, counting=strict)
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
-        """Whether there is a formula for leaving one row out; there is none."""
+        """Returns False: there is no formula for leaving one row out."""
         return False  # refitting is quicker
 
 
@@ -137,35 +143,42 @@ class CombinationCounter(KeyCounter):
     """Counts the rows of each combination of a block's values. A row that lacks one of them is not counted."""
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns what two blocks must have in common for their counts to be added: the types of their columns."""
+        """Returns what two blocks must have in common for their counts to be added: the types of their columns
+        (``kinds``).
+        """
         return (feature.kinds,)
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the blocks with the type of each column in the first rows."""
+        """Returns the blocks with the type of each column (``kinds``) in the first rows (``batch``)."""
         return Features.of(f._replace(kinds=tuple(column_kind(batch, name) for name in f.inputs)) for f in features)
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
-        """Counts the combinations of these rows. Returns the features as they are, and their counts."""
-        most_cells = max(FEW_CELLS, CELLS_PER_ROW * rows.batch.n_rows) / max(len(rows.labels), 1)
-        names_and_kinds = [tuple(zip(feature.inputs, feature.kinds, strict=True)) for feature in features]
+        """Counts the combinations of these rows. Returns the features as they are, and the rows of each combination
+        that occurs.
+        """
+        most_cells_of_table = max(FEW_CELLS, CELLS_PER_ROW * rows.batch.n_rows) / max(len(rows.labels), 1)
+        columns_by_feature = [tuple(zip(feature.inputs, feature.kinds, strict=True)) for feature in features]
+        # The numbered values of each column, by its name and type; blocks may share columns.
         columns = {
             column: number_in_order(rows.batch.codes(*column), rows.threads)
-            for column in dict.fromkeys(chain.from_iterable(names_and_kinds))
+            for column in dict.fromkeys(chain.from_iterable(columns_by_feature))
         }
         counts = []
-        for feature, block_columns in zip(features, names_and_kinds, strict=True):
-            block = [columns[column] for column in block_columns]
-            if prod(len(column.values) for column in block) > most_cells:
+        for feature, names_and_kinds_of_block in zip(features, columns_by_feature, strict=True):
+            columns_of_block = [columns[column] for column in names_and_kinds_of_block]
+            if prod(len(column.values) for column in columns_of_block) > most_cells_of_table:
                 counts += count_codes([feature.name], [_combination_codes(feature, rows)], rows)
             else:
-                (cells,) = fill_tables(block[:1], block[1:], rows)
+                (cells,) = fill_tables(columns_of_block[:1], columns_of_block[1:], rows)
                 used_cells = np.flatnonzero(nonzero_lines(cells))
-                keys: Any = Combinations(tuple(tuple(column.values) for column in block), used_cells)
+                keys: Any = Combinations(tuple(tuple(column.values) for column in columns_of_block), used_cells)
                 counts.append((keys, cells.take(used_cells, 0)))
         return features, Counts.join(counts, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
-        """Returns the keys of a feature from a file; raises an error unless they are valid, distinct and in order."""
+        """Returns the keys of a block from a file, as tuples of values; raises an error unless they are valid, distinct
+        and in order.
+        """
         if isinstance(keys, Combinations):  # no file has them: they were made of numbers that were checked
             return keys  # type: ignore[return-value]
         tuples_of_values: Any = tuple(tuple(key) for key in keys)
@@ -183,7 +196,7 @@ class CombinationCounter(KeyCounter):
 
 
 def number_in_order(codes: Codes, threads: int) -> NumberedValues:
-    """Numbers the values of a column from 0, in their order."""
+    """Returns the values of a column in order, and the number of each row's value, from 0 on, −1 if it is missing."""
     column = number_values(codes, threads)
     values = sort_keys(column.values)
     if values == tuple(column.values):
@@ -202,6 +215,7 @@ def fill_tables(outer: Block, inner: Block, rows: RowsToCount, columns_together:
     """
     n_classes = len(rows.labels)
     n_inner = prod(len(column.values) for column in inner)
+    # The cell of each row's inner values and class; −1 if it lacks one of them.
     inner_cells = np.zeros(len(rows.classes), dtype=np.int32)
     for column in inner:
         inner_cells = inner_cells * np.int32(len(column.values)) + column.numbers
@@ -211,9 +225,11 @@ def fill_tables(outer: Block, inner: Block, rows: RowsToCount, columns_together:
     for start in range(0, len(outer), columns_together):
         outer_columns = outer[start : start + columns_together]
         sizes = np.array([len(column.values) for column in outer_columns], dtype=np.int64)
-        codes = [column.numbers for column in outer_columns]
-        low = np.zeros(len(sizes), dtype=np.int64)
-        cells, _ = _core.count_codes(codes, low, sizes, inner_cells, n_inner * n_classes, rows.weights, rows.threads)
+        value_numbers = [column.numbers for column in outer_columns]
+        lowest_numbers = np.zeros(len(sizes), dtype=np.int64)
+        cells, _ = _core.count_codes(
+            value_numbers, lowest_numbers, sizes, inner_cells, n_inner * n_classes, rows.weights, rows.threads
+        )
         yield cells.arranged([int(sizes.sum()) * n_inner, n_classes])
 
 
@@ -225,14 +241,14 @@ def _combination_codes(feature: Feature, rows: RowsToCount) -> Codes:
     tuples: Any = combinations.values
     is_complete = np.array([None not in values for values in tuples], dtype=np.bool_)
     new_code = np.where(is_complete, np.cumsum(is_complete) - 1, -1).astype(np.int32)
-    return Codes(new_code[combinations.codes], 0, list(compress(tuples, is_complete)))
+    return Codes(new_code[combinations.codes], low=0, values=list(compress(tuples, is_complete)))
 
 
 COMBINATIONS = CombinationCounter()
 
 
 def _sizes(keys: Sequence[Any], n_columns: int) -> list[int]:
-    """Returns how many distinct values each column of a block has. ``keys`` are its combinations of values."""
+    """Returns for each column of a block how many distinct values it has. ``keys`` are its combinations of values."""
     return [len({key[j] for key in keys}) for j in range(n_columns)]
 
 
@@ -252,8 +268,8 @@ class SparseShares:
 
     @classmethod
     def estimate(cls, rows: Real, n_cells: float, alpha: float, choice: Choice, rng: Generator) -> SparseShares:
-        """Estimates the shares of ``n_cells`` cells with the pseudo-count ``alpha`` each, from the ``rows`` of the
-        occupied ones (cells × classes).
+        """Estimates the log-shares of ``n_cells`` cells with the pseudo-count ``alpha`` each, from the ``rows`` of the
+        occupied ones (cells × classes), as ``choice`` says; ``rng`` draws under "gibbs".
         """
         n_empty = n_cells - len(rows)
         pseudo_count = dirichlet.prior_counts(alpha, choice.how)
@@ -271,7 +287,9 @@ class SparseShares:
         return cls(seen, empty, n_empty)
 
     def log_prior(self, alpha: float, choice: Choice) -> float:
-        """Returns what the prior adds to the log-likelihood: the pseudo-count ``alpha`` times the log-share of every cell."""
+        """Returns what the prior adds to the log-likelihood, over all classes: the pseudo-count ``alpha`` times the
+        log-share of every cell.
+        """
         pseudo_counts = np.full(len(self.seen), alpha)
         of_seen_cells = dirichlet.log_prior(self.seen, pseudo_counts, choice.how)
         if not self.n_empty > 0:
@@ -279,13 +297,16 @@ class SparseShares:
         return of_seen_cells + self.n_empty * dirichlet.log_prior(self.empty[None], np.array([alpha]), choice.how)
 
     def draw(self, n: int, c: int, rng: Generator) -> Int:
-        """Draws n cells of class c, each as its index in ``seen``; the index after the last stands for any other cell."""
+        """Draws n cells of class number c, each as its index in ``seen`` (the log-shares of the cells that rows have);
+        the index after the last stands for any other cell.
+        """
         share = np.append(np.exp(self.seen[:, c]), self.n_empty * np.exp(self.empty[c]))
         return rng.choice(len(share), n, p=share / share.sum())
 
 
 def encode_combinations(rows: ColumnReader, feature: Feature, threads: int = 1, counting: bool = False) -> Codes:
-    """Returns the combinations of values that rows have as codes; None in a combination is a missing value.
+    """Returns for each row its combination of values as codes; the distinct combinations are tuples in the order in
+    which they occur, with None for a missing value.
 
     ``counting``: whether a value that does not fit its column's type raises an error, rather than being read as it is.
     """
@@ -302,14 +323,14 @@ def encode_combinations(rows: ColumnReader, feature: Feature, threads: int = 1, 
     for column in columns:
         codes = np.asarray(column.codes).astype(np.int64) - column.low
         codes = np.where((codes < 0) | (codes >= len(column.values)), len(column.values), codes)
-        codes_and_values.append((codes, [*column.values, None]))
+        codes_and_values.append((codes, [*column.values, None]))  # the last is for missing values
         combination_codes += codes * stride
         stride *= len(column.values) + 1
-    numbers, first_rows, _ = _core.encode_records(
+    combination_numbers, first_rows, _ = _core.encode_records(
         np.ascontiguousarray(combination_codes).view(np.uint8).reshape(-1, 8), threads
     )
     tuples: Any = [tuple(values[int(codes[row])] for codes, values in codes_and_values) for row in first_rows.tolist()]
-    return Codes(numbers, 0, tuples)
+    return Codes(combination_numbers, low=0, values=tuples)
 
 
 @dataclass(frozen=True)
@@ -331,7 +352,7 @@ class JointParameters(KeyedParameters):
     log_unseen: Real
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(combination | class)."""
+        """Returns the part with which the kernel adds log P(combination | class) of these rows."""
         combinations = encode_combinations(rows, self.features[0])
         table = np.zeros((len(combinations.values), len(self.log_unseen)))
         for k, values in enumerate(combinations.values):
@@ -339,8 +360,8 @@ class JointParameters(KeyedParameters):
         return [line_by_line(combinations.codes, table)]
 
     def log_probability(self, combination: tuple[Any, ...]) -> Real:
-        """Returns log P(combination | class) of a combination of values (classes). Missing values, which are None, are
-        summed out; 0 if all are missing.
+        """Returns log P(combination | class) of a tuple of values (classes). Missing values, which are None, are summed
+        out; 0 if all are missing. ``self.seen_values`` has the values of each column.
         """
         present_columns = [j for j, value in enumerate(combination) if value is not None]
         if not present_columns:
@@ -351,7 +372,7 @@ class JointParameters(KeyedParameters):
             return np.where(self.log_unseen < 0, self.log_unseen - np.log(n_equally_likely), self.log_unseen)
         shares = self.shares
         if len(present_columns) == len(combination):
-            cell = self.cells.get(combination)
+            cell = self.cells.get(combination)  # its line among the shares; None if no row had it
             return shares.empty if cell is None else np.asarray(shares.seen[cell])
         matching_cells = [
             cell for key, cell in self.cells.items() if all(key[j] == combination[j] for j in present_columns)
@@ -361,39 +382,45 @@ class JointParameters(KeyedParameters):
         return log(np.exp(shares.seen[matching_cells]).sum(axis=0) + share_of_empty)
 
     def categories(self, f: int, column: str) -> Keys:
-        """Returns the values that rows had in one column of the block."""
+        """Returns the values that rows had in one column of the block, by its name, in order. ``f`` is 0, the only
+        feature.
+        """
         return sort_keys(self.seen_values[self.features[0].columns.index(column)])
 
     def never_seen(self, rows: ColumnReader) -> Bool:
-        """Returns whether each row has a value that no counted row had (rows × 1)."""
+        """Returns whether each row has a value that no counted row had in its column (rows × 1)."""
         combinations = encode_combinations(rows, self.features[0])
         tuples: Any = combinations.values
         is_unseen = [
             any(value is not None and value not in seen for value, seen in zip(values, self.seen_values, strict=True))
             for values in tuples
         ]
+        # The last entry is for code −1.
         return np.array([*is_unseen, False], dtype=np.bool_)[combinations.codes][:, None]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """Returns P(combination | class) of the combinations that rows had (combinations × classes), and the feature
-        number and combination of each line.
+        """Returns P(combination | class) of the combinations that rows had (combinations × classes), and for each line
+        the feature's number, 0, and the combination.
         """
         return np.exp(self.shares.seen), [(0, key) for key in self.cells]
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws combinations that rows had, and others if smoothing gives them a share; returns one array per column."""
+        """Draws a combination for each of these ``classes`` (class numbers): one that rows had, or another if smoothing
+        gives it a share. Returns one array per column.
+        """
         keys = list(self.cells)
         drawn = np.empty((len(classes), len(self.seen_values)), dtype=object)
         values_by_column = [sorted(values, key=str) for values in self.seen_values]
         for c, rows in enumerate(rows_by_class(classes, len(self.log_unseen))):
             if not keys:  # no row had all values
                 continue
+            # k is the place of a combination among the keys, or the number of keys for any other.
             for row, k in zip(rows.tolist(), self.shares.draw(len(rows), c, rng), strict=True):
                 drawn[row] = keys[k] if k < len(keys) else self._draw_unoccupied(values_by_column, rng)
         return [np.array(column.tolist()) for column in drawn.T]
 
     def _draw_unoccupied(self, values_by_column: list[list[Any]], rng: Generator) -> tuple[Any, ...]:
-        """Draws a combination that no row had from the values of each column."""
+        """Draws a combination that no row had, a tuple with one of the values of each column (``values_by_column``)."""
         while True:
             combination = tuple(values[int(rng.integers(len(values)))] for values in values_by_column)
             if combination not in self.cells:
@@ -413,7 +440,9 @@ JOINT = Joint()
 
 
 def stack_columns(columns: Sequence[Sequence[Any]]) -> Any:
-    """Returns the values of all columns as pairs of the column's number and the value."""
+    """Returns the values of all columns, one column after the other, as a tuple of pairs of the column's number and the
+    value.
+    """
     return tuple((k, value) for k, values in enumerate(columns) for value in values)
 
 

@@ -60,20 +60,21 @@ MIXED_IN = 1e-6  # of a normal over all classes, so that a compact kernel makes 
 
 
 def means_and_deviations(centres: Real, rows: Real) -> tuple[Any, Any]:
-    """Returns the mean and standard deviation of centres weighted by rows, or of each column of centres (bins ×
-    columns).
+    """Returns the mean and standard deviation of ``centres`` (bins) weighted by ``rows``; or, if they are bins ×
+    columns, of each column.
 
     The variance is divided by n − 1, as in SciPy, or by n / 2 if the weights sum to less than two.
     """
-    n = max(float(rows.sum()), np.finfo(float).tiny)
+    n_rows = max(float(rows.sum()), np.finfo(float).tiny)
     reference = centres[rows.argmax()]  # far from 0 a sum would be rounded
-    mean = reference + rows @ (centres - reference) / n
-    return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n - 1.0, n / 2.0))
+    mean = reference + rows @ (centres - reference) / n_rows
+    return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n_rows - 1.0, n_rows / 2.0))
 
 
 def least_bandwidth(kernel: str, centres: Real, rows: Real) -> float:
-    """Returns the least useful bandwidth of a column, in bins, from the centres of its occupied bins and their rows.
-    Below it, the density would be a comb of the values that rows are rounded to.
+    """Returns the least useful bandwidth of a column, in bins, from the centres of its occupied bins, in order, and the
+    rows of each. Below it, the density would be a comb of the values that rows are rounded to. ``kernel`` is the
+    kernel's name.
     """
     return max(1.0, 0.5 * smallest_gap(centres, rows) / SHAPES[kernel].deviation)
 
@@ -95,7 +96,9 @@ class KernelShape(NamedTuple):
 
 
 def _beta_shape(power: int, top: float, deviation: float, half_area: Callable[[Real], Real]) -> KernelShape:
-    """Returns the kernel ``top`` · (1 − u²)^``power``. ``half_area`` returns its integral from 0 to u, divided by ``top``."""
+    """Returns the kernel ``top`` · (1 − u²)^``power``, with this standard ``deviation``. ``half_area`` returns its
+    integral from 0 to u, divided by ``top``.
+    """
     return KernelShape(
         deviation,
         lambda u: top * np.maximum(1.0 - u * u, 0.0) ** power,
@@ -105,14 +108,14 @@ def _beta_shape(power: int, top: float, deviation: float, half_area: Callable[[R
 
 
 def _normal_area(u: Real) -> Real:
-    """Returns the standard normal distribution function at u."""
+    """Returns the standard normal distribution function at each u."""
     from scipy.special import ndtr  # a third of a second to import; few need it
 
     return np.asarray(ndtr(u))
 
 
 def _triangle_area(u: Real) -> Real:
-    """Returns the integral of the triangle up to u."""
+    """Returns the integral of the triangle kernel up to each u."""
     u = np.clip(u, -1.0, 1.0)
     return 0.5 + u - 0.5 * u * np.abs(u)
 
@@ -193,25 +196,28 @@ class KernelDensity(GridFamily):
         return () if column.has_few_values or column.n_rows > MOST_ROWS_TRIED else (self,)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> KernelDensityParameters:
-        """Places the kernels of each feature from its counts of fine bins."""
+        """Places the kernels of each feature on its counts of fine bins, as ``choice`` says; ``rng`` draws their
+        weights under "gibbs".
+        """
         kernels = (self._kernels(feature, *sums.feature(f), choice, rng) for f, feature in enumerate(features))
         return KernelDensityParameters(features, tuple(kernels))
 
     def _kernels(self, feature: Feature, keys: Any, rows: Integers, choice: Choice, rng: Generator) -> Kernels:
-        """Returns the kernels of one feature. ``keys`` are its occupied bins, or the cells of a block, and ``rows``
-        their counts (bins × classes).
+        """Returns the kernels of one feature. ``keys`` are the numbers of its occupied bins, or of the bins of a
+        block's cells in each column, and ``rows`` their counts (bins × classes).
         """
         n_columns = len(feature.inputs)
         class_weights = rows.value
         n_classes = rows.shape[1]
         if not keys:
+            # One centre with weight 0, and bandwidth 1.
             no_kernels = np.zeros((1, n_columns)), np.zeros((1, n_classes)), np.ones((n_classes, n_columns))
             return Kernels(self.kernel, *no_kernels, np.array([np.zeros(n_columns), np.ones(n_columns)]))
         rows_of_all = class_weights.sum(axis=1, keepdims=True)
         class_weights = np.where(
             class_weights.sum(axis=0) > 0, class_weights, rows_of_all
         )  # a class without rows here: all classes together
-        centres = np.array(keys, dtype=np.float64).reshape(len(keys), n_columns) + 0.5
+        centres = np.array(keys, dtype=np.float64).reshape(len(keys), n_columns) + 0.5  # in bins
         bandwidths = np.clip(self._bandwidths(feature, centres, class_weights), 1.0, WIDEST)
         if choice.how == "gibbs":
             drawn_weights = rng.standard_gamma(class_weights)
@@ -230,17 +236,17 @@ class KernelDensity(GridFamily):
         return np.array([self._bandwidths_by_rule(centres, rows, bool(feature.columns)) for rows in rows_in_bins.T])
 
     def _bandwidths_by_rule(self, centres: Real, rows: Real, is_block: bool = False) -> Real:
-        """Returns the bandwidth of each column for one class, in bins, by the rule that was chosen. ``rows`` are those
-        of the class in each bin.
+        """Returns the bandwidth of each column for one class, in bins (columns), by the rule that was chosen.
+        ``centres`` are those of the occupied bins (bins × columns), and ``rows`` the rows of the class in each bin.
 
         "leave-one-out" searches from Scott's bandwidth for the one with the highest likelihood of each row under the
         kernels of the others. ``is_block``: whether the columns are a block, whose bandwidths are searched together.
         """
         n_columns = centres.shape[1]
-        n = rows.sum()
+        effective_rows = rows.sum()
         deviation = means_and_deviations(centres, rows)[1] / SHAPES[self.kernel].deviation
-        n = n * (n_columns + 2.0) / 4.0 if self.bandwidth == "silverman" else n
-        bandwidth = deviation * n ** (-1.0 / (n_columns + 4.0))
+        effective_rows = effective_rows * (n_columns + 2.0) / 4.0 if self.bandwidth == "silverman" else effective_rows
+        bandwidth = deviation * effective_rows ** (-1.0 / (n_columns + 4.0))
         if self.bandwidth != "leave-one-out":
             return np.asarray(bandwidth)
         if is_block:
@@ -249,8 +255,9 @@ class KernelDensity(GridFamily):
         return tried[[likelihoods.argmax()]] if len(tried) else bandwidth
 
     def _try_bandwidths(self, centres: Real, rows: Real, rule: float) -> tuple[Real, Real]:
-        """Returns bandwidths of one column, in bins, and the log-likelihood of the rows under each, where every row is
-        left out of its own density. ``rule`` is the bandwidth in the middle of those tried.
+        """Returns bandwidths of one column, in bins and in ascending order, and the log-likelihood of the rows of one
+        class under each, where every row is left out of its own density. ``centres`` are those of the bins, ``rows``
+        has the rows in each, and ``rule`` is the bandwidth in the middle of those tried.
 
         Both are empty if fewer than two bins are occupied.
         """
@@ -262,37 +269,45 @@ class KernelDensity(GridFamily):
 
         def likelihoods(tried: Iterable[float]) -> dict[float, float]:
             """Returns the leave-one-out log-likelihood of each of these bandwidths, raised to the least useful one."""
-            return {h: self._likelihood_left_out(centres, rows, h) for h in (max(h, least) for h in tried)}
+            return {
+                bandwidth: self._likelihood_left_out(centres, rows, bandwidth)
+                for bandwidth in (max(bandwidth, least) for bandwidth in tried)
+            }
 
-        by_bandwidth = likelihoods(rule * 2.0 ** (k / 2.0) for k in range(-12, 7))
+        # Half a doubling apart, from a 64th of the rule to eight times.
+        by_bandwidth = likelihoods(rule * 2.0 ** (half_doublings / 2.0) for half_doublings in range(-12, 7))
         for step in SEARCH_STEPS:
-            likeliest = max(by_bandwidth, key=lambda h: by_bandwidth[h])
+            likeliest = max(by_bandwidth, key=lambda bandwidth: by_bandwidth[bandwidth])
             by_bandwidth |= likelihoods([likeliest / 2.0**step, likeliest * 2.0**step])
         tried = np.array(sorted(by_bandwidth))
-        return tried, np.array([by_bandwidth[h] for h in tried.tolist()])
+        return tried, np.array([by_bandwidth[bandwidth] for bandwidth in tried.tolist()])
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
-        """Returns the log-likelihood of the rows of each bin (``centres``), each row left out of its own density."""
+        """Returns the log-likelihood of the ``rows`` of bins with these ``centres``, each row left out of its own
+        density; ``bandwidth`` is in bins. ``self.kernel`` is the kernel's name.
+        """
         centres, rows, joined_bandwidth = _join_bins(centres, rows, bandwidth)
         own_weight = np.minimum(rows, 1.0)  # one row of a bin; all of it where weights make it less
-        n = rows.sum()
+        n_rows = rows.sum()
         density = (
             _density_of_other_bins(self.kernel, centres, rows, joined_bandwidth)
             + (rows - own_weight) * SHAPES[self.kernel].height(np.zeros(1))[0]
         )
         smallest = np.finfo(float).tiny
-        log_densities = np.log(np.maximum(density, smallest)) - np.log(np.maximum(n - own_weight, smallest))
-        return float(rows @ np.where(n - own_weight > ROUNDING * n, log_densities, np.log(smallest))) - float(
-            n * np.log(bandwidth)
+        log_densities = np.log(np.maximum(density, smallest)) - np.log(np.maximum(n_rows - own_weight, smallest))
+        return float(rows @ np.where(n_rows - own_weight > ROUNDING * n_rows, log_densities, np.log(smallest))) - float(
+            n_rows * np.log(bandwidth)
         )
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
-        """Returns for each feature its number of parameters per class, and the number that all classes share."""
+        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share."""
         sizes = zip(features, sums.keys, strict=True)
         return [(max(len(keys) - 1, 0) + len(feature.inputs), 0) for feature, keys in sizes]
 
     def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        """Returns the rows per bin and class, with fine bins joined like those of a histogram."""
+        """Returns the rows per bin and class, with fine bins joined like those of a histogram. ``keys`` are the fine
+        bins, and ``cells`` their rows (bins × classes).
+        """
         return Histogram().join_cells(feature, keys, cells)
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
@@ -300,30 +315,33 @@ class KernelDensity(GridFamily):
         return not features.has_blocks and super().can_leave_one_out(features, choice, weighted)
 
     def leave_one_out(self, features: Features, sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Scores each row by all others. Only the density of the row's own class changes; the bandwidths are those of
-        all rows.
+        """Returns log P(values | class) of each row without itself (rows × classes). Only the density of the row's own
+        class changes; the bandwidths are those of all rows.
         """
         parameters = self.estimate(features, sums, choice, UNUSED_GENERATOR)
-        scores = held_out.scores(parameters, "parts")
+        scores = held_out.scores(parameters, want="parts")  # rows × features × classes
         for f, (feature, kernels) in enumerate(zip(features, parameters.kernels, strict=True)):
-            keys, rows = sums.feature(f)
+            keys, counts = sums.feature(f)
             if not keys:
                 continue
-            x = number_column(held_out.rows, feature.name).astype(np.float64)
-            rows_with_value = np.flatnonzero(~np.isnan(x))
-            z = (x[rows_with_value] - feature.origin) / feature.unit
-            codes = _core.bins(np.ascontiguousarray(x[rows_with_value]), feature.origin, feature.unit, held_out.threads)
-            bins = np.searchsorted(np.array(keys, dtype=np.int64), codes)
+            numbers = number_column(held_out.rows, feature.name).astype(np.float64)
+            rows_with_value = np.flatnonzero(~np.isnan(numbers))
+            z = (numbers[rows_with_value] - feature.origin) / feature.unit  # in bins
+            bin_numbers = _core.bins(
+                np.ascontiguousarray(numbers[rows_with_value]), feature.origin, feature.unit, held_out.threads
+            )
+            # The place of each number's bin among the occupied ones.
+            bins = np.searchsorted(np.array(keys, dtype=np.int64), bin_numbers)
             labels = held_out.labels[rows_with_value]
             weights = held_out.weight[rows_with_value]
             class_is_empty = (
-                rows.value.sum(axis=0) <= 0
+                counts.value.sum(axis=0) <= 0
             )  # such a class has the kernels of all classes, the row's own among them
             for c in range(len(class_is_empty)):
                 own_rows = np.flatnonzero((labels == c) | class_is_empty[c])
                 for rows_together in np.array_split(own_rows, max(1, len(own_rows) * len(keys) // CELLS)):
                     log_density = _density_without(
-                        kernels, rows.value, c, z[rows_together], bins[rows_together], weights[rows_together]
+                        kernels, counts.value, c, z[rows_together], bins[rows_together], weights[rows_together]
                     )
                     scores[rows_with_value[rows_together], f, c] = log_density - np.log(feature.unit)
         return np.asarray(scores.sum(axis=1))
@@ -334,8 +352,8 @@ class KernelDensity(GridFamily):
 
 
 def try_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, Real] | None:
-    """Returns bandwidths of column f (``feature``) in class c, in its own unit, and the mean log-likelihood of a row
-    under the kernels of the others.
+    """Returns bandwidths of column f (``feature``) in class number c, in its own unit, and for each the mean
+    log-likelihood of a row under the kernels of the others. ``sums`` are those of all columns.
 
     Returns None if the column has no kernel density, and empty arrays if it has fewer than two values.
     """
@@ -354,7 +372,7 @@ def try_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, R
 
 def _join_bins(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, float]:
     """Joins bins in pairs until the bandwidth is only a few bins. Returns the centres and rows of the new bins, and the
-    bandwidth in new bins.
+    bandwidth, in new bins. ``centres`` are in old bins.
     """
     n_joins = max(int(np.floor(np.log2(bandwidth / MOST_BINS_PER_BANDWIDTH))), 0)
     if not n_joins:
@@ -364,8 +382,8 @@ def _join_bins(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real,
 
 
 def _density_of_other_bins(kernel: str, centres: Real, rows: Real, bandwidth: float) -> Real:
-    """Returns for each bin Σ rows · K((centre − other centre) / bandwidth) over all other bins. Bins far away are added
-    only where no bin is near.
+    """Returns for each bin Σ rows · K((centre − other centre) / bandwidth) over all other bins (bins). Bins far away
+    are added only where no bin is near. Centres and bandwidth are in bins; ``kernel`` is its name.
 
     Terms are added directly, because the rounding of an FFT would decide the density of isolated rows.
     """
@@ -383,7 +401,7 @@ def _density_of_other_bins(kernel: str, centres: Real, rows: Real, bandwidth: fl
 
 def _density_of_near_bins(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float) -> Real:
     """Returns for each bin Σ rows · K((centre − other centre) / bandwidth) over the other bins within ``reach``
-    bandwidths.
+    bandwidths (bins). Centres, which are in order, and bandwidth are in bins; ``kernel`` is its name.
     """
     n_bins_in_reach = int(reach * bandwidth) + 1
     if centres[-1] - centres[0] > SPARSE * len(centres):
@@ -393,17 +411,19 @@ def _density_of_near_bins(kernel: str, centres: Real, rows: Real, bandwidth: flo
                 centres, [centres[some_bins[0]] - n_bins_in_reach, centres[some_bins[-1]] + n_bins_in_reach + 1]
             )
             heights = SHAPES[kernel].height((centres[some_bins, None] - centres[low:high]) / bandwidth)
-            heights[some_bins - some_bins[0], some_bins - low] = 0.0
+            heights[some_bins - some_bins[0], some_bins - low] = 0.0  # of a bin with itself
             density[some_bins] = heights @ rows[low:high]
         return density
     bin_numbers = (centres - centres[0]).astype(np.int64)
     heights = SHAPES[kernel].height(np.arange(-n_bins_in_reach, n_bins_in_reach + 1) / bandwidth)
-    heights[n_bins_in_reach] = 0.0
+    heights[n_bins_in_reach] = 0.0  # of a bin with itself
     return np.asarray(np.convolve(np.bincount(bin_numbers, rows), heights)[n_bins_in_reach + bin_numbers])
 
 
 def _density_without(kernels: Kernels, cells: Real, c: int, z: Real, bins: Int, weights: Real) -> Real:
-    """Returns the log density, in bins, of values of class c, where each value's own weight is left out of its own bin.
+    """Returns the log density, per bin, of each value in class c (values), with its own weight left out of its own bin.
+
+    It is 0 where no rows are left.
 
     Args:
         kernels: The kernels of the column, from all rows.
@@ -412,6 +432,7 @@ def _density_without(kernels: Kernels, cells: Real, c: int, z: Real, bins: Int, 
         bins: The number of each value's bin.
         weights: The weight of each value.
     """
+    # The rows in each bin without the value's own (values × bins).
     counts = np.broadcast_to(cells[:, c], (len(z), len(cells))).copy()
     row_numbers = np.arange(len(z))
     counts[row_numbers, bins] = np.maximum(counts[row_numbers, bins] - weights, 0.0)
@@ -420,27 +441,29 @@ def _density_without(kernels: Kernels, cells: Real, c: int, z: Real, bins: Int, 
         counts_of_all = np.broadcast_to(cells.sum(axis=1), (int(class_is_empty.sum()), len(cells))).copy()
         counts_of_all[np.arange(len(counts_of_all)), bins[class_is_empty]] -= weights[class_is_empty]
         counts[class_is_empty] = np.maximum(counts_of_all, 0.0)
-    (bandwidth,) = kernels.bandwidth[c]
+    (bandwidth,) = kernels.bandwidth[c]  # of the only column
     distances = (z[:, None] - kernels.centres[:, 0]) / bandwidth
     totals = counts.sum(axis=1)
-    no_rows = totals <= 0
-    share = divide(counts, totals[:, None])
+    has_no_rows = totals <= 0
+    weights_of_bins = divide(counts, totals[:, None])
     if kernels.kernel == "normal":
-        logs = log(share) - 0.5 * distances * distances - 0.5 * np.log(2.0 * np.pi)
-        highest = np.where(no_rows, 0.0, logs.max(axis=1))
+        logs = log(weights_of_bins) - 0.5 * distances * distances - 0.5 * np.log(2.0 * np.pi)
+        highest = np.where(has_no_rows, 0.0, logs.max(axis=1))
         log_density = (
-            highest + np.log(np.where(no_rows, 1.0, np.exp(logs - highest[:, None]).sum(axis=1))) - np.log(bandwidth)
+            highest
+            + np.log(np.where(has_no_rows, 1.0, np.exp(logs - highest[:, None]).sum(axis=1)))
+            - np.log(bandwidth)
         )
-        return np.where(no_rows, 0.0, log_density)
-    density = (share * SHAPES[kernels.kernel].height(distances)).sum(axis=1) / bandwidth
-    mean, deviation = kernels.wide_normal[:, 0]
+        return np.where(has_no_rows, 0.0, log_density)
+    density = (weights_of_bins * SHAPES[kernels.kernel].height(distances)).sum(axis=1) / bandwidth
+    mean, deviation = kernels.wide_normal[:, 0]  # of the normal distribution that is mixed in
     normal_density = np.exp(-0.5 * ((z - mean) / deviation) ** 2) / (deviation * np.sqrt(2.0 * np.pi))
     mixed_density = (1.0 - MIXED_IN) * density + MIXED_IN * normal_density
     log_normal_density = (
         np.log(MIXED_IN) - 0.5 * ((z - mean) / deviation) ** 2 - np.log(deviation * np.sqrt(2.0 * np.pi))
     )
     return np.where(
-        no_rows,
+        has_no_rows,
         0.0,
         np.where(mixed_density > 0, np.log(np.where(mixed_density > 0, mixed_density, 1.0)), log_normal_density),
     )
@@ -450,28 +473,28 @@ def _density_without(kernels: Kernels, cells: Real, c: int, z: Real, bins: Int, 
 
 
 def _search_block_bandwidths(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
-    """Returns the bandwidths of a block's columns with the highest leave-one-out likelihood of one class's rows in
-    cells (``centres``, cells × columns). The search starts at ``rule``; it changes all bandwidths together first, then
-    each of them, in smaller and smaller steps.
+    """Returns the bandwidths of a block's columns, in bins, with the highest leave-one-out likelihood of one class's
+    rows. ``centres`` are those of cells (cells × columns), and ``rows`` has the rows in each. The search starts at
+    ``rule`` (columns); it changes all bandwidths together first, then each of them, in smaller and smaller steps.
     """
     is_occupied = rows > 0
     centres = centres[is_occupied]
     rows = rows[is_occupied]
     if len(centres) < 2:
         return rule
-    likelihoods: dict[tuple[float, ...], float] = {}
+    likelihoods: dict[tuple[float, ...], float] = {}  # by the bandwidths of the columns
 
     def likelier(tried: Real, best: Real) -> Real:
         """Returns whichever of two bandwidths of the columns makes the rows likelier; ``best`` if they are equal."""
-        for h in (tried, best):
-            if tuple(h) not in likelihoods:
-                likelihoods[tuple(h)] = _block_likelihood(kernel, centres, rows, h)
+        for bandwidths in (tried, best):
+            if tuple(bandwidths) not in likelihoods:
+                likelihoods[tuple(bandwidths)] = _block_likelihood(kernel, centres, rows, bandwidths)
         return tried if likelihoods[tuple(tried)] > likelihoods[tuple(best)] else best
 
     least_bandwidths = np.array([_least_bandwidth_of_column(kernel, column, rows) for column in centres.T])
     best = np.maximum(rule, least_bandwidths)
-    for k in range(-8, 5):
-        best = likelier(np.maximum(rule * 2.0 ** (k / 2.0), least_bandwidths), best)
+    for half_doublings in range(-8, 5):
+        best = likelier(np.maximum(rule * 2.0 ** (half_doublings / 2.0), least_bandwidths), best)
     for step in BLOCK_SEARCH_STEPS:
         for _ in range(MOST_SWEEPS):
             previous = best
@@ -486,16 +509,17 @@ def _search_block_bandwidths(kernel: str, centres: Real, rows: Real, rule: Real)
 
 def _least_bandwidth_of_column(kernel: str, column: Real, rows: Real) -> float:
     """Returns the least useful bandwidth of one column of a block, in bins. ``column`` has the centre of each cell in
-    this column.
+    this column, and ``rows`` the rows of each cell.
     """
     values, value_number = np.unique(column, return_inverse=True)
     return least_bandwidth(kernel, values, np.asarray(np.bincount(value_number, rows), dtype=np.float64))
 
 
 def _block_likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> float:
-    """Returns the mean log-likelihood of a block's rows, each left out of its own density.
+    """Returns the mean log-likelihood of a block's rows of one class, each left out of its own density.
 
-    ``centres`` are the occupied cells (cells × columns), ``rows`` the number of rows in each, and lengths are in cells.
+    ``centres`` are the occupied cells (cells × columns), ``rows`` the number of rows in each, ``bandwidth`` has one per
+    column, and lengths are in bins.
     """
     n_joins = max(int(np.floor(np.log2(bandwidth.min() / MOST_BLOCK_BINS_PER_BANDWIDTH))), 0)
     if n_joins:
@@ -503,14 +527,15 @@ def _block_likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -
         rows = np.asarray(np.bincount(new_cell.reshape(-1), rows), dtype=np.float64)
         centres = cells + 0.5
         bandwidth = bandwidth / 2.0**n_joins
+    # Every k-th cell, with k so large that few enough are left.
     sampled = np.arange(0, len(rows), -(-len(rows) // MOST_CELLS_LEFT_OUT))
     centres = np.ascontiguousarray(centres)
     log_densities = _core.kernels_left_out(kernel, centres, rows, bandwidth, sampled, n_threads(None))
     smallest = np.finfo(float).tiny
-    n = rows.sum()
+    n_rows = rows.sum()
     own_weight = np.minimum(rows[sampled], 1.0)
-    log_densities = np.maximum(log_densities, np.log(smallest)) - np.log(np.maximum(n - own_weight, smallest))
-    log_densities = np.where(n - own_weight > ROUNDING * n, log_densities, np.log(smallest))
+    log_densities = np.maximum(log_densities, np.log(smallest)) - np.log(np.maximum(n_rows - own_weight, smallest))
+    log_densities = np.where(n_rows - own_weight > ROUNDING * n_rows, log_densities, np.log(smallest))
     return float(rows[sampled] @ log_densities / rows[sampled].sum()) - n_joins * len(bandwidth) * float(np.log(2.0))
 
 
@@ -540,19 +565,21 @@ class KernelDensityParameters(NumericParameters):
     kernels: tuple[Kernels, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows.
+        Kernels are in bins.
+        """
         parts: list[_core.Part] = []
         for feature, kernels in zip(self.features, self.kernels, strict=True):
             columns = rows.numbers(feature.inputs)
-            widths = bin_widths(feature)
+            widths = bin_widths(feature)  # of each column
             units = 2.0 ** np.floor(np.log2(widths))  # powers of two, so that dividing by them is exact
             scale = widths / units  # lengths are now in units instead of bins
             centres, bandwidth, wide_normal = (
                 lengths * scale for lengths in (kernels.centres, kernels.bandwidth, kernels.wide_normal)
             )
             if feature.columns:
-                arrays = (centres, kernels.weights, bandwidth, wide_normal)
-                parts.append(_core.ProductPart(columns, bin_starts(feature), units, kernels.kernel, *arrays))
+                kernel_arrays = (centres, kernels.weights, bandwidth, wide_normal)
+                parts.append(_core.ProductPart(columns, bin_starts(feature), units, kernels.kernel, *kernel_arrays))
                 continue
             (unit,) = units.tolist()
             constant = np.full(len(bandwidth), -np.log(unit))
@@ -562,29 +589,35 @@ class KernelDensityParameters(NumericParameters):
         return parts
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         columns: list[NDArray[Any]] = []
         for feature, kernels in zip(self.features, self.kernels, strict=True):
-            z = np.empty((len(classes), len(feature.inputs)))
+            numbers_in_bins = np.empty((len(classes), len(feature.inputs)))
             for c, rows in enumerate(rows_by_class(classes, kernels.weights.shape[1])):
                 if not len(rows):
                     continue
-                share = kernels.weights[:, c] if kernels.weights[:, c].any() else np.full(len(kernels.weights), 1.0)
-                centre = kernels.centres[rng.choice(len(share), size=len(rows), p=share / share.sum())]
-                z[rows] = centre + kernels.bandwidth[c] * SHAPES[kernels.kernel].draw(rng, centre.shape)
+                weights = kernels.weights[:, c] if kernels.weights[:, c].any() else np.full(len(kernels.weights), 1.0)
+                centres = kernels.centres[rng.choice(len(weights), size=len(rows), p=weights / weights.sum())]
+                numbers_in_bins[rows] = centres + kernels.bandwidth[c] * SHAPES[kernels.kernel].draw(rng, centres.shape)
                 from_wide_normal = (rng.random(len(rows)) < MIXED_IN) & (kernels.kernel != "normal")
-                z[rows[from_wide_normal]] = rng.normal(
-                    kernels.wide_normal[0], kernels.wide_normal[1], (int(from_wide_normal.sum()), z.shape[1])
+                numbers_in_bins[rows[from_wide_normal]] = rng.normal(
+                    kernels.wide_normal[0],
+                    kernels.wide_normal[1],
+                    (int(from_wide_normal.sum()), numbers_in_bins.shape[1]),
                 )
-            columns += list((bin_starts(feature) + bin_widths(feature) * z).T)
+            columns += list((bin_starts(feature) + bin_widths(feature) * numbers_in_bins).T)
         return columns
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Yields the most informative interval of each column for each class; None for blocks."""
+        """Yields the most informative interval of each column for each class that is ``compared``; None for blocks."""
         return None if self.features.has_blocks else super().telling(compared)
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Returns the mean and the standard deviation of a feature in each class."""
+        """Returns the mean and the standard deviation of feature number f, a single column, in each class (classes
+        each). Kernels are in bins, which are ``feature.unit`` wide.
+        """
         kernels = self.kernels[f]
         feature = self.features[f]
         mean = kernels.centres[:, 0] @ kernels.weights
@@ -593,37 +626,42 @@ class KernelDensityParameters(NumericParameters):
         return feature.origin + feature.unit * mean, feature.unit * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes
+        each). Kernels are in bins; compact ones have a wide normal distribution mixed in.
+        """
         from scipy.special import ndtr  # a third of a second to import; few need it
 
         feature_kernels = self.kernels[f]
-        z = (cuts - self.features[f].origin) / self.features[f].unit
-        distances = z[:, None] - feature_kernels.centres[:, 0]
+        cuts_in_bins = (cuts - self.features[f].origin) / self.features[f].unit
+        distances = cuts_in_bins[:, None] - feature_kernels.centres[:, 0]
         tails = []
         for sign in (1.0, -1.0):
+            # Of each class its bandwidth, and the weights of the centres.
             bandwidths_and_weights = zip(feature_kernels.bandwidth[:, 0], feature_kernels.weights.T, strict=True)
             mass = np.stack(
                 [
-                    SHAPES[feature_kernels.kernel].area(sign * distances / h) @ weights
-                    for h, weights in bandwidths_and_weights
+                    SHAPES[feature_kernels.kernel].area(sign * distances / bandwidth) @ weights
+                    for bandwidth, weights in bandwidths_and_weights
                 ],
                 axis=1,
             )
             if feature_kernels.kernel != "normal":
-                normal_mass = ndtr(sign * (z - feature_kernels.wide_normal[0]) / feature_kernels.wide_normal[1])
+                normal_mass = ndtr(
+                    sign * (cuts_in_bins - feature_kernels.wide_normal[0]) / feature_kernels.wide_normal[1]
+                )
                 mass = (1.0 - MIXED_IN) * mass + MIXED_IN * normal_mass[:, None]
             tails.append(mass)
         return tails[0], tails[1]
 
 
 def bandwidths_of(parameters: Parameters) -> list[Any] | None:
-    """Returns the bandwidth of the only feature in each class, or of each of a block's columns; None if it has no
-    kernel density.
+    """Returns the bandwidth of the only feature in each class, in its own unit: a list of numbers, or for a block of
+    dictionaries by column name. None for parameters that are no kernel density.
     """
     if not isinstance(parameters, KernelDensityParameters):
         return None
     (feature,) = parameters.features
-    bandwidths = (parameters.kernels[0].bandwidth * bin_widths(feature)).tolist()
+    bandwidths = (parameters.kernels[0].bandwidth * bin_widths(feature)).tolist()  # classes × columns
     if not feature.columns:
-        return [row for (row,) in bandwidths]
-    return [dict(zip(feature.columns, row, strict=True)) for row in bandwidths]
+        return [bandwidth for (bandwidth,) in bandwidths]
+    return [dict(zip(feature.columns, class_bandwidths, strict=True)) for class_bandwidths in bandwidths]

@@ -50,15 +50,17 @@ class KeyCounter(Counter):
         return None
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns what two features must have in common for their counts to be added: the types of their values."""
+        """Returns what two features must have in common for their counts to be added: the types of their values
+        (``kinds`` are those of a block).
+        """
         return feature.kind, feature.kinds
 
     def describe_scale(self, feature: Feature) -> str:
-        """Returns nothing, because values have no origin and unit."""
+        """Returns an empty phrase, because values have no origin and unit."""
         return ""
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the features with the type of each column in the first rows."""
+        """Returns the features with the type (``kind``) of each column in the first rows, which are ``batch``."""
         return Features.of(feature._replace(kind=column_kind(batch, feature.name)) for feature in features)
 
     def key(self, feature: Feature, key: Any) -> str:
@@ -70,27 +72,29 @@ class KeyCounter(Counter):
         return check_key_order(feature, keys)
 
     def check(self, features: Features, sums: Counts, rows: Integers, classes: Sequence[Any]) -> None:
-        """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
-        labels.
+        """Raises an error if no rows can have these sums. ``rows`` has the number of rows of each class, and
+        ``classes`` their labels.
         """
-        for line, label in np.argwhere(sums.cells.is_negative()):
+        for line, c in np.argwhere(sums.cells.is_negative()):
             f = int(np.searchsorted(sums.offsets, line, side="right")) - 1
             key = sums.keys[f][line - sums.offsets[f]]
             name = features.names[f]
-            shown = self.key(features[f], key)
-            raise errors.negative_count(readable_counts(sums.cells)[line, label], classes[label], name, shown, key=key)
+            key_in_words = self.key(features[f], key)
+            raise errors.negative_count(readable_counts(sums.cells)[line, c], classes[c], name, key_in_words, key=key)
         super().check(features, sums, rows, classes)
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
-        """Describes how many values were counted for a feature, and which are the most frequent; ``missing`` is a
-        phrase to append about rows without a value.
+        """Describes how many values were counted for one feature (``sums`` are its own), and which are the most
+        frequent; ``missing`` is a phrase to append about rows without a value.
         """
         by_frequency = [repr(sums.keys[0][k]) for k in np.argsort(-sums.cells.value.sum(axis=1), kind="stable")]
         n_keys = errors.many(len(by_frequency), "combination" if feature.columns else "value")
-        return f"{n_keys}{missing}: {errors.listed(by_frequency, 6)}"
+        return f"{n_keys}{missing}: {errors.listed(by_frequency, most=6)}"
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Counts:
-        """Returns the sums that a file holds; raises an error if no rows can have them."""
+        """Returns the counts of ``features`` in ``n_classes`` classes that a file holds (``stored``); raises an error
+        if no rows can have them.
+        """
         keys = stored.keys(features, self.check_keys)
         counts = Counts(keys, stored.integers("cells", (sum(map(len, keys)), n_classes)))
         if counts.without_empty(permanent_keys(features)) is not counts:
@@ -106,7 +110,7 @@ class NumberedValues(NamedTuple):
 
 
 def count_values(names: Sequence[str], kinds: Sequence[Kind | None], rows: RowsToCount) -> CountsByColumn:
-    """Counts the rows of each value and class of these columns. Returns the distinct values of each column, in order,
+    """Counts the rows of each value and class of these columns. Returns for each column its distinct values, in order,
     and their counts (values × classes). ``kinds`` are the types that values are read as, None for the column's own.
     """
     columns = zip(names, kinds, strict=True)
@@ -114,8 +118,9 @@ def count_values(names: Sequence[str], kinds: Sequence[Kind | None], rows: RowsT
 
 
 def count_codes(names: Sequence[str], columns: Sequence[Codes], rows: RowsToCount) -> CountsByColumn:
-    """Counts the rows of each value and class of columns of codes. Returns the distinct values of each column, in
-    order, and their counts (values × classes). ``names`` are those of the columns, for messages.
+    """Counts the rows of each value and class of columns of codes. Returns for each column the values that occur, in
+    order, and their counts (values × classes). ``names`` are those of the columns, for messages; raises if the table
+    would be too large.
     """
     if not columns:
         return []
@@ -131,6 +136,7 @@ def count_codes(names: Sequence[str], columns: Sequence[Codes], rows: RowsToCoun
         raise errors.TooManyCells(text, column=name)
     codes = side_by_side([column.codes for column in columns])
     cells: Integers
+    # The rows of each value of all columns, one column below the other (values × classes).
     cells, _ = rows.run_kernel(_core.count_codes, names, codes, lowest_codes, n_values_of)
     is_occupied = np.asarray(is_nonzero(cells).any(axis=1))
     counts_by_column = []
@@ -148,8 +154,8 @@ def count_codes(names: Sequence[str], columns: Sequence[Codes], rows: RowsToCoun
 
 
 def renumber_wide_range(column: Codes, rows: RowsToCount) -> Codes:
-    """Renumbers the integers of a range by what occurs if a table of the whole range and the classes would be much
-    larger than the column.
+    """Returns a column of integers renumbered by what occurs if a table of its whole range and the classes would be
+    much larger than the column; otherwise as it is.
     """
     if not isinstance(column.values, range) or len(column.values) * len(rows.labels) <= max(2**20, len(column.codes)):
         return column
@@ -157,14 +163,16 @@ def renumber_wide_range(column: Codes, rows: RowsToCount) -> Codes:
 
 
 def renumber_range(column: Codes, threads: int) -> Codes:
-    """Renumbers the integers of a range by what occurs, because a wide range may hold few of them; other columns stay
-    as they are.
+    """Returns a column whose values are a range of integers renumbered from 0 by what occurs, because a wide range may
+    hold few of them; other columns as they are.
     """
     if not isinstance(column.values, range):
         return column
     integers = np.ascontiguousarray(column.codes)
     if len(column.values) <= FEW_VALUES:
-        return Codes(_core.shifted(integers, column.low, len(column.values), threads), 0, list(column.values))
+        return Codes(
+            _core.shifted(integers, column.low, len(column.values), threads), low=0, values=list(column.values)
+        )
     codes, first_rows, _ = _core.encode_records(
         integers.view(np.uint8).reshape(len(integers), integers.itemsize), threads
     )
@@ -173,28 +181,28 @@ def renumber_range(column: Codes, threads: int) -> Codes:
         code_of_missing = values.index(MISSING_BIN)
         codes = np.where(codes == code_of_missing, -1, codes - (codes > code_of_missing)).astype(np.int32)
         del values[code_of_missing]
-    return Codes(codes, 0, values)
+    return Codes(codes, low=0, values=values)
 
 
 def map_values(column: Codes, to_numbers: Callable[[Sequence[Any]], Sequence[int]], missing: int = -1) -> Int:
-    """Returns the number of each row's value. ``to_numbers`` returns the numbers of a list of values; ``missing`` is
-    the number of a missing value.
+    """Returns a number for each row (rows): that of its value. ``to_numbers`` returns the numbers of a list of values,
+    in its order; ``missing`` is the number of a missing value.
     """
-    codes = np.subtract(column.codes, column.low - 1, dtype=np.int64)  # 1 for the first value
+    value_positions = np.subtract(column.codes, column.low - 1, dtype=np.int64)  # 1 for the first value
     values = column.values
-    if len(values) > len(codes):  # few of the values occur
-        has_value = (codes > 0) & (codes <= len(values))
-        used_codes, index_in_used = np.unique(codes[has_value], return_inverse=True)
-        codes[:] = 0
-        codes[has_value] = index_in_used + 1
+    if len(values) > len(value_positions):  # few of the values occur
+        has_value = (value_positions > 0) & (value_positions <= len(values))
+        used_codes, index_in_used = np.unique(value_positions[has_value], return_inverse=True)
+        value_positions[:] = 0
+        value_positions[has_value] = index_in_used + 1
         values = [values[k - 1] for k in used_codes.tolist()]
     number_of_code = np.full(len(values) + 2, missing, dtype=np.int64)  # other codes are clipped to the first or last
     number_of_code[1:-1] = to_numbers(values)
-    return np.asarray(number_of_code.take(codes, mode="clip"))
+    return np.asarray(number_of_code.take(value_positions, mode="clip"))
 
 
 def key_positions(codes: Codes | None, keys: Keys) -> Int:
-    """Returns the position of each row's key (``codes``) in ``keys``; −1 if it is none of them."""
+    """Returns for each row the position of its key (``codes``) in ``keys``; −1 if it is none of them."""
     assert codes is not None
     if isinstance(codes.values, range) and codes.values.stop - codes.low > len(codes.codes):  # bins of wide numbers
         bins = np.array(keys, dtype=np.int64)
@@ -205,14 +213,14 @@ def key_positions(codes: Codes | None, keys: Keys) -> Int:
 
 
 def column_kind(batch: Batch, name: str) -> Kind:
-    """Returns the type of a column's values; a column of any other type is read as strings."""
+    """Returns the type of the values of the column with this name; a column of any other type is read as strings."""
     kind = batch.kind(name)
     return kind if kind in ("boolean", "integer", "float", "string") else "string"
 
 
 def check_scalars(description: str, names: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns labels or keys from a file; raises unless they are distinct scalars. ``description`` names them in the
-    message.
+    """Returns labels or keys from a file as a tuple; raises unless they are distinct scalars. ``description`` names
+    them in the message.
     """
     if not all(name is None or isinstance(name, (bool, int, float, str)) for name in names):
         raise TypeError(f"{description} are not all scalars")
@@ -224,8 +232,8 @@ def check_scalars(description: str, names: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def check_scalar_order(description: str, names: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns labels or keys from a file; raises unless they are distinct scalars in order. ``description`` names them
-    in the message.
+    """Returns labels or keys from a file as a tuple; raises unless they are distinct scalars in order. ``description``
+    names them in the message.
     """
     if sort_keys(check_scalars(description, names)) != tuple(names):
         raise ValueError(f"{description} are not in order")
@@ -238,20 +246,22 @@ def check_key_order(feature: Feature, keys: Sequence[Any]) -> Keys:
 
 
 def number_values(codes: Codes, threads: int) -> NumberedValues:
-    """Numbers the values of a column from 0; those of a wide range by what occurs."""
+    """Returns the values of a column and the number of each row's value, from 0 on, −1 if it is missing. Values of a
+    wide range are only those that occur.
+    """
     renumbered = renumber_range(codes, threads)
     return NumberedValues(zero_based_codes(renumbered, threads), renumbered.values)
 
 
 def zero_based_codes(codes: Codes, threads: int = 1) -> NDArray[np.int32]:
-    """Returns the index of each row's value in ``codes.values``, −1 if it is missing."""
+    """Returns for each row the index of its value in ``codes.values``, −1 if it is missing."""
     if codes.low == 0 and codes.codes.dtype == np.int32:
         return np.ascontiguousarray(codes.codes)
     return _core.shifted(np.ascontiguousarray(codes.codes), codes.low, len(codes.values), threads)
 
 
 def finite_numbers(rows: ColumnReader, name: str) -> Real:
-    """Returns a column of numbers, NaN where missing; raises if one is infinite."""
+    """Returns the column of numbers with this name (rows), NaN where missing; raises if one is infinite."""
     numbers = number_column(rows, name).astype(np.float64)
     check_finite_column(numbers, name, rows)
     return numbers
@@ -266,12 +276,12 @@ class KeyedFamily(Family):
     keyed: ClassVar[bool] = True
 
     def has_density(self) -> bool:
-        """Values have probabilities, not densities."""
+        """Returns False: values have probabilities, not densities."""
         return False
 
     def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
-        """Returns the shares of a feature's cells, from which rows can be left out, and the number of each key's cell.
-        ``cells`` has the rows of each key (keys × classes).
+        """Returns the shares of a feature's cells, from which rows can be left out, and for each key the number of its
+        cell. ``cells`` has the rows of each key (keys × classes).
         """
         declared = self.permanent_keys() or frozenset()
         is_declared = np.array([key in declared for key in keys], dtype=np.bool_)
@@ -283,10 +293,11 @@ class KeyedFamily(Family):
         """
         scores = np.zeros((len(held_out.labels), held_out.n_classes))
         for f, feature in enumerate(features):
-            keys, rows = sums.feature(f)
+            keys, counts = sums.feature(f)
             if keys:
-                shares, cell_of_key = self.shares(feature, keys, rows.value, choice)
+                shares, cell_of_key = self.shares(feature, keys, counts.value, choice)
                 positions = key_positions(self.keys_of(held_out.rows, feature, held_out.threads), keys)
+                # A row whose position is −1 gets the last entry: it is in no cell.
                 scores += shares.log_leave_one_out(np.append(cell_of_key, -1)[positions], held_out)
         return scores
 
@@ -295,7 +306,7 @@ class BinnedFamily(KeyedFamily):
     """The base of families whose keys are the numbers of fine bins; of a block, of the bins of each column."""
 
     def has_density(self) -> bool:
-        """Numbers in bins have densities."""
+        """Returns True: numbers in bins have densities."""
         return True
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes | None:
@@ -315,15 +326,15 @@ class BinnedFamily(KeyedFamily):
 
 
 def encode_bins(bins: Int) -> Codes:
-    """Returns the numbers of the rows' bins as codes; MISSING_BIN is a missing value."""
-    of_values = bins if int(bins.min(initial=0)) > MISSING_BIN else bins[bins != MISSING_BIN]
-    low, high = (int(of_values.min()), int(of_values.max())) if len(of_values) else (0, -1)
+    """Returns the numbers of the rows' bins (``bins``) as codes; MISSING_BIN is a missing value."""
+    bins_of_values = bins if int(bins.min(initial=0)) > MISSING_BIN else bins[bins != MISSING_BIN]
+    low, high = (int(bins_of_values.min()), int(bins_of_values.max())) if len(bins_of_values) else (0, -1)
     return Codes(bins, low, range(low, high + 1))
 
 
 def clip_to_numbered_bins(numbers: NDArray[Any], feature: Feature) -> Real:
-    """Moves numbers that are too far from the feature's origin to the farthest bin that has a number; infinite numbers
-    stay.
+    """Returns numbers with those that are too far from the feature's origin moved to the farthest bin that has a
+    number; infinite numbers stay.
     """
     farthest = MOST_BINS_FROM_ORIGIN * feature.unit
     numbers = numbers.astype(np.float64)

@@ -36,11 +36,11 @@ class LogNormalParameters(PositiveParameters):
 
     @cached_property
     def units(self) -> Real:
-        """1 for each feature, because the logarithms are those of the numbers themselves."""
+        """1 for each feature (features), because the logarithms are those of the numbers themselves."""
         return np.ones(len(self.features))
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z."""
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
         logs = np.log(z)
         square = self.precision * (logs - self.mean) ** 2
         if self.power is not None:
@@ -48,34 +48,36 @@ class LogNormalParameters(PositiveParameters):
         return self.constant - square - logs
 
     def draw(self, rng: Generator) -> Real:
-        """Draws a number for each mean and precision."""
+        """Draws a number for each mean and precision, of which there is one for each row to draw."""
         noise = rng.standard_normal(len(self.mean))
         if self.power is not None:
             noise = rng.standard_t(self._degrees)
         return np.exp(np.clip(self.mean + noise * self._deviation, LOWEST, HIGHEST))
 
     def moments(self) -> tuple[Real, Real]:
-        """Returns mean and deviation; for the predictive distribution, those of a log-normal distribution of the same scale."""
+        """Returns the mean and the standard deviation of numbers, in the shape of the parameters; for the predictive
+        distribution, those of a log-normal distribution of the same scale.
+        """
         variance = self._deviation**2
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.exp(self.mean + variance / 2.0)
             return mean, mean * np.sqrt(np.expm1(variance))
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
+        """Returns the probabilities below and above each z (numbers × classes each)."""
         with np.errstate(divide="ignore"):
             distance = (np.log(z) - self.mean) / self._deviation
         return normal_tails(distance, None if self.power is None else self._degrees)
 
     @property
     def _degrees(self) -> Real:
-        """The degrees of freedom of Student's t."""
+        """The degrees of freedom of Student's t, in the shape of ``power``."""
         assert self.power is not None
         return 2.0 * self.power - 1.0
 
     @property
     def _deviation(self) -> Real:
-        """The standard deviation of log x, or the scale of Student's t."""
+        """The standard deviation of log x, or the scale of Student's t, in the shape of ``precision``."""
         degrees = 2.0 if self.power is None else self._degrees
         return 1.0 / np.sqrt(self.precision * degrees)
 
@@ -103,12 +105,16 @@ class LogNormal(LogMomentFamily):
         Gaussian(prior=self.prior)  # raises if the prior is not valid
 
     def estimate(self, features: Features, sums: LogMoments, choice: Choice, rng: Generator) -> LogNormalParameters:
-        """Estimates a Gaussian from the sums of the logarithms."""
+        """Estimates the parameters of these features: those of a Gaussian, from the sums of the logarithms, as
+        ``choice`` says; ``rng`` draws under "gibbs".
+        """
         normal: Any = Gaussian(prior=self.prior).estimate(_of_logarithms(features), sums.logs, choice, rng)
         return LogNormalParameters(features, normal.mean, normal.precision, normal.constant, normal.power)
 
     def log_prior(self, parameters: Any, sums: LogMoments, choice: Choice) -> float:
-        """Returns what the Gaussian prior of the logarithms adds to the log-likelihood of these parameters."""
+        """Returns what the Gaussian prior of the logarithms adds to the log-likelihood of these parameters, over all
+        features and classes.
+        """
         of_logarithms = replace(parameters, features=_of_logarithms(parameters.features))
         return Gaussian(prior=self.prior).log_prior(of_logarithms, sums.logs, choice)
 

@@ -40,22 +40,28 @@ FARTHEST = 2.0**401  # that a value may be from its feature's origin, in units, 
 
 
 def first_rows(batch: Batch, names: Sequence[str]) -> Real:
-    """Returns the first rows (up to 1,000) of some numeric columns (rows × columns), with infinite values as NaN."""
-    matrices = [c[:SAMPLE] if c.ndim == 2 else c[:SAMPLE, None] for c in batch.numbers(names)] if names else []
+    """Returns the first rows (up to 1,000) of the numeric columns with these names (rows × columns), with infinite
+    values as NaN.
+    """
+    matrices = (
+        [column[:SAMPLE] if column.ndim == 2 else column[:SAMPLE, None] for column in batch.numbers(names)]
+        if names
+        else []
+    )
     if not matrices:
         return np.zeros((0, 0))
     return _finite(matrices[0] if len(matrices) == 1 else np.concatenate(matrices, axis=1))
 
 
 def first_lists(batch: Batch, name: str) -> Real:
-    """Returns the first rows (up to 1,000) of a column of lists of numbers (rows × numbers), with infinite values as
-    NaN.
+    """Returns the first rows (up to 1,000) of a column of lists of numbers (rows × places in the lists), with infinite
+    values as NaN.
     """
     return _finite(batch.lists(name, batch.width(name))[:SAMPLE])
 
 
 def _finite(rows: NDArray[Any]) -> Real:
-    """Returns floats with infinite values replaced by NaN."""
+    """Returns the numbers as floats, in the same shape, with infinite values replaced by NaN."""
     rows = rows.astype(np.float64)
     rows[np.isinf(rows)] = np.nan
     return rows
@@ -63,10 +69,11 @@ def _finite(rows: NDArray[Any]) -> Real:
 
 def scales(sample: Real) -> tuple[Real, Real]:
     """Returns an origin and a power-of-two unit for each column of a sample (rows × columns), near its median and
-    interquartile range.
+    interquartile range: two arrays (columns).
 
-    It is the median, because one far value among the first rows must not move the origin away from all the others. The origin
-    is a multiple of the unit, so that whole numbers and short decimals are held without rounding.
+    It is the median, because one far value among the first rows must not move the origin away from all the others. The
+    origin is a multiple of the unit, so that whole numbers and short decimals are held without rounding. Missing values
+    are NaN.
     """
     if len(sample) == 0:
         return np.zeros(sample.shape[1]), np.ones(sample.shape[1])
@@ -81,6 +88,7 @@ def scales(sample: Real) -> tuple[Real, Real]:
             deviations = np.nansum(np.abs(ordered - median), axis=0) / np.maximum(n_values, 1)
             for fallback in (deviations, np.abs(median), 1.0):
                 spreads = np.where((spreads > 0) & np.isfinite(spreads), spreads, fallback)
+        # The largest power of two that is not above the spread, within what doubles can hold.
         unit = np.ldexp(1.0, np.minimum(np.maximum(np.frexp(spreads)[1] - 1, -1014), 1000))
         origins_in_units = np.rint(median / unit)
         rounded_origins = origins_in_units * unit
@@ -90,8 +98,8 @@ def scales(sample: Real) -> tuple[Real, Real]:
 
 
 def scales_of_moments(sample: Real) -> tuple[Real, Real]:
-    """Returns an origin and a unit for each column of a sample (rows × columns), as ``scales`` does; but the origin of
-    a column with a single value is that value, about which others may vary little.
+    """Returns an origin and a unit for each column of a sample (rows × columns), as ``scales`` does (two arrays); but
+    the origin of a column with a single value is that value, about which others may vary little.
     """
     origins, units = scales(sample)
     if len(sample) == 0:
@@ -110,41 +118,46 @@ class MomentCounter(Counter):
     """Counts n, Σz and Σz² of each column."""
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the features with an origin and a unit near the centre and spread of the first rows."""
+        """Returns the features with an origin and a unit near the centre and spread of the first rows, which are
+        ``batch``.
+        """
         origins, units = scales_of_moments(first_rows(batch, features.names))
         return replace(features.change(as_number), origins=origins, units=units)
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Moments]:
-        """Counts these rows. Returns the features as they are, and their sums."""
+        """Counts these rows. Returns the features as they are, and their sums n, Σz and Σz², where z = (x − origin) /
+        unit.
+        """
         columns = rows.batch.numbers(features.names)
         scales = features.origins, features.units
         return features, Moments(*rows.run_kernel(_core.count_moments, features.names, columns, *scales))
 
     def check(self, features: Features, sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
-        """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
-        labels.
+        """Raises an error if no rows can have these sums. ``rows`` has the number of rows of each class, and
+        ``classes`` their labels.
         """
-        for f, label in np.argwhere(sums.n.is_negative()):
-            raise errors.negative_count(readable_counts(sums.n)[f, label], classes[label], features.names[f])
-        for f, label in np.argwhere(sums.below_zero()):
-            raise errors.impossible_sums(classes[label], features.names[f])
+        for f, c in np.argwhere(sums.n.is_negative()):
+            raise errors.negative_count(readable_counts(sums.n)[f, c], classes[c], features.names[f])
+        for f, c in np.argwhere(sums.below_zero()):
+            raise errors.impossible_sums(classes[c], features.names[f])
         super().check(features, sums, rows, classes)
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
-        """Returns the feature with the origin and unit of another."""
+        """Returns the feature with the origin and unit of ``other``."""
         return feature._replace(origin=other.origin, unit=other.unit)
 
     def move_sums(self, old: Features, new: Features, sums: Moments) -> Moments:
-        """Returns the sums moved from the origins and units of ``old`` to those of ``new``."""
+        """Returns the sums moved from the origins and units of the features ``old`` to those of ``new``."""
         if np.array_equal(old.origins, new.origins) and np.array_equal(old.units, new.units):
             return sums
         with np.errstate(over="ignore"):
             return sums.shift((old.origins - new.origins) / old.units, old.units / new.units)
 
     def summary(self, feature: Feature, sums: Moments, missing: str) -> str:
-        """Describes the mean and the deviation of one feature, in the column's own unit; ``missing`` is a phrase to
-        append about rows without a value.
+        """Describes the mean and the deviation of one feature over all classes, in the column's own unit; ``sums`` are
+        its own. ``missing`` is a phrase to append about rows without a value.
         """
+        # Sums of squares are about the mean.
         n, mean_of_z, sum_of_squares = (float(x[0, 0]) for x in sums.pool())
         if n == 0:
             return "no values"
@@ -153,7 +166,9 @@ class MomentCounter(Counter):
         return f"mean {mean:g}, deviation {deviation:g}{missing}"
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Any:
-        """Returns the sums that a file holds; raises an error if no rows can have them."""
+        """Returns the sums of ``features`` in ``n_classes`` classes that a file holds (``stored``); raises an error if
+        no rows can have them.
+        """
         shape = len(features), n_classes
         sums = Moments(stored.integers("n", shape), stored.integers("sums", (*shape, 2), signed=True))
         return _possible(sums, 1, stored.exact)
@@ -165,12 +180,14 @@ class ProductCounter(Counter):
     apart = True
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the blocks with an origin and a unit for each column, from the first rows."""
+        """Returns the blocks with an origin and a unit for each column (their ``scales``), from the first rows, which
+        are ``batch``.
+        """
         return Features.of(_settle_block(batch, feature) for feature in features)
 
     def has_valid_scale(self, feature: Feature) -> bool:
-        """Whether a block from a file has an origin and a unit for each of its numbers, and every unit is a power of
-        two.
+        """Whether a block from a file has an origin and a unit for each of its numbers (its ``scales``), and every unit
+        is a power of two. Lists, which are one column, have as many numbers as they have scales.
         """
         n_columns = len(feature.columns)
         n_scales = len(feature.scales)
@@ -182,19 +199,22 @@ class ProductCounter(Counter):
         return "list" if feature.holds_lists else "number"
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Products]:
-        """Counts these rows. Returns the block as it is, and its sums."""
+        """Counts these rows. ``features`` is one block. Returns it as it is, and its sums by class: the number of rows
+        that have all columns, Σz and Σzzᵀ.
+        """
         (feature,) = features
+        # For each column; a scale is an origin and a unit.
         origin, unit = (np.ascontiguousarray(part) for part in np.array(feature.scales).T)
         columns = feature.numbers(rows.batch)
         names = feature.inputs * len(feature.scales) if feature.holds_lists else feature.inputs
         return features, Products(*rows.run_kernel(_core.count_products, names, columns, origin, unit))
 
     def check(self, features: Features, sums: Products, rows: Integers, classes: Sequence[Any]) -> None:
-        """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
-        labels.
+        """Raises an error if no rows can have these sums. ``rows`` has the number of rows of each class, and
+        ``classes`` their labels.
         """
-        for (label,) in np.argwhere(sums.below_zero()):
-            raise errors.impossible_sums(classes[label], features.names[0])
+        for (c,) in np.argwhere(sums.below_zero()):
+            raise errors.impossible_sums(classes[c], features.names[0])
         super().check(features, sums, rows, classes)
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
@@ -203,7 +223,9 @@ class ProductCounter(Counter):
         return feature._replace(scales=other.scales) if has_as_many else feature
 
     def move_sums(self, old: Features, new: Features, sums: Products) -> Products:
-        """Returns the sums of a block moved from the origins and units of ``old`` to those of ``new``."""
+        """Returns the sums of a block moved from the origins and units of ``old`` to those of ``new``; each of these is
+        one feature.
+        """
         if old[0].scales == new[0].scales:
             return sums
         origin, unit = np.array(old[0].scales).T
@@ -220,9 +242,12 @@ class ProductCounter(Counter):
         return f"{errors.many(len(feature.inputs), 'column')} together, {n:,.6g} rows that have all of them"
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Products:
-        """Returns the sums that a file holds; raises an error if no rows can have them."""
+        """Returns the sums of the block in ``n_classes`` classes that a file holds (``stored``); raises an error if no
+        rows can have them.
+        """
         n_numbers = len(features[0].scales)
         n = stored.integers("n", (n_classes,))
+        # Σz of each number, then Σzzᵀ of each pair, of which each number is one with itself.
         sums = Products(
             n, stored.integers("sums", (n_classes, n_numbers + n_numbers * (n_numbers + 1) // 2), signed=True)
         )
@@ -243,14 +268,14 @@ def _settle_block(batch: Batch, feature: Feature) -> Feature:
 
 
 def _possible(sums: S, columns: int, exact: bool) -> S:
-    """Returns sums of some ``columns`` from a file; raises unless they are finite and some rows can have them.
-    ``exact``: whether the file says that they are exact, so that no value may be too far from its origin.
+    """Returns sums of ``columns`` columns from a file as they are; raises unless they are finite and some rows can have
+    them. ``exact``: whether the file says that they are exact, so that no value may be too far from its origin.
     """
     sums_of_z = sums.sums.values(-GRID)[..., :columns]
     sums_of_squares = sums.sums.values(-2 * GRID)[..., columns:]
-    n = sums.n.value[..., None]
+    n_rows = sums.n.value[..., None]
     is_too_far = exact and (
-        (np.abs(sums_of_z) > n * FARTHEST).any() or (np.abs(sums_of_squares) > n * FARTHEST**2).any()
+        (np.abs(sums_of_z) > n_rows * FARTHEST).any() or (np.abs(sums_of_squares) > n_rows * FARTHEST**2).any()
     )
     if is_too_far or not np.isfinite(sums.sums.values(-2 * GRID)).all():
         raise ValueError("there are sums beyond what can be counted")
@@ -264,7 +289,7 @@ def log_rising(a: Any, b: Any) -> Real:
     from scipy.special import gammaln  # a third of a second to import; few need it
 
     a, b = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
-    large = np.maximum(a, LARGE)
+    large = np.maximum(a, LARGE)  # where the series is used
     series = (large + b - 0.5) * np.log1p(b / large) - b + b * np.log(large)
     series += (1.0 / (large + b) - 1.0 / large) / 12.0
     small = np.minimum(a, LARGE)
@@ -272,7 +297,7 @@ def log_rising(a: Any, b: Any) -> Real:
 
 
 def stirling_remainder(x: Real) -> Real:
-    """Returns what Stirling's formula leaves of log Γ: log Γ(x) − (x − ½) log x + x − ½ log 2π."""
+    """Returns for each x what Stirling's formula leaves of log Γ: log Γ(x) − (x − ½) log x + x − ½ log 2π."""
     from scipy.special import gammaln  # a third of a second to import; few need it
 
     small = np.minimum(x, LARGE)
@@ -284,28 +309,31 @@ CELLS = 1 << 18  # rows × classes, or rows × bins, that are processed together
 
 
 def leave_out_one_by_one(family: Family, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
-    """Returns log P(values | class) of each row without itself (rows × classes), for families that count sums of
-    numbers.
+    """Returns log P(values | class) of each held-out row without itself (rows × classes), for families that count sums
+    of numbers.
 
-    The sums left without each row are estimated as if they were those of a separate feature, many rows at once. The
-    sums must have ``as_features``, and the parameters ``log_probability``.
+    The sums left without each row are estimated as if they were those of a separate feature, many rows at once.
+    ``sums`` are those of all rows; they must have ``as_features``, and the parameters that ``family`` estimates
+    ``log_probability``.
     """
     n_rows = len(held_out.labels)
     n_classes = held_out.n_classes
     row_classes, weights = kernel_weights(np.arange(n_rows, dtype=np.int32), held_out.weights)
+    # Every row as a class of its own, so that its own sums are counted.
     row_by_row = RowsToCount(held_out.rows, range(n_rows), row_classes, weights, held_out.threads)
     log_likelihoods = np.zeros((n_rows, n_classes))
     for f, feature in enumerate(features):
-        x = number_column(held_out.rows, feature.name).astype(np.float64)
+        numbers = number_column(held_out.rows, feature.name).astype(np.float64)
         _, row_sums = feature.counter.count(features.take([f]), row_by_row)
-        scored_rows = np.flatnonzero(~np.isnan(x) & (held_out.weight > 0))
+        scored_rows = np.flatnonzero(~np.isnan(numbers) & (held_out.weight > 0))
+        # In pieces of about CELLS rows × classes.
         for some_rows in np.array_split(scored_rows, max(1, len(scored_rows) * n_classes // CELLS)):
             own_sums = row_sums.take(some_rows).as_features(held_out.labels[some_rows], n_classes)
             copies_of_feature = features.take([f] * len(some_rows))
             parameters: Any = family.estimate(
                 copies_of_feature, sums.select([f] * len(some_rows)) - own_sums, choice, UNUSED_GENERATOR
             )
-            log_likelihoods[some_rows] += parameters.log_probability(x[some_rows])
+            log_likelihoods[some_rows] += parameters.log_probability(numbers[some_rows])
     return log_likelihoods
 
 

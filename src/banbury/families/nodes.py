@@ -47,7 +47,7 @@ class Variable:
     values: Keys
     family: Family = CATEGORICAL
     kind: Kind = "string"
-    cuts: tuple[float, ...] | None = None
+    cuts: tuple[float, ...] | None = None  # in ascending order; None: the values are categories
     ends: tuple[float, float] = (0.0, 0.0)  # the lowest and highest number seen, if numbers were cut
 
     @property
@@ -57,12 +57,12 @@ class Variable:
 
     @cached_property
     def index(self) -> dict[Key, int]:
-        """The number of each value."""
+        """The number of each value, by value."""
         return {value: k for k, value in enumerate(self.values)}
 
     @cached_property
     def keys(self) -> Keys:
-        """What the values are counted by: the values themselves, or the numbers of the bins."""
+        """What the values are counted by, in their order: the values themselves, or the numbers of the bins."""
         return self.values if self.cuts is None else tuple(range(self.size))
 
     def name_of_key(self, key: Any) -> Key:
@@ -70,7 +70,7 @@ class Variable:
         return key if self.cuts is None else self.values[key]  # type: ignore[no-any-return]
 
     def of_keys(self, keys: Iterable[Key]) -> Variable:
-        """Returns the variable with the values of these keys and the declared ones; bins stay as they are."""
+        """Returns the variable with the values of these keys and the declared ones, sorted; bins stay as they are."""
         if self.cuts is not None:
             return self
         values = sort_keys({*keys, *(self.family.permanent_keys() or ())})
@@ -91,7 +91,7 @@ class Variable:
 
     def join_bins(self, cells: Real) -> tuple[Variable, Int]:
         """Returns the variable with fine bins merged where the class frequencies do not change, and the new number of
-        each fine bin; the variable as it is if its bins are final.
+        each fine bin; the variable as it is, and the old numbers, if its bins are final.
 
         ``cells`` has the rows of each fine bin (bins × classes).
         """
@@ -106,7 +106,9 @@ class Variable:
     # Rows
 
     def codes(self, batch: ColumnReader, threads: int) -> Codes:
-        """Returns the key of each row as codes, −1 if the row has no value."""
+        """Returns the key of each row of ``batch`` as codes, −1 if the row has no value. Keys of numbers are the
+        numbers of their bins.
+        """
         if self.cuts is None:
             keys = self.family.keys_of(batch, Feature(self.name, self.family, kind=self.kind), threads)
             assert keys is not None
@@ -114,7 +116,7 @@ class Variable:
         numbers = finite_numbers(batch, self.name)
         bins = np.searchsorted(np.array(self.cuts), numbers, side="right").astype(np.int32)
         bins[np.isnan(numbers)] = MISSING
-        return Codes(bins, 0, self.keys)  # type: ignore[arg-type]
+        return Codes(bins, low=0, values=self.keys)  # type: ignore[arg-type]
 
     def codes_to_count(self, batch: ColumnReader, threads: int) -> Codes:
         """Returns the key of each row as codes, for rows that are counted; raises an error for a value that is not
@@ -128,15 +130,18 @@ class Variable:
         return codes
 
     def value_numbers(self, batch: ColumnReader, threads: int) -> ValueNumbers:
-        """Returns the number of each row's value: MISSING if there is none, UNSEEN if the value was never counted."""
+        """Returns the number of each row's value (rows): MISSING if there is none, UNSEEN if the value was never
+        counted.
+        """
         codes = self.codes(batch, threads)
         if codes.values is self.keys:
             return codes.codes
+        # The last entry is that of code −1.
         numbers = [*(self.index.get(key, UNSEEN) for key in codes.values), MISSING]
         return np.array(numbers, dtype=np.int32).take(codes.codes)
 
     def value_number(self, value: Any) -> int:
-        """Returns the number of a value; raises if it was never counted."""
+        """Returns the number of a value, or of the bin that a number is in; raises if it was never counted."""
         value = value.item() if isinstance(value, np.generic) else value
         if self.cuts is not None and not isinstance(value, str):
             if isinstance(value, (int, float)) and abs(value) < np.inf:
@@ -147,37 +152,41 @@ class Variable:
         number = UNSEEN
         with suppress(errors.BanburyError, ValueError, TypeError):  # reading may convert it: a date to its text
             [batch] = read({self.name: [value]}, kinds={self.name: "string"} if self.kind == "string" else None)
-            number = int(self.value_numbers(batch, 1)[0])
+            number = int(self.value_numbers(batch, threads=1)[0])
         if number < 0:
             raise errors.value_never_seen(value, self.name, self.values)
         return number
 
     def likelihood(self, evidence: Any) -> Real:
-        """Returns the likelihood of the evidence under each value: 1 or 0 if ``evidence`` is one or several values;
-        soft evidence is a mapping that gives every value a number.
+        """Returns the likelihood of the evidence under each value (values): 1 or 0 if ``evidence`` is one or several
+        values; soft evidence is a mapping that gives every value a number.
         """
-        weights = np.zeros(self.size)
+        likelihoods = np.zeros(self.size)
         if isinstance(evidence, np.ndarray) and evidence.ndim == 0:
             evidence = evidence.item()
         if not isinstance(evidence, Mapping):
             values = evidence if isinstance(evidence, (list, tuple, set, frozenset, np.ndarray)) else (evidence,)
-            weights[[self.value_number(value) for value in values]] = 1.0
-            return weights
-        numbers = [self.value_number(value) for value in evidence]
+            likelihoods[[self.value_number(value) for value in values]] = 1.0
+            return likelihoods
+        value_numbers = [self.value_number(value) for value in evidence]
         expected = "one number for each value, and each value once"
-        errors.require(len(set(numbers)) == len(numbers), f"the evidence of {self.name!r}", evidence, expected)
-        for number, (value, weight) in zip(numbers, evidence.items(), strict=True):
+        errors.require(
+            len(set(value_numbers)) == len(value_numbers), f"the evidence of {self.name!r}", evidence, expected
+        )
+        for number, (value, weight) in zip(value_numbers, evidence.items(), strict=True):
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
-            weights[number] = weight
-        if without_likelihood := [value for number, value in enumerate(self.values) if number not in numbers]:
+            likelihoods[number] = weight
+        if without_likelihood := [value for number, value in enumerate(self.values) if number not in value_numbers]:
             text = f"the soft evidence of {self.name!r} has no likelihood for "
             text += f"{errors.listed(map(repr, without_likelihood))}. Give every value, with 0 for impossible ones: "
             text += f"{without_likelihood[0]!r}: 0"
             raise errors.BadSetting(text, name="given", value=self.name)
-        return weights
+        return likelihoods
 
     def draw(self, numbers: Int, rng: Generator) -> NDArray[Any]:
-        """Returns the values with these ``numbers``; for bins, draws a number uniformly within each."""
+        """Returns the values with these ``numbers`` (one for each); for bins, draws a number uniformly within each.
+        ``self.ends`` are the lowest and the highest number seen, and ``self.cuts`` the cuts between bins.
+        """
         if self.cuts is None:
             same_type = len({type(value) for value in self.values}) == 1
             return np.array(self.values, dtype=None if same_type else object)[numbers]
@@ -196,7 +205,7 @@ class Variable:
 
 
 def kind_of_values(values: Sequence[Any]) -> Kind:
-    """Returns the type of a node's values."""
+    """Returns the type of a node's values, leaving out None; "string" for any other type than the four."""
     kind = kind_of([value for value in values if value is not None])
     return kind if kind in ("boolean", "integer", "float", "string") else "string"
 
@@ -205,12 +214,14 @@ def encode_variables(batch: Batch, variables: Sequence[Variable], threads: int) 
     """Returns the batch with the columns of these variables as codes of their keys, so that they can be counted; raises
     an error for a value that is not declared.
     """
-    return batch.with_columns({v.name: v.codes_to_count(batch, threads).as_categorical() for v in variables})
+    return batch.with_columns(
+        {variable.name: variable.codes_to_count(batch, threads).as_categorical() for variable in variables}
+    )
 
 
 def count_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple[Real, Real]:
     """Returns the distinct numbers of a column, in order, and the rows of each, or their total weight. Missing numbers
-    and rows of weight 0 do not count.
+    and rows of weight 0 do not count. ``weights`` has one for each row.
     """
     numbers = finite_numbers(batch, name)
     is_counted = ~np.isnan(numbers)
@@ -224,14 +235,15 @@ def count_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple
 
 
 def fine_cuts(values: Real, rows: Real, n_bins: int) -> tuple[float, ...]:
-    """Returns cuts into about ``n_bins`` bins of about equal size, each cut in the widest gap nearby. ``values`` are
-    distinct numbers in order, and ``rows`` the rows of each.
+    """Returns cuts into about ``n_bins`` bins of about equal size, in ascending order, each cut in the widest gap
+    nearby. ``values`` are distinct numbers in order, and ``rows`` the rows of each.
 
     Values that stand apart are therefore not in one bin, and a number that alone is as frequent as a bin has its own.
     """
-    last_of_bin = np.arange(len(values) - 1)
+    last_of_bin = np.arange(len(values) - 1)  # the index of the last value of each bin but the last
     if len(values) > n_bins:
         n_rows = rows.sum()
+        # The bin of each value but the last, if all bins had as many rows.
         bin_by_size = ((np.cumsum(rows) - rows / 2.0) / n_rows * n_bins).astype(np.int64)[:-1]
         with np.errstate(over="ignore"):
             widest_first = np.lexsort((-np.diff(values), bin_by_size))
@@ -275,7 +287,7 @@ def as_node(
 
 
 def intervals(cuts: Sequence[float]) -> Keys:
-    """Names the intervals between cuts, in order: "below 2", "2 to 5", "5 and above"; "any" without cuts."""
+    """Returns names of the intervals between cuts, in order: "below 2", "2 to 5", "5 and above"; "any" without cuts."""
     if not cuts:
         return ("any",)
     names_of_cuts = format_distinctly(cuts)
@@ -312,7 +324,7 @@ class Node:
 
     @cached_property
     def logs(self) -> Real:
-        """The logarithm of the table."""
+        """The logarithm of the table (queried values × parent's values × values)."""
         return log(self.table)
 
     def log_observed(self, values: ValueNumbers, parent_values: ValueNumbers | None) -> Real:
@@ -321,6 +333,7 @@ class Node:
         ``values`` has the number of each row's value, and ``parent_values`` of the parent's. If it is None because
         these rows lack the parent's value: rows × queried values × parent's values.
         """
+        # ``logs`` are queried values × parent's values × values.
         if parent_values is None:
             return self.logs.transpose(2, 0, 1)[values]
         return self.logs.transpose(2, 1, 0)[values, parent_values]
@@ -330,7 +343,7 @@ class Node:
 
         ``messages`` has the sum of the messages from the variable's children (rows × queried values × values).
         """
-        highest = messages.max(axis=2, keepdims=True)
+        highest = messages.max(axis=2, keepdims=True)  # so that no exponential is too small
         highest = np.where(np.isfinite(highest), highest, 0.0)
         weights = np.exp(messages - highest)
         if parent_values is None:
@@ -359,11 +372,12 @@ class Messages:
     lacking: dict[int, Bool] = field(default_factory=dict)
 
     def add(self, node: Node, rows: Int, parent_values: ValueNumbers, message: MessageOfRows) -> None:
-        """Adds the message of a node for some rows: to the joint probability if a row has the parent's value, otherwise
-        to the messages that the parent has received.
+        """Adds the message of a node for some rows (their numbers) in place: to the joint probability if a row has the
+        parent's value, otherwise to the messages that the parent has received.
 
-        ``parent_values`` has the number of the parent's value in each row, and ``message`` computes the message for some of the
-        rows.
+        ``parent_values`` has the number of the parent's value in each row, negative if it has none, and ``message``
+        computes the message for some of the rows. ``self.below`` has, by variable, the sum of the messages from its
+        children for rows that lack it (rows × queried values × values), and ``self.lacking`` which rows these are.
         """
         has_parent = parent_values[rows] >= 0
         complete_rows = rows[has_parent]
@@ -371,14 +385,17 @@ class Messages:
         self.log_joint[complete_rows] += message(complete_rows, parent_values[complete_rows])
         if node.parent is not None and len(incomplete_rows):
             if node.parent not in self.below:
+                # Rows × queried values × values of the parent.
                 self.below[node.parent] = np.zeros((*self.log_joint.shape, node.table.shape[1]))
                 self.lacking[node.parent] = np.zeros(len(self.log_joint), dtype=np.bool_)
             self.below[node.parent][incomplete_rows] += message(incomplete_rows, None)
             self.lacking[node.parent][incomplete_rows] = True
 
     def send(self, node: Node, values: ValueNumbers, parent_values: ValueNumbers) -> None:
-        """Sends the messages of a node to its parent, after all of its children have sent theirs. ``values`` has the
-        number of each row's value of the node, and ``parent_values`` of its parent.
+        """Sends the messages of a node to its parent, in place, after all of its children have sent theirs. ``values``
+        has the number of each row's value of the node (MISSING or UNSEEN if it has none), and ``parent_values`` of its
+        parent. ``self.below`` has, by variable, the messages from its children for rows that lack it, and
+        ``self.lacking`` which rows these are.
         """
         self.add(node, np.flatnonzero(values >= 0), parent_values, lambda rows, at: node.log_observed(values[rows], at))
         if node.variable in self.below:
@@ -426,8 +443,8 @@ class NodeForest:
         n_queried = 1 if query is None else len(tables[query])
         nodes = []
         for variable in children_first(parent):
-            scope = (variable, *parents[variable])
-            axes = (query, parent[variable])
+            scope = (variable, *parents[variable])  # of the given table's axes
+            axes = (query, parent[variable])  # of the new table's first axes
             log_unseen = unseen[variable]
             if variable == query:  # it has one value, whichever is asked for
                 table = _arrange_axes(tables[variable], scope, axes, n_queried)[:, :, None]
@@ -440,7 +457,9 @@ class NodeForest:
         return cls(tuple(nodes), query, n_queried)
 
     def for_queried_value(self, k: int) -> NodeForest:
-        """Returns the forest whose tables have value number k of the queried variable alone."""
+        """Returns the forest whose tables have value number k of the queried variable alone, so that their first axis
+        has length 1. Tables are queried values × parent's values × values.
+        """
         this_value = slice(k, k + 1)
         tables_at = ((node, None if node.unseen is None else node.unseen[this_value]) for node in self.nodes)
         nodes = (replace(node, table=node.table[this_value], unseen=unseen) for node, unseen in tables_at)
@@ -448,12 +467,12 @@ class NodeForest:
 
     @property
     def width(self) -> int:
-        """How many numbers the messages of one row have at most."""
+        """How many numbers the messages of one row have at most: queried values times the values of all nodes."""
         return self.size * sum(int(node.table.shape[2]) for node in self.nodes)
 
     def log_joint(self, values: Sequence[ValueNumbers]) -> Real:
         """Returns log P(queried value, observed values) (rows × queried values). ``values`` has for each variable the
-        numbers of the rows' values.
+        numbers of the rows' values, negative where there is none.
         """
         n_rows = len(values[0])
         messages = Messages(np.zeros((n_rows, self.size)))
@@ -479,7 +498,7 @@ def children_first(parent: Sequence[int | None]) -> list[int]:
 
 
 def _arrange_axes(table: Real, scope: tuple[int, ...], axes: tuple[int | None, ...], size: int) -> Real:
-    """Returns a table whose axes belong to the variables ``scope`` with the axes ``axes`` instead. An axis that the
+    """Returns ``table``, whose axes belong to the variables ``scope``, with the axes ``axes`` instead. An axis that the
     table does not have (None, or another variable) gets length 1, and the first axis length ``size``.
     """
     transposed = table.transpose([scope.index(axis) for axis in axes if axis in scope])

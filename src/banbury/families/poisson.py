@@ -25,7 +25,7 @@ class PoissonParameters(RateParameters):
     """Poisson distributions with these means, or negative binomial ones if the means are uncertain."""
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z."""
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
         from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
 
         if self.scale is None:
@@ -35,13 +35,13 @@ class PoissonParameters(RateParameters):
         return np.asarray(choose - shape * np.log1p(1.0 / self.scale) - z * np.log1p(self.scale))
 
     def codes(self, rows: ColumnReader, f: int) -> Codes:
-        """Returns the counts of feature f as codes; raises for a number that is no count."""
+        """Returns the counts of feature number f as codes; raises for a number that is no count."""
         check_counts(rows, [self.features.names[f]])
         return rows.codes(self.features.names[f], "integer")
 
     def curve_terms(self) -> tuple[Any, ...] | None:
-        """Returns width, centre and the coefficients of 1, x and log of the log-probability; None for a negative
-        binomial.
+        """Returns width, centre and the coefficients of 1, x and log of the log-probability (see ``Curve``); None for a
+        negative binomial.
         """
         return None if self.scale is not None else (1.0, 0.0, -self.rate, np.log(self.rate), 0.0)
 
@@ -50,11 +50,13 @@ class PoissonParameters(RateParameters):
         return [rng.poisson(self.at((f, classes)).draw_rates(rng)) for f in range(len(self.features))]
 
     def moments(self) -> tuple[Real, Real]:
-        """Returns the mean and the standard deviation of counts; wider if the means are uncertain."""
+        """Returns the mean and the standard deviation of counts, in the shape of the rates; the latter is larger if the
+        means are uncertain.
+        """
         return self.rate, np.sqrt(self.rate if self.scale is None else self.rate * (1.0 + 1.0 / self.scale))
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
+        """Returns the probabilities below and above each z (numbers × classes each)."""
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
         if self.scale is None:
@@ -64,7 +66,9 @@ class PoissonParameters(RateParameters):
         return betainc(shape, z, p), betainc(z, shape, 1.0 - p)
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
-        """Returns multiples of ``step``, at least 1, near the wanted numbers: counts are whole, and none is below 0."""
+        """Returns multiples of ``step``, at least 1, near the wanted numbers (``near``): counts are whole, and none is
+        below 0.
+        """
         step = np.maximum(step, 1.0)
         return np.maximum(np.round(near / step), 1.0) * step
 
@@ -98,20 +102,22 @@ class Poisson(RateFamily):
         return WHOLE_NUMBERS
 
     def likeliest(self, sums: Moments) -> Real:
-        """Returns the means (features × classes); a class without values has the mean of all classes."""
+        """Returns the mean counts (features × classes); a class without values has the mean of all classes."""
         n = sums.n.value
         has_no_value = ~(n > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
         return np.where(n > 0, np.maximum(sums.mean, 0.0), np.where(has_no_value, 1.0, sums.pool()[1]))
 
     def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
-        """Returns the shape and the scale of the Gamma prior: a number of events, and of rows in which they happened."""
+        """Returns the shape and the scale of the Gamma prior: a number of events (or one for each feature, features ×
+        1), and of rows in which they happened.
+        """
         rows = 1.0 if self.prior_rows is None else self.prior_rows
         if self.prior_count is None:
             return rows * np.maximum(sums.pool()[1], SMALLEST_RATE), rows
         return self.prior_count, rows
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
-        """Returns the shape and the scale of the Gamma posterior: ``total`` events in n rows."""
+        """Returns the shape and the scale of the Gamma posterior (features × classes each): ``total`` events in n rows."""
         return shape + total, scale + n
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
@@ -119,5 +125,5 @@ class Poisson(RateFamily):
         return (self,) if column.holds_whole_numbers and column.least >= 0 and column.n_values > 2 else ()
 
     def has_density(self) -> bool:
-        """Counts have probabilities, not densities."""
+        """Returns False: counts have probabilities, not densities."""
         return False

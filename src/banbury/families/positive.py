@@ -44,7 +44,7 @@ class PositiveCounter(MomentCounter):
     """Moments of numbers from 0 up, about 0."""
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the features with origin 0 and a unit near the spread of the first rows."""
+        """Returns the features with origin 0 and a unit near the spread of the first rows (``batch``)."""
         units = scales(first_rows(batch, features.names))[1]
         return replace(features.change(as_number), origins=np.zeros(len(features)), units=units)
 
@@ -53,37 +53,37 @@ class PositiveCounter(MomentCounter):
         return feature.origin == 0.0 and super().has_valid_scale(feature)
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
-        """Counts these rows, after checking that no number is too small. Returns the features as they are, and their
-        sums.
+        """Counts these rows, after checking that no number is too small. Returns the features as they are, and the sums
+        of these rows.
         """
         check_least(rows.batch, features.names, features.templates[0].family)
         return super().count(features, rows)
 
     def check(self, features: Features, sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
-        """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
-        labels.
+        """Raises an error if no rows can have these sums. ``rows`` has the number of rows of each class, and
+        ``classes`` their labels.
         """
         super().check(features, sums, rows, classes)
-        for f, label in np.argwhere(sums.sums.is_negative()[..., 0]):
-            raise errors.impossible_sums(classes[label], features.names[f])
+        for f, c in np.argwhere(sums.sums.is_negative()[..., 0]):  # Σz
+            raise errors.impossible_sums(classes[c], features.names[f])
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
-        """Returns the feature with the unit of another; both are counted about 0."""
+        """Returns the feature with the unit of ``other``; both are counted about 0."""
         return feature._replace(unit=other.unit)
 
 
 def check_least(rows: Any, names: Sequence[str], family: Family) -> None:
     """Raises an error unless all numbers of the columns with these names are at least as large as their family allows."""
     least = family.least
-    start = 0
-    for block in rows.numbers(names):
-        columns = block[:, None] if block.ndim == 1 else block
-        below = columns < least
-        if below.any():
-            j = int(below.any(axis=0).argmax())
-            row = int(below[:, j].argmax())
-            column = names[start + j]
-            value = float(columns[row, j])
+    start = 0  # the place of an array's first column among the names
+    for array in rows.numbers(names):
+        columns = array[:, None] if array.ndim == 1 else array
+        is_below = columns < least
+        if is_below.any():
+            column_of_array = int(is_below.any(axis=0).argmax())
+            row = int(is_below[:, column_of_array].argmax())
+            column = names[start + column_of_array]
+            value = float(columns[row, column_of_array])
             position = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
             article = "an" if family.name[0] in "aeiou" else "a"
             limit = "above 0" if least > 0 else "of at least 0"
@@ -109,23 +109,23 @@ class WholeNumberCounter(PositiveCounter):
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Moments]:
         """Counts these rows, after checking that they have whole numbers from 0 up. Returns the features as they are,
-        and their sums.
+        and the sums of these rows.
         """
         check_counts(rows.batch, features.names, rows.threads)
         return MomentCounter.count(self, features, rows)
 
     def check(self, features: Features, sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
-        """Raises an error if no rows can have these sums. ``rows`` has the rows of each class, and ``classes`` their
-        labels.
+        """Raises an error if no rows can have these sums. ``rows`` has the number of rows of each class, and
+        ``classes`` their labels.
         """
         super().check(features, sums, rows, classes)
         is_impossible = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]  # Σx ≤ Σx²
-        for f, label in np.argwhere(is_impossible):
-            raise errors.impossible_sums(classes[label], features.names[f])
+        for f, c in np.argwhere(is_impossible):
+            raise errors.impossible_sums(classes[c], features.names[f])
 
 
 def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
-    """Raises unless the columns hold whole numbers from 0 up."""
+    """Raises unless the columns with these names hold whole numbers from 0 up."""
     try:
         _core.not_counts(rows.numbers(names), threads)
     except _core.BadValue as bad:
@@ -162,12 +162,12 @@ class PositiveParameters(NumericParameters):
     farthest: ClassVar[float] = FARTHEST
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z, numbers × classes."""
+        """Returns the log density of z (numbers × classes), per unit of z. z broadcasts with the parameters."""
         raise NotImplementedError
 
     def curve_terms(self) -> tuple[Any, ...] | None:
-        """Returns width, centre and the coefficients of 1, x and log of the log density, each for features × classes or
-        a number; None if it is not such a sum.
+        """Returns width, centre and the coefficients of 1, x and log of the log density of z (see ``Curve``), each an
+        array like the parameters or a number; None if it is not such a sum.
         """
         return None
 
@@ -176,25 +176,31 @@ class PositiveParameters(NumericParameters):
         raise NotImplementedError
 
     def moments(self) -> tuple[Real, Real]:
-        """Returns the mean and the standard deviation of z."""
+        """Returns the mean and the standard deviation of z, in the shape of the parameters."""
         raise NotImplementedError
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above z."""
+        """Returns the probabilities below and above each z, which broadcasts with the parameters (numbers × classes
+        each).
+        """
         raise NotImplementedError
 
     def at(self, index: Any) -> Self:
-        """Returns the parameters at an index of their arrays: of a feature, or of features and classes."""
+        """Returns the parameters at an index of their arrays (features × classes): of a feature (classes), or of
+        features and classes. ``features`` stay as they are.
+        """
         features, *arrays = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         return type(self)(features, *(None if array is None else array[index] for array in arrays))  # type: ignore[call-arg]
 
     @cached_property
     def units(self) -> Real:
-        """The unit of each feature."""
+        """The unit of each feature (features)."""
         return self.features.units
 
     def log_probability(self, x: Real, f: int | slice = EVERY_FEATURE) -> Real:
-        """Returns the log density of numbers ``x``: all of feature f, or one for each feature (numbers × classes)."""
+        """Returns the log density of numbers ``x`` in their own unit (numbers × classes): all of feature f, or by
+        default one for each feature.
+        """
         unit = self.units[f]
         with np.errstate(over="ignore"):  # of the largest doubles, whose z is as far as any
             z = np.minimum(x / unit, self.farthest)
@@ -208,10 +214,11 @@ class PositiveParameters(NumericParameters):
         check_least(rows, self.features.names[f : f + 1], self.features.templates[0].family)
         x = number_column(rows, self.features.names[f]).astype(np.float64)
         is_present = ~np.isnan(x)
+        # Codes count from 0.
         return Codes(np.where(is_present, np.arange(len(x)), -1), 0, np.where(is_present, x, self.features.units[f]))  # type: ignore[arg-type]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         parts = []
         for f in range(len(self.features)):
             column = self.codes(rows, f)
@@ -220,19 +227,25 @@ class PositiveParameters(NumericParameters):
         return parts
 
     def curve(self, f: int) -> Curve | None:
-        """Returns the log density of feature f as a curve, up to what all classes share."""
+        """Returns the log density of feature number f as a curve, up to what all classes share; None if it is no such
+        sum.
+        """
         if (terms := self.at(f).curve_terms()) is None:
             return None
         width, centre, one, x, log = np.broadcast_arrays(*terms)
-        return Curve(0.0, float(self.units[f]), width, centre, one, x, np.zeros_like(one), log)
+        return Curve(0.0, float(self.units[f]), width, centre, one, x, x2=np.zeros_like(one), log=log)
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for rows of these classes; returns one array per column."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         columns = [unit * self.at((f, classes)).draw(rng) for f, unit in enumerate(self.units.tolist())]
         return [np.maximum(column, self.features.templates[0].family.least) for column in columns]
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Returns mean and deviation of feature f; for a predictive distribution, those of the distributions that it mixes."""
+        """Returns the mean and the standard deviation of feature f in each class (classes each); for a predictive
+        distribution, those of the distributions that it mixes.
+        """
         mean, deviation = self.at(f).moments()
         unit = self.units[f]
         return unit * mean, unit * deviation
@@ -242,7 +255,9 @@ class PositiveParameters(NumericParameters):
         return self.at(f).tails_of(np.maximum(cuts, 0.0)[:, None] / self.units[f])
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
-        """Returns round numbers near the wanted ones, none below 0, at which an interval may end."""
+        """Returns round numbers near the wanted ones (``near``), multiples of ``step`` and none below 0, at which an
+        interval may end.
+        """
         return np.maximum(super().ends(f, near, step), 0.0)
 
 
@@ -258,11 +273,11 @@ class LogMoments(SumsOfParts):
 
     @property
     def present(self) -> Integers:
-        """The rows of each feature and class that have a value."""
+        """The number of rows that have a value of each feature (features × classes)."""
         return self.values.n
 
     def times(self, factor: float) -> tuple[LogMoments, bool]:
-        """Multiplies the sums by a factor. Also returns whether the product is exact."""
+        """Returns the sums multiplied by a factor, and whether the product is exact."""
         values, are_values_exact = self.values.times(factor)
         logs, are_logs_exact = self.logs.times(factor)
         return LogMoments(values, logs), are_values_exact and are_logs_exact
@@ -272,20 +287,22 @@ class LogMoments(SumsOfParts):
         return LogMoments(change(self.values), change(self.logs))
 
     def take(self, classes: Any) -> LogMoments:
-        """Returns the sums of these classes, in this order."""
+        """Returns the sums of the classes with these numbers, in this order."""
         return self._change_both(lambda moments: moments.take(classes))
 
     def merge(self, index: Any, size: int) -> LogMoments:
-        """Returns the sums of ``size`` classes: those of class c are added to class ``index[c]``."""
+        """Returns the sums with those of class c moved to class ``index[c]`` of ``size`` classes; those that meet are
+        added up.
+        """
         return self._change_both(lambda moments: moments.merge(index, size))
 
     def select(self, features: Sequence[int]) -> LogMoments:
-        """Returns the sums of these features."""
+        """Returns the sums of the features with these numbers, in this order."""
         return self._change_both(lambda moments: moments.select(features))
 
     def as_features(self, labels: Int, n_classes: int) -> LogMoments:
-        """Turns the classes of a single feature into features: feature k has the sums of class k, in class
-        ``labels[k]``.
+        """Turns the classes of a single feature, one per label, into features: feature k has the sums of the old class
+        k, in class ``labels[k]`` of ``n_classes``.
         """
         return self._change_both(lambda moments: moments.as_features(labels, n_classes))
 
@@ -301,30 +318,31 @@ class LogMoments(SumsOfParts):
         has the unit of each feature.
         """
         log_units = np.log(units[:, None])
-        n = self.values.n.value
-        n_column, column_mean, _ = self.values.pool()
+        n_rows = self.values.n.value
+        n_column, column_mean, _ = self.values.pool()  # over all classes (features × 1)
         has_rows = n_column > 0  # a column without any number has a mean of 1
         column_mean = np.maximum(np.where(has_rows, column_mean, 1.0), SMALLEST_MEAN)
         column_log = np.where(has_rows, self.logs.pool()[1] - log_units, 0.0)
         mean = np.maximum(self.values.mean, SMALLEST_MEAN)
         mean_log = self.logs.mean - log_units
         if not prior_rows:
-            return n, np.where(n > 0, mean, column_mean), np.where(n > 0, mean_log, column_log)
-        rows = n + prior_rows
-        mean = (n * mean + prior_rows * column_mean) / rows
-        return rows, mean, (n * mean_log + prior_rows * column_log) / rows
+            return n_rows, np.where(n_rows > 0, mean, column_mean), np.where(n_rows > 0, mean_log, column_log)
+        rows = n_rows + prior_rows
+        mean = (n_rows * mean + prior_rows * column_mean) / rows
+        return rows, mean, (n_rows * mean_log + prior_rows * column_log) / rows
 
 
 class LogMomentCounter(PositiveCounter):
     """Moments of numbers above 0, about 0, and of their logarithms: all columns in one pass."""
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
-        """Counts these rows. Returns the features as they are, and their sums."""
+        """Counts these rows. Returns the features as they are, and the sums of the numbers and of their logarithms."""
         names = features.names
         n_features = len(features)
         check_least(rows.batch, features.names, features.templates[0].family)
         columns = rows.batch.numbers(names)
         units = np.concatenate([features.units, np.ones(n_features)])
+        # The columns, then their logarithms, in units of 1.
         numbers_and_logs = [*columns, *(logarithm(column) for column in columns)]
         all_moments = Moments(
             *rows.run_kernel(_core.count_moments, (*names, *names), numbers_and_logs, np.zeros(2 * n_features), units)
@@ -334,23 +352,29 @@ class LogMomentCounter(PositiveCounter):
         )
 
     def check(self, features: Features, sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
-        """Raises if no rows can have these sums, of the numbers or of their logarithms."""
+        """Raises if no rows can have these sums, of the numbers or of their logarithms. ``rows`` has the number of rows
+        of each class, and ``classes`` their labels.
+        """
         super().check(features, sums.values, rows, classes)
         MOMENTS.check(features, sums.logs, rows, classes)
 
     def move_sums(self, old: Features, new: Features, sums: Any) -> Any:
-        """Returns the sums of numbers moved to other units; sums of logarithms have none."""
+        """Returns the sums of numbers moved from the units of ``old`` to those of ``new``; sums of logarithms have
+        none.
+        """
         values = super().move_sums(old, new, sums.values)
         return sums if values is sums.values else LogMoments(values, sums.logs)
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
-        """Describes the mean and deviation of the numbers; ``missing`` is a phrase to append about rows without a
-        value.
+        """Describes the mean and deviation of the numbers of one feature (``sums`` are its own); ``missing`` is a
+        phrase to append about rows without a value.
         """
         return super().summary(feature, sums.values, missing)
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Any:
-        """Returns the sums that a file holds; raises an error if no rows can have them."""
+        """Returns the sums of ``features`` in ``n_classes`` classes that a file holds (``stored``); raises an error if
+        no rows can have them.
+        """
         values = super().restore(features, stored, n_classes)
         logs = Moments(values.n, stored.integers("logs", (len(features), n_classes, 2), signed=True))
         if logs.below_zero().any() or not np.isfinite(logs.sums.values(-2 * GRID)).all():
@@ -364,7 +388,7 @@ def logarithm(x: NDArray[Any]) -> Real:
     x = 2ᵏ m with m from √½ to √2; log m = 2 artanh(s), s = (m − 1) / (m + 1), by its series up to s²³.
     """
     m, k = np.frexp(np.asarray(x, dtype=np.float64))
-    is_low = m < 0.7071067811865476
+    is_low = m < 0.7071067811865476  # √½
     m = np.where(is_low, 2.0 * m, m)
     k = np.where(is_low, k - 1, k)
     s = (m - 1.0) / (m + 1.0)
@@ -372,7 +396,7 @@ def logarithm(x: NDArray[Any]) -> Real:
     series = np.zeros(np.shape(s))
     for power in range(23, 0, -2):
         series = series * square + 1.0 / power
-    return k * 0.6931471805599453 + 2.0 * s * series
+    return k * 0.6931471805599453 + 2.0 * s * series  # 0.693… is log 2
 
 
 LOG_MOMENTS = LogMomentCounter()
@@ -392,7 +416,7 @@ class LogMomentFamily(Positive):
         return ("log moments",)
 
     def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
-        """Returns two parameters per class for each feature, and 0 that classes share."""
+        """Returns a pair for each feature: two parameters per class, and 0 that classes share."""
         return [(2, 0)] * len(features)
 
 
@@ -412,7 +436,9 @@ class RateParameters(PositiveParameters):
     scale: Real | None
 
     def draw_rates(self, rng: Generator) -> Real:
-        """Returns the rates; if they are uncertain, draws each from its Gamma distribution."""
+        """Returns the rates (features × classes, or as they were indexed); if they are uncertain, draws each from its
+        Gamma distribution.
+        """
         if self.scale is None:
             return self.rate
         return np.maximum(rng.standard_gamma(self.rate * self.scale), TINY) / self.scale
@@ -425,7 +451,7 @@ class RateFamily(Positive):
     least_shape: ClassVar[float] = 0.0  # less 1, of the posterior's mode
 
     def likeliest(self, sums: Moments) -> Real:
-        """Returns the maximum likelihood estimates of the rates."""
+        """Returns the maximum likelihood estimates of the rates of z (features × classes)."""
         raise NotImplementedError
 
     def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
@@ -433,28 +459,28 @@ class RateFamily(Positive):
         raise NotImplementedError
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
-        """Returns the shape and the scale of the Gamma posterior, given those of the prior, after n rows whose sum is
-        ``total``.
+        """Returns the shape and the scale of the Gamma posterior (features × classes each), given those of the prior,
+        after n rows whose sum of z is ``total`` (features × classes each).
         """
         raise NotImplementedError
 
     def estimate(self, features: Features, sums: Moments, choice: Choice, rng: Generator) -> RateParameters:
-        """Estimates the parameters of these features from their sums."""
+        """Estimates the rates of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         how = choice.how
         if how == "mle":
-            return self.parameters(features, self.likeliest(sums), None)
-        n = sums.n.value
-        shape, scale = self.posterior(*self.prior(features, sums), n, np.maximum(n * sums.mean, 0.0))
+            return self.parameters(features, self.likeliest(sums), scale=None)
+        n_rows = sums.n.value
+        shape, scale = self.posterior(*self.prior(features, sums), n_rows, np.maximum(n_rows * sums.mean, 0.0))
         if how == "predictive":
             return self.parameters(features, shape / scale, scale)
         if how == "map":
             shape = np.maximum(shape - 1.0, self.least_shape)
         elif how == "gibbs":
             shape = np.maximum(rng.standard_gamma(shape), TINY)
-        return self.parameters(features, np.asarray(shape / scale), None)
+        return self.parameters(features, np.asarray(shape / scale), scale=None)
 
     def log_prior(self, parameters: RateParameters, sums: Moments, choice: Choice) -> float:
-        """Returns what the prior adds to the log-likelihood of these parameters."""
+        """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes."""
         if choice.how == "mle":
             return 0.0
         shape, scale = self.prior(parameters.features, sums)

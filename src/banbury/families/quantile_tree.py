@@ -75,6 +75,7 @@ def value_range(
         bins = bins[
             [int(np.searchsorted(cumulative, share)), min(int(np.searchsorted(cumulative, 1.0 - share)), len(bins) - 1)]
         ]
+    # The greatest number's bin ends where the next begins, unless it is a number by itself (unit 1).
     low, high = bin_edges(bins[[0, -1]] + np.array([0, feature.unit > 1.0]), feature.unit).tolist()
     return low, high
 
@@ -90,11 +91,13 @@ class LeadingBitsCounter(BinCounter):
     describe_scale = KeyCounter.describe_scale
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns nothing: bins of any width can be joined, so all counts can be added."""
+        """Returns no condition: bins of any width can be joined, so all counts can be added."""
         return ()
 
     def settle(self, features: Features, batch: Batch) -> Features:
-        """Returns the features as columns of numbers with all of their bits."""
+        """Returns the features as columns of numbers with all of their bits (unit 1); the first rows (``batch``) decide
+        nothing.
+        """
         n = len(features)
         return replace(features.change(as_number), origins=np.zeros(n), units=np.ones(n))
 
@@ -103,31 +106,37 @@ class LeadingBitsCounter(BinCounter):
         return not feature.scales and is_power(feature.unit) and 1.0 <= feature.unit < 2.0**63
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Counts]:
-        """Counts these rows. Returns the features, whose bins may have become wider, and their sums."""
+        """Counts these rows. Returns the features, whose bins may have become wider, and the rows of each bin that
+        occurs.
+        """
         names = features.names
-        shifts = np.log2(features.units).astype(np.int64)
-        counted = rows.run_kernel(_core.count_leading, names, rows.batch.numbers(names), shifts, MOST_KEYS)
-        parts: Any = [(WholeKeys(keys), cells) for keys, cells, _ in counted]
-        new_shifts = [shift for *_, shift in counted]
+        shifts = np.log2(features.units).astype(np.int64)  # how many bits of each column are dropped
+        counted_columns = rows.run_kernel(_core.count_leading, names, rows.batch.numbers(names), shifts, MOST_KEYS)
+        keys_and_cells: Any = [(WholeKeys(keys), cells) for keys, cells, _ in counted_columns]
+        new_shifts = [shift for *_, shift in counted_columns]
         if shifts.tolist() != new_shifts:
             features = replace(features, units=np.exp2(new_shifts))
-        return features, Counts.join(parts, len(rows.labels))
+        return features, Counts.join(keys_and_cells, len(rows.labels))
 
     def key(self, feature: Feature, key: Any) -> str:
-        """Returns the interval of numbers with these leading bits in words, for messages."""
+        """Returns the interval of numbers with these leading bits (``key``) in words, with the column's name, for
+        messages.
+        """
         return f"{feature.name} {name_interval(*bin_edges(np.array([key, key + 1]), feature.unit).tolist())}"
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
-        """Describes in a few words what was counted for a feature."""
+        """Describes in a few words how many values or bins were counted for one feature (``sums`` are its own), and
+        from which number to which; ``missing`` is a phrase to append about rows without a value.
+        """
         if not sums.keys[0]:
             return f"no value{missing}"
-        keys = np.array(sums.keys[0], dtype=np.int64)
+        keys = np.array(sums.keys[0], dtype=np.int64)  # the leading bits that occur, in order
         low, high = bin_edges(keys[[0, -1]], feature.unit)
         return f"{len(keys):,} {'values' if feature.unit == 1.0 else 'bins'} from {low:.6g} to {high:.6g}{missing}"
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
         """Returns the keys of a feature from a file; raises an error unless they are distinct leading bits of numbers,
-        in order.
+        in order. ``feature.unit`` is 2 to the number of bits dropped.
         """
         largest_key = INFINITE >> int(np.log2(feature.unit))
         if not all(
@@ -178,26 +187,35 @@ class QuantileTree(BinnedFamily):
         return ("leading bits",)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> QuantileTreeParameters:
-        """Estimates the parameters of these features from their sums."""
-        leaves = self.leaves(features, sums)
+        """Estimates the log density of each interval of these features from their sums, as ``choice`` says; ``rng``
+        draws under "gibbs".
+
+        The share of a leaf is spread over its intervals, which are one, and more beyond the outer leaves.
+        """
+        leaves_of_columns = self.leaves(features, sums)
+        # Of each column, intervals × classes; ``leaves.leaf`` has the number of each interval's leaf.
         tables = tuple(
-            dirichlet.log(column.shares(choice, rng))[column.leaf]
-            - column.log_widths[:, None]
-            + column.log_tails[:, None]
-            for column in leaves
+            dirichlet.log(leaves.shares(choice, rng))[leaves.leaf]
+            - leaves.log_widths[:, None]
+            + leaves.log_tails[:, None]
+            for leaves in leaves_of_columns
         )
-        edges = tuple(column.edges for column in leaves)
-        cuts = tuple(column.cuts for column in leaves)
+        # Edges are between intervals, cuts between leaves.
+        edges = tuple(leaves.edges for leaves in leaves_of_columns)
+        cuts = tuple(leaves.cuts for leaves in leaves_of_columns)
         return QuantileTreeParameters(features, edges, tables, cuts)
 
     def leaves(self, features: Features, sums: Counts, threads: int = 1) -> list[Leaves]:
-        """Returns the leaves of every column. They are cached with the sums, because no prior changes them."""
+        """Returns one ``Leaves`` for each feature: its leaves and the intervals in them. They are cached with the sums,
+        because no prior changes them.
+        """
         units = features.units.tolist()
         cache_keys = [(type(self), self.m, unit) for unit in units]
         uncached_features = [f for f, cache_key in enumerate(cache_keys) if cache_key not in sums.caches[f]]
         if uncached_features:
             rows = sums.cells.value
             offsets = sums.offsets
+            # Of each column the keys, the rows of each key and class, and the unit.
             columns = [
                 (np.array(sums.keys[f], dtype=np.int64), rows[offsets[f] : offsets[f + 1]], units[f])
                 for f in uncached_features
@@ -211,49 +229,57 @@ class QuantileTree(BinnedFamily):
         return () if column.has_few_values else (self,)
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
-        """Returns for each feature the number of its leaves less one per class, and 0 that classes share."""
-        return [(max(len(column.cells) - 1, 0), 0) for column in self.leaves(features, sums)]
+        """Returns a pair for each feature: the number of its leaves less one, which each class has, and 0 that classes
+        share.
+        """
+        return [(max(len(leaves.cells) - 1, 0), 0) for leaves in self.leaves(features, sums)]
 
     def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        """Returns the rows per leaf and class."""
-        return _join_bins([cells], 1)[0][1] if len(cells) else cells
+        """Returns the rows per leaf and class, from those of the occupied bins (``cells``, bins × classes)."""
+        return _join_bins([cells], threads=1)[0][1] if len(cells) else cells
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
-        """Returns the leading bits of numbers as keys, in the order of the numbers."""
+        """Returns the leading bits of each row's number as codes, in the order of the numbers; missing numbers have
+        none. ``strict`` makes no difference.
+        """
         numbers = number_column(rows, feature.name).astype(np.float64) + 0.0  # −0 is no other number
         bits = numbers.view(np.int64)
+        # Flipped so that they are in order, without as many bits as ``unit`` is a power of 2.
         keys = np.where(bits < 0, bits ^ SIGN, bits) >> int(np.log2(feature.unit))
         return encode_bins(np.where(np.isnan(numbers), MISSING_BIN, keys))
 
     def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[NumberCells]:
-        """Returns the leaves of each column as cells; with one for missing values where ``missing`` (columns × classes)
-        has rows.
+        """Returns for each column its leaves as cells; with one for missing values where ``missing`` (columns ×
+        classes) has rows without a value.
         """
         columns = zip(features, self.leaves(features, sums, threads), missing, strict=True)
         return [self._cells(*column) for column in columns]
 
     def _cells(self, feature: Feature, leaves: Leaves, missing: Real) -> NumberCells:
-        """Returns the cells of a column, with a cell for missing values if there are any; ``missing`` has the rows
-        without a value in each class.
+        """Returns the cells of a column, with a cell for missing values if there are any; ``missing`` has the number of
+        rows without a value in each class (classes).
         """
-        trees = leaves.tree, leaves.plain
+        trees = leaves.tree, leaves.plain  # the second one's cuts do not depend on the classes
         if missing.any():
             counts = np.vstack([leaves.cells, missing])
             trees = self._with_missing(leaves.tree, counts), self._with_missing(leaves.plain, counts)
         return NumberCells(feature, *trees, leaves.cuts)
 
     def _with_missing(self, tree: Tree, counts: Real) -> Tree:
-        """Returns the tree with a cell for missing values. ``counts`` are the rows per class of its cells, with the missing
-        ones last.
+        """Returns the tree with a cell for missing values, and with new strengths unless they are set. ``counts`` are
+        the rows of its cells (cells × classes), with the missing ones last.
         """
         tree = tree.with_missing()
         return tree.with_likeliest_strengths(counts) if self.m is None else tree
 
     def leave_one_out(self, features: Features, sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Scores each row by all others. Leaves, strengths and the prior shares of the classes are those of all rows."""
+        """Returns log P(values | class) of each row without itself (rows × classes). Leaves, strengths and the prior
+        shares of the classes are those of all rows.
+        """
         scores = np.zeros((len(held_out.labels), held_out.n_classes))
         for feature, leaves in zip(features, self.leaves(features, sums), strict=True):
             column = held_out.rows.numbers([feature.name])
+            # The number of intervals if the value is missing.
             interval_of_row = _core.steps(column, [leaves.edges], held_out.threads)[:, 0].astype(np.int64)
             usable_rows = np.flatnonzero((interval_of_row < len(leaves.leaf)) & (held_out.weight > 0))
             intervals, labels, weights, group_of_row = group_alike_rows(
@@ -299,25 +325,28 @@ class Leaves:
         """Returns the leaves of columns, each given by its keys, their rows (keys × classes), and its unit. ``m`` is
         the strength of the prior on all levels; None chooses it.
         """
-        no_key = np.zeros(1, dtype=np.int64)
+        no_key = np.zeros(1, dtype=np.int64)  # stands for the keys of a column without any
         keys_and_rows = [
             (keys, rows) if len(keys) else (no_key, np.zeros((1, rows.shape[1]))) for keys, rows, _ in columns
         ]
+        # Of each column the leaf of every key, and the rows of each leaf.
         joined = _join_bins([rows for _, rows in keys_and_rows], threads)
         first_keys_of_leaves = [np.append(0, np.flatnonzero(leaf[1:] != leaf[:-1]) + 1) for leaf, _ in joined]
         keys_and_begins = zip((keys for keys, _ in keys_and_rows), first_keys_of_leaves, strict=True)
         # Where all leaves but the last end, where they begin, and where the last one ends.
-        edge_keys = [np.concatenate([keys[at[1:] - 1] + 1, keys[at], keys[-1:] + 1]) for keys, at in keys_and_begins]
-        sizes = np.array([len(keys) for keys in edge_keys])
+        edge_keys = [
+            np.concatenate([keys[firsts[1:] - 1] + 1, keys[firsts], keys[-1:] + 1]) for keys, firsts in keys_and_begins
+        ]
+        sizes = np.array([len(keys) for keys in edge_keys])  # 2 · leaves each
         edges = bin_edges(np.concatenate(edge_keys), np.repeat([unit for *_, unit in columns], sizes))
         intervals_of_column: list[tuple[Any, ...]] = [()] * len(columns)
         for size in set(sizes.tolist()):  # columns of as many leaves at once
             columns_of_size = np.flatnonzero(sizes == size)
-            n = size // 2
+            n_leaves = size // 2
             ends = edges[np.repeat(sizes == size, sizes)].reshape(-1, size)
-            cuts = midpoints(ends[:, : n - 1], ends[:, n:-1])
+            cuts = midpoints(ends[:, : n_leaves - 1], ends[:, n_leaves:-1])
             for column, intervals in zip(
-                columns_of_size.tolist(), _cut_line(cuts, ends[:, n - 1], ends[:, -1]), strict=True
+                columns_of_size.tolist(), _cut_line(cuts, ends[:, n_leaves - 1], ends[:, -1]), strict=True
             ):
                 intervals_of_column[column] = intervals
         trees = grow_trees([cells for _, cells in joined], threads)
@@ -329,64 +358,70 @@ class Leaves:
         ]
 
     def shares(self, choice: Choice, rng: Generator) -> Real:
-        """Returns P(leaf | class) (leaves × classes), estimated as ``choice`` says; ``rng`` draws under "gibbs"."""
+        """Returns P(leaf | class) (leaves × classes), estimated as ``choice`` says; ``rng`` draws under "gibbs". They
+        are P(class | leaf), from the tree, times the share of all rows in the leaf, normalised in each class.
+        """
         prior = class_shares(self.cells)
-        n = len(self.cells)
+        n_leaves = len(self.cells)
         if choice.how == "mle":
             total = self.cells.sum(axis=0)
-            return divide(self.cells, total, 1.0 / n)
+            return divide(self.cells, total, 1.0 / n_leaves)
         if choice.how == "gibbs":
-            share = self._draw_shares(prior, rng)
+            share_of_class = self._draw_shares(prior, rng)
         else:
-            share = self.tree.shares(self.cells, prior)[-1]
-        joint = share * self.overall_shares()[:, None]
+            share_of_class = self.tree.shares(self.cells, prior)[-1]
+        joint = share_of_class * self.overall_shares()[:, None]
         return np.asarray(joint / joint.sum(axis=0))
 
     @cached_property
     def _wider_intervals(self) -> tuple[Int, Real]:
-        """For each leaf the number of the wider interval that it is part of, and its part of that interval's width.
+        """For each leaf the number of the wider interval that it is part of, and its part of that interval's width
+        (leaves each).
 
         Leaves have few rows each, so their own densities would be mostly chance. All leaves of a wider interval, which
         is a node of the tree, therefore share its density in every class.
         """
         rows = self.cells.sum(axis=1)
         interval_of_leaf = self.plain.levels[self.plain.up_to(max(2, int(2.0 * float(rows.sum()) ** (1.0 / 3.0))))]
+        # Of the leaves alone: intervals beyond the outer leaves are dropped.
         widths = np.exp(self.log_widths[TAILS : len(self.log_widths) - TAILS] - self.log_widths[TAILS:-TAILS].max())
         widths = np.maximum(widths, SMALLEST)
         return interval_of_leaf, np.asarray(widths / np.bincount(interval_of_leaf, widths)[interval_of_leaf])
 
     def overall_shares(self) -> Real:
-        """Returns the share of all rows in each leaf. Rows are spread uniformly over a wider interval, to each of which
-        half a row is added.
+        """Returns the share of all rows in each leaf (leaves). Rows are spread uniformly over a wider interval, to each
+        of which half a row is added.
         """
         interval_of_leaf, part_of_interval = self._wider_intervals
         rows_of_interval = np.bincount(interval_of_leaf, self.cells.sum(axis=1)) + HALF_ROW
         return np.asarray((rows_of_interval / rows_of_interval.sum())[interval_of_leaf] * part_of_interval)
 
     def _draw_shares(self, prior: Real, rng: Generator) -> Real:
-        """Draws the shares of the classes in each leaf (leaves × classes) from Dirichlet distributions, from the root
-        of the tree down. ``prior`` has the share of each class at the root.
+        """Draws the shares of the classes in each leaf (leaves × classes) from Dirichlet distributions, level by level
+        from the root of the tree down. ``prior`` has the share of each class at the root (classes). ``self.tree.sums``
+        has the rows of each level's nodes (nodes × classes).
         """
         share = prior[None, :]
         for depth, (rows, parent) in enumerate(zip(self.tree.sums(self.cells), self.tree._parents(), strict=True)):
             strength = self.tree.strength(depth)
+            # ``parent`` has the wider node of each node of this level.
             drawn = rng.standard_gamma(np.maximum(rows + strength * share[parent], 1e-3))
             share = np.maximum(drawn, 1e-300) / np.maximum(drawn, 1e-300).sum(axis=1, keepdims=True)
         return share
 
     def shares_left_out(self, choice: Choice, leaf_of_row: Int, labels: Int, weights: Real) -> Real:
-        """Returns P(leaf | class) for rows (rows × classes), each without its own weight. ``leaf_of_row``,
-        ``labels`` and ``weights`` are those of the rows.
+        """Returns P(leaf | class) of the leaf of each row (rows × classes), estimated without the row's own weight.
+        ``leaf_of_row``, ``labels`` (class numbers) and ``weights`` have an entry per row.
         """
         prior = class_shares(self.cells)
-        n = len(self.cells)
+        n_leaves = len(self.cells)
         row_numbers = np.arange(len(leaf_of_row))
         if choice.how == "mle":
             cells = self.cells[leaf_of_row]
             total = np.broadcast_to(self.cells.sum(axis=0), cells.shape).copy()
             cells[row_numbers, labels] = np.maximum(cells[row_numbers, labels] - weights, 0.0)
             total[row_numbers, labels] = np.maximum(total[row_numbers, labels] - weights, 0.0)
-            return divide(cells, total, 1.0 / n)
+            return divide(cells, total, 1.0 / n_leaves)
         share = self.tree.shares_without_rows(self.cells, prior, leaf_of_row, labels, weights)
         expected_share = (self.tree.shares(self.cells, prior)[-1] * self.overall_shares()[:, None]).sum(axis=0)
         interval_of_leaf, part_of_interval = self._wider_intervals
@@ -401,8 +436,8 @@ class Leaves:
 
 
 def _join_bins(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
-    """Returns for each column the leaf of every bin, and the rows of each leaf (leaves × classes). ``columns`` has the
-    rows of each column's bins (bins × classes).
+    """Returns for each column the leaf of every bin (bins), and the rows of each leaf (leaves × classes). ``columns``
+    has the rows of each column's occupied bins (bins × classes), in order.
     """
     all_bins = np.concatenate(columns)
     sizes = np.array([len(rows) for rows in columns], dtype=np.int64)
@@ -425,14 +460,16 @@ def _cut_line(cuts: Real, low: Real, high: Real) -> Iterator[tuple[Real, Real, I
             np.maximum(first - low, smallest_width), LARGEST
         )  # from the least number to the largest is more than the largest
         above = np.minimum(np.maximum(high - last, smallest_width), LARGEST)
+        # Edges of the intervals beyond the outer leaves (columns × TAILS each).
         left = np.maximum(low[:, None] - below[:, None] * DISTANCES[::-1], -LARGEST)
         right = np.minimum(high[:, None] + above[:, None] * DISTANCES, LARGEST)
         edges = np.concatenate([left, cuts, right], axis=1)
+        # The widths that the two endless intervals are taken to have (columns × 2).
         outermost = np.array([below, above]).T * 2.0 ** (TAILS - 1)
         widths = np.concatenate([outermost[:, :1], np.diff(edges), outermost[:, 1:]], axis=1)
     log_widths = np.log(np.minimum(np.maximum(widths, 2.0**-1060), LARGEST))
     leaf = np.concatenate([np.zeros(TAILS, np.int64), np.arange(n_leaves), np.full(TAILS, n_leaves - 1, np.int64)])
-    log_part = np.zeros(len(leaf))
+    log_part = np.zeros(len(leaf))  # log share of the leaf's rows
     log_part[:TAILS] = LOG_TAILS[::-1]
     log_part[-TAILS:] = LOG_TAILS
     log_part[[TAILS, -TAILS - 1]] = -np.log(2.0)
@@ -456,32 +493,38 @@ class QuantileTreeParameters(NumericParameters):
     leaf_cuts: tuple[Real, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(value | class) of each feature."""
+        """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = rows.numbers(self.features.names)
         return [_core.StepsPart(columns, list(self.edges), self._table)]
 
     @cached_property
     def _table(self) -> Real:
-        """The log densities of all features, one below the other."""
+        """The log densities of all features, one below the other (intervals of all features × classes)."""
         return np.concatenate(self.tables)
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value for a row of each of these classes; returns the columns."""
+        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
+        column.
+        """
         columns = []
         for f in range(len(self.features)):
-            ends = self._ends(f)
-            masses = self._masses(f)
-            drawn = dirichlet.draw_cells(masses, classes, rng)
+            ends = self._ends(f)  # of the intervals
+            masses = self._masses(f)  # intervals × classes
+            drawn_intervals = dirichlet.draw_cells(masses, classes, rng)
             position = rng.random(len(classes))
-            columns.append(np.clip(ends[drawn] * (1.0 - position) + ends[drawn + 1] * position, -LARGEST, LARGEST))
+            columns.append(
+                np.clip(
+                    ends[drawn_intervals] * (1.0 - position) + ends[drawn_intervals + 1] * position, -LARGEST, LARGEST
+                )
+            )
         return columns
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Returns the mean and deviation of a feature in each class. Mass beyond the outer leaves counts as at their
-        ends.
+        """Returns the mean and the standard deviation of feature f in each class (classes each). Mass beyond the outer
+        leaves counts as at their ends.
         """
-        ends = self._ends(f)
-        masses = self._masses(f)
+        ends = self._ends(f)  # of the intervals
+        masses = self._masses(f)  # their probabilities (intervals × classes)
         clipped_ends = np.clip(ends, ends[TAILS], ends[-TAILS - 1])
         middle = clipped_ends[:-1] / 2.0 + clipped_ends[1:] / 2.0
         with np.errstate(over="ignore", invalid="ignore"):
@@ -491,9 +534,11 @@ class QuantileTreeParameters(NumericParameters):
             return mean, np.sqrt((squares_about_mean * masses).sum(axis=0))
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) of a feature in each class (cuts × classes)."""
-        ends = self._ends(f)
-        masses = self._masses(f)
+        """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes
+        each).
+        """
+        ends = self._ends(f)  # of the intervals
+        masses = self._masses(f)  # their probabilities (intervals × classes)
         masses = masses / masses.sum(axis=0)
         nothing = np.zeros((1, masses.shape[1]))
         below = np.concatenate([nothing, np.cumsum(masses, axis=0)])
@@ -501,8 +546,8 @@ class QuantileTreeParameters(NumericParameters):
         return tuple(np.stack([np.interp(cuts, ends, column) for column in tail.T], axis=1) for tail in (below, above))  # type: ignore[return-value]
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
-        """Returns the cuts between leaves that are nearest to the wanted numbers; round numbers if there is only one
-        leaf.
+        """Returns for each of the wanted numbers (``near``) the nearest cut between leaves of feature f, in the same
+        shape; multiples of ``step`` if there is only one leaf.
         """
         cuts = self.leaf_cuts[f]
         if not len(cuts):
@@ -512,18 +557,22 @@ class QuantileTreeParameters(NumericParameters):
         return np.where(near - cuts[left] < cuts[right] - near, cuts[left], cuts[right])
 
     def cuts(self, column: str | None) -> list[float]:
-        """Returns the cuts between the leaves of the only feature, in order."""
+        """Returns the cuts between the leaves of the only feature, in ascending order; ``column`` is not needed."""
         return [float(cut) for cut in self.leaf_cuts[0]]
 
     def _ends(self, f: int) -> Real:
-        """Returns where the intervals of feature f begin and end, the outermost as wide as it is taken to be."""
+        """Returns where the intervals of feature f begin and end (intervals + 1 numbers); the outermost two, which are
+        endless, as wide as they are taken to be. ``self.edges[f]`` are the finite ones.
+        """
         edges = self.edges[f]
         with np.errstate(over="ignore"):
-            out = edges[[0, -1]] + (edges[[0, -1]] - edges[[1, -2]]) * 2.0
-        return np.concatenate([[max(out[0], -LARGEST)], edges, [min(out[1], LARGEST)]])
+            outer_ends = edges[[0, -1]] + (edges[[0, -1]] - edges[[1, -2]]) * 2.0
+        return np.concatenate([[max(outer_ends[0], -LARGEST)], edges, [min(outer_ends[1], LARGEST)]])
 
     def _masses(self, f: int) -> Real:
-        """Returns the probability of each interval of feature f in each class (intervals × classes)."""
+        """Returns the probability of each interval of feature f in each class (intervals × classes). ``self.tables[f]``
+        has their log densities.
+        """
         with np.errstate(over="ignore"):
             widths = np.clip(np.diff(self._ends(f)), 2.0**-1060, LARGEST)
             return np.exp(self.tables[f] + np.log(widths)[:, None])

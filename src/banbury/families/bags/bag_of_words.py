@@ -63,17 +63,18 @@ class BagOfWords(Family):
         """
 
     def missing_rows(self, rows: ColumnReader, feature: Feature) -> NDArray[np.bool_]:
-        """Returns for each row whether it has no bag at all."""
+        """Returns for each row whether it has no bag at all (rows)."""
         return np.zeros(rows.n_rows, dtype=np.bool_)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
-        """Returns the distinct known words of each row: where each row begins, word ids, and how often each word
-        occurs. ``sums`` has the words that are known.
+        """Returns the distinct known words of each row as three arrays: the words of row i, and how much each counts or
+        how often it occurs, are at ``offsets[i]`` to ``offsets[i + 1]`` of the word ids and of the amounts. ``sums``
+        has the words that are known.
         """
         raise NotImplementedError
 
     def words_of_row(self, rows: ColumnReader, feature: Feature, table: _core.Words) -> list[RowWord] | None:
-        """Returns the words of the first row that the table has, in order; None if the row has no bag."""
+        """Returns the words of the first row that ``table`` has, in order; None if the row has no bag."""
         raise NotImplementedError
 
     def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
@@ -81,28 +82,30 @@ class BagOfWords(Family):
         return feature.name, name
 
     def names(self, feature: Feature, words: Vocabulary) -> list[str]:
-        """Returns the names of words as people read them."""
+        """Returns the names of the words as people read them, in their order."""
         names: list[str] = words.table.words(words.ids)
         return names
 
     def draw(
         self, names: list[str], urns: Iterable[ClassUrn], n_rows: int, rng: np.random.Generator
     ) -> list[NDArray[Any]]:
-        """Draws rows, class by class, and returns their columns. ``names`` are the words, and ``urns`` what the rows of
-        each class are drawn from.
+        """Draws ``n_rows`` rows, class by class, and returns one array per column. ``names`` are the words, and
+        ``urns`` what the rows of each class are drawn from.
         """
         raise NotImplementedError
 
     # Which words count, and how
 
     def words(self, feature: Feature, table: Any, by_name: bool = False) -> Vocabulary:
-        """Returns the words in a table that an estimate uses; ``by_name``: whether in an order that does not depend on
-        the order of the rows.
+        """Returns the words in a table that an estimate of the feature uses; ``by_name``: whether in an order that does
+        not depend on the order of the rows.
         """
         raise NotImplementedError
 
     def words_to_estimate(self, feature: Feature, table: Any, choice: Choice) -> Vocabulary:
-        """Returns the words whose rows an estimate makes, after checking that they can be estimated."""
+        """Returns the words in ``table`` whose rows of scores an estimate makes, after checking that they can be
+        estimated.
+        """
         return self.words(feature, table)
 
     def alpha_of(self, choice: Choice, words: Vocabulary) -> float | Real:
@@ -148,11 +151,13 @@ class BagOfWords(Family):
         return WORDS
 
     def has_density(self) -> bool:
-        """Words have probabilities, not densities."""
+        """Returns False: words have probabilities, not densities."""
         return False
 
     def pseudo_count(self, choice: Choice, alpha: float | Real) -> Any:
-        """Returns what is added to the count of every word: one number, or one for each word id."""
+        """Returns what is added to the count of every word, given the prior's ``alpha``: one number, or one for each
+        word id.
+        """
         return event_models.pseudo_count(self.model, choice.how, alpha)
 
     def draws_from_urn(self, choice: Choice) -> bool:
@@ -160,7 +165,9 @@ class BagOfWords(Family):
         return choice.how == "predictive" and self.counts_tokens and not self.weighs and self.model != "bernoulli"
 
     def estimate(self, features: Features, sums: Words, choice: Choice, rng: np.random.Generator) -> BagParameters:
-        """Estimates the scores of all words from their counts."""
+        """Estimates the scores of all words from their counts, as ``choice`` says; ``rng`` draws under "gibbs". The
+        rows of words may be made later, when they are needed.
+        """
         (feature,) = features
         words = self.words_to_estimate(feature, sums.table, choice)
         alpha = self.alpha_of(choice, words)
@@ -168,14 +175,16 @@ class BagOfWords(Family):
         draws_from_urn = self.draws_from_urn(choice)
         scores = event_models.estimate_scores(self.model, weighed, choice.how, alpha, self.norm, draws_from_urn, rng)
         word_ids = None if words.complete and not self.block else words.ids
-        separate_count = self.separate_count(choice, alpha, words.n_words * words.n_classes)
-        makes_rows_later = choice.waits and separate_count is not None and not self.block
+        count_if_separate = self.separate_count(choice, alpha, words.n_words * words.n_classes)
+        makes_rows_later = choice.waits and count_if_separate is not None and not self.block
         pending = float(sums.table.n_words) if makes_rows_later else None
         table = core_of(words.table)
-        return BagParameters(features, choice, table, word_ids, words.n_words, scores, separate_count, pending)
+        return BagParameters(features, choice, table, word_ids, words.n_words, scores, count_if_separate, pending)
 
     def log_prior(self, parameters: BagParameters, sums: Words, choice: Choice) -> float:
-        """Returns the log prior of the word probabilities; 0 for weights, which are no probabilities."""
+        """Returns the log prior of the word probabilities, over words and classes; 0 for weights, which are no
+        probabilities.
+        """
         if choice.how == "mle" or self.weighs or self.idf:
             return 0.0
         words = parameters.words_in_any_order()
@@ -186,26 +195,28 @@ class BagOfWords(Family):
         return event_models.log_prior(parameters.scores, words.ids, pseudo_counts, self.model == "bernoulli")
 
     def n_parameters(self, features: Features, sums: Words) -> list[tuple[int, int]]:
-        """Returns how many free probabilities each class has, and 0 that classes share; one pair, for the only feature."""
+        """Returns one pair, for the only feature: how many free probabilities each class has, and 0 that classes share."""
         n_words = self.words(features[0], sums.table).n_words
         return [(n_words if self.model == "bernoulli" else max(n_words - 1, 0), 0)]
 
     # What words tell about the class
 
     def words_in_use(self, feature: Feature, sums: Words) -> Vocabulary:
-        """Returns the words that an estimate uses, in an order that does not depend on the order of the rows."""
+        """Returns the words in ``sums`` that an estimate uses, in an order that does not depend on the order of the
+        rows.
+        """
         return self.words(feature, sums.table, by_name=True)
 
     def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
-        """Returns the numbers of the rows that have a bag; and for every distinct word of every row the row's number
-        and the word's id.
+        """Returns the numbers of the rows that have a bag; and, for every distinct word of every row, the row's number
+        and the word's id, as two arrays.
         """
         offsets, ids, _ = self.bags(rows, feature, sums, threads)
         row_of_word = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
         return np.flatnonzero(~self.missing_rows(rows, feature)), row_of_word, np.asarray(ids, dtype=np.int64)
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
-        """Whether there is a formula for leaving one row out; here there is none."""
+        """Whether there is a formula for leaving one row out; here there is none, whatever the arguments are."""
         return False
 
 

@@ -65,7 +65,9 @@ class WeighedWords:
     idf: bool
 
     def __iter__(self) -> Iterator[tuple[WordClassPairs, NDArray[Any], Real | None]]:
-        """Yields some words at a time: their word-class pairs, the counts of the pairs, and the scales of the words."""
+        """Yields some words at a time: their word-class pairs, the counts of the pairs, and the scale of each word,
+        which is None without ``idf``.
+        """
         n_texts = float(self.words.texts.sum())
         for pairs in self.words:
             counts = pairs.documents if self.once else pairs.occurrences
@@ -77,7 +79,7 @@ class WeighedWords:
 
     @cached_property
     def per_class(self) -> Real:
-        """The sum of all counts in each class."""
+        """The sum of all counts in each class (classes)."""
         if self.words.complete and not self.idf:
             table = self.words.table
             counted: Integers = table.documents() if self.once else table.occurrences()
@@ -89,18 +91,19 @@ class WeighedWords:
 
 
 def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
-    """Returns log(N / df) of each word, or 0 if every text or no text has it. ``documents`` are the texts that have
-    each word, of ``n_texts``.
+    """Returns log(N / df) of each word (words), or 0 if every text or no text has it. ``documents`` are the numbers of
+    texts that have each word, of ``n_texts``.
     """
     is_informative = (documents > 0) & (n_texts - documents > ROUNDING * n_texts)  # weights add up in another order
     return np.log(np.where(is_informative, n_texts / np.where(is_informative, documents, 1.0), 1.0))
 
 
 def pseudo_count(model: str, how: How, alpha: float | Real) -> Any:
-    """Returns what is added to every count, at least 1e-10: one number, or one for each word.
+    """Returns what is added to every count: one number, or one for each word, like the prior's ``alpha``. It is at
+    least 1e-10.
 
-    Only Bernoulli keeps zeros and negative numbers under "mle" and "map", so that a class can require a word that all of its
-    texts have.
+    Only Bernoulli keeps zeros and negative numbers under "mle" and "map", so that a class can require a word that all
+    of its texts have. ``model`` is the name of the event model.
     """
     if how not in ("mle", "map"):
         return raise_alpha(alpha)
@@ -110,7 +113,9 @@ def pseudo_count(model: str, how: How, alpha: float | Real) -> Any:
 
 
 def alpha_of_words(a: float | Real, pairs: WordClassPairs) -> float | Real:
-    """Returns the pseudo-counts of some words (``pairs``), given one number for all words or one for each id (``a``)."""
+    """Returns the pseudo-counts of some words (``pairs``): one number if ``a`` is one, or one for each word if ``a``
+    has one for each word id.
+    """
     return a[pairs.ids] if isinstance(a, np.ndarray) else a
 
 
@@ -123,24 +128,26 @@ def total_alpha(a: float | Real, n_words: int) -> float:
 
 def log_prior(scores: WordScores, ids: Ids, pseudo_counts: Real, yes_and_no: bool) -> float:
     """Returns Σ a_w · log p_w over words and classes; with ``yes_and_no``, for Bernoulli, Σ a_w · (log p_w + log (1 −
-    p_w)).
+    p_w)). ``ids`` are those of the words w.
 
-    ``pseudo_counts`` is one number, or one for each word id.
+    ``pseudo_counts`` (a) is one number, or one for each word id.
     """
     total = 0.0
     step = max(1, CELLS // max(len(scores.base), 1))
     for start in range(0, len(ids), step):
         some_ids = ids[start : start + step]
-        logs = scores.weights.rows(some_ids)[1] + scores.base
+        logs = scores.weights.rows(some_ids)[1] + scores.base  # words × classes; for Bernoulli log odds
         if yes_and_no:
             logs = logs - 2.0 * np.logaddexp(0.0, logs)
-        a = pseudo_counts[some_ids, None] if pseudo_counts.ndim else pseudo_counts
-        total += float((a * np.where(a > 0, logs, 0.0)).sum())
+        a_of_words = pseudo_counts[some_ids, None] if pseudo_counts.ndim else pseudo_counts
+        total += float((a_of_words * np.where(a_of_words > 0, logs, 0.0)).sum())
     return total
 
 
 def check_size(words: Vocabulary, column: str, why: str) -> None:
-    """Raises if one number for every word and class would not fit in memory; ``why`` names the setting that needs them."""
+    """Raises if one number for every word and class would not fit in memory; ``column`` is the column's name for the
+    message, and ``why`` the setting that needs them.
+    """
     if words.n_words * words.n_classes > MOST_CELLS:
         text = (
             f"column {column!r} has {words.n_words:,} words and there are {words.n_classes:,} classes, and {why} needs "
@@ -165,7 +172,7 @@ def estimate_scores(
     """
     if how == "gibbs":
         return draw_scores(model, weighed, alpha, norm, rng)
-    a = pseudo_count(model, how, alpha)
+    a = pseudo_count(model, how, alpha)  # what is added to counts
     if model == "bernoulli":
         return bernoulli(weighed.words, a, weighed.once)
     return normalise_complement(weighed, a) if norm else count_scores(model, weighed, a, urn)
@@ -176,13 +183,14 @@ def estimate_scores(
 
 def count_scores(model: str, weighed: WeighedWords, a: float | Real, urn: bool = False) -> WordScores:
     """Estimates the scores of words from counts: log P(word | class) = log (n + a) / (N + aV), or n + a and N + aV for
-    Pólya's ``urn``.
+    Pólya's ``urn``. n is the word's count in the class, N that of all words, V the number of words.
 
     Complement is −log P(word | all other classes). Log-odds adds log P(word | class) to it and multiplies by the
-    margin. ``a`` is the pseudo-count of all words, or one for each id.
+    margin. ``a`` is the pseudo-count of all words, or one for each id; ``model`` is the name of the event model.
     """
     words = weighed.words
     zeros = np.zeros(words.n_classes)
+    # Rows of words, which start from zeros, with room for all words.
     weights = _core.Weights(words.n_classes, zeros, len(words.ids))
     margin = log_odds_margin(words.texts)
     scores = WordScores(weights, zeros, zeros, zeros if urn else None, margin=margin)
@@ -194,8 +202,8 @@ def count_scores(model: str, weighed: WeighedWords, a: float | Real, urn: bool =
 
 
 def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, model: str) -> WeighedWords:
-    """Sets the rows of words whose counts are small whole numbers from a table of logarithms; returns the other words,
-    whose rows are still to be set.
+    """Sets the rows (in ``weights``) of words whose counts are small whole numbers from a table of logarithms; returns
+    the other words, whose rows are still to be set. ``a`` is the pseudo-count.
     """
     words = weighed.words
     if (whole_table := whole_counts(words.table)) is None:
@@ -206,19 +214,19 @@ def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, mo
     other_ids = weights.set_counted(
         table, words.ids, weighed.once, of_other_classes, logs, n_threads(None), left_out_group
     )
-    return replace(weighed, words=Vocabulary(words.table, other_ids, False))
+    return replace(weighed, words=Vocabulary(words.table, other_ids, complete=False))
 
 
 @lru_cache(maxsize=4)
 def logs_of_counts(a: float, model: str, size: int = MOST_LOGS) -> Real:
-    """Returns log(n + a) of all counts n below ``size``, with a minus sign for complement."""
+    """Returns log(n + a) of all counts n from 0 up to ``size`` − 1, with a minus sign for the model complement."""
     logs = np.log(np.arange(size, dtype=np.float64) + a)
     return -logs if model == "complement" else logs
 
 
 def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
     """Returns log(n + a) for each word in the classes where it does not occur (words), and in those where it does
-    (pairs). ``counts`` has n of each pair.
+    (pairs). ``counts`` has n of each pair; ``a`` is one pseudo-count, or one for each word id.
     """
     pseudo_counts = alpha_of_words(a, pairs)
     if isinstance(pseudo_counts, np.ndarray):
@@ -227,8 +235,8 @@ def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Rea
 
 
 def change_base(scores: WordScores, per_class: Real, n_words: int, a: float | Real, model: str) -> None:
-    """Updates the part of the scores that all words of a class share, from the sum of counts of each class
-    (``per_class``) and the number of words.
+    """Updates in place the part of the scores that all words of a class share, from the sum of counts of each class
+    (``per_class``) and the number of words. ``a`` is the pseudo-count of all words, or one for each id.
     """
     total = per_class + total_alpha(a, n_words)
     if scores.polya is not None:
@@ -248,8 +256,8 @@ def set_rows(
     model: str,
     scale: Real | None = None,
 ) -> None:
-    """Makes the rows of some words in place, from the counts of their pairs. ``a`` is the pseudo-count of all words, or
-    one for each id; ``scale`` is what each word's row is multiplied by.
+    """Makes the rows of some words in place, from the counts of their pairs (``counts``). ``a`` is the pseudo-count of
+    all words, or one for each id; ``scale`` is what each word's row is multiplied by, None for 1.
     """
     if model == "complement":
         absent_scores, present_scores = complement_rows(pairs, counts, a)
@@ -265,8 +273,8 @@ def set_rows(
 
 
 def set_cells(weights: _core.Weights, ids: Ids, cells: Real, scale: Real | None = None) -> None:
-    """Sets the rows of words (by id) that have a number for every class (``cells``, words × classes). ``scale`` is what
-    each word's row is multiplied by.
+    """Sets in place the rows of words (by id) that have a number for every class (``cells``, words × classes).
+    ``scale`` is what each word's row is multiplied by, None for 1.
     """
     n_words, n_classes = cells.shape
     starts = np.arange(0, (n_words + 1) * n_classes, max(n_classes, 1), dtype=np.int64)
@@ -275,7 +283,8 @@ def set_cells(weights: _core.Weights, ids: Ids, cells: Real, scale: Real | None 
 
 
 def log_odds_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, margin: float) -> tuple[Real, Real]:
-    """Returns the rows of log-odds where a word does not occur in the class (words), and where it does (pairs).
+    """Returns the log-odds of each word for the classes where it does not occur (words), and for each pair where it
+    does (pairs). ``counts`` has the count of each pair, ``a`` is the pseudo-count of all words, or one for each id, and
     ``margin`` is what they are multiplied by.
     """
     class_rows = multinomial_rows(pairs, counts, a)
@@ -285,10 +294,10 @@ def log_odds_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, 
 
 def log_odds_margin(texts: Real) -> float:
     """Returns (K − 1) / K for K classes that have texts: a half for two, whose log-odds r and −r would count everything
-    twice.
+    twice. 0 without texts.
 
     Classes of equal size that differ little in p from the mean of all then differ in their scores as in log p.
-    ``texts`` has the texts of each class.
+    ``texts`` has the number of texts of each class.
     """
     n_classes = int(np.count_nonzero(texts))
     return (n_classes - 1) / n_classes if n_classes else 0.0
@@ -296,7 +305,8 @@ def log_odds_margin(texts: Real) -> float:
 
 def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
     """Returns −log(n + a), where n counts a word in all other classes: for the classes where the word is not (words),
-    and for those where it is (pairs).
+    and for those where it is (pairs). ``counts`` has the count of each pair; ``a`` is one pseudo-count, or one for each
+    word id.
     """
     word_totals = pairs.per_word(counts)
     pseudo_counts = alpha_of_words(a, pairs)
@@ -312,8 +322,9 @@ def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real
 
 
 def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
-    """Returns for each class log(N + aV), where N is the sum of counts of all other classes. The other classes of a
-    majority class are added up afresh, because a difference would be of its rounding.
+    """Returns for each class log(N + aV), where N is the sum of counts of all other classes and V the number of words.
+    ``per_class`` has the sum of counts of each class; ``a`` is one pseudo-count, or one for each word id. The other
+    classes of a majority class are added up afresh, because a difference would be of its rounding.
     """
     total_of_all = per_class.sum()
     is_majority = per_class > 0.5 * total_of_all
@@ -322,13 +333,14 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
 
 
 def normalise_complement(weighed: WeighedWords, a: float | Real) -> WordScores:
-    """Estimates complement scores, divided in each class by the sum of their absolute values. ``a`` is the pseudo-count
+    """Returns complement scores, divided in each class by the sum of their absolute values. ``a`` is the pseudo-count
     of all words, or one for each id.
     """
     n_classes = weighed.words.n_classes
     scores_of_words = []
     for pairs, counts, scale in weighed:
         absent_scores, present_scores = complement_rows(pairs, counts, a)
+        # The scores of words in every class (words × classes).
         cells = np.broadcast_to(absent_scores[:, None], (len(absent_scores), n_classes)).copy()
         cells[pairs.per_pair(np.arange(len(absent_scores))), pairs.classes] = present_scores
         scores_of_words.append((pairs, cells, scale))
@@ -338,7 +350,7 @@ def normalise_complement(weighed: WeighedWords, a: float | Real) -> WordScores:
 def divide_by_size(
     scores_of_words: list[tuple[WordClassPairs, Real, Real | None]], base: Real, words: Vocabulary
 ) -> WordScores:
-    """Divides the scores of words by the sum of their absolute values in each class over the vocabulary.
+    """Returns the scores of words divided by the sum of their absolute values in each class over the vocabulary.
 
     ``scores_of_words`` has some words at a time: their pairs, their scores (words × classes) and their scales. ``base``
     is the part of the scores that all words of a class share. The only word of a vocabulary has scores of 0, which
@@ -358,7 +370,8 @@ def divide_by_size(
 def draw_scores(
     model: str, weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator
 ) -> WordScores:
-    """Draws P(word | class), P(word | all other classes) or both from their posteriors, for all words and classes.
+    """Draws P(word | class), P(word | all other classes) or both from their posteriors, for all words and classes;
+    returns the scores that they make. ``alpha`` is the prior's pseudo-count, or one for each word id.
 
     Under Bernoulli it draws the probability that a text has the word. ``norm``: whether the scores are normalised in
     each class.
@@ -367,14 +380,17 @@ def draw_scores(
     n_classes = words.n_classes
     is_bernoulli = model == "bernoulli"
     factor = log_odds_margin(words.texts) if model == "log_odds" else 1.0
+    # What the logarithms of each share are multiplied by: of the class, and of all other classes (or of absence).
     signs = np.array([factor] * (model != "complement") + [-factor] * (is_bernoulli or model in WEIGHING))
     weights = _core.Weights(n_classes, np.zeros(n_classes))
-    totals = np.zeros((n_classes, len(signs)))
+    totals = np.zeros((n_classes, len(signs)))  # of the draws, over words
     constant = np.zeros(n_classes)
     scores_of_words = []
     for pairs, counts, scale in weighed:
         cells = pairs.cells(counts, n_classes)
+        # In all other classes; under Bernoulli the texts of the class without the word.
         counts_elsewhere = np.maximum((words.texts if is_bernoulli else cells.sum(axis=1, keepdims=True)) - cells, 0.0)
+        # Words × classes × signs.
         gamma_shapes = np.stack(
             [cells, counts_elsewhere] if len(signs) == 2 else [counts_elsewhere if model == "complement" else cells],
             axis=-1,
@@ -382,12 +398,16 @@ def draw_scores(
         pseudo_counts = np.reshape(raise_alpha(alpha_of_words(alpha, pairs)), (-1, 1, 1))
         gamma_draws = np.maximum(rng.standard_gamma(gamma_shapes + pseudo_counts), TINY)
         totals += gamma_draws.sum(axis=0)
-        logs = np.log(gamma_draws)
-        constant += (logs[..., -1] - np.logaddexp(logs[..., 0], logs[..., -1])).sum(axis=0) if is_bernoulli else 0.0
+        logs_of_draws = np.log(gamma_draws)
+        constant += (
+            (logs_of_draws[..., -1] - np.logaddexp(logs_of_draws[..., 0], logs_of_draws[..., -1])).sum(axis=0)
+            if is_bernoulli
+            else 0.0
+        )
         if norm:
-            scores_of_words.append((pairs, logs @ signs, scale))
+            scores_of_words.append((pairs, logs_of_draws @ signs, scale))
         else:
-            set_cells(weights, pairs.ids, logs @ signs, scale)
+            set_cells(weights, pairs.ids, logs_of_draws @ signs, scale)
     base = constant * 0.0 if is_bernoulli else -np.log(np.where(totals > 0, totals, 1.0)) @ signs
     return divide_by_size(scores_of_words, base, words) if norm else WordScores(weights, base, constant, margin=factor)
 
@@ -396,7 +416,8 @@ def draw_scores(
 
 
 def bernoulli(words: Vocabulary, a: float | Real, once: bool = True) -> WordScores:
-    """Estimates P(word in text | class) = (d + a) / (D + 2a) for d of D texts; a half if both are 0.
+    """Estimates P(word in text | class) = (d + a) / (D + 2a) for d of D texts; a half if both are 0. Returns the
+    scores. ``a`` is one number, or one for each word id.
 
     The constant is the log-likelihood of a text without any word, and the row of a word is what its presence adds: log
     p − log(1 − p). If ``once`` is False, d counts occurrences, at most one in each text.
@@ -404,22 +425,24 @@ def bernoulli(words: Vocabulary, a: float | Real, once: bool = True) -> WordScor
     n_classes = words.n_classes
     if isinstance(a, np.ndarray):
         return _bernoulli_each(words, a, once)
-    present, absent = log_shares(np.zeros(n_classes), words.texts, a)
-    weights = _core.Weights(n_classes, present - absent)
+    # Of a word that no text of the class has (classes).
+    log_present, log_absent = log_shares(np.zeros(n_classes), words.texts, a)
+    weights = _core.Weights(n_classes, log_present - log_absent)
     alike_words = AlikeWords(n_classes)
     for pairs in words:
         counts = pairs.documents if once else pairs.occurrences
         presence_rows = presence(counts, words.texts[pairs.classes], a)
         zeros = np.zeros(len(pairs.ids))
+        # No scale; classes without the word have ``zeros`` added to what ``weights`` starts from.
         weights.set(pairs.ids, zeros, None, pairs.starts, pairs.classes, presence_rows, n_threads(None))
         alike_words.add(pairs, counts)
     constant, certain = alike_words.absent(words.n_words, words.texts, a)
-    return WordScores(weights, np.zeros(n_classes), constant, None, certain if certain.any() else None)
+    return WordScores(weights, np.zeros(n_classes), constant, polya=None, certain=certain if certain.any() else None)
 
 
 def presence(documents: NDArray[Any], texts: Real, a: float | Real) -> Real:
     """Returns log p − log(1 − p) of a word's presence, if ``documents`` of the ``texts`` of a class have it and ``a``
-    is the pseudo-count; CERTAIN where every text of the class has the word.
+    is the pseudo-count; CERTAIN where every text of the class has the word. The arguments broadcast.
     """
     log_present, log_absent = log_shares(documents, texts, a)
     is_certain = np.isneginf(log_absent)
@@ -430,11 +453,13 @@ class AlikeWords:
     """How many words of each class have each count. Absent words with equal counts say the same, so that few sums suffice."""
 
     def __init__(self, n_classes: int) -> None:
-        """Starts without any word. ``n_words`` maps, for each class, a count to the number of words that have it."""
+        """Starts without any word. ``self.n_words`` maps, for each class, a count to the number of words that have it."""
         self.n_words: list[dict[float, int]] = [{} for _ in range(n_classes)]
 
     def add(self, pairs: WordClassPairs, counts: NDArray[Any]) -> None:
-        """Counts in each class how many words have each count."""
+        """Adds to ``self.n_words`` of each class how many of these words have each count; ``counts`` has the count of
+        each pair.
+        """
         n_classes = len(self.n_words)
         n_counts = int(counts.max(initial=0)) + 1
         if n_classes * n_counts <= max(len(counts), 1 << 16) and (counts == np.rint(counts)).all():
@@ -450,8 +475,9 @@ class AlikeWords:
             self.n_words[c][count] = self.n_words[c].get(count, 0) + n
 
     def absent(self, n_words: int, texts: Real, a: float) -> tuple[Real, Int]:
-        """Returns for each class the log-likelihood of a text without any word, and how many words all of its texts
-        have. ``texts`` has the texts of each class, and ``a`` is the pseudo-count.
+        """Returns for each class the log-likelihood of a text without any of the ``n_words`` words, and how many words
+        all of its texts have (classes each). ``texts`` has the number of texts of each class, and ``a`` is the
+        pseudo-count.
         """
         score_and_certain = [self.absent_from(c, n_words, float(texts[c]), a) for c in range(len(texts))]
         return np.array([log_likelihood for log_likelihood, _ in score_and_certain]), np.array(
@@ -460,9 +486,11 @@ class AlikeWords:
 
     def absent_from(self, c: int, n_words: int, n_texts: float, a: float) -> tuple[float, int]:
         """Returns for class c, with ``n_texts`` texts, the log-likelihood of a text without any of the ``n_words``
-        words, and how many words all of its texts have.
+        words, and how many words all of its texts have. ``self.n_words[c]`` maps each count to its number of words;
+        ``a`` is the pseudo-count. Words that all texts have count as 0 in the former.
         """
         counts = sorted(count for count in self.n_words[c] if count > 0)
+        # The first number is that of the words that occur in no text of the class.
         words_with_count = np.array([0, *map(self.n_words[c].__getitem__, counts)])
         words_with_count[0] = n_words - words_with_count.sum()
         _, log_absent = log_shares(np.array([0.0, *counts]), np.float64(n_texts), a)  # type: ignore[arg-type]
@@ -479,33 +507,35 @@ class BernoulliGrowth:
 
     def __init__(self, words: Vocabulary) -> None:
         """Reads the counts of all words."""
-        self.counts = np.zeros((int(words.ids.max(initial=0)) + 1, words.n_classes))
-        self.like = AlikeWords(words.n_classes)
-        self.texts = words.texts
+        self.counts = np.zeros((int(words.ids.max(initial=0)) + 1, words.n_classes))  # ids × classes
+        self.like = AlikeWords(words.n_classes)  # how many words of each class have each count
+        self.texts = words.texts  # the number of texts of each class
         self.n_words = words.n_words
         for pairs in words:
             self.like.add(pairs, pairs.occurrences)
             self.counts[pairs.per_pair(pairs.ids), pairs.classes] = pairs.occurrences
 
     def follow(self, pairs: WordClassPairs, texts: Real, a: float, constant: Real) -> Real:
-        """Returns the model's constant after the counts of some words (``pairs``) and the number of texts changed;
-        ``constant`` is the old one, and ``a`` the pseudo-count.
+        """Returns the model's constant (classes) after the counts of some words (``pairs``, which have the new ones)
+        and the number of texts of each class (``texts``) changed; ``constant`` is the old one, and ``a`` the
+        pseudo-count. Updates the counts kept here: ``self.counts`` (ids × classes), ``self.texts`` and, for each class,
+        ``self.like.n_words``, which maps a count to the number of words that have it.
         """
         old_counts = self.counts[pairs.ids]
         new_counts = pairs.cells(pairs.occurrences, len(texts))
         changed_cells = np.nonzero(old_counts != new_counts)
-        for c, old, new in zip(
+        for c, old_count, new_count in zip(
             changed_cells[1].tolist(),
             old_counts[changed_cells].tolist(),
             new_counts[changed_cells].tolist(),
             strict=True,
         ):
             words_with_count = self.like.n_words[c]
-            if old > 0:
-                words_with_count[old] -= 1
-                if not words_with_count[old]:
-                    del words_with_count[old]
-            words_with_count[new] = words_with_count.get(new, 0) + 1
+            if old_count > 0:
+                words_with_count[old_count] -= 1
+                if not words_with_count[old_count]:
+                    del words_with_count[old_count]
+            words_with_count[new_count] = words_with_count.get(new_count, 0) + 1
         changed_classes = np.union1d(changed_cells[1], np.flatnonzero(texts != self.texts)).tolist()
         self.counts[pairs.ids] = new_counts
         self.texts = texts
@@ -516,7 +546,7 @@ class BernoulliGrowth:
 
 
 def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:
-    """Estimates Bernoulli scores where each word has its own pseudo-count (``a``, by word id); ``once`` as in
+    """Returns Bernoulli scores where each word has its own pseudo-count (``a``, by word id); ``once`` as in
     ``bernoulli``.
     """
     n_classes = words.n_classes
@@ -532,12 +562,12 @@ def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:
         constant += np.where(is_certain, 0.0, log_absent).sum(axis=0)
         certain += is_certain.sum(axis=0)
     n_certain = certain.astype(np.int64) if certain.any() else None
-    return WordScores(weights, np.zeros(n_classes), constant, None, n_certain)
+    return WordScores(weights, np.zeros(n_classes), constant, polya=None, certain=n_certain)
 
 
 def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[Real, Real]:
     """Returns the logarithms of the shares of texts with and without a word, both with the pseudo-count ``a``.
-    ``documents`` of the ``texts`` have the word.
+    ``documents`` of the ``texts`` have the word; the arguments broadcast.
     """
     documents_without = texts - documents
     documents_without = np.where(documents_without <= ROUNDING * texts, 0.0, documents_without)

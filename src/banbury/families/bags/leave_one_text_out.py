@@ -15,7 +15,7 @@ CELLS_TOGETHER = 1 << 23  # words × classes that are processed together
 
 
 def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: HeldOutRows, a: float) -> Real:
-    """Scores each text without itself (texts × classes): Σ x · (log(n + a) − log(N + aV)) over its words.
+    """Returns the score of each text without itself (texts × classes): Σ x · (log(n + a) − log(N + aV)) over its words.
 
     x is how much a word counts in the text, n its count in the class, N the sum of all counts there, V the number of
     words, and ``a`` the pseudo-count. n and N of the text's own class exclude its words, and V excludes words that no
@@ -30,16 +30,18 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
     n_classes = int(table.n_classes)
     word_class_pairs = pairs_of(table, np.arange(n_words, dtype=np.uint32))
     documents = word_class_pairs.per_word(word_class_pairs.documents)
-    is_word = documents > 0
+    is_word = documents > 0  # whether each id is a word that counts
     if vocabulary is not None:
         is_word = np.zeros(n_words, dtype=np.bool_)
         is_word[vocabulary.ids] = True
 
     texts = family.kernel_input(held_out.rows, feature)
+    # The words of text i, and how often it has them, are offsets[i] to offsets[i + 1] of the other two.
     offsets, ids, times = table.bags(family.tokeniser, texts, held_out.threads)
     text_of_word = np.repeat(np.arange(n_texts), np.diff(offsets))
     word_ids = ids.astype(np.int64)
     amounts = np.ones(len(word_ids)) if family.once else family.count_values(offsets, times)
+    # What each word of each text added to the counts of its class, and whether it is a word without the text too.
     own_weights = held_out.weight[text_of_word] * amounts
     stays = is_word[word_ids] if vocabulary is not None else documents[word_ids] - held_out.weight[text_of_word] > 0
 
@@ -50,6 +52,7 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
     n_words_left = float(is_word.sum()) - per_text(is_word[word_ids] & ~stays)
     lengths = per_text(np.where(stays, amounts, 0.0))
     own_total = per_text(np.where(is_word[word_ids], own_weights, 0.0))
+    # How much each word counts in each text (texts × words), and its counts in each class (words × classes).
     matrix = csr_matrix((np.where(stays, amounts, 0.0), word_ids, offsets), (n_texts, n_words))
     counts = (word_class_pairs.documents if family.once else word_class_pairs.occurrences).astype(np.float64)
     by_class = csr_matrix((counts, word_class_pairs.classes, word_class_pairs.starts), (n_words, n_classes)).tocsc()
@@ -57,7 +60,7 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
     step = max(1, CELLS_TOGETHER // max(n_words, 1))
     for start in range(0, n_classes, step):
         counts_of_class = by_class[:, start : start + step].toarray()
-        own_class = held_out.labels - start
+        own_class = held_out.labels - start  # the place of each text's class among those of this step
         is_here = (own_class >= 0) & (own_class < counts_of_class.shape[1])
         own_texts = np.flatnonzero(is_here)
         class_totals = np.broadcast_to(is_word @ counts_of_class, (n_texts, counts_of_class.shape[1])).copy()
@@ -65,6 +68,7 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
             class_totals[own_texts, own_class[own_texts]], own_total[own_texts]
         )
         log_scores = matrix @ np.log(counts_of_class + a)
+        # The words of texts of these classes, whose counts there include the text's own.
         own_words = np.flatnonzero(is_here[text_of_word] & stays)
         n_own = counts_of_class[word_ids[own_words], own_class[text_of_word[own_words]]]
         log_changes = amounts[own_words] * (np.log(_minus(n_own, own_weights[own_words]) + a) - np.log(n_own + a))
@@ -78,6 +82,6 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
 
 
 def _minus(total: Real, part: Real) -> Real:
-    """Returns total − part; 0 if no more is left than rounding."""
+    """Returns total − part, in the same shape; 0 if no more is left than rounding."""
     left = total - part
     return np.where(left <= 1e-12 * np.abs(total), 0.0, left)

@@ -31,13 +31,15 @@ class Bags(_core.Bags):
         return len(self.offsets) - 1
 
     def take(self, texts: Int) -> Bags:
-        """Returns the bags of the texts with these numbers, in this order."""
+        """Returns the bags of the texts with these numbers, in this order. The words of text i are ``offsets[i]`` to
+        ``offsets[i + 1]`` of ``self.words`` and ``self.times``.
+        """
         if np.array_equal(texts, np.arange(len(self))):
             return self
         sizes = np.diff(self.offsets)[texts]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         words, times = (np.empty(offsets[-1], dtype=array.dtype) for array in (self.words, self.times))
-        shift = self.offsets[:-1][texts] - offsets[:-1]
+        shift = self.offsets[:-1][texts] - offsets[:-1]  # how far each text's words are from their new place
         for some_texts in slices_of_length(len(texts)):
             start = offsets[some_texts.start]
             end = offsets[some_texts.stop]
@@ -48,7 +50,7 @@ class Bags(_core.Bags):
 
     @classmethod
     def together(cls, batches: Sequence[Bags]) -> Bags:
-        """Puts the bags of several batches one after the other."""
+        """Returns the bags of several batches one after the other."""
         if len(batches) == 1:
             return batches[0]
         starts = np.concatenate([[0], np.cumsum([len(bags.words) for bags in batches])])
@@ -58,7 +60,9 @@ class Bags(_core.Bags):
         return cls(np.concatenate([[0], *offsets]), words, times, hashes, batches[0].n_words)
 
     def sums(self, numbers: Any) -> Real:
-        """Sums ``numbers``, one for each word of each text, over the words of each text."""
+        """Returns the sum of ``numbers``, one for each word of each text, over the words of each text (texts). The
+        words of text i are at ``offsets[i]`` to ``offsets[i + 1]``.
+        """
         sums = np.zeros(len(self))
         sizes = np.diff(self.offsets)
         for texts in slices_of_length(len(self)):
@@ -70,7 +74,9 @@ class Bags(_core.Bags):
         return sums
 
     def squares(self, values: Real) -> Real:
-        """Sums, for each word of the lexicon, the squares of ``values``, which say how much it counts in each text."""
+        """Returns for each word of the lexicon the sum of the squares of ``values``, which say how much each word of
+        each text counts (words of the lexicon). ``self.words`` has the places of the words of all texts in the lexicon.
+        """
         sums = np.zeros(self.n_words)
         for words in slices_of_length(len(self.words), WORDS_TOGETHER):
             sums += np.bincount(self.words[words], np.square(values[words]), self.n_words)
@@ -78,7 +84,7 @@ class Bags(_core.Bags):
 
 
 def slices_of_length(n: int, most: int = TEXTS_TOGETHER) -> list[slice]:
-    """Cuts n texts or words into slices of at most ``most``, so that temporary arrays stay small."""
+    """Returns slices of at most ``most`` that together cover n texts or words, so that temporary arrays stay small."""
     return [slice(start, min(start + most, n)) for start in range(0, n, most)]
 
 
@@ -86,8 +92,8 @@ def slices_of_length(n: int, most: int = TEXTS_TOGETHER) -> list[slice]:
 class Lexicon:
     """The words of a column that an estimate uses, in the order of their names, and where a table has them now."""
 
-    feature: Feature
-    used: Vocabulary
+    feature: Feature  # the column
+    used: Vocabulary  # the words, with their ids in a table
 
     @classmethod
     def of(cls, feature: Feature, sums: Any) -> Lexicon:
@@ -105,26 +111,28 @@ class Lexicon:
 
     @cached_property
     def ranks(self) -> NDArray[np.uint32]:
-        """The rank of each id of the table in the list; NOT_LISTED if the list does not have the word."""
+        """For each id of the table the word's place in this list (ids); NOT_LISTED if the list does not have the word."""
         ranks = np.full(self.used.table.n_ids, NOT_LISTED, dtype=np.uint32)
         ranks[self.used.ids] = np.arange(len(self), dtype=np.uint32)
         return ranks
 
     def documents(self) -> Real:
-        """Returns how many texts of each class have each word, words × classes."""
+        """Returns how many texts of each class have each word (words × classes)."""
         tables = [pairs.cells(pairs.documents, self.used.n_classes) for pairs in self.used]
         return np.concatenate(tables) if tables else np.zeros((0, self.used.n_classes))
 
     def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
-        """Returns the bags of rows, with words as their ranks in this list. ``sums`` are the counted words."""
+        """Returns the bags of rows, with words as their places in this list. ``sums`` are the counted words, which
+        decide which words are known.
+        """
         offsets, ids, times = bag_of_words(self.feature).bags(rows, self.feature, sums, threads)
-        starts = np.asarray(offsets, dtype=np.int64)
-        codes = np.ascontiguousarray(ids, dtype=np.int32)
-        reals = np.ascontiguousarray(times, dtype=np.float64)
-        return Bags(*Bags.ranked(starts, codes, reals, self.ranks, threads), len(self))
+        whole_offsets = np.asarray(offsets, dtype=np.int64)
+        whole_ids = np.ascontiguousarray(ids, dtype=np.int32)
+        amounts = np.ascontiguousarray(times, dtype=np.float64)
+        return Bags(*Bags.ranked(whole_offsets, whole_ids, amounts, self.ranks, threads), len(self))
 
     def positions(self, words: Sequence[str]) -> Int:
-        """Returns the position of each of these words in the list, which has all of them."""
+        """Returns the place of each of these words in the list (words), which has all of them."""
         names = self.words
         if names == list(words):
             return np.arange(len(names))

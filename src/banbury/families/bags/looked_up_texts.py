@@ -44,9 +44,11 @@ class LookedUpTexts:
             raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
         texts = family.kernel_input(rows, feature)
         classes, unit_weights = kernel_weights(np.zeros(rows.n_rows, dtype=np.int32), weights)
+        # All texts as one class, to see which words are too rare.
         table = _core.Words(1, 0).count(family.tokeniser, texts, classes, unit_weights, threads)
         used_words = family.words(feature, table) if family.vocabulary is not None or family.pruning.any else None
         table = table if used_words is None else used_words.table
+        # The words of text i, and how often it has each, are offsets[i] to offsets[i + 1] of the other two.
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
         n_words = table.n_ids
         vocabulary = None
@@ -63,15 +65,16 @@ class LookedUpTexts:
 
     @property
     def lengths(self) -> Real:
-        """How much the words of each text count together."""
+        """How much the words of each text count together (texts)."""
         n_texts = len(self.missing)
         text_of_word = np.repeat(np.arange(n_texts), np.diff(self.offsets))
         return np.bincount(text_of_word, self.values, n_texts).astype(np.float64, copy=False)
 
     def count(self, rows: Int, classes: NDArray[np.int32], weights: Any, n_classes: int, threads: int) -> Words:
-        """Counts the words of the rows with these numbers, each in its class; a row may come more than once.
-        ``classes`` and ``weights`` have one for each of them.
+        """Returns the words of the rows with these numbers, each counted in its class of ``n_classes``; a row may come
+        more than once. ``classes`` and ``weights`` (whole numbers, or limbs) have one for each of them.
         """
+        # Where the words of each row begin, and the places of all of them in ``ids`` and ``values``.
         offsets, positions = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
         class_codes = np.where(self.missing[rows], np.int32(-1), classes)
         table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)
@@ -83,7 +86,7 @@ def _drop_other_words(
     word_ids: NDArray[np.uint32], n_ids: int, offsets: Int, ids: NDArray[np.int32], times: NDArray[np.int32]
 ) -> tuple[Int, NDArray[np.int32], NDArray[np.int32]]:
     """Returns bags (offsets, ids and times) of the words ``word_ids`` alone, with new ids from 0 on in the order of the
-    old ones. ``n_ids`` is the number of old ids.
+    old ones. The words of text i are ``offsets[i]`` to ``offsets[i + 1]``; ``n_ids`` is the number of old ids.
     """
     new_ids = np.full(n_ids, -1, dtype=np.int32)
     new_ids[np.sort(word_ids)] = np.arange(len(word_ids))

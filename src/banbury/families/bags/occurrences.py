@@ -100,9 +100,10 @@ class Occurrences(BagOfWords):
         return _core.Words(n_classes, n_columns).with_columns(n_columns)
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> _core.Matrix:
-        """Returns the numbers of the rows as a dense or sparse matrix for the kernels."""
+        """Returns the numbers of the rows as a dense or sparse matrix for the kernels (rows × columns)."""
         matrix_or_parts = rows.occurrences(feature.inputs)
         is_sparse = isinstance(matrix_or_parts, tuple)
+        # Parts of a sparse matrix are the offsets of rows, the columns of cells, and their values.
         values, places = (matrix_or_parts[2], matrix_or_parts[:2]) if is_sparse else (matrix_or_parts, None)
         return _core.Matrix(values, places, len(feature.inputs), self.threshold, self.missing == "skip")
 
@@ -110,7 +111,7 @@ class Occurrences(BagOfWords):
         """Raises for the first number that is negative or too large; with a threshold, all numbers are valid.
         ``counting``: whether rows are counted rather than scored, which allows less.
         """
-        cells = rows.occurrences(feature.inputs)
+        cells = rows.occurrences(feature.inputs)  # a matrix, or (offsets of rows, columns, values) if it is sparse
         values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
         if self.threshold is not None or not values.size or values.dtype.kind not in "fi":
             return
@@ -134,7 +135,7 @@ class Occurrences(BagOfWords):
         """Returns the numbers of the rows as a new sparse matrix (rows × columns); missing numbers are 0."""
         from scipy import sparse
 
-        cells = rows.occurrences(feature.inputs)
+        cells = rows.occurrences(feature.inputs)  # a matrix, or (offsets of rows, columns, values) if it is sparse
         shape = rows.n_rows, len(feature.inputs)
         source = (cells[2], cells[1], cells[0]) if isinstance(cells, tuple) else np.asarray(cells)
         matrix = sparse.csr_matrix(source, shape=shape, dtype=np.float64, copy=True)
@@ -142,12 +143,14 @@ class Occurrences(BagOfWords):
         return matrix
 
     def count_numbers(self, numbers: Real) -> Real:
-        """Returns how much each of these numbers counts: itself, or 1 above the threshold and 0 otherwise."""
+        """Returns how much each of these numbers counts, in their shape: itself, or 1 above the threshold and 0
+        otherwise.
+        """
         return numbers if self.threshold is None else (numbers > self.threshold).astype(np.float64)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
-        """Returns the columns that occur in each row: where each row begins, word ids, and how much each counts.
-        ``sums`` has the word of each column.
+        """Returns the columns that occur in each row as three arrays: the word ids of row i, and how much each counts,
+        are at ``offsets[i]`` to ``offsets[i + 1]`` of the other two. ``sums`` has the word of each column.
         """
         matrix = self.number_matrix(rows, feature)
         matrix.data = self.count_numbers(matrix.data)
@@ -156,7 +159,9 @@ class Occurrences(BagOfWords):
         return matrix.indptr, self.words(feature, sums.table).ids[matrix.indices], matrix.data
 
     def words_of_row(self, rows: ColumnReader, feature: Feature, table: _core.Words) -> list[RowWord] | None:
-        """Returns the columns that occur in the only row, in order, each with its number."""
+        """Returns the columns that occur in the only row, in order, each with its number (``table`` has their word
+        ids).
+        """
         matrix = self.number_matrix(rows, feature)
         columns = matrix.indices
         ids = self.words(feature, table).ids[columns]
@@ -180,8 +185,8 @@ class Occurrences(BagOfWords):
     def draw(
         self, names: list[str], urns: Iterable[ClassUrn], n_rows: int, rng: np.random.Generator
     ) -> list[NDArray[Any]]:
-        """Draws how often each column (``names``) occurs in each row, or, under a Bernoulli model, whether it does.
-        ``urns`` are what the rows of each class are drawn from.
+        """Draws for ``n_rows`` rows how often each column (``names``) occurs in each, or, under a Bernoulli model,
+        whether it does; returns one array per column. ``urns`` are what the rows of each class are drawn from.
         """
         counts = np.zeros((n_rows, len(names)))
         for urn in urns:
@@ -195,16 +200,16 @@ class Occurrences(BagOfWords):
     # Which words count: every column, whether or not it ever occurs
 
     def words(self, feature: Feature, table: Any, by_name: bool = False) -> Vocabulary:
-        """Returns a word for every column, in the order of columns, whether or not it ever occurred; ``by_name`` makes
-        no difference.
+        """Returns a word of ``table`` for every column, in the order of columns, whether or not it ever occurred;
+        ``by_name`` makes no difference.
         """
         n_columns = len(feature.inputs)
         if core_of(table).n_ids < n_columns:
             table = table.with_columns(n_columns)
-        return Vocabulary(table, core_of(table).columns()[:n_columns].astype(np.uint32), True)
+        return Vocabulary(table, core_of(table).columns()[:n_columns].astype(np.uint32), complete=True)
 
     def words_to_estimate(self, feature: Feature, table: Any, choice: Choice) -> Vocabulary:
-        """Returns a word for every column; raises if a Bernoulli model has counts above 1."""
+        """Returns a word of ``table`` for every column, in their order; raises if a Bernoulli model has counts above 1."""
         words = self.words(feature, table)
         for pairs in words if self.model == "bernoulli" else ():
             self.check_shares(pairs, words.texts)
@@ -212,13 +217,15 @@ class Occurrences(BagOfWords):
 
     def check_shares(self, pairs: WordClassPairs, texts: Real) -> None:
         """Raises if some column occurs more often than there are rows, so that a Bernoulli model has counts above 1.
-        ``texts`` has the rows of each class.
+        ``pairs`` has the occurrences of some columns in each class, and ``texts`` the number of rows of each class.
         """
         if self.threshold is None and (pairs.occurrences > texts[pairs.classes] * (1.0 + 1e-9)).any():
             raise errors.bad_setting("model", "bernoulli", "a different model for counts above 1, or use threshold=0.0")
 
     def alpha_of_columns(self, choice: Choice, n_columns: int) -> float | Real:
-        """Returns the pseudo-count of the prior: one number, or one for each column."""
+        """Returns the pseudo-count of the prior: one number, or an array with one for each column. Raises if there are
+        more or fewer than columns.
+        """
         alpha = choice.alpha if self.alpha is None else self.alpha
         if not isinstance(alpha, tuple):
             return float(alpha)  # type: ignore[arg-type]
@@ -227,7 +234,7 @@ class Occurrences(BagOfWords):
         return np.array(alpha)
 
     def alpha_of(self, choice: Choice, words: Vocabulary) -> float | Real:
-        """Returns the pseudo-count of the prior: one number, or an array by word id."""
+        """Returns the pseudo-count of the prior: one number, or an array with one for each word id."""
         alpha = self.alpha_of_columns(choice, words.n_words)
         if not isinstance(alpha, np.ndarray):
             return alpha
@@ -242,18 +249,24 @@ class Occurrences(BagOfWords):
         """
         if self.model != "bernoulli" or choice.how == "gibbs":
             return super().separate_count(choice, alpha)
-        a = self.pseudo_count(choice, alpha)
-        return None if fits_in_matrix(n_cells) or isinstance(a, np.ndarray) or a <= 0 else float(a)
+        pseudo_count = self.pseudo_count(choice, alpha)
+        return (
+            None
+            if fits_in_matrix(n_cells) or isinstance(pseudo_count, np.ndarray) or pseudo_count <= 0
+            else float(pseudo_count)
+        )
 
 
 def telling_columns(parameters: Parameters, sums: Words, n: int | None) -> NamedValues:
-    """Returns the n columns (None: all) of a matrix of counts whose occurrence tells most about the class."""
+    """Returns the n columns (None: all) of a matrix of counts whose occurrence tells most about the class, most telling
+    first. ``sums`` are the counted words of the only feature.
+    """
     assert isinstance(parameters, BagParameters)
     feature = parameters.features[0]
     names = feature.inputs
     words = parameters.family.words(feature, sums.table)
-    bits = np.concatenate([mutual_information(pairs, words.texts) for pairs in words])
-    best = np.argsort(-bits, kind="stable")[:n].tolist()
+    information = np.concatenate([mutual_information(pairs, words.texts) for pairs in words])
+    best = np.argsort(-information, kind="stable")[:n].tolist()
     share = np.concatenate([shares for _, shares, _ in parameters.values()])[best]
     best_names = [names[k] for k in best]
-    return NamedValues(best_names, best_names, bits[best], len(names) - len(best), share, "column", "telling")
+    return NamedValues(best_names, best_names, information[best], len(names) - len(best), share, "column", "telling")

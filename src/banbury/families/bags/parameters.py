@@ -104,20 +104,24 @@ class BagParameters(Parameters):
     # Scoring
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows: log P(words of the row | class)."""
+        """Returns the part that scores these rows: log P(words of the row | class). A table of its own is needed if
+        some word is certain in a class.
+        """
         return [self._part(rows) if self.scores.certain is None else self._part_without_smoothing(rows)]
 
     def _part(self, rows: ColumnReader) -> _core.Part:
-        """Returns the kernel's arguments for these rows."""
+        """Returns the part that scores these rows, after making the rows of scores that they need. A small matrix has a
+        part of its own.
+        """
         scores = self.scores
-        kernel_input = self.family.kernel_input(rows, self.features[0])
+        kernel_input = self.family.kernel_input(rows, self.features[0])  # texts, or a matrix of counts
         self._make_rows_of(kernel_input)
         rough = None
         if isinstance(kernel_input, _core.Matrix):
             if self._is_small and self._is_finite:
                 return _core.LinearPart(kernel_input, self.weights, scores.constant)
             rough = self._rough_of(kernel_input)
-        base = scores.base if scores.polya is None else None
+        base = scores.base if scores.polya is None else None  # an urn has its balls instead
         word_rows = self.table, scores.weights, base, scores.constant
         return _core.WordsPart(kernel_input, self.family.tokeniser, *word_rows, self.counting, scores.polya, rough)
 
@@ -127,9 +131,10 @@ class BagParameters(Parameters):
         return bool(self.family.once)
 
     def _rough_of(self, matrix: _core.Matrix) -> _core.Rough | None:
-        """Returns the rows in single precision if they exist already, or if the matrix to score has so many cells that
-        making them pays; else None.
+        """Returns the rows of all words in single precision if they exist already, or if the matrix to score has so
+        many cells that making them pays; else None.
         """
+        # Some rows are not made yet, or the matrix is not sparse (``places`` are offsets of rows, and columns).
         if (
             self.pending is not None
             or matrix.places is None
@@ -144,53 +149,58 @@ class BagParameters(Parameters):
 
     @cached_property
     def _rough(self) -> _core.Rough | None:
-        """The rows of all words in single precision, which is enough for a first look; None if they are many or one is
-        not finite.
+        """The scores of all words in single precision, as the kernel takes them, which is enough for a first look; None
+        if there are many, or one is not finite.
         """
         return self.scores.weights.rough(self.table, self.scores.base, self.n_words, n_threads(None))
 
     @property
     def _is_small(self) -> bool:
-        """Whether the weights of all words and classes are few enough to be one matrix."""
+        """Whether the weights of all words and classes are few enough to be one matrix; ``self.scores.base`` has a
+        number per class.
+        """
         return fits_in_matrix(self.n_words * len(self.scores.base))
 
     @cached_property
     def _is_finite(self) -> bool:
-        """Whether no word makes a class impossible."""
+        """Whether no word makes a class impossible (all weights are finite)."""
         return bool(np.isfinite(self.weights).all())
 
     @cached_property
     def weights(self) -> Real:
-        """What one occurrence of each word adds to the score of each class, words × classes."""
+        """What one occurrence of each word adds to the score of each class (words × classes)."""
         weights, scale = self._weights_and_scale()
         return np.asarray(scale[:, None] * weights)
 
     def _part_without_smoothing(self, rows: ColumnReader) -> _core.Part:
-        """Returns a table of likelihoods, row by row, if some word is in every row of some class.
+        """Returns the part that scores these rows from a table of log-likelihoods, if some word is in every row of some
+        class.
 
-        A row without that word is impossible in the class, which no sum can say. This happens to Bernoulli models under "mle"
-        and "map".
+        A row without that word is impossible in the class, which no sum can say. This happens to Bernoulli models under
+        "mle" and "map".
         """
-        offsets, ids, _ = self.family.bags(rows, self.features[0], Words(self.table), 1)
+        # The words of row i are ids[offsets[i]:offsets[i + 1]].
+        offsets, ids, _ = self.family.bags(rows, self.features[0], Words(self.table), threads=1)
         n_rows = len(offsets) - 1
-        likelihoods = np.zeros((n_rows, len(self.scores.base)))
+        log_likelihoods = np.zeros((n_rows, len(self.scores.base)))
         start = 0
         while start < n_rows:
-            last_word = int(offsets[start]) + CELLS // likelihoods.shape[1]
+            last_word = int(offsets[start]) + CELLS // log_likelihoods.shape[1]
             stop = max(start + 1, int(np.searchsorted(offsets, last_word, side="right")) - 1)
             row_ids = np.asarray(ids[offsets[start] : offsets[stop]]).astype(np.uint32)
             row_offsets = np.asarray(offsets[start : stop + 1]) - offsets[start]
-            likelihoods[start:stop] = self._score_without_smoothing(row_offsets, row_ids)
+            log_likelihoods[start:stop] = self._score_without_smoothing(row_offsets, row_ids)
             start = stop
         missing = self.family.missing_rows(rows, self.features[0])
-        return line_by_line(np.where(missing, -1, np.arange(n_rows)), likelihoods)
+        return line_by_line(np.where(missing, -1, np.arange(n_rows)), log_likelihoods)
 
     def _score_without_smoothing(self, offsets: Int, ids: Ids) -> Real:
         """Returns log-likelihoods (rows × classes). The words of row i are ``ids[offsets[i]:offsets[i + 1]]``. A word
-        may be impossible in a class, or certain.
+        may be impossible in a class (−inf), or certain (CERTAIN): a row without it is impossible.
+        ``self.scores.certain`` is the number of certain words of each class.
         """
         assert self.scores.certain is not None
-        _, word_rows, _ = self.scores.weights.rows(ids)
+        _, word_rows, _ = self.scores.weights.rows(ids)  # (words, classes)
         impossible = sum_slices(np.isneginf(word_rows).astype(np.float64), offsets) > 0
         certain = word_rows == CERTAIN
         impossible |= sum_slices(certain.astype(np.float64), offsets) < self.scores.certain
@@ -202,19 +212,21 @@ class BagParameters(Parameters):
     # Making rows
 
     def words_in_any_order(self) -> Vocabulary:
-        """Returns the words of the model in the order that takes least time."""
+        """Returns the words of the model in the order that takes least time; ``self.word_ids`` is None if they are all
+        words of the table.
+        """
         return every_word(self.table, by_name=False) if self.word_ids is None else self.vocabulary
 
     def make_all_rows(self) -> None:
-        """Makes the rows of all words if some are pending."""
+        """Makes the rows of scores of all words, in place, if some are pending."""
         if self.pending is not None:
             for pairs in self.words_in_any_order():
                 self._set_rows(pairs)
             self.pending = None
 
     def _make_rows_of(self, kernel_input: Any) -> None:
-        """Makes the rows of the words in texts or a matrix that are about to be scored (``kernel_input``); all rows
-        once enough were scored.
+        """Makes the rows of scores of the words in texts or a matrix that are about to be scored (``kernel_input``), in
+        place; all rows once more input was scored than ``self.pending`` says. Does nothing if all are made.
         """
         if self.pending is None:
             return
@@ -227,13 +239,13 @@ class BagParameters(Parameters):
             self._make_rows(self.word_ids[kernel_input.places[1]])
 
     def _make_rows(self, ids: NDArray[Any]) -> None:
-        """Makes the rows of these words if they are pending; −1 is no word."""
+        """Makes the rows of scores of these words, in place, if they are pending; −1 is no word."""
         if self.pending is not None:
             self._set_rows(pairs_of(self.table, np.unique(ids[ids >= 0]).astype(np.uint32)))
 
     def _set_rows(self, pairs: WordClassPairs) -> None:
-        """Makes the rows of some words from their own counts in each class. A word without occurrences has no row, but
-        a column of a matrix has.
+        """Makes the rows of scores of some words, in place, from their own counts in each class. A word without
+        occurrences has no row, but a column of a matrix has.
         """
         family = self.family
         pseudo_count: Any = self.pseudo_count
@@ -243,14 +255,16 @@ class BagParameters(Parameters):
             presence_rows = event_models.presence(cells, n_texts, pseudo_count)
             event_models.set_cells(self.scores.weights, pairs.ids, presence_rows)
         else:
-            pairs = pairs if family.block else pairs.only(pairs.sizes > 0)
+            pairs = pairs if family.block else pairs.only(pairs.sizes > 0)  # a block is a matrix
             counts = pairs.documents if family.once else pairs.occurrences
             event_models.set_rows(self.scores, pairs, counts, pseudo_count, family.model)
 
     # Following the counts
 
     def follow(self, sums: Words) -> bool:
-        """Updates the rows of the words whose counts changed; returns False if the model has to be estimated anew."""
+        """Updates in place the rows of scores of the words whose counts changed, so that ``sums`` are followed; returns
+        False if the model has to be estimated anew.
+        """
         family = self.family
         table = sums.table
         pseudo_count = self.pseudo_count
@@ -269,14 +283,14 @@ class BagParameters(Parameters):
         else:
             self._follow_words(ids, float(pseudo_count))
             self.n_words = table.n_words
-        for name in ("weights", "_is_finite", "_rough"):
+        for name in ("weights", "_is_finite", "_rough"):  # cached properties that depend on the rows
             self.__dict__.pop(name, None)
         event_models.change_base(self.scores, counts_per_class, self.n_words, pseudo_count, family.model)
         return True
 
     def _follow_words(self, ids: Ids, pseudo_count: float) -> None:
-        """Updates the rows of words (by id) whose counts changed, and removes the rows of words that no text has any
-        more.
+        """Updates in place the rows of scores of words (by id) whose counts changed, and removes the rows of words that
+        no text has any more.
         """
         family = self.family
         weights = self.scores.weights
@@ -289,8 +303,8 @@ class BagParameters(Parameters):
             self._set_rows(pairs)
 
     def _follow_bernoulli(self, pairs: WordClassPairs, pseudo_count: float) -> None:
-        """Updates the constant of a Bernoulli model after the counts of some words (``pairs``) changed. Every row
-        depends on the number of texts too, so all become pending.
+        """Updates in place the constant of a Bernoulli model after the counts of some words (``pairs``) changed. Every
+        row depends on the number of texts too, so all become pending.
         """
         n_texts = self.table.texts().value
         self.family.check_shares(pairs, n_texts)
@@ -298,25 +312,27 @@ class BagParameters(Parameters):
             self.growth = BernoulliGrowth(self.vocabulary)
             self.scores.constant, _ = self.growth.like.absent(self.n_words, self.growth.texts, pseudo_count)
         self.scores.constant = self.growth.follow(pairs, n_texts, pseudo_count, self.scores.constant)
-        self.pending = self.n_words / 4.0
+        self.pending = self.n_words / 4.0  # bytes of text, or cells, until all rows are made
 
     # Explaining
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words in order: columns in theirs, words of texts by name."""
+        """The model's words in order: columns in theirs, words of texts by name."""
         if self.word_ids is None:
             return every_word(self.table, by_name=True)
         return Vocabulary(self.table, self.word_ids, self.family.block)
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
-        """Explains the first row: a term for each known word, or one for a missing text."""
+        """Explains the first row: returns a term for each known word, or one for a missing text, whose
+        ``log_likelihoods`` are features × classes.
+        """
         words = self.family.words_of_row(rows, self.features[0], self.table)
         return super().terms(rows, log_likelihoods) if words is None else self.evidence(words)
 
     def evidence(self, words: Sequence[RowWord]) -> list[Term]:
-        """Returns what each word of a row says of every class, in order; the terms add up to the log-likelihood of the
-        row.
+        """Returns a term for each word of a row that the model knows: what it says of every class, in order. They add
+        up to the log-likelihood of the row.
 
         Under a Bernoulli model the last term is what all absent words say together. Under Pólya's urn the length of the
         text is shared out equally among its tokens.
@@ -324,12 +340,13 @@ class BagParameters(Parameters):
         scores = self.scores
         ids = np.array([word.word_id for word in words], dtype=np.uint32)
         self._make_rows(ids)
+        # Whether the model has each word, its numbers for the classes (words × classes), and what multiplies them.
         has_row, word_rows, scale = scores.weights.rows(ids)
         words = list(compress(words, has_row.tolist()))
         word_rows = word_rows[has_row]
         scale = scale[has_row]
         counts = self._counts_of(words, scale)
-        remaining = scores.constant
+        remaining = scores.constant  # what no word says (classes)
         if scores.polya is not None:
             log_likelihoods = _score_urn(word_rows, counts.astype(np.int64), scores.polya)
         else:
@@ -338,7 +355,15 @@ class BagParameters(Parameters):
                 remaining = np.where(certain.sum(axis=0) < scores.certain, -np.inf, remaining)
             log_likelihoods = (counts * scale)[:, None] * np.where(certain, 0.0, word_rows + scores.base)
         terms = [
-            Term(word.feature, word.value, log_likelihood, True, word.times, word.positions, is_common)
+            Term(
+                word.feature,
+                word.value,
+                log_likelihood,
+                seen=True,
+                times=word.times,
+                positions=word.positions,
+                common=is_common,
+            )
             for word, log_likelihood, is_common in zip(
                 words, log_likelihoods, self._are_common(ids[has_row]), strict=True
             )
@@ -346,11 +371,11 @@ class BagParameters(Parameters):
         return [*terms, Term(self.features.names[0], self.family.absent, remaining)] if remaining.any() else terms
 
     def _counts_of(self, words: Sequence[RowWord], scale: Real) -> Real:
-        """Returns how much each word of a row counts, before it is multiplied by its ``scale``."""
+        """Returns how much each word of a row counts (words), before it is multiplied by its ``scale``."""
         return np.array([word.amount for word in words], dtype=np.float64)
 
     def _are_common(self, ids: Ids) -> list[bool]:
-        """Returns for each word whether many of the counted texts have it; False for columns of a matrix."""
+        """Returns for each of these words whether many of the counted texts have it; False for columns of a matrix."""
         if self.family.block:
             return [False] * len(ids)
         pairs = pairs_of(self.table, ids)
@@ -366,20 +391,23 @@ class BagParameters(Parameters):
         if first_text is None:
             return None, []
         text_for_kernel, tokens = family.split_text(first_text)
-        _, ids = self.table.encode(family.tokeniser, text_for_kernel, 1)
+        _, ids = self.table.encode(family.tokeniser, text_for_kernel, 1)  # of each token, −1 if unknown; on one thread
         self._make_rows(ids)
         has_row, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))
         is_unknown = (ids < 0) | ~has_row
         return first_text, list(dict.fromkeys(compress(tokens, is_unknown.tolist())))
 
     def log_coefficient(self, rows: ColumnReader) -> Real:
-        """Returns the log multinomial coefficient of each text: in how many orders its known words can stand."""
+        """Returns for each text the log multinomial coefficient (rows): in how many orders its known words can stand.
+        Raises for models that give texts no probability.
+        """
         family = self.family
         if family.weighs or not (family.model == "bernoulli" or family.counts_tokens):
             raise errors.bad_setting("the text's family", family, "a model that gives texts a probability")
         if family.model == "bernoulli":
             return np.zeros(rows.n_rows)
-        offsets, ids, n_times = self.family.bags(rows, self.features[0], Words(self.table), 1)
+        # The distinct words of row i are offsets[i] to offsets[i + 1] of the other two arrays.
+        offsets, ids, n_times = self.family.bags(rows, self.features[0], Words(self.table), threads=1)
         self._make_rows(ids)
         has_row, _, _ = self.scores.weights.rows(np.asarray(ids).astype(np.uint32))
         n_times = np.where(has_row, 1 if family.once else n_times, 0)
@@ -393,12 +421,12 @@ class BagParameters(Parameters):
         Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. A weight of −inf means
         that a class is impossible, so add up only the words that a text has.
         """
-        words, weights, scale = self._every_word()
+        words, weights, scale = self._every_word()  # words × classes, and a number for each word
         return LinearWords(words, scale[:, None] * weights, self.scores.constant, self.family.reading)
 
     def _every_word(self) -> tuple[list[str], Real, Real]:
-        """Returns the words in order, their weights (words × classes) and their scales (words); raises if scores are not
-        linear.
+        """Returns the model's words in order, their weights (words × classes) and their scales (words); raises if
+        scores are not linear.
         """
         if self.scores.polya is not None or self.scores.certain is not None:
             raise errors.bad_setting("how", self.choice.how, "a different setting for a linear form, such as 'mean'")
@@ -406,13 +434,15 @@ class BagParameters(Parameters):
         return self.family.names(self.features[0], self.vocabulary), *self._weights_and_scale()
 
     def _weights_and_scale(self) -> tuple[Real, Real]:
-        """Returns the weights of the words in order (words × classes) and their scales (words), which multiply weights."""
+        """Returns the weights of the model's words in order (words × classes) and their scales (words), which multiply
+        weights.
+        """
         self.make_all_rows()
         has_row, word_rows, scale = self.scores.weights.rows(self.vocabulary.ids)
         return np.where((has_row & (scale > 0))[:, None], word_rows + self.scores.base, 0.0), scale
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Yields words that may tell classes apart, some at a time."""
+        """Yields words that may tell classes apart, some at a time; ``compared`` is not needed."""
         return (
             TellingValues(
                 share, had, partial(self._column_and_value, ids), kind="interval" if self.family.block else "word"
@@ -421,7 +451,9 @@ class BagParameters(Parameters):
         )
 
     def _column_and_value(self, ids: Ids, index: int) -> tuple[str, str]:
-        """Returns the column and the value of the word with the id ``ids[index]``."""
+        """Returns the column and the value of the word with the id ``ids[index]``; "occurs" if the word is a column
+        itself.
+        """
         column, word = self.family.word(self.features[0], self.table.words(ids[index : index + 1])[0])
         return column, "occurs" if word is None else word
 
@@ -437,11 +469,12 @@ class BagParameters(Parameters):
         self.make_all_rows()
         if family.weighs:
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
-            weighed = event_models.WeighedWords(words, False, bool(family.idf))
+            weighed = event_models.WeighedWords(words, once=False, idf=bool(family.idf))
             pseudo_count = event_models.pseudo_count("multinomial", how, family.alpha_of(self.choice, words))
             scores = event_models.count_scores("multinomial", weighed, pseudo_count)
         n_texts_or_1 = np.where(words.texts > 0, words.texts, 1.0)
         for pairs in words:
+            # Whether there is a row for each word, its numbers (words × classes), and what multiplies them.
             has_row, word_rows, scale = scores.weights.rows(pairs.ids)
             has_weight = has_row & (scale > 0)
             counted_pairs = pairs.only(has_weight)
@@ -449,7 +482,7 @@ class BagParameters(Parameters):
             yield counted_pairs.ids, share, counted_pairs.cells(counted_pairs.documents, words.n_classes) / n_texts_or_1
 
     def _share(self, word_rows: Real, scores: WordScores) -> Real:
-        """Returns the probabilities that rows of words stand for (words × classes); ``scores`` is what the rows are
+        """Returns the probabilities that rows of scores stand for (words × classes); ``scores`` is what the rows are
         from.
         """
         if self.family.model == "bernoulli":
@@ -460,8 +493,8 @@ class BagParameters(Parameters):
     # Drawing
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        """Draws rows of these classes; the length of a row is a Poisson variate with the mean of its class. Returns one
-        array per column.
+        """Draws rows of these classes (class numbers); the length of a row is a Poisson variate with the mean of its
+        class. Returns one array per column.
         """
         family = self.family
         if family.weighs:
@@ -472,9 +505,11 @@ class BagParameters(Parameters):
         return family.draw(names, self._urns(classes, words), len(classes), rng)  # type: ignore[no-any-return]
 
     def _urns(self, classes: Int, words: Vocabulary) -> Iterator[ClassUrn]:
-        """Yields what the rows of each class are drawn from, class by class."""
+        """Yields what the rows of each class are drawn from, class by class, for the classes that some row has.
+        ``classes`` has the class number of each row to draw.
+        """
         lengths = self._mean_lengths(words)
-        rows_of_classes = rows_by_class(classes, words.n_classes)
+        rows_of_classes = rows_by_class(classes, words.n_classes)  # by class, the rows to draw
         drawn_classes = [c for c, rows in enumerate(rows_of_classes) if len(rows)] if words.n_words else []
         polya = self.scores.polya
         step = max(1, MOST_DRAWN_CELLS // max(words.n_words, 1))
@@ -485,7 +520,9 @@ class BagParameters(Parameters):
                 yield ClassUrn(rows_of_classes[c], share, lengths[c], None if polya is None else float(polya[c]))
 
     def _drawing_share(self, word_rows: Real) -> Real:
-        """Returns the probability of each word in one class from the rows of all words in that class."""
+        """Returns the probability of each word in one class (words) from the rows of scores of all words in that class
+        (words).
+        """
         if self.family.model == "bernoulli":
             return self._share(word_rows, self.scores)
         has_urn = self.scores.polya is not None
@@ -493,7 +530,9 @@ class BagParameters(Parameters):
         return share / share.sum() if share.any() else np.full(len(share), 1.0 / len(share))
 
     def _mean_lengths(self, words: Vocabulary) -> Real:
-        """Returns the mean number of words in a row of each class (classes); that of all rows for a class without rows."""
+        """Returns the mean number of words in a row of each class (classes); that of all rows for a class without rows.
+        ``words`` are those of the model.
+        """
         word_sums = np.zeros(words.n_classes)
         for pairs in words:
             word_sums += pairs.per_class(
@@ -504,7 +543,7 @@ class BagParameters(Parameters):
         return np.where(n_texts > 0, word_sums / np.where(n_texts > 0, n_texts, 1.0), mean_of_all)
 
     def _rows_of_classes(self, words: Vocabulary, classes: list[int]) -> Real:
-        """Returns the rows of all words in some of the classes, words × classes; words without a row are impossible."""
+        """Returns the scores of all words in some of the classes (words × classes); words without a row are impossible."""
         self.make_all_rows()
         class_rows = np.empty((words.n_words, len(classes)))
         impossible = -np.inf if self.scores.polya is None else 0.0
@@ -516,15 +555,15 @@ class BagParameters(Parameters):
 
 
 def fits_in_matrix(n_cells: int) -> bool:
-    """Whether ``n_cells``, the number of words times that of classes, is so small that the weights are kept as a
-    matrix.
+    """Whether the weights of words are kept as a matrix, because ``n_cells``, the number of words times that of
+    classes, is small.
     """
     return n_cells <= MOST_WEIGHTS
 
 
 def texts_and_unknown_words(groups: Iterable[Parameters], rows: ColumnReader) -> tuple[dict[str, str], list[str]]:
-    """Returns the texts of the first row by feature, and those of their words that the model does not know, each once.
-    ``groups`` are the parameters of the model.
+    """Returns the texts of the first row by feature name, and those of their words that the model does not know, each
+    once per feature. ``groups`` are the parameters of the model.
     """
     texts = dict[str, str]()
     unknown = list[str]()
@@ -546,8 +585,8 @@ def check_rows(groups: Iterable[Parameters], rows: ColumnReader) -> None:
 
 
 def log_orders(parameters: Parameters, rows: ColumnReader) -> Any:
-    """Returns the log multinomial coefficient of each row's text, which scores omit because it is the same in every
-    class; 0 for other parameters.
+    """Returns the log multinomial coefficient of each row's text (rows), which scores omit because it is the same in
+    every class; 0 for other parameters.
     """
     if isinstance(parameters, BagParameters) and not parameters.family.block:
         return parameters.log_coefficient(rows)
@@ -555,7 +594,7 @@ def log_orders(parameters: Parameters, rows: ColumnReader) -> Any:
 
 
 def lost_words(parameters: Parameters, sums: Any) -> int:
-    """Returns how many words were counted if the model uses none of them, else 0."""
+    """Returns how many words were counted (``sums`` has them) if the model uses none of them, else 0."""
     return sums.table.n_words if isinstance(parameters, BagParameters) and not parameters.n_words else 0
 
 
@@ -574,12 +613,13 @@ def _size(kernel_input: Any) -> float:
 
 def _score_urn(word_rows: Real, times: Int, polya: Real) -> Real:
     """Returns log-probabilities of words under Pólya's urn (words × classes): every token makes its word likelier from
-    then on. ``word_rows`` are words × classes, ``times`` says how often each word occurs, and ``polya`` has the balls
-    in the urn of each class.
+    then on. ``word_rows`` has the balls of each word (words × classes), ``times`` says how often each word occurs, and
+    ``polya`` has the balls in the urn of each class.
     """
     n_tokens = int(times.sum())
     log_length_product = np.log(polya + np.arange(n_tokens)[:, None]).sum(axis=0)
     log_products = [
-        np.log(row + np.arange(n)[:, None]).sum(axis=0) for row, n in zip(word_rows, times.tolist(), strict=True)
+        np.log(balls_of_word + np.arange(n)[:, None]).sum(axis=0)
+        for balls_of_word, n in zip(word_rows, times.tolist(), strict=True)
     ]
     return np.array(log_products).reshape(word_rows.shape) - np.outer(times / max(n_tokens, 1), log_length_product)

@@ -146,12 +146,12 @@ class Text(BagOfWords):
         check_positive("min_count", self.min_count, zero=True)
         for setting in ("min_share", "max_share"):
             share = getattr(self, setting)
-            number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
-            errors.require(number and 0 <= share <= 1, setting, share, "a share of the texts from 0 to 1")
+            is_number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
+            errors.require(is_number and 0 <= share <= 1, setting, share, "a share of the texts from 0 to 1")
         errors.check_whole("drop_most_frequent", self.drop_most_frequent, 0)
-        most = self.max_words
-        fits = most is None or (is_whole(most) and most >= 1)
-        errors.require(fits, "max_words", most, "None or a whole number of at least 1")
+        max_words = self.max_words
+        fits = max_words is None or (is_whole(max_words) and max_words >= 1)
+        errors.require(fits, "max_words", max_words, "None or a whole number of at least 1")
 
     def _check_together(self) -> None:
         """Raises if a setting contradicts another one."""
@@ -169,7 +169,7 @@ class Text(BagOfWords):
             errors.require(fits, setting, getattr(self, setting), expected)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings alone: a tokeniser is made again where it is needed."""
+        """Returns what is pickled, the settings alone: a tokeniser is made again where it is needed."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     # How a text becomes word counts
@@ -178,6 +178,7 @@ class Text(BagOfWords):
     def tokeniser(self) -> _core.Tokeniser:
         """The kernel that turns texts into words as the settings say."""
         shortest, longest = check_ngrams(self.ngrams)
+        # "given": Python finds the words.
         pattern = "given" if self.split is not None else self.tokens
         characters = self.unit == "characters"
         damping_and_length = self.damping == "log", bool(self.length)
@@ -196,12 +197,13 @@ class Text(BagOfWords):
     def reading(self) -> dict[str, Any]:
         """How exports have to read a text: the settings of the tokeniser and how words count."""
         tokeniser = {name: getattr(self, name) for name in ("tokens", "lowercase", "unit", "stop_words", "only")}
+        # How a word counts in a text, and whether all words count for the length by which they are divided.
         count = "presence" if self.once else "log" if self.damping else "count"
         length = "all" if self.length and not self.once else "none"
         return {**tokeniser, "ngrams": check_ngrams(self.ngrams), "count": count, "length": length}
 
     def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
-        """Returns a table without any word."""
+        """Returns a table without any word, for ``n_classes`` classes; its words are no columns."""
         return _core.Words(n_classes, 0)
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
@@ -211,10 +213,10 @@ class Text(BagOfWords):
         return column if self.split is None or is_encoded else self.find_words(strings(column))
 
     def find_words(self, texts: Iterable[Any]) -> _core.TokenLists:
-        """Finds the words of each text with the regular expression. Anything but a string is a missing text."""
+        """Returns the words of each text that the regular expression finds. Anything but a string is a missing text."""
         assert self.split is not None
-        words: list[str] = []
-        ends = [0]
+        words: list[str] = []  # of all texts
+        ends = [0]  # where each text's words end, after a 0
         missing = []
         for text in texts:
             is_missing = not isinstance(text, str)
@@ -225,12 +227,12 @@ class Text(BagOfWords):
         return _core.TokenLists(words, np.array(ends, dtype=np.int64), np.array(missing) if any(missing) else None)
 
     def missing_rows(self, rows: ColumnReader, feature: Feature) -> NDArray[np.bool_]:
-        """Returns for each row whether its text is missing."""
+        """Returns for each row whether its text is missing (rows)."""
         return missing_texts(self.kernel_input(rows, feature), rows.n_rows)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
-        """Returns the distinct known words of each text: where each text begins, word ids, and how often each occurs.
-        ``sums`` has the words that are known.
+        """Returns the distinct known words of each text as three arrays: the word ids of text i, and how often each
+        occurs, are at ``offsets[i]`` to ``offsets[i + 1]`` of the other two. ``sums`` has the words that are known.
         """
         texts = self.kernel_input(rows, feature)
         if isinstance(texts, _core.EncodedTexts) and texts.times is not None:  # their words were looked up before
@@ -248,14 +250,14 @@ class Text(BagOfWords):
         return words_found, self.tokeniser.tokens(words_found.tokens)
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Returns where each token of a text stands, (start, end) in ``text[start:end]``. An n-gram reaches from its
-        first word to its last.
+        """Returns where each token of a text stands, (start, end) in ``text[start:end]``, in the order of the
+        tokeniser. An n-gram reaches from its first word to its last.
         """
         if self.split is None:
             starts, ends = self.tokeniser.places(text)
             return list(zip(starts.tolist(), ends.tolist(), strict=True))
         lowered = text.lower() if self.lowercase else text
-        group = self.split.groups
+        group = self.split.groups  # 1 if the word is a group of the expression, 0 if it is the whole match
         matches = [match for match in self.split.finditer(lowered) if match.group(group)]
         index_in_text = [  # of each character of ``lowered``: lower case may be longer
             index for index, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)
@@ -268,7 +270,7 @@ class Text(BagOfWords):
         ]
 
     def first_text(self, rows: ColumnReader, name: str) -> str | None:
-        """Returns the text of the first row; None if it is missing."""
+        """Returns the text of the first row in the column with this name; None if it is missing."""
         text = next(iter(strings(rows.texts(name))), None)
         return text if isinstance(text, str) else None
 
@@ -280,7 +282,7 @@ class Text(BagOfWords):
         if text is None:
             return None
         text_for_kernel, tokens = self.split_text(text)
-        _, ids = table.encode(self.tokeniser, text_for_kernel, 1)
+        _, ids = table.encode(self.tokeniser, text_for_kernel, 1)  # of each token, −1 if unknown; on one thread
         id_of = dict(zip(tokens, ids.tolist(), strict=True))
         indices_of = dict[str, list[int]]()
         for index, token in enumerate(tokens):
@@ -297,8 +299,8 @@ class Text(BagOfWords):
         ]
 
     def count_values(self, offsets: Int, times: NDArray[np.int32]) -> Real:
-        """Returns how much each word of each text counts: its occurrences (``times``), damped and divided by the length
-        of the text if the settings say so.
+        """Returns how much each word of each text counts (as long as ``times``, which has its occurrences), damped and
+        divided by the length of the text if the settings say so.
 
         The words of text i are ``times[offsets[i]:offsets[i + 1]]``; the length is over all of them.
         """
@@ -318,31 +320,33 @@ class Text(BagOfWords):
 
     @property
     def pruning(self) -> Pruning:
-        """Which words are too rare, too common or not informative enough."""
+        """The settings that drop words as too rare, too common or not informative enough."""
         drop = int(self.drop_most_frequent)
         most = None if self.max_words is None else int(self.max_words)
         return Pruning(self.min_count, self.min_share, self.max_share, drop, most, self.choose_by)
 
     def words(self, feature: Feature, table: Any, by_name: bool = False) -> Vocabulary:
-        """Returns the words of the vocabulary that pruning leaves; ``by_name`` asks for the order of their names."""
+        """Returns the words of the vocabulary in ``table`` that pruning leaves; ``by_name`` asks for the order of their
+        names.
+        """
         pruning = self.pruning
         if self.vocabulary is None:
             return pruning.of(every_word(table, by_name or pruning.ranks))
         return pruning.of(self.vocabulary_words(table))
 
     def vocabulary_words(self, table: Any) -> Vocabulary:
-        """Returns the words of the setting ``vocabulary``, whether or not any text has them."""
+        """Returns the words of the setting ``vocabulary`` as words of ``table``, whether or not any text has them."""
         assert isinstance(self.vocabulary, tuple)
         return words_by_name(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
 
     def words_to_estimate(self, feature: Feature, table: Any, choice: Choice) -> Vocabulary:
-        """Returns the words whose rows an estimate makes at once: none of them, or only those that scoring needs, where
-        rows can be made later. Sums of reals are added up by name, so that row order cannot matter.
+        """Returns the words in ``table`` whose rows an estimate makes at once: all, or, where rows can be made later,
+        none or only those that scoring needs. Sums of reals are added up by name, so that row order cannot matter.
         """
-        is_partial = isinstance(table, Learned)
+        is_partial = isinstance(table, Learned)  # some of the counted texts are left out
         needed_words = table.needed_ids if is_partial else NO_WORDS if choice.waits else None
-        if needed_words is not None and self.separate_count(choice, 1.0) is not None:
-            return Vocabulary(table, needed_words, True, table.n_words)
+        if needed_words is not None and self.separate_count(choice, alpha=1.0) is not None:
+            return Vocabulary(table, needed_words, complete=True, size=table.n_words)
         adds_reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any or choice.how == "gibbs"
         words = self.words(feature, table, by_name=adds_reals)
         if table.n_words and not words.n_words and not is_partial:  # those who leave rows out warn once themselves
@@ -353,22 +357,25 @@ class Text(BagOfWords):
         return words
 
     def separate_count(self, choice: Choice, alpha: float | Real, n_cells: int = 0) -> float | Real | None:
-        """Returns the pseudo-count if a word's row depends on its own counts alone, which a vocabulary and pruning rule
-        out; else None.
+        """Returns the pseudo-count if a word's row of scores depends on its own counts alone, which a vocabulary and
+        pruning rule out; else None. ``alpha`` is the prior's pseudo-count, and ``n_cells`` the number of words ×
+        classes.
         """
         if self.vocabulary is not None or self.pruning.any:
             return None
         return super().separate_count(choice, alpha)
 
     def can_leave_one_out(self, features: Features, choice: Choice, weighted: bool) -> bool:
-        """Whether the closed formula for leaving one text out applies."""
+        """Whether the closed formula for leaving one text out applies under this choice."""
         has_formula = self.model in ("multinomial", "presence") and not self.idf and not self.pruning.any
         return has_formula and choice.how != "gibbs" and not self.draws_from_urn(choice)
 
     def leave_one_out(self, features: Features, sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(text | class) of each text without itself (texts × classes)."""
-        a = self.pseudo_count(choice, choice.alpha if self.alpha is None else self.alpha)
-        return leave_each_text_out(self, features[0], sums, held_out, a)
+        """Returns log P(text | class) of each text without itself (texts × classes). ``sums`` are the words of all
+        texts.
+        """
+        pseudo_count = self.pseudo_count(choice, choice.alpha if self.alpha is None else self.alpha)
+        return leave_each_text_out(self, features[0], sums, held_out, pseudo_count)
 
     # Drawing
 
@@ -380,8 +387,9 @@ class Text(BagOfWords):
     def draw(
         self, names: list[str], urns: Iterable[ClassUrn], n_rows: int, rng: np.random.Generator
     ) -> list[NDArray[Any]]:
-        """Draws texts: words with spaces between them. Presence draws distinct words; Bernoulli throws a coin for each.
-        ``names`` are the words of the vocabulary, and ``urns`` what the rows of each class are drawn from.
+        """Draws ``n_rows`` texts: words with spaces between them; returns them as the only column. Presence draws
+        distinct words; Bernoulli throws a coin for each. ``names`` are the words of the vocabulary, and ``urns`` what
+        the rows of each class are drawn from.
         """
         texts = np.full(n_rows, "", dtype=object)
         words = np.array(names, dtype=object)
@@ -392,7 +400,7 @@ class Text(BagOfWords):
         return [texts]
 
     def _draw_words(self, urn: ClassUrn, rng: np.random.Generator) -> Iterable[Int]:
-        """Yields the words of each text of a class, by their indices in the vocabulary."""
+        """Yields for each text to draw of one class (``urn``) its words, as indices in the vocabulary."""
         share = urn.share
         if self.model == "bernoulli":
             return (np.flatnonzero(rng.random(len(share)) < share) for _ in urn.rows)
@@ -439,17 +447,17 @@ def warn_of_no_words(column: str, n_words: int) -> None:
 
 
 def strings(column: Any) -> Iterable[Any]:
-    """Returns the texts of a column, a list or bytes as Arrow holds them, one by one; None where missing."""
+    """Returns the texts of a column one by one, None where missing; the column is a list, or bytes as Arrow holds them."""
     if isinstance(column, list):
         return column
     content = column.data.tobytes()
-    texts = [content[a:b].decode("utf-8", "replace") for a, b in pairwise(column.offsets.tolist())]
+    texts = [content[start:end].decode("utf-8", "replace") for start, end in pairwise(column.offsets.tolist())]
     missing = missing_texts(column, len(texts)).tolist()
     return [None if is_missing else text for text, is_missing in zip(texts, missing, strict=True)]
 
 
 def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
-    """Returns for each text, as the kernels take them, whether it is missing."""
+    """Returns for each of ``n_texts`` texts, as the kernels take them, whether it is missing."""
     if isinstance(texts, list):
         return np.array([not isinstance(text, str) for text in texts], dtype=np.bool_)
     if not isinstance(texts, _core.ArrowTexts):
@@ -462,8 +470,8 @@ def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
 
 
 def _draw_copies(words: Int, n_balls: float, rng: np.random.Generator) -> Int:
-    """Turns words that were drawn independently into draws from Pólya's urn with ``n_balls`` balls: word t copies an
-    earlier one with probability t / (n_balls + t).
+    """Returns words of one text that were drawn independently (their numbers) turned into draws from Pólya's urn with
+    ``n_balls`` balls: word t copies an earlier one with probability t / (n_balls + t).
     """
     text = words.copy()
     index_to_copy = np.floor(rng.random(len(text)) * (n_balls + np.arange(len(text))) - n_balls).astype(np.int64)

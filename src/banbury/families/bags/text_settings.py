@@ -56,7 +56,9 @@ def check_ngrams(ngrams: Any) -> tuple[int, int]:
 
 
 def _strings_of(setting: str, word_list: Any) -> list[str]:
-    """Returns a list of words as strings; raises if it is something else. ``setting`` is its name in the message."""
+    """Returns a list of words as Python strings; raises if it is something else. ``setting`` is its name in the
+    message.
+    """
     english = " (scikit-learn has one for English: sklearn.feature_extraction.text.ENGLISH_STOP_WORDS)"
     expected = "a list of words" + english * (setting == "stop_words")
     errors.require(
@@ -88,7 +90,9 @@ def read_word_list(setting: str, word_list: Any, lowercase: bool = False) -> tup
 
 
 def _lines(path: str | os.PathLike[str]) -> list[str]:
-    """Returns the lines of a text file in UTF-8 or Latin-1; raises if it cannot be read."""
+    """Returns the lines of a text file in UTF-8 or Latin-1, without white space at their ends; raises if it cannot be
+    read.
+    """
     if os.path.exists(path) and not os.path.isfile(path):
         raise errors.bad_file(path, "it is not a file of words.")
     try:

@@ -30,14 +30,14 @@ class WordClassPairs:
     """
 
     ids: Ids
-    starts: Int
-    classes: NDArray[np.int32]  # of each pair
-    occurrences: NDArray[Any]
-    documents: NDArray[Any]
+    starts: Int  # (words + 1)
+    classes: NDArray[np.int32]  # the class number of each pair
+    occurrences: NDArray[Any]  # of each pair
+    documents: NDArray[Any]  # of each pair
 
     @cached_property
     def sizes(self) -> Int:
-        """In how many classes each word occurs."""
+        """In how many classes each word occurs (words)."""
         return self.starts[1:] - self.starts[:-1]  # np.diff takes longer than one text's other steps
 
     @cached_property
@@ -46,7 +46,9 @@ class WordClassPairs:
         return bool(self.sizes.all())
 
     def per_word(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Sums the counts of pairs over the classes of each word (words)."""
+        """Returns the counts of pairs (``counts``) summed over the classes of each word (words). Word i has the pairs
+        ``starts[i]`` to ``starts[i + 1]``.
+        """
         if self.full:
             return np.add.reduceat(counts, self.starts[:-1]) if len(counts) else counts
         word_sums = np.zeros(len(self.ids), dtype=counts.dtype)
@@ -56,22 +58,26 @@ class WordClassPairs:
         return word_sums
 
     def per_pair(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Repeats the number of each word for all of its pairs."""
+        """Returns the number of each word (``numbers``) for each of its pairs (pairs)."""
         return np.repeat(numbers, self.sizes)
 
     def per_class(self, counts: NDArray[Any], n_classes: int) -> Real:
-        """Sums the counts of pairs over the words of each class (classes)."""
+        """Returns the counts of pairs (``counts``) summed over the words of each class (classes)."""
         sums: Real = np.bincount(self.classes, weights=counts, minlength=n_classes).astype(np.float64, copy=False)
         return sums
 
     def cells(self, counts: NDArray[Any], n_classes: int) -> Real:
-        """Returns the counts of pairs as a table, words × classes."""
+        """Returns the counts of pairs as a table (words × classes), 0 where there is no pair. ``classes`` has the class
+        number of each pair.
+        """
         table = np.zeros((len(self.ids), n_classes))
         table[self.per_pair(np.arange(len(self.ids))), self.classes] = counts
         return table
 
     def only(self, keeps_word: NDArray[np.bool_]) -> WordClassPairs:
-        """Returns the pairs of the words that a mask selects."""
+        """Returns the pairs of the words that a mask selects, which has a boolean for each word. Word i has the pairs
+        ``starts[i]`` to ``starts[i + 1]``.
+        """
         if keeps_word.all():
             return self
         starts = np.concatenate([[0], np.cumsum(self.sizes[keeps_word])])
@@ -81,8 +87,11 @@ class WordClassPairs:
 
 
 def pairs_of(table: Any, ids: Ids) -> WordClassPairs:
-    """Returns the classes and counts of the words with these ids in a table of words."""
+    """Returns the words with these ids in a table of words, with the classes in which they occur and their counts
+    there.
+    """
     if isinstance(table, _core.Words):
+        # None: the classes are those of the table.
         return WordClassPairs(ids, *table.pairs(ids, None, n_threads(None)))
     return WordClassPairs(ids, *table.pairs(ids))
 
@@ -110,12 +119,14 @@ class Learned:
 
     @cached_property
     def learned_ids(self) -> Ids:
-        """The ids of the words that some of these texts have."""
+        """The ids of the words that some of these texts have, in order; ``self.index`` is −1 for classes of the table
+        that are left out.
+        """
         return self.core.having(self.index)
 
     @cached_property
     def needed_ids(self) -> Ids | None:
-        """The ids of the words that scoring will ask for; None for any word."""
+        """The ids of the words that scoring will ask for and that some of these texts have; None for any word."""
         return (
             None if self.tested_ids is None else np.intersect1d(self.tested_ids, self.learned_ids, assume_unique=True)
         )
@@ -126,21 +137,21 @@ class Learned:
         return len(self.learned_ids)
 
     def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
-        """Returns for the words with these ids where the pairs of each begin, and the classes, occurrences and
-        documents of the pairs.
+        """Returns for the words with these ids where the pairs of each begin (words + 1), and the classes, occurrences
+        and documents of the pairs.
         """
         return self.core.pairs(ids, self.index)
 
     def texts(self) -> Integers:
-        """Returns the number of texts of each class, or their weight."""
+        """Returns the number of texts of each class here, or their weight (classes)."""
         return self._of_classes(self.core.texts())
 
     def occurrences(self) -> Integers:
-        """Returns the occurrences of all words together, in each class."""
+        """Returns the occurrences of all words together, in each class (classes)."""
         return self._of_classes(self.core.occurrences())
 
     def documents(self) -> Integers:
-        """Returns for each class the texts that have a word, summed over words."""
+        """Returns for each class the number of texts that have a word, summed over words (classes)."""
         return self._of_classes(self.core.documents())
 
     def in_order(self) -> Ids:
@@ -168,10 +179,12 @@ class Learned:
 
     def _with_core(self, core: _core.Words) -> Learned:
         """Returns the same texts in another table, which has more words."""
-        return Learned(core, self.index, self.n_classes, core.in_order, None)
+        return Learned(core, self.index, self.n_classes, core.in_order, tested_ids=None)
 
     def _of_classes(self, per_class: Integers) -> Integers:
-        """Adds up the sums of the table's classes that are the same class here."""
+        """Returns sums of the table's classes (``per_class``) added up for the classes here: class c of the table is
+        ``self.index[c]`` here, or left out if that is −1.
+        """
         learned_classes = np.flatnonzero(self.index >= 0)
         return per_class.take(learned_classes, 0).merge(self.index[learned_classes], self.n_classes, 0)
 
@@ -199,12 +212,14 @@ class AllBut(Learned):
     only_class: int | None = None
 
     def of_class(self, c: int) -> AllBut:
-        """Returns the texts of class c alone. It has all words of the other classes."""
+        """Returns the texts of class number c alone, as the only class. It has all words of the other classes.
+        ``index`` has the number here of each class of the table, −1 if it is left out.
+        """
         return replace(self, index=np.where(self.index == c, 0, -1), n_classes=1, only_class=c)
 
     @cached_property
     def lost_ids(self) -> Ids:
-        """The ids of the words that only texts of the group have."""
+        """The ids of the words that only texts of the group (the one that is left out) have."""
         return self.groups.gone(self.total, self.group)
 
     @cached_property
@@ -214,7 +229,7 @@ class AllBut(Learned):
 
     @cached_property
     def learned_ids(self) -> Ids:
-        """The ids of the words that some text outside the group has."""
+        """The ids of the words that some text outside the group has, in order."""
         return np.delete(np.arange(self.n_ids, dtype=np.uint32), self.lost_ids)
 
     @property
@@ -223,7 +238,10 @@ class AllBut(Learned):
         return self.n_ids - len(self.lost_ids)
 
     def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
-        """Returns where the pairs of each word begin, and their classes, occurrences and documents without the group."""
+        """Returns for the words with these ids where the pairs of each begin (words + 1), and their classes,
+        occurrences and documents without the group. ``new_class[c]`` is the number here of class c of all texts;
+        ``only_class`` alone counts, if given.
+        """
         cached_pairs = {} if self.cached_pairs is None else self.cached_pairs
         key = ids.tobytes()
         if key not in cached_pairs:
@@ -239,8 +257,8 @@ class AllBut(Learned):
 
 
 def whole_counts(table: Any) -> tuple[_core.Words, tuple[_core.Groups, int] | None] | None:
-    """Returns what the kernels take for a table's counts: the words, and the group to leave out or None; None for a
-    table that they cannot take.
+    """Returns what the kernels take for a table's counts: the words, and what to leave out, which is None or all groups
+    and the number of one; None for a table that they cannot take.
     """
     if isinstance(table, _core.Words):
         return table, None
@@ -278,7 +296,7 @@ class Vocabulary:
 
     @cached_property
     def texts(self) -> Real:
-        """The number of texts of each class."""
+        """The number of texts of each class (classes)."""
         texts: Integers = self.table.texts()
         return texts.value
 
@@ -289,36 +307,38 @@ class Vocabulary:
             yield pairs_of(self.table, self.ids[start : start + n_words])
 
     def keep(self, keeps_word: NDArray[np.bool_]) -> Vocabulary:
-        """Returns the words that a mask selects."""
-        return self if keeps_word.all() else Vocabulary(self.table, self.ids[keeps_word], False)
+        """Returns the words that a mask selects, which has a boolean for each of ``ids``."""
+        return self if keeps_word.all() else Vocabulary(self.table, self.ids[keeps_word], complete=False)
 
 
 def core_of(table: Any) -> _core.Words:
-    """Returns the table in the core that has a table's words."""
+    """Returns the table in the core that has a table's words: that of a ``Learned``, or the table itself."""
     return table.core if isinstance(table, Learned) else table
 
 
 def of_one_class(table: Any, number: int) -> Learned:
-    """Returns the texts of class number ``number`` of a table."""
+    """Returns the texts of class number ``number`` of a table, as the only class."""
     index = np.full(table.n_classes, -1, dtype=np.int64)
     index[number] = 0
-    return Learned(table, index, 1, table.in_order, None)
+    return Learned(table, index, n_classes=1, by_name=table.in_order, tested_ids=None)
 
 
 def every_word(table: Any, by_name: bool) -> Vocabulary:
-    """Returns all words that some text has; ``by_name`` sorts them, so that their order does not depend on the order of rows."""
+    """Returns all words that some text in the table has; ``by_name`` sorts them, so that their order does not depend on
+    the order of rows.
+    """
     if by_name:
-        return Vocabulary(table, table.in_order(), True)
+        return Vocabulary(table, table.in_order(), complete=True)
     if isinstance(table, Learned):
-        return Vocabulary(table, table.learned_ids, True)
-    return Vocabulary(table, table.having(np.zeros(table.n_classes, dtype=np.int64)), True)
+        return Vocabulary(table, table.learned_ids, complete=True)
+    return Vocabulary(table, table.having(np.zeros(table.n_classes, dtype=np.int64)), complete=True)
 
 
 def words_by_name(table: Any, words: Iterable[str]) -> Vocabulary:
-    """Returns these words in the order of their names, whether or not any text has them."""
+    """Returns these words, in the order of their names, as words of ``table``, whether or not any text has them."""
     names = sorted(set(words))
     table = table.with_words(names)
-    return Vocabulary(table, table.find(names).astype(np.uint32), False)
+    return Vocabulary(table, table.find(names).astype(np.uint32), complete=False)
 
 
 @dataclass(frozen=True)
@@ -353,8 +373,8 @@ class Pruning:
         return self.ranks or self.min_count > 0 or self.min_share > 0 or self.max_share < 1
 
     def of(self, words: Vocabulary) -> Vocabulary:
-        """Drops the most frequent words, then rare and common words, and keeps the best of the rest; returns the words
-        that stay.
+        """Returns the words that stay: drops the most frequent words, then rare and common words, and keeps the best of
+        the rest. ``max_words`` is None without a limit.
         """
         if not self.any:
             return words
@@ -374,7 +394,9 @@ class Pruning:
         return words.keep(stays)
 
     def _totals(self, words: Vocabulary) -> tuple[Real, Real, Real]:
-        """Returns the occurrences, documents and mutual information of every word; the last are zeros if nobody needs them."""
+        """Returns the occurrences, documents and mutual information of every word (words each), over all classes; the
+        last are zeros if nobody needs them.
+        """
         occurrences, documents, information = np.zeros((3, words.n_words))
         needs_information = self.max_words is not None and self.choose_by == "mutual_information"
         start = 0
@@ -389,19 +411,21 @@ class Pruning:
 
 
 def _round_sums(sums: NDArray[Any]) -> Real:
-    """Rounds to twelve digits, because the soft labels of a row may add up to a little less or more than its weight."""
+    """Returns sums rounded to twelve digits, because the soft labels of a row may add up to a little less or more than
+    its weight.
+    """
     digits, exponents = np.frexp(sums)
     return np.asarray(np.ldexp(np.rint(digits * 2.0**40), exponents - 40))
 
 
 def _best(scores: Real, n: int) -> Int:
-    """Returns the indices of the n highest scores; ties go to the first."""
+    """Returns the indices of the n highest scores, highest first; ties go to the first."""
     return np.argsort(-scores, kind="stable")[:n]
 
 
 def mutual_information(pairs: WordClassPairs, texts: Real) -> Real:
-    """Returns the mutual information, in nats, of each word's presence in a text and the text's class; ``texts`` has
-    the texts of each class.
+    """Returns the mutual information, in nats, of each word's presence in a text and the text's class (words);
+    ``texts`` has the number of texts of each class.
     """
     n_texts = float(texts.sum())
     if n_texts <= 0:
@@ -415,12 +439,14 @@ def mutual_information(pairs: WordClassPairs, texts: Real) -> Real:
 
 
 def _entropy_terms(part: Real, total: Real) -> Real:
-    """Returns part · log(part / total) + rest · log(rest / total), where the rest is what the part leaves of the total."""
+    """Returns part · log(part / total) + rest · log(rest / total), in the shape of ``part``, where the rest is what the
+    part leaves of the total.
+    """
     rest = np.maximum(total - part, 0.0)
     return _times_log(part, total) + _times_log(rest, total)
 
 
 def _times_log(part: Real, total: Real) -> Real:
-    """Returns part · log(part / total), or 0 where the part is 0."""
+    """Returns part · log(part / total), in the shape of ``part``, or 0 where the part is 0."""
     is_positive = part > 0
     return np.where(is_positive, part * np.log(np.where(is_positive, part, 1.0) / np.where(total > 0, total, 1.0)), 0.0)

@@ -43,7 +43,9 @@ class WeighedTextParameters(BagParameters):
         return "unit" if self.use_counts else "unit once"
 
     def _counts_of(self, words: Sequence[RowWord], scale: Real) -> Real:
-        """Returns how much each word of a row counts: so that the squares times ``scale`` sum to 1."""
+        """Returns how much each word of a row counts (words): so that the squares of the counts times ``scale`` sum to
+        1.
+        """
         times = np.array([word.times for word in words], dtype=np.float64)
         counts = np.sqrt(times) if self.use_counts else np.ones(len(times))
         length = float(np.sqrt(np.sum((counts * scale) ** 2)))
@@ -64,15 +66,17 @@ class WeighedTextParameters(BagParameters):
         return LinearWords(words, weights, self.scores.constant, reading, scale)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
-        """Yields what one word says in a text of the usual length."""
+        """Yields what one word says in a text of the usual length, for some words at a time; ``compared`` is not
+        needed.
+        """
         assert self.lexicon is not None and self.documents is not None and self.n_texts is not None
         ids = self.lexicon.used.ids
-        texts_or_tiny = np.maximum(self.n_texts, 1e-300)
-        _, rows, scale = self.scores.weights.rows(ids)
+        texts_or_tiny = np.maximum(self.n_texts, 1e-300)  # of each class
+        _, word_rows, scale = self.scores.weights.rows(ids)  # words × classes, and what multiplies each word's numbers
         n_documents = self.documents.sum(axis=1)
         usual_length = max(float(n_documents @ scale**2 / texts_or_tiny.sum()), 1e-300) ** 0.5
         for some_words in slices_of_length(len(ids), WORDS_TOGETHER):
-            log_ratio = np.minimum((scale[some_words] / usual_length)[:, None] * rows[some_words], 700.0)
+            log_ratio = np.minimum((scale[some_words] / usual_length)[:, None] * word_rows[some_words], 700.0)
             share = (n_documents[some_words] / texts_or_tiny.sum())[:, None] * np.exp(log_ratio)
             had = self.documents[some_words] / texts_or_tiny
             yield TellingValues(share, had, partial(self._column_and_value, ids[some_words]), kind="word")

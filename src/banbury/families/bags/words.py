@@ -51,8 +51,10 @@ class RowsOfWords:
     n_classes: int
 
     def renumber(self, new_class: Int, n_classes: int) -> RowsOfWords:
-        """Returns the rows with class c renumbered to ``new_class[c]`` of ``n_classes``; −1 if its rows are not counted."""
-        new_numbers = np.append(new_class, -1).astype(np.int32)
+        """Returns the rows with class c renumbered to ``new_class[c]`` of ``n_classes``; −1 if its rows are not
+        counted.
+        """
+        new_numbers = np.append(new_class, -1).astype(np.int32)  # the last is for rows of class −1
         several = None if self.several is None else (self.several[0], np.maximum(new_numbers[self.several[1]], 0))
         return replace(self, classes=new_numbers[self.classes], several=several, n_classes=n_classes)
 
@@ -70,21 +72,24 @@ class RowsOfWords:
 
     @property
     def _arguments(self) -> KernelArguments:
-        """The arguments of the kernels: texts or a matrix, classes, weights, threads, and further classes of rows.
+        """The arguments of the kernels: texts or a matrix, the class of each row, weights, threads, and further classes
+        of rows.
 
-        Rows of a matrix are repeated for each of their classes. Texts are not, because the kernel still has to read them.
+        Rows of a matrix are repeated for each of their classes. Texts are not, because the kernel still has to read
+        them.
         """
         family: Any = self.feature.family
         rows = self.rows
         kernel_input = family.kernel_input(rows.batch, self.feature)
         if self.several is None or not isinstance(kernel_input, _core.Matrix):
             return kernel_input, self.classes, rows.weights, rows.threads, self.several
-        offsets, codes = self.several
+        offsets, further_classes = self.several
         n_rows = len(self.classes)
+        # Every row, and once more for each of its further classes.
         row_numbers = np.concatenate([np.arange(n_rows), np.repeat(np.arange(n_rows), np.diff(offsets))])
         weights = None if rows.weights is None else rows.weights[row_numbers]
         kernel_input = family.kernel_input(rows.batch.take(row_numbers), self.feature)
-        return kernel_input, np.concatenate([self.classes, codes]), weights, rows.threads, None
+        return kernel_input, np.concatenate([self.classes, further_classes]), weights, rows.threads, None
 
 
 class UnreadWords(Words):
@@ -96,7 +101,7 @@ class UnreadWords(Words):
 
     @cached_property
     def table(self) -> _core.Words:
-        """The table of these rows' words, counted when somebody asks for it."""
+        """The table of these rows' words, counted into an empty one when somebody asks for it."""
         family: Any = self._rows.feature.family
         return self._rows.change(family.empty_table(self._rows.feature, self._rows.n_classes).count)
 
@@ -105,7 +110,9 @@ class UnreadWords(Words):
         return Words(self.table)
 
     def add_to(self, table: _core.Words) -> _core.Words:
-        """Returns the table with these words added; the texts are read straight into it unless they were read before."""
+        """Returns the table with these words added; the texts are read straight into it unless they were read before
+        (then ``table`` is cached).
+        """
         return super().add_to(table) if "table" in self.__dict__ else self._rows.change(table.count)
 
     def take_from(self, table: _core.Words) -> _core.Words:
@@ -113,23 +120,25 @@ class UnreadWords(Words):
         return self._rows.change(table.forget)
 
     def take(self, classes: Any) -> Words:
-        """Returns the words of some classes, still unread unless a class is asked for twice."""
+        """Returns the words of the classes with these numbers, in this order, still unread unless a class is asked for
+        twice.
+        """
         class_numbers = as_index(classes)
         if len(np.unique(class_numbers)) < len(class_numbers):
             return super().take(class_numbers)
-        index = np.full(self._rows.n_classes, -1, dtype=np.int64)
+        index = np.full(self._rows.n_classes, -1, dtype=np.int64)  # the new number of each class; −1: left out
         index[class_numbers] = np.arange(len(class_numbers))
         return UnreadWords(self._rows.renumber(index, len(class_numbers)))
 
     def merge(self, index: Any, size: int) -> Words:
-        """Returns the words with class c renumbered to ``index[c]`` of ``size`` classes, still unread."""
+        """Returns the words with those of class c moved to class ``index[c]`` of ``size`` classes, still unread."""
         return UnreadWords(self._rows.renumber(as_index(index), size))
 
 
 def add_texts(
     feature: Feature, words: Words, texts: list[str], classes: NDArray[np.int32], threads: int
 ) -> Words | None:
-    """Counts a list of texts with class numbers into the words of a feature and returns the new words; None if the
+    """Returns the words of a feature with those of a list of texts, which have these class numbers, added; None if the
     kernel alone cannot count them.
     """
     family: Any = feature.family
@@ -143,8 +152,9 @@ def add_texts(
 
 def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Any) -> None:
     """Raises if class number ``every``, which has all rows, has one of the words (their ``ids``; None: any word) less
-    often than another class. ``classes`` are the labels.
+    often than another class. ``classes`` are the labels, and ``feature`` is named in the message.
     """
+    # The pairs of word i and its classes are starts[i] to starts[i + 1] of the other arrays.
     starts, pair_classes, *counts = table.pairs(ids)
     word_of_pair = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     is_total = pair_classes == every
@@ -166,25 +176,26 @@ class WordCounter(Counter):
         return "number" if feature.columns else "text"
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns nothing, because word counts have no scale."""
+        """Returns no condition, because word counts have no scale."""
         return ()
 
     def describe_scale(self, feature: Feature) -> str:
-        """Returns nothing, because word counts have no scale."""
+        """Returns an empty phrase, because word counts have no scale."""
         return ""
 
     def count(self, features: Features, rows: RowsToCount) -> tuple[Features, Any]:
-        """Returns the features as they are, and the words of the rows, which are read when somebody asks for them or
-        adds them to others.
+        """Returns the features as they are (there is one), and the words of the rows, which are read when somebody asks
+        for them or adds them to others.
         """
         (feature,) = features
         return features, UnreadWords(RowsOfWords(feature, rows, rows.classes, rows.several, len(rows.labels)))
 
     def summary(self, feature: Feature, sums: Words, missing: str) -> str:
-        """Describes in a few words what was counted: how many words, and the most frequent ones. ``missing`` is a
-        phrase to append about rows without a text.
+        """Describes in a few words what was counted of one feature (``sums``): how many words, and the most frequent
+        ones. ``missing`` is a phrase to append about rows without a text.
         """
         family: Any = feature.family
+        # The column and the word, which is None if it is the column itself.
         named_words = (family.word(feature, name) for name in sums.most_frequent(5))
         names = [repr(column if word is None else word) for column, word in named_words]
         most_frequent = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
@@ -196,7 +207,9 @@ class WordCounter(Counter):
         return f"{n_words}, {total:,.{digits}g} occurrences{missing}: {most_frequent}"
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Words:
-        """Returns the words that a file holds (``stored``); raises if their table is not valid."""
+        """Returns the words of the only feature, in ``n_classes`` classes, that a file holds (``stored``); raises if
+        their table is not valid.
+        """
         (feature,) = features
         family: Any = feature.family
         n_columns = family.empty_table(feature, n_classes).n_columns
@@ -210,26 +223,28 @@ WORDS = WordCounter()
 
 
 def subtract(features: Features, a: Any, b: Any, classes: Sequence[Any]) -> Any:
-    """Returns the sums ``a`` without the sums ``b``; the error names words that ``a`` does not have. ``classes`` are
-    the labels.
+    """Returns the sums ``a`` without the sums ``b``; raises an error that names the word if ``a`` does not have all of
+    ``b``. ``classes`` are the labels.
     """
     try:
         return a - b
     except _core.NotThere as absent:
-        word, label, count_left = absent.args
+        word_or_none, c, count_left = absent.args
         family: Any = features[0].family
-        column, value = (features.names[0], None) if word is None else family.word(features[0], word)
-        shown = None if value is None else f"value {value!r}"
-        what = "rows" if word is None or value is not None else "occurrences"
-        raise errors.negative_count(count_left, classes[label], column, shown, what) from None
+        column, value = (features.names[0], None) if word_or_none is None else family.word(features[0], word_or_none)
+        value_in_words = None if value is None else f"value {value!r}"
+        what = "rows" if word_or_none is None or value is not None else "occurrences"
+        raise errors.negative_count(count_left, classes[c], column, value_in_words, what) from None
 
 
 def without_rare_words(words: Words, min_count: float, every: int | None) -> Words:
-    """Drops the words that occur fewer than ``min_count`` times in class number ``every``, which has all rows; if it is
-    None, in all classes together.
+    """Returns the words without those that occur fewer than ``min_count`` times in class number ``every``, which has
+    all rows; if it is None, in all classes together.
     """
     table = words.table if every is None else of_one_class(words.table, every)
-    frequent_words = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(table, by_name=False))
+    frequent_words = Pruning(
+        min_count, min_share=0.0, max_share=1.0, drop_most_frequent=0, max_words=None, choose_by="count"
+    ).of(every_word(table, by_name=False))
     return words if frequent_words.complete else Words(words.table.only(frequent_words.ids))
 
 
@@ -247,8 +262,8 @@ class TellingWord(NamedTuple):
 
 
 def most_telling(feature: Feature, words: Vocabulary, n: int) -> list[TellingWord]:
-    """Returns the n words that tell most about the class; ties go by name, or by the order of columns. ``words`` are
-    those of the feature, in order.
+    """Returns the n words that tell most about the class, most telling first; ties go by name, or by the order of
+    columns. ``words`` are those of the feature, in order.
     """
     information = [mutual_information(pairs, words.texts) / BIT for pairs in words]
     bits = np.concatenate(information) if information else np.zeros(0)
