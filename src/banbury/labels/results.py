@@ -26,7 +26,7 @@ LEAST_PROBABILITY = 1e-15  # smaller ones count as this one, so that losses are 
 
 
 class PerLabel(NamedTuple):
-    """The precision, recall, F1 and number of rows of each label."""
+    """The precision, recall, F1 and number of rows of each label: arrays (labels,)."""
 
     precision: Real
     recall: Real
@@ -55,8 +55,8 @@ class LabelEvaluation:
 
     @cached_property
     def _counts(self) -> tuple[Real, Real, Real]:
-        """For each label, the weight of the rows where it is predicted and true, where it is predicted, and where it is
-        true.
+        """The weight of the rows where a label is predicted and true, where it is predicted, and where it is true: three
+        arrays (labels,).
         """
         row_weights = np.ones(len(self.truth)) if self.weights is None else self.weights
         return row_weights @ (self.truth & self.given), row_weights @ self.given, row_weights @ self.truth
@@ -125,7 +125,7 @@ class LabelEvaluation:
     @property
     def predictions(self) -> list[tuple[Label, ...]]:
         """The predicted labels of each row."""
-        return [tuple(self.labels[k] for k in np.flatnonzero(row)) for row in self.given]
+        return [tuple(self.labels[number] for number in np.flatnonzero(row_flags)) for row_flags in self.given]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the measures of all labels and of each label as a dictionary for JSON, without the rows."""
@@ -145,11 +145,11 @@ class LabelEvaluation:
         lines = [f"{self.what}: {row_count}, {errors.many(len(self.labels), 'label')}"]
         lines += [f"  {title:15}  {getattr(self, name):.4f}" for name, title in MEASURES.items()]
         label_numbers = np.lexsort((np.arange(len(self.labels)), -measures.rows))[:LABELS_SHOWN].tolist()
-        printed_labels = [errors.shortened(repr(self.labels[k])) for k in label_numbers]
+        printed_labels = [errors.shortened(repr(self.labels[number])) for number in label_numbers]
         width = max([5, *map(len, printed_labels)])
         lines.append(f"  {'label':{width}}  precision  recall      F1        rows")
-        for k, name in zip(label_numbers, printed_labels, strict=True):
-            precision, recall, f1, n_rows = (column[k] for column in measures)
+        for number, name in zip(label_numbers, printed_labels, strict=True):
+            precision, recall, f1, n_rows = (column[number] for column in measures)
             lines.append(f"  {name:{width}}     {precision:.4f}  {recall:.4f}  {f1:.4f}  {n_rows:10,.6g}")
         if len(self.labels) > LABELS_SHOWN:
             lines.append(f"  … and {errors.many(len(self.labels) - LABELS_SHOWN, 'more label')}")
