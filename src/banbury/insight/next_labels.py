@@ -121,8 +121,8 @@ class _Rows:
 
     @classmethod
     def of(cls, model: Model, data: Any, reading: Any) -> _Rows:
-        """Reads the rows of ``data`` and returns them, scored by the model. ``reading`` has the options for reading. Raises
-        an error if there are no rows.
+        """Reads the rows of ``data`` and returns them, scored by the model. ``reading`` has the options for reading.
+        Raises an error if there are no rows.
         """
         source = model._read(data, reading)
         parts: list[tuple[Any, ...]] = []  # a batch, and the hashes, scores and has_label of its rows
@@ -179,7 +179,7 @@ class _Rows:
         return list(self.memory.take(np.sort(row_numbers)))
 
     def describe(self, row_number: int, why: str) -> NextRow:
-        """Returns a row as users see it: its two most probable classes, their margin, and ``why`` the row was chosen."""
+        """Returns a row for users: its two most probable classes, their margin, and ``why`` the row was chosen."""
         classes_by_score = np.argsort(-self.scores[row_number], kind="stable")
         classes = self.model.classes
         posteriors = np.exp(self.scores[row_number])
@@ -359,8 +359,8 @@ class NextToLabel(Listed):
     _header: ClassVar = ("row", "predicted", "", "against", "margin", "why")
 
     def _lines(self, first: int = 0) -> list[list[str]]:
-        """Returns the cells of a line for each row, as texts under ``_header``. The number ``first`` stands for the first
-        row of the pool.
+        """Returns the cells of a line for each row, as texts under ``_header``. The number ``first`` stands for the
+        first row of the pool.
         """
         lines = []
         for row in self.rows:

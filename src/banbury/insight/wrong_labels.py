@@ -223,8 +223,8 @@ def _deal_folds(rows: MemoryRows, n_folds: int) -> NDArray[np.int32]:
 
 
 def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
-    """Returns the ``n`` most suspicious rows, and estimates of how many labels are wrong. A row is compared if its class
-    has other rows, and it has a weight.
+    """Returns the ``n`` most suspicious rows, and estimates of how many labels are wrong. A row is compared if its
+    class has other rows, and it has a weight.
 
     ``answers`` has the log posteriors of rows by models that have not seen them. ``by`` says what rows are ranked by:
     "margin" (how far the label falls behind another one) or "self_confidence" (how improbable it is).
@@ -444,7 +444,9 @@ class Suspicious(Listed):
         return self._answers.explain(self._data, self.rows[k])
 
     def to_dict(self, explanations: bool = True) -> dict[str, Any]:
-        """Returns everything as a dictionary for JSON; with ``explanations=False``, without the explanation of every row."""
+        """Returns everything as a dictionary for JSON; with ``explanations=False``, without the explanation of every
+        row.
+        """
         rows = [row.to_dict() for row in self.rows]
         if explanations:
             rows = [

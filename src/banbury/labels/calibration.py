@@ -79,8 +79,8 @@ class LabelCalibration:
 
     @classmethod
     def _of_lines(cls, lines: list[tuple[float, float]], slope: float, shift: float) -> LabelCalibration:
-        """Returns the calibration in which each label has the slope and shift of its line (slope, shift), and new labels
-        have ``slope`` and ``shift``.
+        """Returns the calibration in which each label has the slope and shift of its line (slope, shift), and new
+        labels have ``slope`` and ``shift``.
         """
         slopes, shifts = np.array(lines, dtype=np.float64).reshape(-1, 2).T.copy()
         return cls(slopes, shifts, slope, shift)
@@ -145,8 +145,8 @@ class LabelCalibration:
 
 
 def calibrate_labels(method: str, log_odds: Any, flags: Any, weights: Real) -> LabelCalibration:
-    """Checks log-odds and flags (rows × labels each) that a user passes, and returns a calibration learned from the rows
-    whose weights are above zero. ``method`` is "temperature" or "platt", and ``weights`` has one number per row.
+    """Checks log-odds and flags (rows × labels each) that a user passes, and returns a calibration learned from the
+    rows whose weights are above zero. ``method`` is "temperature" or "platt", and ``weights`` has one number per row.
     """
     if method not in METHODS:
         raise errors.unknown_choice("method", method, METHODS)
@@ -194,7 +194,7 @@ def _table(log_odds: Any, n_labels: int) -> Real:
 
 
 def sigmoid(odds: Any) -> Any:
-    """Returns the probability for each of the log-odds ``odds``, as precise for small probabilities as for large ones."""
+    """Returns the probability for each of these log-odds, as precise for small probabilities as for large ones."""
     odds = np.asarray(odds, dtype=np.float64)
     exp_of_minus_distance = np.exp(-np.abs(odds))
     return np.where(odds < 0, exp_of_minus_distance, 1.0) / (1.0 + exp_of_minus_distance)

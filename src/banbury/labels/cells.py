@@ -83,7 +83,7 @@ class CellWords:
 
     @cached_property
     def word_values(self) -> Real:
-        """What each word counts in a row (words,), so that the vector of a row without missing values has length one."""
+        """What each word counts in a row (words,), so that a row without missing values is a vector of length one."""
         word_values = np.zeros(len(self))
         for cell_words in self._words:
             word_values[cell_words.ravel()] = (cell_words.shape[1] * len(self.cells)) ** -0.5

@@ -65,8 +65,8 @@ def _check(tally: Any) -> None:
 
 
 def yes_no(tally: Tally, label: Label) -> Tally:
-    """Returns the tally of two classes, all rows without a label (False) and the rows with it (True), by subtraction. If
-    all rows have the label, True is the only class.
+    """Returns the tally of two classes, all rows without a label (False) and the rows with it (True), by subtraction.
+    If all rows have the label, True is the only class.
 
     >>> import banbury as bb
     >>> papers = {"text": ["wheat and corn", "crude oil", "corn oil"], "topics": [["grain"], ["fuel"], ["grain", "fuel"]]}
@@ -209,8 +209,8 @@ class LabelModel:
 
     @cached_property
     def _words(self) -> tuple[LabelWords | TellingWords, ...]:
-        """The evidence of the words of each text column, in the order of ``_texts``: of all words, or of the ``telling``
-        most informative words of each label.
+        """The evidence of the words of each text column, in the order of ``_texts``: of all words, or of the
+        ``telling`` most informative words of each label.
         """
         if self.telling is None:
             return tuple(LabelWords.of(self.tally, column, self.choice) for column in self._texts.names)
@@ -243,7 +243,9 @@ class LabelModel:
 
     @cached_property
     def _log_prior_odds(self) -> Real:
-        """log P(label) / P(not the label) for each label (labels,). If all rows have it, half a row without it is added."""
+        """log P(label) / P(not the label) for each label (labels,). If all rows have it, half a row without it is
+        added.
+        """
         rows_without_label = float(self.tally.n_rows) - self.rows_by_label
         return np.where(
             rows_without_label > 0,
@@ -297,8 +299,8 @@ class LabelModel:
         return log_odds if want == "log_odds" else self.thresholds.honest(log_odds), 0
 
     def _score_of_unknown_class(self, want: str) -> float:
-        """Returns the score of a label that no row has, as if half a row had it: its log-odds if ``want`` is "log_odds",
-        otherwise its calibrated probability.
+        """Returns the score of a label that no row has, as if half a row had it: its log-odds if ``want`` is
+        "log_odds", otherwise its calibrated probability.
         """
         log_odds = -float(np.log(2.0 * max(float(self.tally.n_rows), 1.0) + 1.0))
         calibration = self.thresholds.calibration
@@ -311,8 +313,8 @@ class LabelModel:
         return {}
 
     def _odds(self, batch: Batch) -> Real:
-        """Returns uncalibrated log-odds (rows × labels) of rows read under the model's schema: the prior, plus what words
-        and cells add for all labels at once, plus what the yes/no models add.
+        """Returns uncalibrated log-odds (rows × labels) of rows read under the model's schema: the prior, plus what
+        words and cells add for all labels at once, plus what the yes/no models add.
         """
         if not self.labels:
             return np.zeros((batch.n_rows, 0))
@@ -440,8 +442,8 @@ class LabelModel:
     # Explanations
 
     def of_label(self, label: Label) -> Model:
-        """Returns the yes/no model of one label, a ``Model`` with the classes False and True (True alone if all rows have
-        the label).
+        """Returns the yes/no model of one label, a ``Model`` with the classes False and True (True alone if all rows
+        have the label).
 
         With weighing (``_weighed`` has the tables), it has the weighed evidence and prior of the label; with
         ``telling``, the evidence of the label's most informative words.

@@ -55,8 +55,8 @@ class LabelEvaluation:
 
     @cached_property
     def _counts(self) -> tuple[Real, Real, Real]:
-        """The weight of the rows where a label is predicted and true, where it is predicted, and where it is true: three
-        arrays (labels,).
+        """The weight of the rows where a label is predicted and true, where it is predicted, and where it is true:
+        three arrays (labels,).
         """
         row_weights = np.ones(len(self.truth)) if self.weights is None else self.weights
         return row_weights @ (self.truth & self.given), row_weights @ self.given, row_weights @ self.truth

@@ -86,8 +86,9 @@ class Thresholds:
         return replace(half_thresholds, probabilities=sigmoid(cut_by_label), common=float(sigmoid(common_cut)))
 
     def override(self, setting: Any) -> Thresholds:
-        """Returns these thresholds with probabilities that a user chooses. ``setting`` is one probability for all labels,
-        or a mapping for some labels, with 0.5 for the others. Raises for an unknown label or an invalid probability.
+        """Returns these thresholds with probabilities that a user chooses. ``setting`` is one probability for all
+        labels, or a mapping for some labels, with 0.5 for the others. Raises for an unknown label or an invalid
+        probability.
         """
         probability_by_label = setting if isinstance(setting, Mapping) else dict.fromkeys(self.labels, setting)
         for label, probability in probability_by_label.items():

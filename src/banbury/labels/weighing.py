@@ -185,8 +185,8 @@ def _learner(texts: LabelRows, setting: Setting, seed: int, threads: int) -> Lab
 
 def _scores(texts: LabelRows, training: LabelRows, corrections: Reals32, setting: Setting, threads: int) -> Real:
     """Returns the log-odds of ``texts`` (rows × labels) by the counted evidence of ``training`` texts and the
-    ``corrections`` learned from them (words + 1, labels), of which the last row is added to every text. ``setting`` says
-    how words count.
+    ``corrections`` learned from them (words + 1, labels), of which the last row is added to every text. ``setting``
+    says how words count.
     """
     scores = np.tile(training.log_prior + COMMON_WORD_VALUE * corrections[-1].astype(np.float64), (len(texts), 1))
     first_word = 0
@@ -202,8 +202,9 @@ def _scores(texts: LabelRows, training: LabelRows, corrections: Reals32, setting
 
 
 def tables_of_cells(evidence: CellEvidence, corrections: Reals32, setting: Setting) -> list[Real]:
-    """Returns what the cells of each column add to the log-odds of each label (cells + 1, labels): their evidence, times
-    the setting's weight, plus the corrections of their words (words × labels). The last row is for values in no cell.
+    """Returns what the cells of each column add to the log-odds of each label (cells + 1, labels): their evidence,
+    times the setting's weight, plus the corrections of their words (words × labels). The last row is for values in no
+    cell.
     """
     tables_and_corrections = zip(evidence.plain, evidence.words.add_up_cells(corrections), strict=True)
     return [setting.evidence_weight * log_odds + correction for log_odds, correction in tables_and_corrections]
@@ -237,8 +238,8 @@ class _LabelFold:
         self.seed = seed
 
     def correct(self, setting: Setting) -> ScoreByStrength:
-        """Returns a function from C to the log-odds of the held-out texts (texts × labels). Each call learns further from
-        where the last one stopped. ``setting`` says how words count.
+        """Returns a function from C to the log-odds of the held-out texts (texts × labels). Each call learns further
+        from where the last one stopped. ``setting`` says how words count.
         """
         learner = _learner(self.training_texts, setting, self.seed, threads=1)
 
@@ -312,8 +313,8 @@ class LabelWeighing:
     __repr__ = __str__
 
     def of(self, lexicon: Lexicon, column: int, labels: Sequence[Label]) -> Reals32:
-        """Returns the corrections of the text column with the number ``column`` for the words of ``lexicon`` (words of the
-        lexicon × ``labels``). They are 0 for words and labels that are new.
+        """Returns the corrections of the text column with the number ``column`` for the words of ``lexicon`` (words of
+        the lexicon × ``labels``). They are 0 for words and labels that are new.
         """
         first_word = sum(len(words) for words in self.words[:column])
         corrections = self._of_labels(slice(first_word, first_word + len(self.words[column])), labels)
@@ -432,8 +433,8 @@ class LabelTables:
             raise errors.impossible_sums(self.labels[int(np.argmax(has_too_many))], column)
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
-        """Returns what the words and cells of rows add to the log-odds of each label (rows × labels), from the tables of
-        each text column and of each column with cells.
+        """Returns what the words and cells of rows add to the log-odds of each label (rows × labels), from the tables
+        of each text column and of each column with cells.
         """
         scores = np.zeros((rows.n_rows, len(self.labels)))
         setting = self.weighing.setting
@@ -503,7 +504,7 @@ def can_weigh(tally: Tally, n_rows: int) -> bool:
 
 
 def bags_of(tally: Tally, names: Sequence[str], batches: Sequence[Batch], threads: int) -> tuple[Bags, ...]:
-    """Returns the words of the rows of all batches, one ``Bags`` for each of the text columns ``names`` of the tally."""
+    """Returns the words of the rows of all batches, one ``Bags`` for each of the tally's text columns ``names``."""
     column_bags = []
     for name in names:
         lexicon = lexicon_of(tally, name)

@@ -63,8 +63,8 @@ class LabelPairs:
 
     @classmethod
     def of(cls, table: Any, ids: NDArray[np.uint32], all_rows_class: int) -> LabelPairs:
-        """Returns the pairs of the words ``ids`` from a table of counts. Its class number ``all_rows_class`` has the counts
-        of all rows, and its other classes are the labels.
+        """Returns the pairs of the words ``ids`` from a table of counts. Its class number ``all_rows_class`` has the
+        counts of all rows, and its other classes are the labels.
         """
         starts, classes, occurrences, documents = table.pairs(ids)  # (words + 1,), then one number per pair
         is_all_rows = classes == all_rows_class
@@ -158,8 +158,8 @@ class LabelWords:
         )
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
-        """Returns what the words of each text add to the log-odds of each label (rows × labels), for the words and pairs
-        in this object's fields. ``rows`` has the text column.
+        """Returns what the words of each text add to the log-odds of each label (rows × labels), for the words and
+        pairs in this object's fields. ``rows`` has the text column.
         """
         bags = self.lexicon.bags(rows, self.sums, threads)  # the words of each row, and how often each occurs
         times = np.ones(len(bags.words)) if self.once else bags.times

@@ -210,8 +210,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return _log_joint(self._model(), *self._read_columns(columns))
 
     def _read_columns(self, columns: Mapping[str, Any]) -> tuple[Batch, list[Parameters]]:
-        """Returns a batch of rows with these columns (a sequence of values each) and the other columns of their features,
-        which are missing; also returns the parameters of these features. Raises an error for an unknown column.
+        """Returns a batch of rows with these columns (a sequence of values each) and the other columns of their
+        features, which are missing; also returns the parameters of these features. Raises an error for an unknown
+        column.
         """
         model = self._model()
         column_names = model.schema.features.inputs
@@ -227,8 +228,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
     def _log_probability(
         self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None, n_sums: int = 1
     ) -> Real:
-        """Returns log P(values of columns), summed over all combinations of the values: an array with one number, or one
-        for each of ``n_sums`` equal parts of the combinations, in their order. ``values`` lists the values of each
+        """Returns log P(values of columns), summed over all combinations of the values: an array with one number, or
+        one for each of ``n_sums`` equal parts of the combinations, in their order. ``values`` lists the values of each
         column; ``log_prior`` replaces the log prior of the model.
         """
         model = self._model() if log_prior is None else replace(self._model(), log_prior=log_prior)
@@ -379,8 +380,9 @@ class _QueryColumn:
         return list(self.keys)
 
     def list_alternatives(self, value_or_values: Any) -> list[Any]:
-        """Returns the values of which the column has one: those of a list or set, each once, or the single value. Raises
-        an error if several values are not valid, were never counted, or have probabilities without a meaningful sum.
+        """Returns the values of which the column has one: those of a list or set, each once, or the single value.
+        Raises an error if several values are not valid, were never counted, or have probabilities without a meaningful
+        sum.
         """
         is_list = isinstance(value_or_values, (list, tuple, set, frozenset, np.ndarray))
         if not is_list or (self.feature.holds_lists and not any(map(np.ndim, value_or_values))):
@@ -458,8 +460,9 @@ def _as_query_error(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -
 
 
 def _combine(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Returns rows with every combination of the columns' values, as a mapping of columns; the values of the last column
-    change fastest. ``alternatives``: the values of each column. Raises an error if there are too many combinations.
+    """Returns rows with every combination of the columns' values, as a mapping of columns; the values of the last
+    column change fastest. ``alternatives``: the values of each column. Raises an error if there are too many
+    combinations.
     """
     n_combinations = prod(map(len, alternatives.values()))
     errors.require(

@@ -105,9 +105,9 @@ class EvidenceTable(NamedTuple):
                 yield from zip(repeat(rule["class"]), ends, ends[1:], [shares[0], *shares], slopes, strict=False)
 
     def entries(self, name: str) -> list[Record]:
-        """Returns the entries of the table ``name`` ("values", "steps" or "words"), each a dict of its fields, with "nats"
-        as an array of a number per class. The table has a row for each entry and class with other nats than 0; an entry
-        begins with the row of class 0. An entry of a table without these fields has "scale" 1 and "cell" None.
+        """Returns the entries of the table ``name`` ("values", "steps" or "words"), each a dict of its fields, with
+        "nats" as an array of a number per class. The table has a row for each entry and class with other nats than 0;
+        an entry begins with the row of class 0. An entry of a table without these fields has "scale" 1 and "cell" None.
         """
         table = self.tables[name]
         classes = table["class"].to_numpy()
@@ -119,9 +119,9 @@ class EvidenceTable(NamedTuple):
 
     def by_column(self) -> list[Record]:
         """Returns the columns in the order of their numbers, each a dict of its fields in the table of columns and:
-        "curves", a dict of arrays by field, empty without curves; "entries", a dict of entries by value, word or start of
-        an interval (None: a missing value, or what all texts share); and "unseen", the entry for a value or word that is
-        not listed.
+        "curves", a dict of arrays by field, empty without curves; "entries", a dict of entries by value, word or start
+        of an interval (None: a missing value, or what all texts share); and "unseen", the entry for a value or word
+        that is not listed.
 
         An entry is a dict as ``entries`` returns it: "nats" (an array by class), "cell" (its number in the table of
         pairs of columns; None if the column is in no pair) and "scale" (the factor of a word's count).
@@ -169,7 +169,7 @@ def evidence_table(
         models: The model alone; for labels, the yes/no model of each label, None if the prior alone decides.
         prior: The log prior of each class, or the log-odds of each label.
         names: The classes or labels.
-        calibration: The columns of the table of calibration that differ from ``NO_CALIBRATION``, by name, each a list by
+        calibration: The columns of the table of calibration that differ from ``NO_CALIBRATION``, by name: a list by
             class, or one number for all classes.
         tally: The tally that says how many rows have a value.
         min_rows: Values that fewer rows have are left out.
@@ -228,8 +228,9 @@ class _RowCollector:
             self._add_feature(parameters)
 
     def _add_feature(self, parameters: ByModel) -> None:
-        """Adds the evidence of one feature: words, a curve per class, or entries of one or two columns. ``parameters`` has
-        those of the feature alone, by the number of the model. Raises an error if two features cut a column differently.
+        """Adds the evidence of one feature: words, a curve per class, or entries of one or two columns. ``parameters``
+        has those of the feature alone, by the number of the model. Raises an error if two features cut a column
+        differently.
         """
         first = next(iter(parameters.values()))
         feature = first.features[0]
@@ -253,8 +254,8 @@ class _RowCollector:
                 self._add_pair(parameters, *feature.inputs)
 
     def _add_column(self, name: str, kind: str, **fields: Any) -> int:
-        """Adds a row to the table of columns; returns the number of the column. ``kind`` is "string", "number", "text" or
-        "counts"; ``fields``: how words are counted, as in ``NO_WORDS``.
+        """Adds a row to the table of columns; returns the number of the column. ``kind`` is "string", "number", "text"
+        or "counts"; ``fields``: how words are counted, as in ``NO_WORDS``.
         """
         number = self.column_numbers[name] = len(self.column_numbers)
         column = {"column": number, "name": name, "kind": kind, **NO_WORDS, **fields}
@@ -262,9 +263,9 @@ class _RowCollector:
         return number
 
     def _nats_by_class(self, nats_by_model: Mapping[int, Real]) -> Real:
-        """Returns the nats of each class (entries × classes), centred, from those of the only model. For labels, returns
-        the log-odds of each label (entries × labels) from the nats of each label's yes/no model (entries × 2: no, yes);
-        0 for labels without a model. ``nats_by_model`` has them by the number of the model.
+        """Returns the nats of each class (entries × classes), centred, from those of the only model. For labels,
+        returns the log-odds of each label (entries × labels) from the nats of each label's yes/no model (entries × 2:
+        no, yes); 0 for labels without a model. ``nats_by_model`` has them by the number of the model.
         """
         if not self.of_labels:
             return _centre_over_classes(nats_by_model[0])
@@ -277,8 +278,8 @@ class _RowCollector:
         return log_odds
 
     def _add_rows(self, table: str, key: tuple[Any, ...], nats: Real) -> None:
-        """Adds the rows of an entry to the table of this name: one for class 0, and one for each other class whose nats are
-        not 0. ``key`` has the fields before the class, and ``nats`` one number per class.
+        """Adds the rows of an entry to the table of this name: one for class 0, and one for each other class whose nats
+        are not 0. ``key`` has the fields before the class, and ``nats`` one number per class.
         """
         self.rows[table] += [
             (*key, class_number, class_nats)
@@ -352,8 +353,8 @@ class _RowCollector:
         return np.asarray(np.stack(candidates)[first_beyond, np.arange(len(cuts))])
 
     def _score_probes(self, parameters: ByModel, probes: Mapping[str, list[Any]]) -> Real:
-        """Returns the nats of rows (rows × classes, or × labels) by one feature, whose ``parameters`` are by the number of
-        the model. ``probes`` has the values of the rows by column.
+        """Returns the nats of rows (rows × classes, or × labels) by one feature, whose ``parameters`` are by the number
+        of the model. ``probes`` has the values of the rows by column.
         """
         row_batches = list(read_batches(read(dict(probes)), "exporting", quietly=True))
         nats_by_model = {}
@@ -384,8 +385,8 @@ class _RowCollector:
         self.pairs.append((first, second, nats))
 
     def _add_curves(self, feature: Feature, parameters: ByModel) -> None:
-        """Adds the curve of each class to the rows of "curves". For labels, each model has two curves: that of its yes is
-        added, that of its no (class 0) subtracted.
+        """Adds the curve of each class to the rows of "curves". For labels, each model has two curves: that of its yes
+        is added, that of its no (class 0) subtracted.
         """
         column_number = self._add_column(feature.name, "number")
         for model_number, model_parameters in parameters.items():
@@ -407,9 +408,10 @@ class _RowCollector:
     # Words
 
     def _add_words(self, feature: Feature, linear_by_model: Mapping[int, Any]) -> None:
-        """Adds the words of a text, or the columns of a block of counts, to the rows of "words" and "columns". The first
-        entry, None, has the nats that every text gets, and the last those of unseen words. ``linear_by_model`` has the
-        feature's linear form in each model: its words, their weights (words × classes) and intercepts (by class).
+        """Adds the words of a text, or the columns of a block of counts, to the rows of "words" and "columns". The
+        first entry, None, has the nats that every text gets, and the last those of unseen words. ``linear_by_model``
+        has the feature's linear form in each model: its words, their weights (words × classes) and intercepts (by
+        class).
         """
         n_rows = self._rows_by_key(feature.name)
         all_words = dict.fromkeys(word for linear in linear_by_model.values() for word in linear.words)
@@ -516,8 +518,8 @@ def _arrow_fields(description: str) -> list[pa.Field]:
 
 
 def _arrow_table(description: str, rows: Rows) -> pa.Table:
-    """Returns an Arrow table of these rows (tuples). ``description`` has its columns and their types, as in ``COLUMNS``.
-    Raises an error for text that is not valid Unicode.
+    """Returns an Arrow table of these rows (tuples). ``description`` has its columns and their types, as in
+    ``COLUMNS``. Raises an error for text that is not valid Unicode.
     """
     import pyarrow as pa
 

@@ -82,8 +82,8 @@ def is_auto(setting: Any) -> bool:
 
 
 def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
-    """Checks an estimator, a prior's pseudo-count and a seed, and returns them as a ``Choice``. Raises an error if one is
-    not valid. ``waits``: whether weights of words are computed only when they are needed.
+    """Checks an estimator, a prior's pseudo-count and a seed, and returns them as a ``Choice``. Raises an error if one
+    is not valid. ``waits``: whether weights of words are computed only when they are needed.
     """
     if not isinstance(how, str) or how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
@@ -321,8 +321,8 @@ class Model(Displayed):
         return self._score_all(rows, "log_joint", reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
-        """Yields batches of rows together with their posteriors (rows × classes). Only one batch is in memory at a time,
-        however long the table is.
+        """Yields batches of rows together with their posteriors (rows × classes). Only one batch is in memory at a
+        time, however long the table is.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -544,8 +544,8 @@ class Model(Displayed):
         return self._score_features(batch, [group], "parts")[0][:, 0]
 
     def _one_row(self, row: Any) -> Batch:
-        """Reads one row as ``predict`` would, and returns a batch with this row alone. ``row`` is a mapping or Series by
-        name, a list or array by position, a table with one row, or a text. Raises an error if it is not one row.
+        """Reads one row as ``predict`` would, and returns a batch with this row alone. ``row`` is a mapping or Series
+        by name, a list or array by position, a table with one row, or a text. Raises an error if it is not one row.
         """
         if isinstance(row, str) and len(self.schema.features) == 1 and "text" in self.schema.kinds.values():
             row = {self.schema.features.names[0]: row}
@@ -677,8 +677,8 @@ class Model(Displayed):
         return evidence_table([self], self.log_prior, self.classes, rules, self.tally, min_rows)
 
     def _group(self, feature: str | None) -> Parameters:
-        """Returns the parameters of one feature alone; it need not be named if there is only one. Raises an error if the
-        model has none for it.
+        """Returns the parameters of one feature alone; it need not be named if there is only one. Raises an error if
+        the model has none for it.
         """
         if feature is None and len(self.schema.features) != 1:
             names = errors.listed(self.schema.features.names)
@@ -863,8 +863,8 @@ class Model(Displayed):
         """Returns the batch under the schema's column names, and the parameters of the features that it has. Raises an
         error if it has no feature, or without names, if it has another number of columns.
 
-        ``warned`` collects the kinds of warnings that were given ("absent", "extra"), which are not repeated. ``target``
-        is the column of the true classes, which needs no warning.
+        ``warned`` collects the kinds of warnings that were given ("absent", "extra"), which are not repeated.
+        ``target`` is the column of the true classes, which needs no warning.
         """
         schema = self.schema
         if not (batch.named and schema.named):
@@ -976,9 +976,9 @@ def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
 def add_unknown_classes(
     class_names: Sequence[Label], row_classes: Iterable[Label], what: str = "class"
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """Returns the model's classes (``class_names``) followed by classes that only the rows have, and a tuple with a note
-    that names these, or an empty one. Warns if no row has a class of the model. ``row_classes`` are the classes of the
-    rows, and ``what`` is "class" or "label".
+    """Returns the model's classes (``class_names``) followed by classes that only the rows have, and a tuple with a
+    note that names these, or an empty one. Warns if no row has a class of the model. ``row_classes`` are the classes of
+    the rows, and ``what`` is "class" or "label".
     """
     row_classes = set(row_classes)
     unknown = sort_keys(row_classes.difference(class_names))

@@ -210,8 +210,8 @@ def starts_from_labels(task: Task, starts: int, seed: int) -> Iterator[Start]:
 
 
 def random_start(task: Task, rng: np.random.Generator) -> Start:
-    """Returns a function that computes soft labels from a model in which one random row has half the weight of each class.
-    With texts, which have few words in common, each class then gathers the nearest rows.
+    """Returns a function that computes soft labels from a model in which one random row has half the weight of each
+    class. With texts, which have few words in common, each class then gathers the nearest rows.
     """
     n_classes = len(task.classes)
     seed_rows = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)
@@ -231,8 +231,8 @@ def random_start(task: Task, rng: np.random.Generator) -> Start:
 
 
 def _gather_nearest_rows(task: Task, log_joint: Real) -> Real:
-    """Returns soft labels times weights (rows × classes) in which each class has the rows that fit it best, and little of
-    all other rows. The fit is the lead of ``log_joint`` (rows × classes) over the best other class, per word.
+    """Returns soft labels times weights (rows × classes) in which each class has the rows that fit it best, and little
+    of all other rows. The fit is the lead of ``log_joint`` (rows × classes) over the best other class, per word.
     """
     n_rows, n_classes = log_joint.shape
     n_words = np.maximum(task.observed.n_words, 1.0)

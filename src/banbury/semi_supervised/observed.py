@@ -36,8 +36,8 @@ class Observed:
 
     @classmethod
     def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Observed:
-        """Returns the rows of a batch, after looking up the words of all texts. ``weights`` (rows,) decide which words are
-        too rare, if a family drops such words.
+        """Returns the rows of a batch, after looking up the words of all texts. ``weights`` (rows,) decide which words
+        are too rare, if a family drops such words.
         """
         texts = tuple(
             LookedUpTexts.look_up(feature, batch, weights, threads) for feature in schema.features if feature.reads_text
@@ -102,16 +102,16 @@ class Observed:
         return replace(other_tally, schema=schema, sums=sums)
 
     def tally_by_name(self, classes: tuple[Label, ...], soft: Real) -> Tally:
-        """Returns the tally of the rows with soft labels times weights, ``soft`` (rows × classes), as ``bb.count`` counts
-        them, with words by name. ``classes`` are the names of the columns of ``soft``.
+        """Returns the tally of the rows with soft labels times weights, ``soft`` (rows × classes), as ``bb.count``
+        counts them, with words by name. ``classes`` are the names of the columns of ``soft``.
         """
         return self._count(self.schema, classes, *_repeat_by_class(soft))
 
     def _count(
         self, schema: Schema, classes: tuple[Label, ...], rows: Int, class_numbers: NDArray[np.int32], weights: Limbs
     ) -> Tally:
-        """Returns the tally of the features of a schema. Row ``rows[i]`` has the class ``class_numbers[i]`` and the encoded
-        weight ``weights[i]``; a row occurs once for each class in which it has a share.
+        """Returns the tally of the features of a schema. Row ``rows[i]`` has the class ``class_numbers[i]`` and the
+        encoded weight ``weights[i]``; a row occurs once for each class in which it has a share.
         """
         tally_so_far: Tally | None = None
         for start in range(0, max(len(rows), 1), ROWS_TOGETHER):
@@ -127,7 +127,8 @@ class Observed:
 
 def _repeat_by_class(soft: Real) -> tuple[Int, NDArray[np.int32], Limbs]:
     """Lists every row once for each class in which it has a share. Returns the row numbers, the class numbers and the
-    encoded weights (one line of limbs each), in the same order. ``soft`` are soft labels times weights (rows × classes).
+    encoded weights (one line of limbs each), in the same order. ``soft`` are soft labels times weights (rows ×
+    classes).
     """
     encoded_weights = encode_weights(_drop_small_shares(soft))
     row_numbers, class_numbers = np.nonzero(encoded_weights.any(axis=2))

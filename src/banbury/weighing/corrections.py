@@ -189,8 +189,8 @@ class WordLearner(CorrectionLearner):
         self.mu = self.lay_out(truth.astype(np.float32), padding=0.0)
 
     def lay_out(self, table: Any, padding: float) -> Any:
-        """Returns a table of classes (n × classes) as passes need it: unchanged. ``padding`` fills up labels; classes need
-        none.
+        """Returns a table of classes (n × classes) as passes need it: unchanged. ``padding`` fills up labels; classes
+        need none.
         """
         return table
 
@@ -209,8 +209,8 @@ class LabelLearner(WordLearner):
     """Learns corrections of words from texts with several labels, 8 or 16 labels at a time."""
 
     def lay_out(self, table: Any, padding: float) -> Any:
-        """Returns a table (n × labels) arranged for vector instructions, as lanes of 8 or 16 labels (lanes × n × labels of
-        a lane). ``padding`` fills up the last lane.
+        """Returns a table (n × labels) arranged for vector instructions, as lanes of 8 or 16 labels (lanes × n × labels
+        of a lane). ``padding`` fills up the last lane.
         """
         n_rows, n_labels = table.shape
         width = 8 if n_labels <= 8 else 16
@@ -324,8 +324,8 @@ def choose(
     threads: int,
     keeps_first_strength: bool = False,
 ) -> tuple[S, list[TriedStrength]]:
-    """Returns the setting with the lowest held-out loss, each with its best C, and every C that all folds tried with it,
-    with the scores of each fold and their loss.
+    """Returns the setting with the lowest held-out loss, each with its best C, and every C that all folds tried with
+    it, with the scores of each fold and their loss.
 
     All settings are tried on the first fold, and the ``n_kept`` best on all folds. With ``keeps_first_strength``, the first fold
     also decides C. ``search`` says which values of C are tried.

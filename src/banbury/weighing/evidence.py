@@ -44,8 +44,8 @@ NO_SECOND_COLUMN = np.zeros((1, 1), dtype=np.uint32)
 
 
 def of_column(column: int, cells: Any, sizes: Sequence[int]) -> _core.Group:
-    """Returns the term of the column with this number for the kernels: the column, the cell of each of its codes on each
-    level (``cells``, codes × levels), no second column (−1), and the number of cells of each level (``sizes``).
+    """Returns the term of the column with this number for the kernels: the column, the cell of each of its codes on
+    each level (``cells``, codes × levels), no second column (−1), and the number of cells of each level (``sizes``).
     """
     return column, np.ascontiguousarray(cells, dtype=np.uint32), -1, NO_SECOND_COLUMN, sizes
 
@@ -75,8 +75,8 @@ class PairedColumns:
 
     @cached_property
     def scoring_terms(self) -> _core.Terms:
-        """The terms that rows are scored by, for the kernels: one for each column, each trend and each pair. A column has
-        one more cell, for unknown values.
+        """The terms that rows are scored by, for the kernels: one for each column, each trend and each pair. A column
+        has one more cell, for unknown values.
         """
         sizes = enumerate((self.sizes + 1).tolist())
         terms = [of_column(column, np.arange(size, dtype=np.uint32)[:, None], [size]) for column, size in sizes]
@@ -195,8 +195,8 @@ class CountedEvidence:
 
     @cached_property
     def by_all_rows(self) -> Real:
-        """log P(class | cell) / P(class) for the cells of all columns, column by column, where the last cell of each is for
-        unknown values: cells × classes.
+        """log P(class | cell) / P(class) for the cells of all columns, column by column, where the last cell of each is
+        for unknown values: cells × classes.
         """
         return self._log_ratios(leave_out=False)
 
@@ -206,8 +206,8 @@ class CountedEvidence:
         return self._log_ratios(leave_out=True)
 
     def _log_ratios(self, leave_out: bool) -> Real:
-        """Returns log P(class | cell) / P(class) of the cells of all columns (cells × classes). With ``leave_out``, without
-        one row of each class in turn (cells × class of the row × classes).
+        """Returns log P(class | cell) / P(class) of the cells of all columns (cells × classes). With ``leave_out``,
+        without one row of each class in turn (cells × class of the row × classes).
         """
         if not self.columns:
             return np.zeros((0, self.n_classes))
@@ -229,8 +229,9 @@ class CountedEvidence:
         return np.concatenate([evidence.ravel() for evidence in (columns, self.trends(leave_out), *pairs)])
 
     def trends(self, leave_out: bool) -> Real:
-        """Returns the evidence of the trends of columns for their cells (cells of these columns × classes); 0 for values
-        that are not numbers. With ``leave_out``, without one row of each class in turn (cells × class of the row × classes).
+        """Returns the evidence of the trends of columns for their cells (cells of these columns × classes); 0 for
+        values that are not numbers. With ``leave_out``, without one row of each class in turn (cells × class of the row
+        × classes).
         """
         trends, in_all_cells, in_trend_cells = self.layout.trend_intervals
         evidence = np.zeros((len(in_trend_cells), *(self.n_classes,) * (2 if leave_out else 1)))
@@ -336,9 +337,9 @@ class CountedEvidence:
         return np.ascontiguousarray(np.concatenate([shares, shares_of_unknown]))
 
     def pair_gains(self, pairs: Sequence[tuple[int, int]], posteriors: Real) -> Real:
-        """Returns for each pair (pairs × 4) the nats that it gains over its columns apart, its best strength, and the slope
-        and curvature of the log likelihood by its weight, given the posteriors of rows without it (rows × classes).
-        ``pairs`` are pairs of column numbers.
+        """Returns for each pair (pairs × 4) the nats that it gains over its columns apart, its best strength, and the
+        slope and curvature of the log likelihood by its weight, given the posteriors of rows without it (rows ×
+        classes). ``pairs`` are pairs of column numbers.
         """
         return _core.pair_gains(*self._pair_arguments(pairs), STRENGTHS, posteriors, self.threads)
 

@@ -120,8 +120,8 @@ def learn_weights(
     seed: int,
     threads: int,
 ) -> Weights:
-    """Learns the weights of columns, trends and texts, adds the pairs that help, and then learns corrections. Returns all
-    of them.
+    """Learns the weights of columns, trends and texts, adds the pairs that help, and then learns corrections. Returns
+    all of them.
 
     Args:
         columns: The columns that are weighed; ``rows.codes`` has the cell of each row in each column that has cells.
@@ -207,8 +207,8 @@ def _learn_texts(
 
 
 def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidence:
-    """Returns the weights, none of them negative, and the intercepts that make the classes of rows most likely, with each
-    row left out of its own evidence. A ridge penalty pulls weights towards shared ones.
+    """Returns the weights, none of them negative, and the intercepts that make the classes of rows most likely, with
+    each row left out of its own evidence. A ridge penalty pulls weights towards shared ones.
 
     Args:
         evidence: The evidence of columns, trends and pairs; ``evidence.rows.column_scores`` has that of texts and of
@@ -316,8 +316,8 @@ def _evidence_of_rows(evidence: CountedEvidence) -> Any:
 
 
 def _choose_pairs(fitted: FittedEvidence) -> list[WeighedPair]:
-    """Returns the pairs that add information to their two columns, by a score test of their weights, the strongest first.
-    ``fitted`` is the model without pairs.
+    """Returns the pairs that add information to their two columns, by a score test of their weights, the strongest
+    first. ``fitted`` is the model without pairs.
     """
     evidence = fitted.evidence
     columns = evidence.columns
@@ -426,8 +426,8 @@ class ChosenStrength(NamedTuple):
 
 
 def _choose_strength(fitted: FittedEvidence, shared_cells: Real | None, seed: int) -> ChosenStrength:
-    """Returns the C with the least out-of-fold log loss, its temperature and the losses; no corrections if the rows do not
-    make two folds.
+    """Returns the C with the least out-of-fold log loss, its temperature and the losses; no corrections if the rows do
+    not make two folds.
 
     Args:
         fitted: The evidence of all rows, and the weights that were learned from them.

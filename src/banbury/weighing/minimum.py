@@ -37,8 +37,8 @@ def minimise(loss: Loss, start: Real, bounded: NDArray[np.bool_], curvature: Cal
 
 def _minimise_by_newton(loss: Loss, point: Real, bounded: NDArray[np.bool_], curvature: Real, flat: float) -> Real:
     """Returns the point of the least loss, by Newton's method with steps cut off at zero for ``bounded`` variables.
-    ``curvature`` is the Hessian at the start ``point``; it is changed in place, because each step improves it by the BFGS
-    formula. The search ends where no slope is steeper than ``flat``.
+    ``curvature`` is the Hessian at the start ``point``; it is changed in place, because each step improves it by the
+    BFGS formula. The search ends where no slope is steeper than ``flat``.
     """
     curvature[np.diag_indices_from(curvature)] *= 1.0 + DAMPING
     value, slope = loss(point)
@@ -85,8 +85,8 @@ def _search_line(
 
 
 def _minimise_many(loss: Loss, start: Real, bounded: NDArray[np.bool_], flat: float) -> Real:
-    """Returns the point of the least loss, for many variables, by L-BFGS-B from ``start``. ``bounded`` variables stay at
-    zero or above; the search ends where no slope is steeper than ``flat``.
+    """Returns the point of the least loss, for many variables, by L-BFGS-B from ``start``. ``bounded`` variables stay
+    at zero or above; the search ends where no slope is steeper than ``flat``.
     """
     from scipy.optimize import minimize
 

@@ -69,8 +69,8 @@ class Weighing:
     __repr__ = __str__
 
     def worth(self) -> dict[str, float]:
-        """The weight of each column with cells, of each trend, of each pair of columns, of each text column, and of each
-        other column, by name.
+        """The weight of each column with cells, of each trend, of each pair of columns, of each text column, and of
+        each other column, by name.
         """
         names = [cells.feature.name for cells in self.columns]
         names += [*(f"{names[column]}, by trend" for column in self.weights.trends), *self._pair_names()]
@@ -110,8 +110,8 @@ class Weighing:
         return [f"{names[pair.first]} with {names[pair.second]}" for pair in self.weights.pairs]
 
     def _class_numbers(self, tally: Tally) -> list[int]:
-        """Returns the number of each of the tally's classes among the classes that the weights were learned with. Raises
-        an error if one is not among them.
+        """Returns the number of each of the tally's classes among the classes that the weights were learned with.
+        Raises an error if one is not among them.
         """
         if not set(tally.classes).issubset(self.classes):
             text = "the tally has classes that the weights do not cover. Relearn the weights with refit(rows)."
@@ -308,8 +308,8 @@ class WeighedParameters(Parameters):
 
     def select(self, index: Sequence[int]) -> Self:
         """Returns the parameters of the features with the numbers in ``index``, in this order."""
-        # Of each feature: its column, the cell of each code, the second column (−1: none), what each of its codes adds to
-        # the cell, and the number of cells.
+        # Of each feature: its column, the cell of each code, the second column (−1: none), what each of its codes adds
+        # to the cell, and the number of cells.
         groups = self.kernel_terms.groups
         used_columns = sorted({column for f in index for column in (groups[f][0], groups[f][2]) if column >= 0})
         new_number = {-1: -1} | {column: number for number, column in enumerate(used_columns)}
@@ -430,8 +430,8 @@ def weigh(
 
 
 def learn_table(tally: Tally, table: Any, n_sampled: int | None, threads: int | None, **settings: Any) -> Weighing:
-    """Returns weights learned from a table that a tally counted: from a sample of ``n_sampled`` rows, or if that is None,
-    from all rows. A table in partitions is always sampled. ``settings`` are keyword arguments of ``learn``.
+    """Returns weights learned from a table that a tally counted: from a sample of ``n_sampled`` rows, or if that is
+    None, from all rows. A table in partitions is always sampled. ``settings`` are keyword arguments of ``learn``.
     """
     n_sampled = table.sample_size if n_sampled is None else n_sampled
     if n_sampled is None:
@@ -450,8 +450,8 @@ def learn(
     seed: int = 0,
     sample: int | None = None,
 ) -> Weighing:
-    """Returns weights learned from the rows of a table that a tally counted. If the table is a sample, ``sample`` is its
-    number of rows, and all counts come from the tally. The other settings are those of ``weigh``.
+    """Returns weights learned from the rows of a table that a tally counted. If the table is a sample, ``sample`` is
+    its number of rows, and all counts come from the tally. The other settings are those of ``weigh``.
     """
     if len(tally.classes) < 2:
         requirement = "at least two classes"

@@ -35,8 +35,8 @@ class CountsOutsideSample:
 
     @classmethod
     def of(cls, tally: Tally, columns: WeighedColumns, sample: WeighedRows) -> CountsOutsideSample:
-        """Returns the counts of all rows, which a tally has, less those of the rows of a sample. ``columns`` are those that
-        are weighed.
+        """Returns the counts of all rows, which a tally has, less those of the rows of a sample. ``columns`` are those
+        that are weighed.
         """
         n_classes = len(tally.classes)
         all_cells = count_cells(tally, columns.cells)
@@ -77,8 +77,8 @@ class WeighedRows:
 
     @classmethod
     def of(cls, table: Table, tally: Tally, weighed: WeighedColumns) -> WeighedRows:
-        """Reads and returns the rows of a table that a tally counted. Equal rows are merged, and the order depends only on
-        what rows contain. ``weighed`` are the columns that are weighed.
+        """Reads and returns the rows of a table that a tally counted. Equal rows are merged, and the order depends only
+        on what rows contain. ``weighed`` are the columns that are weighed.
         """
         schema = tally.schema
         classes = {label: number for number, label in enumerate(tally.classes)}
@@ -117,8 +117,8 @@ class WeighedRows:
         return cls(codes, labels, weights, groups, bags, column_scores)
 
     def _merge_equal(self) -> WeighedRows:
-        """Returns the rows with equal ones merged (their weights are added), sorted by a hash of their contents. Rows are
-        taken for equal if their 64-bit hashes are.
+        """Returns the rows with equal ones merged (their weights are added), sorted by a hash of their contents. Rows
+        are taken for equal if their 64-bit hashes are.
         """
         hashes = mix(self.labels.astype(np.uint64) + np.uint64(1))
         score_bits = np.ascontiguousarray(self.column_scores).view(np.uint64)  # rows × columns × classes
@@ -235,8 +235,8 @@ def _length_before(x: Real, k: int, n: int) -> Real:
 def _labels(
     table: Table, batch: Batch, schema: Schema, classes: dict[Any, int]
 ) -> list[tuple[NDArray[np.int32], Real]]:
-    """Returns one pair of arrays: the class number (−1: none) and the weight of each of a batch's rows. With soft labels,
-    returns a pair for each class. ``classes`` has the number of each class.
+    """Returns one pair of arrays: the class number (−1: none) and the weight of each of a batch's rows. With soft
+    labels, returns a pair for each class. ``classes`` has the number of each class.
     """
     weights = table.labels.weights_of(batch)
     if weights is not None and weights.ndim == 2:

@@ -99,8 +99,8 @@ class WordEvidence:
 
     @classmethod
     def of_classes(cls, documents: Real, texts: Real) -> WordEvidence:
-        """Returns the evidence of words about classes, of which each text has one. ``documents`` is the number of texts of
-        each class that have each word (words × classes), and ``texts`` that of each class.
+        """Returns the evidence of words about classes, of which each text has one. ``documents`` is the number of texts
+        of each class that have each word (words × classes), and ``texts`` that of each class.
         """
         factor = 0.5 if documents.shape[1] == 2 else 1.0
         return cls(documents, texts, np.asarray(documents.sum(axis=1)), float(texts.sum()), factor)
@@ -143,8 +143,8 @@ class WordEvidence:
         return other_classes.astype(np.float32), own_class.astype(np.float32)
 
     def scale(self, power: float, keep_words_of_one_text: bool = True) -> Reals32:
-        """Returns the inverse document frequency of each word to a ``power`` (words,). It is 0 for words of no text, and
-        for words of one text unless ``keep_words_of_one_text``.
+        """Returns the inverse document frequency of each word to a ``power`` (words,). It is 0 for words of no text,
+        and for words of one text unless ``keep_words_of_one_text``.
         """
         idf = np.log((1.0 + self.n_texts) / (1.0 + self.texts_with_word)) + 1.0
         return np.where(self.texts_with_word > (0.0 if keep_words_of_one_text else 1.0), idf**power, 0.0).astype(
@@ -152,8 +152,8 @@ class WordEvidence:
         )
 
     def values(self, bags: Bags, setting: Setting, threads: int) -> Real:
-        """Returns the value (tf · idf, normalised) of each word in each text of ``bags``, text by text. ``setting`` says
-        how words count.
+        """Returns the value (tf · idf, normalised) of each word in each text of ``bags``, text by text. ``setting``
+        says how words count.
         """
         return bags.values(setting.use_counts, self.scale(setting.idf_power), threads)
 
@@ -292,7 +292,7 @@ def _log_loss_after_rescaling(scores: Reals32, labels: NDArray[np.int32], weight
 
 
 def one_label_each(labels: NDArray[np.int32]) -> _core.LabelSets:
-    """Returns one label per text as sets of labels: where the labels of each text start (texts + 1,), and the labels."""
+    """Returns one label per text as sets of labels: where the labels of each text start, then the labels."""
     return np.arange(len(labels) + 1), labels
 
 

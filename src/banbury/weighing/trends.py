@@ -83,8 +83,8 @@ class Trends:
         return _Curves(n_rows, position_sums, mean, explained_squares, residual_squares)
 
     def _numerators(self, curves: _Curves) -> Real:
-        """Returns z μ − μ² / 2 of each class and interval (classes × intervals), where z is the position of the interval
-        and μ the mean of the class in its column.
+        """Returns z μ − μ² / 2 of each class and interval (classes × intervals), where z is the position of the
+        interval and μ the mean of the class in its column.
         """
         column = self._column_of_interval
         return self.positions * curves.mean[:, column] - (curves.mean**2 / 2.0)[:, column]
@@ -104,8 +104,8 @@ class _Curves(NamedTuple):
 
 
 def _fit_means(n_rows: Real, position_sums: Real) -> tuple[Real, Real]:
-    """Returns the mean position of each class, shrunk towards 0 by half a row, and the part of the sum of squared positions
-    that it explains, from the number of rows and the sum of their positions; all arrays have one shape.
+    """Returns the mean position of each class, shrunk towards 0 by half a row, and the part of the sum of squared
+    positions that it explains, from the number of rows and the sum of their positions; all arrays have one shape.
     """
     mean = position_sums / (n_rows + HALF_ROW)
     return mean, mean * (2.0 * position_sums - n_rows * mean)

@@ -94,7 +94,9 @@ class WordColumnScores(Parameters):
     table: Reals32
 
     def _bags(self, rows: ColumnReader) -> tuple[Bags, Real, int]:
-        """Returns the words of the rows with their counts, the value of each word in its row, and the number of threads."""
+        """Returns the words of the rows with their counts, the value of each word in its row, and the number of
+        threads.
+        """
         threads = n_threads(None)
         row_words = self.lexicon.bags(rows, self.sums, threads)
         return row_words, row_words.values(self.use_counts, self.scale, threads), threads
@@ -174,8 +176,8 @@ class ScaledParameters(Parameters):
         return self.own_parameters.cuts(column)
 
     def curve(self, f: int) -> Curve | None:
-        """Returns the curve of the column's log density, multiplied by its weight, or None. ``f`` is 0, the number of the
-        only feature.
+        """Returns the curve of the column's log density, multiplied by its weight, or None. ``f`` is 0, the number of
+        the only feature.
         """
         curve = self.own_parameters.curve(f)
         return None if curve is None else curve.times(self.weight)

@@ -28,8 +28,8 @@ def log_mixture(log_likelihood: Real, prior: Real) -> Real:
 
 
 def grid(mean: Real, deviation: Real) -> Real:
-    """Returns the points at which densities are evaluated, ascending: from −9 to 9 standard deviations around each mean.
-    ``mean`` and ``deviation`` have one number per density.
+    """Returns the points at which densities are evaluated, ascending: from −9 to 9 standard deviations around each
+    mean. ``mean`` and ``deviation`` have one number per density.
 
     The points of all densities are merged, so that a narrow density among wide ones is not missed.
     """
@@ -64,8 +64,8 @@ def bits_of_numbers(parameters: Any, feature_number: int, class_rows: Real) -> f
 
 
 def bits_of_draws(parameters: Any, class_rows: Real) -> Real:
-    """Returns I(feature; class) in bits of each feature (features,): the mean of log P(value | class) − log P(value) over
-    rows drawn from the model. ``class_rows`` has the number of rows per class.
+    """Returns I(feature; class) in bits of each feature (features,): the mean of log P(value | class) − log P(value)
+    over rows drawn from the model. ``class_rows`` has the number of rows per class.
     """
     used_classes = np.flatnonzero(class_rows > 0)
     features = parameters.features
@@ -90,9 +90,9 @@ def bits_of_draws(parameters: Any, class_rows: Real) -> Real:
 
 
 def bits_of_normals(prior: Real, mean: Real, covariance: Real) -> float:
-    """Returns I(block; class) in bits of normal distributions with these means (classes × columns) and covariances (classes ×
-    columns × columns): the mean of log P(row | class) − log P(row) over rows drawn from them. ``prior`` has the share
-    of each class.
+    """Returns I(block; class) in bits of normal distributions with these means (classes × columns) and covariances
+    (classes × columns × columns): the mean of log P(row | class) − log P(row) over rows drawn from them. ``prior`` has
+    the share of each class.
     """
     n_classes, n_columns = mean.shape
     if n_classes < 2:

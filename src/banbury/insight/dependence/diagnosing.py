@@ -110,7 +110,8 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
     rows_per_weight = _rows_per_weight(coded_rows)
     rows_by_class = tally.rows.value if table.missing == "category" else None
     tests = dict[str, ColumnTest]()  # by the name of a column or block
-    # Groups of features of one family: the family, the features and their sums. The tests of blocks use those of columns.
+    # Groups of features of one family: the family, the features and their sums. The tests of blocks use those of
+    # columns.
     blocks_last = sorted(tally.groups, key=lambda group: bool(group[1][0].columns))
     for family, features, sums in blocks_last:
         feature_tests = test_features(family, features, sums, rows_per_weight, n, tests, rows_by_class)
@@ -185,16 +186,16 @@ def _notes(
 
 
 def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
-    """Counts the table with numbers in fine bins. Returns the tally; the classes and weights of all rows, numbered as in
-    the tally (one ``CodedRows``, or with soft labels one for each class); and the schema that ``bb.count`` would use.
-    Raises an error if no row has a target or a positive weight.
+    """Counts the table with numbers in fine bins. Returns the tally; the classes and weights of all rows, numbered as
+    in the tally (one ``CodedRows``, or with soft labels one for each class); and the schema that ``bb.count`` would
+    use. Raises an error if no row has a target or a positive weight.
     """
     labels = table.labels
     # Empty before the first batch, then one entry: the table's schema, the schema with fine bins, and the tally of the
     # batches so far. A list, so that ``start_over`` can empty it.
     schemas_and_tally = list[tuple[Schema, Schema, Tally | None]]()
-    # For each batch, its class names, and the class number among these names (−1: none) and the weight of each row; with
-    # soft labels, a pair for each class.
+    # For each batch, its class names, and the class number among these names (−1: none) and the weight of each row;
+    # with soft labels, a pair for each class.
     coded_batches: list[list[tuple[Sequence[Label], CodedRows]]] = []
 
     def start_over() -> None:

@@ -120,8 +120,8 @@ class Grouped:
 
 def columns_to_pair(tally: Tally, ranked_names: Sequence[str], scale: float, threads: int) -> list[Grouped]:
     """Returns the highest-ranked columns with their values in groups, few enough that the tables of all pairs fit into
-    memory. ``ranked_names`` has column names, best first; a weight of 1 is worth ``scale`` rows. The columns returned are
-    in the order of the table.
+    memory. ``ranked_names`` has column names, best first; a weight of 1 is worth ``scale`` rows. The columns returned
+    are in the order of the table.
     """
     max_groups_of_all = (2.0 * MOST_CELLS / len(tally.classes)) ** 0.5  # of all columns together
     selected_names = set(ranked_names[: int(np.clip(max_groups_of_all // 2, 2, MOST_COLUMNS))])
@@ -149,8 +149,8 @@ class FeaturePairs:
     together: Real  # rows that have both of two marks (classes, marks, marks); marks: see ``_add_words``
 
     def measure_columns(self, block_of: Mapping[str, str], scale: float) -> MeasuredPairs:
-        """Returns the dependence of all pairs of columns that are not in the same block, given the class. ``block_of`` has
-        the block of each column that is in one; a weight of 1 is worth ``scale`` rows.
+        """Returns the dependence of all pairs of columns that are not in the same block, given the class. ``block_of``
+        has the block of each column that is in one; a weight of 1 is worth ``scale`` rows.
         """
         first_columns = np.arange(0)
         second_columns = np.arange(0)
@@ -176,8 +176,8 @@ class FeaturePairs:
         )
 
     def measure_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
-        """Returns the dependence of all pairs of ``words``, which are those that were counted, given the class, over the
-        rows that have both of their texts. A weight of 1 is worth ``scale`` rows.
+        """Returns the dependence of all pairs of ``words``, which are those that were counted, given the class, over
+        the rows that have both of their texts. A weight of 1 is worth ``scale`` rows.
         """
         first_words, second_words = np.triu_indices(len(words), 1)  # the numbers of the words of each pair
         text_mark_of_word = np.array([len(words) + word.column for word in words], dtype=np.int64)
@@ -289,7 +289,8 @@ def _add_words(
     rows: CodedRows,
     threads: int,
 ) -> None:
-    """Adds to ``together`` (classes × marks × marks) the weight of the rows of each class that have both of every two marks.
+    """Adds to ``together`` (classes × marks × marks) the weight of the rows of each class that have both of every two
+    marks.
 
     The marks are first the ``words``, then the ``text_columns``: a row has the mark of a column if it has a text there.
     ``rows`` has the class and weight of each row of the batch.

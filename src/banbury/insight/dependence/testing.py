@@ -105,8 +105,8 @@ def test_features(
 
 
 def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTest:
-    """Returns the test of a text's most informative word. The p-value is corrected for the number of words. ``sums`` are
-    the counted words. A weight of 1 is worth ``scale`` rows, and ``n`` is the number of words to list.
+    """Returns the test of a text's most informative word. The p-value is corrected for the number of words. ``sums``
+    are the counted words. A weight of 1 is worth ``scale`` rows, and ``n`` is the number of words to list.
     """
     words = bag_of_words(feature).words_in_use(feature, sums)
     texts_by_class = sums.texts.value
@@ -139,8 +139,9 @@ def group_values(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
 
 
 def group_values_in_classes(family: Family, cells: Real, scale: float, most: int) -> Int:
-    """Returns the number of the group of each key in each class (keys × classes). ``cells`` (keys × classes) are weights,
-    worth ``scale`` rows each. Numbers are cut at the quantiles of each class. No class has more than ``most`` groups.
+    """Returns the number of the group of each key in each class (keys × classes). ``cells`` (keys × classes) are
+    weights, worth ``scale`` rows each. Numbers are cut at the quantiles of each class. No class has more than ``most``
+    groups.
     """
     limit = np.sqrt(cells.sum() * scale / ROWS_PER_CELL / cells.shape[1])
     max_values = int(min(np.clip(limit, FEWEST_VALUES, MOST_VALUES), most))
@@ -155,9 +156,9 @@ def group_values_in_classes(family: Family, cells: Real, scale: float, most: int
 
 
 def group_block(keys: Keys, cells: Real, limit: int) -> Int:
-    """Returns the number of the group of each key (keys,) of a block of bins, whose keys are tuples of bin numbers: each
-    column is cut into groups of about equal size, few enough that their combinations, which are the groups, stay close
-    to ``limit``. ``cells`` (keys × classes) are the weights of the rows.
+    """Returns the number of the group of each key (keys,) of a block of bins, whose keys are tuples of bin numbers:
+    each column is cut into groups of about equal size, few enough that their combinations, which are the groups, stay
+    close to ``limit``. ``cells`` (keys × classes) are the weights of the rows.
     """
     if not keys:
         return np.zeros(0, dtype=np.int64)
@@ -174,8 +175,8 @@ def group_block(keys: Keys, cells: Real, limit: int) -> Int:
 
 
 def measure_table(cells: Real, groups: Int, scale: float) -> ColumnTest:
-    """Returns the test of the information of groups of values. ``cells`` (values × classes) are weights, worth ``scale``
-    rows each, and ``groups`` has the number of the group of each value.
+    """Returns the test of the information of groups of values. ``cells`` (values × classes) are weights, worth
+    ``scale`` rows each, and ``groups`` has the number of the group of each value.
     """
     n_rows = float(cells.sum()) * scale
     n_classes = cells.shape[1]

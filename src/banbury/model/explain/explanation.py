@@ -71,8 +71,8 @@ class Explanation:
     target: str | None = None  # the column of the classes, which names those that are numbers
 
     def rescale(self, slope: float, shift: float) -> Explanation:
-        """Returns the calibrated explanation: all evidence is multiplied by ``slope``, and ``shift`` (in nats) is added in
-        favour of the winner. If the odds turn, the classes are exchanged and all signs with them.
+        """Returns the calibrated explanation: all evidence is multiplied by ``slope``, and ``shift`` (in nats) is added
+        in favour of the winner. If the odds turn, the classes are exchanged and all signs with them.
         """
         log_odds = slope * self.log_odds + shift
         scale = self.scale * slope
@@ -133,8 +133,8 @@ class Explanation:
 
     @property
     def decibans(self) -> float:
-        """The log-odds of the winner in decibans, the sum of the prior and the evidence. If the row is impossible in both
-        classes, it is the prior alone.
+        """The log-odds of the winner in decibans, the sum of the prior and the evidence. If the row is impossible in
+        both classes, it is the prior alone.
         """
         return self.log_odds * DECIBANS
 
@@ -172,7 +172,7 @@ class Explanation:
 
     @property
     def notes(self) -> list[str]:
-        """Notes about the explanation, one sentence each: words that the model does not know, a calibration, remarks."""
+        """Notes about the explanation, one sentence each: unknown words, a calibration, and remarks."""
         notes = []
         if self.impossible:
             notes.append("impossible in both classes, so the prior decides")
@@ -206,8 +206,8 @@ class Explanation:
 def lines_of(
     before: list[tuple[str, str, float]], evidence: Sequence[Evidence], total: float, called: str
 ) -> list[str]:
-    """Returns lines of text: names, values and decibans with their bars, and the sum. If there is much evidence, only the
-    strongest is listed.
+    """Returns lines of text: names, values and decibans with their bars, and the sum. If there is much evidence, only
+    the strongest is listed.
 
     The rest is summarised: common words together and everything else together, each for and against.
 

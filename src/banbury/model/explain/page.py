@@ -84,8 +84,9 @@ def _text(why: Any, feature: str, text: str, spans: Sequence[Span], full: float,
 
 
 def _spans(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Span]:
-    """Yields the spans of a text of ``size`` characters that words cover, in order: start, end, and the words that cover
-    it, each with the evidence of one occurrence. ``evidence`` has the words of all features; those of ``feature`` count.
+    """Yields the spans of a text of ``size`` characters that words cover, in order: start, end, and the words that
+    cover it, each with the evidence of one occurrence. ``evidence`` has the words of all features; those of ``feature``
+    count.
     """
     words = [
         (word_evidence, word_evidence.decibans / max(word_evidence.times, 1))
@@ -130,8 +131,8 @@ def _shade(text: str, words: list[tuple[Any, float]], full: float) -> str:
 
 
 def _bars(why: Any, most: int) -> str:
-    """Returns a table as HTML: a row for the prior, each of the ``most`` strongest pieces of evidence, the rest together,
-    and the sum.
+    """Returns a table as HTML: a row for the prior, each of the ``most`` strongest pieces of evidence, the rest
+    together, and the sum.
     """
     listed, summaries = strongest(why.evidence, most)
     rows = [(name, "", weight) for name, weight in why.before]
@@ -147,8 +148,8 @@ def _bars(why: Any, most: int) -> str:
 
 
 def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[tuple[str, str, float]]]:
-    """Returns the ``most`` strongest pieces of evidence, and sums of the rest: common words and everything else, those for
-    the winner first, then those against it.
+    """Returns the ``most`` strongest pieces of evidence, and sums of the rest: common words and everything else, those
+    for the winner first, then those against it.
 
     ``evidence`` is sorted, strongest first. A sum is a description, some examples, and decibans.
     """
@@ -165,8 +166,8 @@ def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[t
 
 
 def value(evidence: Any) -> str:
-    """Returns the value of a piece of evidence for people, with how often it occurs if more than once, and whether it was
-    never seen.
+    """Returns the value of a piece of evidence for people, with how often it occurs if more than once, and whether it
+    was never seen.
     """
     times = f" × {evidence.times}" if evidence.times > 1 else ""
     return printable(evidence.value) + times + ("" if evidence.seen else " (never seen)")
@@ -203,7 +204,9 @@ def format_weight(weight: float, digits: int = 2) -> str:
 
 
 def informative(result: Any) -> str:
-    """Returns the likelihood ratios of an ``Informative`` as HTML: a table for each class, side by side if there is room."""
+    """Returns the likelihood ratios of an ``Informative`` as HTML: a table for each class, side by side if there is
+    room.
+    """
     tables = ""
     for label, ratios in result.ratios.items():
         value_and_ratio = ((safe(result.shown(ratio)), format_ratio(ratio.ratio)) for ratio in ratios)
@@ -244,8 +247,8 @@ def class_and_share(label: Any, target: str | None, probability: float) -> str:
 
 
 def printable(value: Any) -> str:
-    """Returns a value on one line, cut if it is longer than ``LONGEST``, and in quotes if it has outer spaces or characters
-    that cannot be seen. None is "missing".
+    """Returns a value on one line, cut if it is longer than ``LONGEST``, and in quotes if it has outer spaces or
+    characters that cannot be seen. None is "missing".
     """
     if value is None:
         return "missing"

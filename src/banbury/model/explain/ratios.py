@@ -150,8 +150,8 @@ def informative(
 
 
 def _class_numbers(labels: Sequence[Any], classes: Any) -> list[int]:
-    """Returns the numbers of the requested classes among all classes (``labels``), each once; all of them if ``classes``
-    is None. Raises an error for an unknown class.
+    """Returns the numbers of the requested classes among all classes (``labels``), each once; all of them if
+    ``classes`` is None. Raises an error for an unknown class.
     """
     if classes is None:
         return list(range(len(labels)))

@@ -46,7 +46,7 @@ class Surprise:
 
     def __str__(self) -> str:
         """Formats a line for each value."""
-        first_line = f"log P(row) {self.log_probability:.2f}, usually {self.usual:.2f}; each value given the others, in decibans:"
-        return "\n".join([first_line, *lines_of([], self.evidence, self.decibans, "row")])
+        title = f"log P(row) {self.log_probability:.2f}, usually {self.usual:.2f}; each value given the others, in decibans:"
+        return "\n".join([title, *lines_of([], self.evidence, self.decibans, "row")])
 
     __repr__ = __str__

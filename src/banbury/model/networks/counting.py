@@ -39,8 +39,8 @@ def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
 
 
 def schema_of_tables(variables: Sequence[Variable], parents: Parents) -> Schema:
-    """Returns the schema of a network's tally, whose features are its tables, in the order of ``scopes_of``. ``parents``
-    has the numbers of each variable's parents.
+    """Returns the schema of a network's tally, whose features are its tables, in the order of ``scopes_of``.
+    ``parents`` has the numbers of each variable's parents.
     """
     names = [variable.name for variable in variables]
     return Schema(Features.of(table_of([names[node] for node in scope]) for scope in scopes_of(parents)))
@@ -80,8 +80,8 @@ class NetworkCounts:
 
     @classmethod
     def of(cls, variables: Sequence[Variable], parents: Parents, tally: Tally) -> NetworkCounts:
-        """Returns the counts in a tally of these variables; their variables have the values that were counted or declared.
-        Raises an error if a table would be too large.
+        """Returns the counts in a tally of these variables; their variables have the values that were counted or
+        declared. Raises an error if a table would be too large.
         """
         counts = tally.sums[0]
         counted_variables = tuple(
@@ -112,8 +112,8 @@ class NetworkCounts:
         """Returns the counts of the network of a tree. The target is node 0 and a parent of every other node.
 
         Args:
-            tree: The tree of the other columns; ``tree.columns_with_values`` are the numbers of those with a value in some
-                row, and ``tree.parents`` has the number of each column's parent, or None.
+            tree: The tree of the other columns; ``tree.columns_with_values`` are the numbers of those with a value in
+                some row, and ``tree.parents`` has the number of each column's parent, or None.
             target: The variable of the classes.
             rows: The number of rows with each value of the target.
         """
@@ -152,8 +152,8 @@ class NetworkCounts:
         return tuple(self._table(n_nodes + node) for node in range(n_nodes))
 
     def _table(self, number: int) -> Integers:
-        """Returns the table of counts with this number in ``scopes_of``, with an axis for each of its variables. It has a
-        cell for every combination of their values.
+        """Returns the table of counts with this number in ``scopes_of``, with an axis for each of its variables. It has
+        a cell for every combination of their values.
         """
         axes = axes_of(self.variables, self.parents)[number]
         shape = [len(values) for values in axes]
@@ -262,7 +262,9 @@ def _describe_difference(
 
 
 def check_size(variables: Sequence[Variable], node: int, parents: Sequence[int]) -> None:
-    """Raises an error if the table of a node given its parents (by number) would have more than ``MOST_CELLS`` cells."""
+    """Raises an error if the table of a node given its parents would have more than ``MOST_CELLS`` cells. Nodes are
+    numbers of ``variables``.
+    """
     n_cells = prod(variables[number].size for number in (node, *parents))
     if n_cells > MOST_CELLS:
         name = variables[node].name

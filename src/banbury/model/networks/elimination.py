@@ -134,9 +134,9 @@ def _remaining_scope(
 
 
 def _product(factors: Sequence[Factor], scope: tuple[int, ...], sizes: Mapping[int, int]) -> Factor:
-    """Returns the product of factors, with all variables summed out that are not in ``scope``, and its axes in that order.
-    If no factor has a variable of ``scope``, the product is the same for all of its values. ``sizes`` has the number of
-    values of each variable.
+    """Returns the product of factors, with all variables summed out that are not in ``scope``, and its axes in that
+    order. If no factor has a variable of ``scope``, the product is the same for all of its values. ``sizes`` has the
+    number of values of each variable.
     """
     axis_of = {
         variable: axis

@@ -576,8 +576,8 @@ class BeliefNetwork(Displayed):
         return {node: self._variables[node].likelihood(observation) for node, observation in observations.items()}
 
     def _read_evidence(self, evidence: Any) -> dict[str, Any]:
-        """Returns the user's evidence as a mapping from nodes to observations, without missing ones. Raises an error if it
-        is not a mapping or names an unknown node.
+        """Returns the user's evidence as a mapping from nodes to observations, without missing ones. Raises an error if
+        it is not a mapping or names an unknown node.
 
         A pandas Series may have other columns, which are ignored, with a warning if they were not in the training data.
         """
@@ -763,8 +763,8 @@ class BeliefNetwork(Displayed):
 
 
 def _number_parents(structure: Mapping[str, Sequence[str]], order: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Returns the numbers of each node's parents, where nodes are numbered in this order, a tuple per node. ``structure``
-    maps the names of nodes to those of their parents.
+    """Returns the numbers of each node's parents, where nodes are numbered in this order, a tuple per node.
+    ``structure`` maps the names of nodes to those of their parents.
     """
     return tuple(tuple(order.index(parent) for parent in structure[name]) for name in order)
 

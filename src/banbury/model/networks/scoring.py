@@ -156,9 +156,9 @@ class Scorer:
     def _eliminate_hidden(
         self, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...], hidden: set[int]
     ) -> Real:
-        """Returns log P(query variables, observed values) (rows × values of each query variable) of rows that have a value
-        of every variable that is not hidden. If a row has the value of a hidden variable, the value is evidence about
-        it. The query is among the hidden variables.
+        """Returns log P(query variables, observed values) (rows × values of each query variable) of rows that have a
+        value of every variable that is not hidden. If a row has the value of a hidden variable, the value is evidence
+        about it. The query is among the hidden variables.
         """
         n_rows = len(value_numbers[0])
         has_values = [
@@ -248,8 +248,8 @@ def _slices(rows: Int, numbers_per_row: int) -> Iterator[Int]:
 
 
 def log_query(scorer: Scorer, query: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
-    """Returns log P(query variables, evidence), with an axis for each query variable. ``evidence`` has for each observed
-    variable the likelihood of the observation under each value.
+    """Returns log P(query variables, evidence), with an axis for each query variable. ``evidence`` has for each
+    observed variable the likelihood of the observation under each value.
     """
     certain = _find_certain_values(evidence, query)
     relevant = ancestors({*query, *evidence}, scorer.parents)  # summing out all others gives 1

@@ -18,8 +18,8 @@ CLOSE = 1e-9  # how far the sum of probabilities may be from 1
 
 
 def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
-    """Returns the values of the node ``name``: those that ``values`` declares for it, or else those in its table, sorted.
-    ``table`` is what the user wrote. Raises an error if it or the values are not valid.
+    """Returns the values of the node ``name``: those that ``values`` declares for it, or else those in its table,
+    sorted. ``table`` is what the user wrote. Raises an error if it or the values are not valid.
     """
     if values is not None and name in values:
         scalar_values(values[name])
