@@ -170,6 +170,7 @@ class _Rows:
         hashes = self.hashes[unlabelled_rows]
         order = np.argsort(hashes, kind="stable")
         first_of_equals = np.searchsorted(hashes[order], hashes[order])
+        # 0 for the first of equal rows, 1 for the second, and so on.
         copy_numbers = (np.arange(len(order)) - first_of_equals).astype(np.uint64)
         random_keys = mix(mix(hashes[order] * HASH_FACTOR + np.uint64(seed % 2**64)) * HASH_FACTOR + copy_numbers)
         return np.asarray(unlabelled_rows[order[np.argsort(random_keys, kind="stable")[:n]]])

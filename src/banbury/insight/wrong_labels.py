@@ -152,10 +152,10 @@ class Answers:
         return 0 if self.folds is None else int(self.folds[row.row])
 
     def explain(self, rows: MemoryRows, row: SuspiciousRow) -> Explanation:
-        """Explains why the row is in its label's class rather than the suggested one, or the reverse. The effect of a
-        calibration has a line of its own.
+        """Returns why the row is in its label's class rather than the suggested one, or the reverse, by a model that
+        has not seen it. The effect of a calibration has a line of its own. ``rows`` are all rows of the data.
         """
-        (batch,) = rows.take(np.array([row.row]))
+        (batch,) = rows.take(np.array([row.row]))  # this row alone
         if self.model_of_all is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
             model = self.model_of_all._leave_row_out(batch, row.given, weight)
@@ -169,7 +169,7 @@ class Answers:
         if explanation.winner != row.suggested:
             probabilities.reverse()
         log_winner, log_loser = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).tolist()
-        explanation = explanation.rescale(1.0, log_winner - log_loser - explanation.log_odds)
+        explanation = explanation.rescale(slope=1.0, shift=log_winner - log_loser - explanation.log_odds)
         target = rows.schema.target
         label = quote_class(row.given, target)
         fold_remark = f"this row is labelled {label}; its fold was left out here so as not to bias the explanation"
@@ -419,7 +419,7 @@ class Suspicious(Listed):
 
     @property
     def wrong(self) -> float:
-        """The estimated number of wrong labels."""
+        """The estimated number of wrong labels: the sum of ``noise``."""
         return float(self.noise.sum())
 
     @property

@@ -102,7 +102,9 @@ class LabelCalibration:
 
     @property
     def method(self) -> str | None:
-        """The method that it was learned by. None stands for one slope and one shift of all labels."""
+        """The method that it was learned by: "platt" (each label has a slope and a shift), "temperature" (one slope),
+        or None (one slope and one shift of all labels).
+        """
         if not self.is_shared:
             return "platt"
         return "temperature" if self.shift == 0.0 else None
@@ -120,8 +122,8 @@ class LabelCalibration:
         return np.asarray(sigmoid(self.odds(_table(log_odds, self.n_labels))))
 
     def before(self, calibrated_odds: Real) -> Real:
-        """Returns the log-odds that the calibration turns into ``calibrated_odds`` (one number per label): the inverse of
-        ``odds``.
+        """Returns the log-odds that the calibration turns into ``calibrated_odds``: the inverse of ``odds``. Both have
+        one number per label, on the last axis.
         """
         return np.asarray((calibrated_odds - self.shifts) / self.slopes)
 
@@ -222,7 +224,8 @@ def bin_log_odds(log_odds: Real, flags: Flags, weights: Real | None) -> tuple[Re
 
 def honest_loss(log_odds: NDArray[Any], flags: Flags, weights: Real | None) -> float:
     """Returns the mean log loss over rows and labels after one slope and one shift for all labels have been learned
-    from these log-odds (rows × labels) and flags (rows × labels), which say which labels the rows have.
+    from these log-odds (rows × labels) and flags (rows × labels), which say which labels the rows have. ``weights``
+    has one number per row, or is None.
     """
     return _fit_line(log_odds.astype(np.float64), flags, weights)[2]
 

@@ -25,12 +25,13 @@ from banbury.weighing.model import WeighedParameters
 
 
 def tally_of_all_rows(tally: Tally) -> Tally:
-    """Returns the tally of all rows as one class (True), from a tally of label sets."""
+    """Returns the tally of all rows as one class (True), from a tally of label sets, whose class EVERY has all rows."""
     return as_one_class(tally, EVERY)
 
 
 def as_one_class(tally: Tally, label: Label) -> Tally:
     """Returns the tally of the rows with a label as one class (True), from a tally of label sets."""
+    # ``_of_classes`` takes the numbers of the classes to keep, and their new names.
     return replace(tally, schema=replace(tally.schema, labels=None))._of_classes([tally.classes.index(label)], (True,))
 
 
@@ -54,7 +55,7 @@ class CellWords:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """The names of the columns, in the order of ``cells``."""
         return tuple(cells.feature.name for cells in self.cells)
 
     @cached_property
@@ -108,11 +109,12 @@ class CellWords:
         return Bags(offsets, present_words, np.ones(len(present_words)), hashes, len(self))
 
     def counts(self, tally: Tally) -> list[Real]:
-        """Returns the number of rows of each cell and class that the tally has, by column: arrays of cells × classes."""
+        """Returns the number of rows in each cell, by column: an array (cells × the tally's classes) each."""
         return count_cells(tally, self.cells)
 
     def of_cells(self, documents: Real) -> list[Real]:
-        """Returns the rows of each column's cells, from ``documents``, the number of rows that have each word.
+        """Returns the number of rows in each column's cells, an array by column, from ``documents``, the number of rows
+        that have each word.
 
         The cell is the narrowest word, which is the last. Axes after the first stay: (words, labels) gives (cells, labels).
         """
@@ -139,8 +141,10 @@ class CellWords:
         ``codes`` (rows × columns) and the table of each column (cells + 1, labels).
         """
         joined_tables = np.concatenate([column_table.ravel() for column_table in tables])
-        zero_offsets = np.zeros(tables[0].shape[1])
-        return self.terms.scores(codes, joined_tables, np.ones(len(tables)), zero_offsets, None, threads)
+        no_intercepts = np.zeros(tables[0].shape[1])
+        return self.terms.scores(
+            codes, joined_tables, weights=np.ones(len(tables)), intercepts=no_intercepts, own=None, threads=threads
+        )
 
     def parameters(self, tables: Sequence[Real], counts: Sequence[Real]) -> WeighedParameters:
         """Returns the parameters of a model with two classes, from what the cells of each column add to the score of each
@@ -201,7 +205,7 @@ class CellEvidence:
 
     @property
     def plain(self) -> list[Real]:
-        """The log-odds of each column's cells (cells + 1, labels), from all rows."""
+        """The log-odds of each column's cells, from all rows: an array (cells + 1, labels) by column."""
         return [table[:, 0] for table in self._tables]
 
     def leave_each_out(self, codes: NDArray[np.uint32], flags: NDArray[np.bool_]) -> Real:

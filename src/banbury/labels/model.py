@@ -85,7 +85,9 @@ def yes_no(tally: Tally, label: Label) -> Tally:
 
 
 def of_features(tally: Tally, names: Sequence[str]) -> Tally:
-    """Returns the tally of the same rows with only the features ``names``."""
+    """Returns the tally of the same rows with only the features ``names``. The features of a group have one family, and
+    their sums are in one entry of ``sums``.
+    """
     features = tally.schema.features.take([tally.schema.index[name] for name in names])
     schema = replace(tally.schema, features=features)
     sums = []
@@ -270,14 +272,16 @@ class LabelModel:
         )
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Reads ``rows`` as the model's training data were read, with the options ``reading``."""
+        """Opens ``rows`` as batches, read as the model's training data were unless ``reading`` (options) says
+        otherwise.
+        """
         return self._one_class_model._read(rows, reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Yields batches of rows together with their P(label | row) (rows × labels)."""
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         for batch in read_batches(source, "scoring", ParserWork(self.threads)):
-            most_rows = max(1, CELLS_TOGETHER // len(self.labels))
+            most_rows = max(1, CELLS_TOGETHER // len(self.labels))  # that are scored at a time
             for start in range(0, batch.n_rows, most_rows):
                 rows_slice = batch if batch.n_rows <= most_rows else batch.slice(start, start + most_rows)
                 yield rows_slice, self.thresholds.honest(self._scores(rows_slice))
@@ -342,7 +346,7 @@ class LabelModel:
 
     @cached_property
     def _is_on_all_rows(self) -> NDArray[np.bool_]:
-        """Whether all rows of the training data have the label, for each label."""
+        """Whether all rows of the training data have the label (labels,)."""
         return np.asarray(self.rows_by_label >= float(self.tally.n_rows))
 
     def _without_labels(self, batch: Batch) -> Batch:
@@ -379,7 +383,7 @@ class LabelModel:
         return self._join(posterior for _, posterior in self.stream(rows, **reading))
 
     def _join(self, score_batches: Iterable[Real]) -> Real:
-        """Joins batches of scores into one array (rows × labels)."""
+        """Returns batches of scores as one array (rows × labels)."""
         return np.concatenate([np.zeros((0, len(self.labels))), *score_batches])
 
     @or_in_partitions
@@ -411,8 +415,8 @@ class LabelModel:
     def _choose_labels(
         self, posterior: Real, top: int | None = None, at_least_one: bool = False
     ) -> list[tuple[Label, ...]]:
-        """Returns the labels of each row of posteriors (rows × labels), the most probable first: the ``top`` most
-        probable, or those above their thresholds. With ``at_least_one``, every row gets a label.
+        """Returns the labels of each row of posteriors (rows × labels), a tuple with the most probable first: the
+        ``top`` most probable, or those above their thresholds. With ``at_least_one``, every row gets a label.
         """
         if top is None:
             flags = self.flags(posterior, at_least_one)
@@ -485,6 +489,7 @@ class LabelModel:
             for label, is_on_all_rows in zip(self.labels, self._is_on_all_rows, strict=True)
         ]
         thresholds = self.thresholds
+        # By field of the table of calibration, one number per label.
         calibration = {
             "slope": thresholds.calibration.slopes,
             "shift": thresholds.calibration.shifts,
@@ -511,14 +516,14 @@ class LabelModel:
         model = self.of_label(label)
         label_number = self.labels.index(label)
         row = self._without_labels(row) if isinstance(row, Batch) else row
-        explanation = (
+        explanation = (  # of the classes True and False, uncalibrated
             self._explain_by_prior(model, label_number, row)
             if self._is_on_all_rows[label_number]
             else model.explain(row)
         )
         is_stale = self._weighed is not None and self._weighed.is_stale
         if self.calibration is not None:
-            sign = 1.0 if explanation.winner is True else -1.0
+            sign = 1.0 if explanation.winner is True else -1.0  # the shift is in favour of the label
             explanation = explanation.rescale(
                 float(self.calibration.slopes[label_number]), sign * float(self.calibration.shifts[label_number])
             )
@@ -526,17 +531,17 @@ class LabelModel:
 
     def _explain_by_prior(self, model: Model, label_number: int, row: Any) -> Explanation:
         """Returns the explanation of a label that every row has: the prior decides, whatever the row contains.
-        ``model`` is the label's yes/no model.
+        ``model`` is the label's yes/no model. Raises an error if ``row`` is not one row of the model's columns.
         """
         model._align(model._one_row(row), set())  # refuses what is not one row of these columns
-        log_prior = np.array([0.0, self._prior[label_number]])
+        log_prior = np.array([0.0, self._prior[label_number]])  # of no and yes, up to a constant
         log_prior -= np.logaddexp(*log_prior)
         winner = int(log_prior.argmax())
         explanation = make_explanation((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
         return replace(explanation, remarks=("every row has this label, so the prior decides",))
 
     def informative(self, label: Label, n: int = 10) -> Informative:
-        """Returns the ``n`` values that best tell rows with a label from rows without."""
+        """Returns the ``n`` values that best tell rows with a label from rows without, as likelihood ratios."""
         label = find_label(label, self.labels)
         model = self.of_label(label)
         has_both_classes = len(model.classes) > 1

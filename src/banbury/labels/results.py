@@ -43,11 +43,11 @@ class LabelEvaluation:
     """
 
     labels: tuple[Label, ...]
-    rows: Int
+    rows: Int  # the numbers of the rows in the data
     truth: Flags
-    given: Flags
+    given: Flags  # the predicted labels
     posterior: Real
-    weights: Real | None = None
+    weights: Real | None = None  # of each row
     what: str = "evaluation"  # the heading of the printed measures
     notes: tuple[str, ...] = ()
     _headline: ClassVar[str] = "micro_f1"  # the measure that is printed first
@@ -63,7 +63,7 @@ class LabelEvaluation:
 
     @cached_property
     def per_label(self) -> PerLabel:
-        """The precision, recall, F1 and number of rows of each label."""
+        """The precision, recall, F1 and weight of rows of each label."""
         n_correct, n_predicted, n_true = self._counts
         return PerLabel(
             _share(n_correct, n_predicted),
@@ -86,12 +86,12 @@ class LabelEvaluation:
 
     @cached_property
     def subset_accuracy(self) -> float:
-        """The share of rows for which all labels are right."""
+        """The share of rows (by weight) for which all labels are predicted as they are."""
         return self._mean((self.truth == self.given).all(axis=1))
 
     @cached_property
     def hamming_loss(self) -> float:
-        """The share of pairs of row and label that are wrong."""
+        """The share of pairs of row and label whose prediction is wrong, by the weight of rows."""
         return self._mean((self.truth != self.given).mean(axis=1)) if self.truth.size else 0.0
 
     @cached_property
@@ -119,7 +119,7 @@ class LabelEvaluation:
 
     @property
     def _brief(self) -> str:
-        """The measures by which models are compared."""
+        """A line of text with the measures by which models are compared."""
         return f"micro F1 {self.micro_f1:.4f}  macro F1 {self.macro_f1:.4f}  log loss {self.log_loss:.4f}"
 
     @property
@@ -159,5 +159,5 @@ class LabelEvaluation:
 
 
 def _share(counts: Real, totals: Real) -> Real:
-    """Returns ``counts / totals`` for each label; 0 where the total is 0."""
+    """Returns ``counts / totals`` for each label (labels,); 0 where the total is 0."""
     return np.divide(counts, totals, out=np.zeros(len(counts)), where=totals > 0)

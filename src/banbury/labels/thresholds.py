@@ -119,7 +119,9 @@ class Thresholds:
         return replace(self, labels=tuple(labels), probabilities=probabilities, calibration=calibration)
 
     def recalibrate(self, calibration: LabelCalibration | None) -> Thresholds:
-        """Returns thresholds that lead to the same predictions under another calibration; None removes the calibration."""
+        """Returns thresholds that lead to the same predictions under another calibration; None removes the calibration.
+        Raises an error if the calibration is not one of as many labels.
+        """
         new_calibration = LabelCalibration.uniform(len(self.labels)) if calibration is None else calibration
         if not isinstance(new_calibration, LabelCalibration):
             raise errors.bad_setting(

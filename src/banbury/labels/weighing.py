@@ -83,8 +83,8 @@ class LabelRows:
 
     @cached_property
     def flags(self) -> Flags:
-        """Which labels each row has (rows × labels)."""
-        offsets, label_codes = self.sets
+        """Whether each row has each label (rows × labels)."""
+        offsets, label_codes = self.sets  # where each row's labels start (rows + 1,), and the label numbers
         flags = np.zeros((len(self), self.n_labels), dtype=np.bool_)
         flags[np.repeat(np.arange(len(self)), np.diff(offsets)), label_codes] = True
         return flags
@@ -125,8 +125,8 @@ class LabelRows:
 
     @cached_property
     def evidence_of_cells(self) -> CellEvidence:
-        """The evidence of cells, from the same counts."""
-        word_evidence = self.evidence_of_cell_words
+        """The evidence of the cells of each column, from the counts of the words that stand for them."""
+        word_evidence = self.evidence_of_cell_words  # ``documents`` has the rows with each word (words × labels)
         label_counts = self.cells.of_cells(word_evidence.documents)
         all_counts = self.cells.of_cells(word_evidence.texts_with_word)
         return CellEvidence(self.cells, label_counts, all_counts, self.rows_by_label, float(self.weights.sum()))
@@ -230,7 +230,9 @@ class _LabelFold:
     """
 
     def __init__(self, texts: LabelRows, is_held_out: Flags, seed: int) -> None:
-        """Divides the texts: those that are held out (``is_held_out``, one per text), and those to learn from."""
+        """Divides the texts: those that are held out (``is_held_out``, one per text), and those to learn from. ``seed``
+        decides the order in which texts are visited.
+        """
         self.training_texts = texts.take(np.flatnonzero(~is_held_out))
         self.test_texts = texts.take(np.flatnonzero(is_held_out))
         self.truth = self.test_texts.flags
@@ -343,7 +345,10 @@ class LabelWeighing:
         return corrections
 
     def _without_forgotten(self, tally: Tally) -> LabelWeighing:
-        """Returns the weighing without the words, values and labels that no row of the tally has any more."""
+        """Returns the weighing without the words, values and labels that no row of the tally has any more. ``words``
+        has the words of each column, and ``corrections`` a row for each word of all columns and cells, and one for all
+        rows.
+        """
         remains_by_column = []  # whether each word of a column remains
         for name, words in zip(self.columns, self.words, strict=True):
             words_in_tally = set(lexicon_of(tally, name).words)

@@ -342,8 +342,9 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
 def _never_seen(
     model: Model, batch: Batch, parameters: Sequence[Parameters]
 ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-    """Yields for each group of features their positions among all features, and whether each row has a value of them
-    that was never seen (rows × features). Yields nothing if the model is smoothed.
+    """Yields for each group of features their positions among all features of ``parameters`` (a slice), and whether
+    each row has a value of them that was never seen (rows × features of the group). Yields nothing if the model is
+    smoothed.
     """
     first_feature = 0
     for group in parameters if model.choice.how in ("mle", "map") else ():
@@ -421,8 +422,8 @@ class _QueryColumn:
         if self.keys is None:
             return []
         counted_meanings = {*self._meaning(self.keys), None}
-        pairs = zip(values, self._meaning(values), strict=True)
-        return [value for value, meaning in pairs if meaning not in counted_meanings]
+        values_and_meanings = zip(values, self._meaning(values), strict=True)
+        return [value for value, meaning in values_and_meanings if meaning not in counted_meanings]
 
     def _meaning(self, values: Sequence[Any]) -> list[Any]:
         """Returns the values as the column counts them, None if missing. 1 and "1" can be the same value."""

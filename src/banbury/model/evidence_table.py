@@ -188,8 +188,8 @@ def evidence_table(
 
 
 def _centre_over_classes(nats: Real) -> Real:
-    """Subtracts from each entry's nats (…, classes) their mean over the classes, or the highest where a class is
-    impossible.
+    """Returns the nats of entries (…, classes) less their mean over the classes, entry by entry, or less the highest
+    where a class is impossible.
     """
     mean = nats.mean(axis=-1, keepdims=True)
     highest = np.maximum(nats.max(axis=-1, keepdims=True), -LARGEST_NUMBER)
@@ -452,14 +452,14 @@ class _RowCollector:
         """
         if not self.min_rows or column not in self.tally.schema.features.names:
             return {}
-        sums = self.tally.of(column)
+        sums = self.tally.of(column)  # what was counted of the column
         if isinstance(sums, Words):
             lexicon = Lexicon.of(self.tally.schema[column], sums)
             keys: Sequence[Any] = lexicon.words
-            counts = lexicon.documents()
+            counts = lexicon.documents()  # words × classes
         else:
-            keys = sums.keys[0]
-            counts = sums.cells.value
+            keys = sums.keys[0]  # the values or bins of the only column
+            counts = sums.cells.value  # keys × classes
         return dict(zip(keys, counts.sum(axis=1).tolist(), strict=True))
 
     def _rows_of_intervals(self, column: str, cuts: Real, rows_by_bin: Mapping[Any, float]) -> Any:

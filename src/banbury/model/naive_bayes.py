@@ -259,12 +259,12 @@ class Model(Displayed):
         """
         if weighing is None and self.weighing is None:
             return self
-        plain = self if self.weighing is None else complete_model(self.tally, self.choice, self.class_prior)
+        unweighed = self if self.weighing is None else complete_model(self.tally, self.choice, self.class_prior)
         if weighing is None:
-            return replace(plain, threads=self.threads)
+            return replace(unweighed, threads=self.threads)
         weighing = weighing._without_forgotten(self.tally)
-        log_prior = weighing.log_prior(plain.log_prior, self.tally)
-        return replace(plain, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(plain))
+        log_prior = weighing.log_prior(unweighed.log_prior, self.tally)
+        return replace(unweighed, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(unweighed))
 
     def calibrated(self, calibration: Calibrates | None) -> Model:
         """Returns the same model with this calibration, or uncalibrated if it is None."""
@@ -293,7 +293,7 @@ class Model(Displayed):
             raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
         costs_by_class = None if costs is None else cost_matrix(costs, self.classes)
         posterior = self.posterior(rows, **reading)
-        best_classes = (
+        best_classes = (  # their numbers
             posterior.argmax(axis=1) if costs_by_class is None else (posterior @ costs_by_class).argmin(axis=1)
         )
         predictions: NDArray[Any] = self._class_array[best_classes]
@@ -384,13 +384,14 @@ class Model(Displayed):
         if held_out:
             return self._explain_left_out(self._one_row(row), against, label)
         batch, parameters = self._align(self._one_row(row), set())
-        best, posterior, log_posterior, likelihoods = self._score_row(batch, parameters)
-        winner, other = self._classes_to_compare(best, log_posterior, against)
+        best_class, posterior, log_posterior, log_likelihoods = self._score_row(batch, parameters)
+        # The numbers of the predicted class, which a calibration may change, and of the class to compare it with.
+        winner, other = self._classes_to_compare(best_class, log_posterior, against)
         texts, unknown_words = texts_and_unknown_words(parameters, batch)
         explanation = make_explanation(
             self.classes,
             self.log_prior,
-            self._terms(batch, parameters, likelihoods),
+            self._terms(batch, parameters, log_likelihoods),
             posterior,
             winner,
             other,
@@ -451,7 +452,9 @@ class Model(Displayed):
         return terms
 
     def between(self, one: Label, other: Label) -> Model:
-        """Returns the same model restricted to two classes, whose odds do not change. The new model is not calibrated."""
+        """Returns the same model with the prior of all classes but ``one`` and ``other`` set to 0, so that the odds of
+        these two do not change. The new model is not calibrated.
+        """
         class_shares = self._class_shares
         class_numbers = [class_number(name, self.classes) for name in (one, other)]
         prior_of_two = np.zeros(len(class_shares))
@@ -720,9 +723,9 @@ class Model(Displayed):
         )
         names = [errors.shortened(repr(name)) for name in self.classes[:20]]
         width = max(map(len, names))
-        lines = [f"  P({name:{width}}) = {p:.4f}" for name, p in zip(names, self._class_shares, strict=False)]
-        hidden = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
-        return "\n".join([first_line, *lines, *hidden])
+        lines = [f"  P({name:{width}}) = {share:.4f}" for name, share in zip(names, self._class_shares, strict=False)]
+        last_line = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
+        return "\n".join([first_line, *lines, *last_line])
 
     __repr__ = __str__
 
@@ -730,10 +733,10 @@ class Model(Displayed):
         """Returns the two tables that a notebook shows: the classes with their prior, and the features with their
         families.
         """
-        classes = {"class": self.classes, "P(class)": self._class_shares.tolist()}
+        class_columns = {"class": self.classes, "P(class)": self._class_shares.tolist()}
         features = self.schema.features
-        columns = {"column": features.names, "family": [str(f.family) for f in features]}
-        return [NotebookTable("", classes), NotebookTable("", columns)]
+        feature_columns = {"column": features.names, "family": [str(feature.family) for feature in features]}
+        return [NotebookTable("", class_columns), NotebookTable("", feature_columns)]
 
     # Scoring
 
@@ -794,7 +797,9 @@ class Model(Displayed):
         )
 
     def _warn_impossible(self, n_rows: int, want: str) -> None:
-        """Warns about rows that are impossible in every class, unless ``want`` is "log_joint", which shows it."""
+        """Warns that ``n_rows`` rows are impossible in every class, if there are any, unless ``want``, the name of the
+        scores, is "log_joint", which shows it.
+        """
         if n_rows and want != "log_joint":
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
@@ -912,7 +917,7 @@ class PlainTexts:
     """Texts that are scored without building a batch."""
 
     def __init__(self, texts: list[str]) -> None:
-        """Takes the texts of the rows, in order."""
+        """Stores the texts of the rows, in order."""
         self._texts = texts
         self.n_rows = len(texts)
 
@@ -1016,7 +1021,7 @@ def log_sum(log_joint: Real) -> Real:
     """Returns log P(row) for each row of ``log_joint`` (rows × classes): the log-sum-exp over classes, −∞ where every
     class is impossible.
     """
-    highest = log_joint.max(axis=1)
+    highest = log_joint.max(axis=1)  # of each row
     finite_highest = np.where(np.isfinite(highest), highest, 0.0)
     return np.asarray(finite_highest + log(np.exp(log_joint - finite_highest[:, None]).sum(axis=1)))
 
@@ -1038,7 +1043,9 @@ def _name_bad_value(bad: _core.BadValue, parameters: Sequence[Parameters], batch
 
 
 def _finite(column: NDArray[Any]) -> NDArray[Any]:
-    """Returns floats without infinities, so that drawn rows can be written and counted."""
+    """Returns a column of floats with infinities replaced by the largest finite numbers, so that drawn rows can be
+    written and counted; any other column unchanged.
+    """
     largest = np.finfo(np.float64).max
     return np.clip(column, -largest, largest) if column.dtype.kind == "f" else column
 
@@ -1120,6 +1127,6 @@ def model_of(model_or_estimator: Any) -> Any:
         return model_or_estimator
     from sklearn.utils.validation import check_is_fitted
 
-    if hasattr(type(model_or_estimator), "_rows_and_settings"):
+    if hasattr(type(model_or_estimator), "_rows_and_settings"):  # an estimator of Banbury
         check_is_fitted(model_or_estimator)
     return model_or_estimator.model_ if hasattr(model_or_estimator, "model_") else model_or_estimator

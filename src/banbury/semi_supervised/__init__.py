@@ -55,9 +55,9 @@ class Task:
         posteriors = np.array(log_joint.T, order="C")  # classes × rows, so that sums over few classes are fast
         largest = posteriors.max(axis=0)
         np.exp(np.subtract(posteriors, largest, out=posteriors), out=posteriors)
-        sums = posteriors.sum(axis=0)
-        posteriors /= sums
-        log_likelihoods = largest + np.log(sums)
+        row_sums = posteriors.sum(axis=0)
+        posteriors /= row_sums
+        log_likelihoods = largest + np.log(row_sums)
         labelled_rows = np.flatnonzero(self.labels >= 0)
         labels = self.labels[labelled_rows]
         posteriors[:, labelled_rows] = 0.0
@@ -94,7 +94,7 @@ def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
 
 
 def _refuse_empty(classes: tuple[Label, ...], class_weights: Real) -> None:
-    """Raises an error if one of the class weights is 0, so that the class has nothing to start from."""
+    """Raises an error if one of the class weights (one per class) is 0, so that the class has nothing to start from."""
     for class_number in np.flatnonzero(~(class_weights > 0)).tolist():
         raise errors.EmptyData(
             f"class {classes[class_number]!r} has no row to start from, because the weights of its rows are zero. Give one of "

@@ -109,7 +109,9 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
 
 
 def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
-    """Returns the words of a text column; raises an error if there are too many words and classes to weigh."""
+    """Returns the words of the text column ``feature``; raises an error if words × classes are more than
+    ``MOST_CELLS``.
+    """
     lexicon = Lexicon.of(feature, tally.of(feature.name))
     if len(lexicon) * len(tally.classes) > MOST_CELLS:
         raise errors.BadSetting(
@@ -132,7 +134,9 @@ def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
 
 
 def count_missing(tally: Tally, sums: Any) -> Real:
-    """Returns the number of rows without a value (columns × classes), where ``sums`` are those of a group of columns."""
+    """Returns the number of rows of a tally without a value (columns × classes), where ``sums`` are what was counted of
+    a group of columns.
+    """
     return np.asarray(np.maximum(tally.rows.value - sums.present.value, 0.0))
 
 

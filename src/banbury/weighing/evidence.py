@@ -31,8 +31,8 @@ class WeighedPair:
 
 
 def most_pair_cells(n_classes: int) -> int:
-    """Returns how many cells a pair of columns may have. The limit falls with the number of classes, whose square the
-    pair's table grows with.
+    """Returns how many cells a pair of columns may have. The limit falls with the square of the number of classes, as
+    the pair's table grows with it.
     """
     return MOST_PAIR_CELLS if n_classes <= FEW_CLASSES else min(MOST_PAIR_CELLS, MOST_PAIR_NUMBERS // n_classes**2)
 
@@ -107,7 +107,9 @@ class PairedColumns:
         return _core.Terms([*columns, *(self._of_pair(pair, self._levels(pair)) for pair in self.pairs)])
 
     def _levels(self, pair: WeighedPair) -> list[bool]:
-        """Returns for each level of a pair whether its cells are fine. The coarse level comes first if it differs."""
+        """Returns for each level of a pair whether its cells are fine: a coarse level and then a fine one, or the fine
+        one alone if both have the same cells.
+        """
         first = self.columns[pair.first].nodes
         second = self.columns[pair.second].nodes
         return [True] if (first.n_coarse, second.n_coarse) == (first.n_fine, second.n_fine) else [False, True]
@@ -181,7 +183,7 @@ class CountedEvidence:
         return CountedEvidence(self.layout, rows, self.n_classes, self.threads)
 
     def with_pairs(self, pairs: Sequence[WeighedPair]) -> CountedEvidence:
-        """Returns the evidence of the same columns with these pairs."""
+        """Returns the evidence of the same columns, trends and rows with these pairs."""
         layout = replace(self.layout, pairs=tuple(pairs))
         return CountedEvidence(layout, self.rows, self.n_classes, self.threads, self.counts)
 
@@ -293,7 +295,7 @@ class CountedEvidence:
         return in_first_cells, codes[in_first_cells], self.rows.labels[in_first_cells].astype(np.int64)
 
     def _counts_of(self, column: int) -> Real:
-        """Returns the rows in the cells of a column: cells × classes."""
+        """Returns the weight of the rows in each cell of the column with this number: cells × classes."""
         return self.counts[self.layout.starts[column] : self.layout.starts[column + 1]]
 
     # Pairs

@@ -84,7 +84,7 @@ class FittedEvidence:
     intercepts: Real  # (classes,), including the log prior
 
     def recount(self, rows: WeighedRows) -> FittedEvidence:
-        """Returns the same weights for evidence that is counted from other rows."""
+        """Returns the same weights and intercepts for evidence that is counted from other rows."""
         return replace(self, evidence=self.evidence.of_rows(rows))
 
     def scores(self, rows: WeighedRows, leave_out: bool) -> Real:
@@ -93,6 +93,7 @@ class FittedEvidence:
         each is left out of its own evidence.
         """
         evidence = self.evidence
+        # The weights of columns with cells, trends and pairs; and those of the columns of ``rows.column_scores``.
         cell_weights, column_weights = np.split(self.weights, [len(self.weights) - rows.column_scores.shape[1]])
         scores_of_columns = np.einsum("rgc,g->rc", rows.column_scores, column_weights)
         if not evidence.columns:

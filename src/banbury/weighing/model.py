@@ -303,7 +303,7 @@ class WeighedParameters(Parameters):
 
     @cached_property
     def _table(self) -> Real:
-        """The scores of the cells of all columns and pairs, one after the other."""
+        """The scores of the cells of all features, one feature after the other (cells of all × classes)."""
         return np.concatenate(self.tables)
 
     def select(self, index: Sequence[int]) -> Self:
@@ -348,7 +348,7 @@ class WeighedParameters(Parameters):
         return self._cells_of(column or self.features.names[0]).cuts_if_numbers
 
     def _cells_of(self, column: str) -> Cells:
-        """Returns the cells of a column by its name."""
+        """Returns the cells of the column with this name."""
         return next(cells for cells in self.cells if cells.feature.name == column)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:

@@ -161,7 +161,7 @@ class WeighedRows:
         return WeighedRows(codes, labels, weights, groups, bags, self.column_scores[row_numbers], self.outside_sample)
 
     def reweight(self, weights: Real) -> WeighedRows:
-        """Returns the rows with other weights; rows of weight 0 and all texts are dropped."""
+        """Returns the rows with other weights (one per row), without rows of weight 0 and without words of texts."""
         return replace(self, weights=weights, bags=()).take(np.flatnonzero(weights > 0))
 
     @property
@@ -251,7 +251,7 @@ def _labels(
 
 
 def _groups(table: Table, batch: Batch) -> NDArray[np.uint64] | None:
-    """Returns a hash of the name of each row's group, or None if rows have no groups."""
+    """Returns a hash of the name of each row's group (rows,), or None if rows have no groups."""
     names = group_names(table, batch)
     return None if names is None else hash_texts(names.tolist())
 

@@ -276,7 +276,7 @@ def count_pairs(
 
 
 def _change_error(source: Source) -> errors.BanburyError:
-    """Returns the error for a table whose rows changed between two passes."""
+    """Returns (does not raise) the error for a table whose rows changed between two passes."""
     text = f"the rows{errors.where(source.name)} had changed when they were read a second time. Read them into memory "
     return errors.BanburyError(f"{text}first, or diagnose a copy that no one writes to.")
 

@@ -43,8 +43,8 @@ class ColumnTest(NamedTuple):
     words: Mapping[str, float] = {}  # of a text: its most informative words with their bits
 
     def at_least(self, tests: Sequence[ColumnTest]) -> ColumnTest:
-        """Returns the test with the largest information of this and the other ``tests``, and their smallest p-value,
-        corrected for their number.
+        """Returns this test with the largest information of all: itself and the other ``tests``. Its p-value is the
+        smallest of all, multiplied by their number.
         """
         all_tests = [self, *tests]
         p = min(min(test.p for test in all_tests) * len(all_tests), 1.0)
@@ -52,7 +52,9 @@ class ColumnTest(NamedTuple):
 
 
 def models_jointly(feature: Feature) -> bool:
-    """Whether several columns are modelled jointly, so that no independence among them is assumed."""
+    """Whether a feature models several columns, or a list of numbers, jointly, so that no independence among them is
+    assumed. Texts and blocks of occurrences do not.
+    """
     return not feature.counter.words and (feature.holds_lists or feature.name not in feature.inputs)
 
 

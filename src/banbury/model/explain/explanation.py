@@ -97,6 +97,7 @@ class Explanation:
         """Returns the same explanation with calibrated probabilities and log-probabilities of the two classes, the
         winner's first. What the calibration changes beyond the scaled evidence becomes a line of its own.
         """
+        # Of the winner to the other class, calibrated.
         log_odds = np.inf if np.isneginf(log_probabilities[1]) else float(log_probabilities[0] - log_probabilities[1])
         change = 0.0 if log_odds == self.log_odds else log_odds - self.log_odds  # both may be infinite
         if abs(change) <= ALIKE * max(1.0, abs(self.log_odds)):

@@ -266,7 +266,9 @@ def percent(probability: float) -> str:
 
 
 def format_ratio(ratio: float) -> str:
-    """Formats a ratio with a reasonable number of digits."""
+    """Formats a ratio: with one digit after the point below 10, as a whole number below a million, rounded to a power
+    of ten above; infinity as ∞.
+    """
     if not isfinite(ratio):
         return "∞"
     if ratio >= 1e6:

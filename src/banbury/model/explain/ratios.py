@@ -70,7 +70,9 @@ class Informative:
         return {"classes": classes}
 
     def shown(self, ratio: LikelihoodRatio) -> str:
-        """Returns the value with its feature, or the word alone if there is only one text column."""
+        """Returns the value of a ratio with its feature, as people read it, or the word alone if the only feature is a
+        text.
+        """
         value = page.printable(", ".join(map(str, ratio.value)) if isinstance(ratio.value, tuple) else ratio.value)
         if ratio.feature in self.words:
             return value if self.alone else f"{ratio.feature}: {value}"
@@ -161,8 +163,8 @@ def _class_numbers(labels: Sequence[Any], classes: Any) -> list[int]:
 
 
 def _shares_of_other_classes(prior: Real) -> Real:
-    """Returns how the other classes of each class are mixed (classes × classes): column c has their prior shares
-    without class c, or equal shares if their prior is 0.
+    """Returns how the other classes of each class are mixed (classes × classes): column c has the shares of all classes
+    but c, which sum to 1, by their ``prior`` (classes,), or equal shares if that is 0.
     """
     weights = np.repeat(prior[:, None], len(prior), axis=1)
     np.fill_diagonal(weights, 0.0)

@@ -137,7 +137,7 @@ class NetworkCounts:
 
     @property
     def rows(self) -> Integers:
-        """The number of rows, exactly."""
+        """The number of rows, as exact sums with one entry, that of the only class."""
         return self.tally.rows
 
     @cached_property
@@ -190,10 +190,14 @@ class NetworkCounts:
         }
 
     def __add__(self, other: NetworkCounts) -> NetworkCounts:
+        """Returns the counts of both together; raises an error if they count different tables."""
         self._check_same_structure(other)
         return NetworkCounts.of(self.variables, self.parents, self.tally + other.tally)
 
     def __sub__(self, other: NetworkCounts) -> NetworkCounts:
+        """Returns these counts less the other ones; raises an error if they count different tables, or if the other
+        rows are not among these.
+        """
         self._check_same_structure(other)
         try:
             remaining = NetworkCounts.of(self.variables, self.parents, self.tally - other.tally)
@@ -232,6 +236,7 @@ class NetworkCounts:
         return self
 
     def __mul__(self, factor: float) -> NetworkCounts:
+        """Returns the counts with the weight of every row multiplied by a factor."""
         return NetworkCounts.of(self.variables, self.parents, self.tally * factor)
 
     def equals(self, other: NetworkCounts) -> bool:

@@ -317,6 +317,7 @@ class BeliefNetwork(Displayed):
         )
 
     def __radd__(self, other: object) -> BeliefNetwork:
+        """Returns this network for ``0 + network``."""
         return self if other == 0 else NotImplemented  # so that sum(networks) works
 
     def __sub__(self, other: BeliefNetwork) -> BeliefNetwork:
@@ -385,12 +386,12 @@ class BeliefNetwork(Displayed):
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """The names of the nodes."""
+        """The names of the nodes; a node's number is its position here."""
         return tuple(variable.name for variable in self._variables)
 
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
-        """The parents of each node."""
+        """The names of the parents of each node, by its name."""
         return {
             name: tuple(self.nodes[parent] for parent in parent_numbers)
             for name, parent_numbers in zip(self.nodes, self._parents, strict=True)
@@ -403,7 +404,7 @@ class BeliefNetwork(Displayed):
 
     @cached_property
     def values(self) -> dict[str, Keys]:
-        """The values of each node, in order; for numbers, the bins."""
+        """The values of each node by its name, in order; for numbers, the bins."""
         return {variable.name: variable.values for variable in self._variables}
 
     @property
@@ -470,7 +471,7 @@ class BeliefNetwork(Displayed):
             return Scorer(sizes, self._parents, self._given_tables, (None,) * len(sizes))
         rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED_GENERATOR
         tables = []
-        log_unseen = list[Real | None]()
+        log_unseen = list[Real | None]()  # by node: the log-probability of a value that was never counted
         for variable, cells in zip(self._variables, self._counts.cell_counts, strict=True):
             if variable.size == 0:
                 raise errors.EmptyData(
@@ -478,7 +479,7 @@ class BeliefNetwork(Displayed):
                     "leave it out."
                 )
             is_target = variable.name == self.target  # its table has the class frequencies, as in naive Bayes
-            alpha = variable.family.pseudo_counts(variable.values, self.choice.alpha)
+            alpha = variable.family.pseudo_counts(variable.values, self.choice.alpha)  # of each value
             table, log_unseen_value = conditional(cells.value, alpha, "mle" if is_target else self.choice.how, rng)
             tables.append(table)
             log_unseen.append(None if is_target else log_unseen_value)
@@ -695,7 +696,7 @@ class BeliefNetwork(Displayed):
         ]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Opens rows as batches, read like the rows that were counted unless ``reading`` says otherwise."""
+        """Opens rows as batches, read like the rows that were counted unless ``reading`` (options) says otherwise."""
         kinds: dict[str, Any] = {variable.name: "number" for variable in self._variables if variable.cuts is not None}
         kinds |= {
             variable.name: "string"

@@ -237,7 +237,9 @@ class Scorer:
 
 
 def _slices(rows: Int, numbers_per_row: int) -> Iterator[Int]:
-    """Yields row numbers in pieces that need at most MOST_NUMBERS numbers, and have at least one row."""
+    """Yields the row numbers ``rows`` in pieces of at least one row, whose tables, with so many numbers per row, have
+    at most MOST_NUMBERS numbers.
+    """
     n_rows = max(MOST_NUMBERS // max(numbers_per_row, 1), 1)
     for start in range(0, len(rows), n_rows):
         yield rows[start : start + n_rows]
