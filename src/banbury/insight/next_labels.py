@@ -79,6 +79,7 @@ def next_to_label(
         raise errors.EmptyData(f"{problem}. Pass rows whose label is missing.")
     n_random = min(int(np.floor(n * float(share) + 0.5)), len(rows.unlabelled))
     random_rows = rows.draw(n_random, int(seed))
+    # The row numbers of the candidates, the least sure first; in a tie, by content.
     candidate_rows = np.setdiff1d(rows.unlabelled, random_rows)
     candidate_rows = candidate_rows[
         np.lexsort((rows.hashes[candidate_rows], np.round(rows.log_odds[candidate_rows], DECIMALS)))
@@ -282,6 +283,7 @@ def _unit_vectors(model: Model, batches: list[Batch]) -> Any:
     memory_rows = _as_memory_rows(model, tuple(_as_one_table(batches, model.schema.columns)))
     tally = memory_rows.tally
     row_numbers = np.arange(memory_rows.n_rows)
+    # The matrix that a linear classifier would be trained on.
     training_matrix, _ = PeerArrays.of(memory_rows, tally).matrices(row_numbers, row_numbers, tally)
     return normalize(training_matrix)
 

@@ -85,13 +85,14 @@ def yes_no(tally: Tally, label: Label) -> Tally:
 
 
 def of_features(tally: Tally, names: Sequence[str]) -> Tally:
-    """Returns the tally of the same rows with only the features ``names``. The features of a group have one family, and
-    their sums are in one entry of ``sums``.
+    """Returns the tally of the same rows with only the features ``names``. A group has the features of one family, and
+    ``tally.sums`` has what was counted of each group.
     """
     features = tally.schema.features.take([tally.schema.index[name] for name in names])
     schema = replace(tally.schema, features=features)
     sums = []
     for group in schema.groups:
+        # Where the sums of each feature are: the number of their group, and the position in it.
         locations = [tally.locate(name) for name in group.features.names]
         (group_number,) = {location.group for location in locations}
         sums.append(tally.sums[group_number].select([location.position for location in locations]))

@@ -353,7 +353,7 @@ class LabelWeighing:
         for name, words in zip(self.columns, self.words, strict=True):
             words_in_tally = set(lexicon_of(tally, name).words)
             remains_by_column.append(np.array([word in words_in_tally for word in words], dtype=np.bool_))
-        cells, cell_remains = self.cells.without_forgotten(tally)
+        cells, cell_remains = self.cells.without_forgotten(tally)  # and whether each word of the cells remains
         remains = np.concatenate([*remains_by_column, cell_remains, [True]])
         labels = tuple(label for label in self.labels if label in set(tally.classes))
         if labels == self.labels and remains.all():

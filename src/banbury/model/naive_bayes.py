@@ -185,7 +185,7 @@ class Model(Displayed):
         return self.classes
 
     def _reading_model(self) -> Model:
-        """Returns the model that answers for rows: this one."""
+        """Returns the model that reads and scores the rows to be answered: this one."""
         return self
 
     def _prepare(self) -> None:
@@ -571,15 +571,21 @@ class Model(Displayed):
         value per column.
         """
         group = self._group(feature)
-        (described,) = group.features
+        (column_or_block,) = group.features
         is_sequence = isinstance(value, (list, tuple, np.ndarray))
-        if len(described.columns) == 1 and (described.holds_lists or not is_sequence):
+        if len(column_or_block.columns) == 1 and (column_or_block.holds_lists or not is_sequence):
             value = (value,)
             is_sequence = True
-        if described.columns and not (is_sequence and len(value) == len(described.columns)):
-            expected = f"as many values as {described.name!r} has columns ({errors.listed(described.columns)})"
+        if column_or_block.columns and not (is_sequence and len(value) == len(column_or_block.columns)):
+            expected = (
+                f"as many values as {column_or_block.name!r} has columns ({errors.listed(column_or_block.columns)})"
+            )
             raise errors.bad_setting("value", value, expected)
-        values = dict(zip(described.columns, value, strict=True)) if described.columns else {described.name: value}
+        values = (
+            dict(zip(column_or_block.columns, value, strict=True))
+            if column_or_block.columns  # a block; a single column has none
+            else {column_or_block.name: value}
+        )
         log_likelihoods = self._log_likelihood_of(
             group, {name: [column_value] for name, column_value in values.items()}
         )[0]

@@ -112,6 +112,7 @@ class Observed:
     ) -> Tally:
         """Returns the tally of the features of a schema. Row ``rows[i]`` has the class ``class_numbers[i]`` and the
         encoded weight ``weights[i]``; a row occurs once for each class in which it has a share.
+        ``classes`` has the names of the classes.
         """
         tally_so_far: Tally | None = None
         for start in range(0, max(len(rows), 1), ROWS_TOGETHER):

@@ -103,7 +103,7 @@ class FittedEvidence:
             for weight, term_evidence in zip(cell_weights, evidence.each_row_left_out(), strict=True):
                 scores = scores + weight * term_evidence
             return np.asarray(scores)
-        labels = rows.labels if leave_out else None
+        labels = rows.labels if leave_out else None  # the class of each row that is left out
         terms = evidence.layout.scoring_terms
         scores = terms.scores(
             rows.codes, evidence.table(leave_out), cell_weights, self.intercepts, labels, evidence.threads

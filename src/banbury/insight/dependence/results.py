@@ -39,7 +39,7 @@ class Information(Mapping[str, float]):
         return {"bits": dict(self.bits), "words": words, "entropy": self.entropy}
 
     def __str__(self) -> str:
-        """Returns the figures as text, highest first, with the best words of each text column."""
+        """Returns the figures as text, the 40 highest first, with the best words of each text column."""
         lines = [f"Information about the class, in bits (the class has {self.entropy:.3f}):"]
         rows = [(name, f"{bits:.3f}", list_words(self.words.get(name, {}))) for name, bits in self.bits.items()]
         return "\n".join(lines + align_columns(rows[:40], right_aligned=[1]) + more_line(len(rows) - 40, "feature"))

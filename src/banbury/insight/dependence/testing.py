@@ -111,7 +111,7 @@ def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTe
     are the counted words. A weight of 1 is worth ``scale`` rows, and ``n`` is the number of words to list.
     """
     words = bag_of_words(feature).words_in_use(feature, sums)
-    texts_by_class = sums.texts.value
+    texts_by_class = sums.texts.value  # the weight of the texts of each class
     n_texts = float(texts_by_class.sum()) * scale
     n_classes = int(np.count_nonzero(texts_by_class))  # classes with texts
     freedom = max(n_classes - 1, 0) if words.n_words else 0

@@ -79,18 +79,19 @@ class Informative:
         return f"{ratio.feature} {'' if isinstance(ratio, Stretch) else '= '}{value}"
 
     def __str__(self) -> str:
+        """Returns the name of each class, followed by a line for each of its values with the ratio."""
         value_texts = {id(ratio): self.shown(ratio) for class_ratios in self.ratios.values() for ratio in class_ratios}
         value_width = max(map(len, value_texts.values()), default=0)
         lines = []
         for label, class_ratios in self.ratios.items():
-            against = f"{label} : rest ="
+            ratio_label = f"{label} : rest ="
             lines.append(
                 page.quote_class(label, self.target) + ("" if class_ratios else ": nothing separates it from the rest")
             )
             ratio_texts = {id(ratio): page.format_ratio(ratio.ratio) for ratio in class_ratios}
             ratio_width = max(map(len, ratio_texts.values()), default=0)
             lines += [
-                f"  {value_texts[ratio_id]:{value_width}}  {against} {ratio_text:>{ratio_width}} : 1"
+                f"  {value_texts[ratio_id]:{value_width}}  {ratio_label} {ratio_text:>{ratio_width}} : 1"
                 for ratio_id, ratio_text in ratio_texts.items()
             ]
         return "\n".join([*lines, *filter(None, [self.note])])

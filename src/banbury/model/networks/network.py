@@ -735,12 +735,14 @@ class BeliefNetwork(Displayed):
         value_numbers: dict[str, NDArray[np.int64]] = {}
         for name in in_topological_order(self.parents):
             node = self.nodes.index(name)
-            parents_cell = np.zeros(n, dtype=np.int64)  # of each row: the number of its combination of parents' values
+            parent_combination = np.zeros(
+                n, dtype=np.int64
+            )  # of each row: the number of its combination of parents' values
             for parent in self._parents[node]:
-                parents_cell = parents_cell * scorer.sizes[parent] + value_numbers[self.nodes[parent]]
+                parent_combination = parent_combination * scorer.sizes[parent] + value_numbers[self.nodes[parent]]
             # Cumulative probabilities (values but the last × combinations of parents' values).
             cumulative = np.cumsum(scorer.tables[node].reshape(scorer.sizes[node], -1), axis=0)[:-1]
-            value_numbers[name] = (cumulative[:, parents_cell] <= rng.random(n)).sum(axis=0)
+            value_numbers[name] = (cumulative[:, parent_combination] <= rng.random(n)).sum(axis=0)
         return {variable.name: variable.draw(value_numbers[variable.name], rng) for variable in self._variables}
 
     def __repr__(self) -> str:
