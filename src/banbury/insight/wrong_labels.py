@@ -316,12 +316,12 @@ def _order_rows(rows: MemoryRows, row_numbers: Int, ranked_by: Real, label_behin
         rows: The data.
         row_numbers: The numbers of the compared rows in the data.
         ranked_by: One number per compared row, by which they are sorted, lowest first.
-        label_behind: How far the label falls behind the best other class before calibration. It decides ties, and then the
-            content of rows does.
+        label_behind: The score of the label minus that of the best other class, before calibration. It decides ties,
+            lowest first, and then the content of rows does.
         n: How many rows are wanted.
     """
-    ranked_by = np.round(ranked_by, 9)
-    label_behind = np.round(label_behind, 6)
+    ranked_by = np.round(ranked_by, decimals=9)
+    label_behind = np.round(label_behind, decimals=6)
     last_listed = np.lexsort((label_behind, ranked_by))[:n][-1]
     ties_with_last = ranked_by == ranked_by[last_listed]
     candidates = np.flatnonzero(

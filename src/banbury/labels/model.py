@@ -130,7 +130,7 @@ class LabelModel:
         telling: int | None = None,
         threads: int | None = None,
     ) -> LabelModel:
-        """Estimates the model of a tally of label sets, with thresholds of one half.
+        """Returns the model of a tally of label sets, with thresholds of one half.
 
         With ``telling``, each label uses only its n most informative words, in texts whose length is normalised.
         """

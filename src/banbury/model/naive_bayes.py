@@ -113,25 +113,45 @@ class Calibrates(Protocol):
     """Turns log posteriors into calibrated posteriors; ``bb.calibrate`` returns one."""
 
     @property
-    def n_classes(self) -> int: ...
+    def n_classes(self) -> int:
+        """The number of classes that it was learned for."""
+
     @property
-    def keeps_order(self) -> bool: ...
+    def keeps_order(self) -> bool:
+        """Whether the most probable class of a row stays the same."""
+
     @property
-    def scale(self) -> float: ...
+    def scale(self) -> float:
+        """The factor by which it multiplies all evidence."""
+
     @property
-    def only_scales(self) -> bool: ...
-    def apply(self, log_posteriors: Any) -> Real: ...
-    def rules(self) -> dict[str, Any]: ...
-    def log_apply(self, log_posteriors: Any) -> Real: ...
+    def only_scales(self) -> bool:
+        """Whether it does nothing but multiply the evidence by ``scale``."""
+
+    def apply(self, log_posteriors: Any) -> Real:
+        """Returns calibrated posteriors from log posteriors (rows × classes each)."""
+
+    def rules(self) -> dict[str, Any]:
+        """Returns its columns in the table of calibration of an ``EvidenceTable``."""
+
+    def log_apply(self, log_posteriors: Any) -> Real:
+        """Returns calibrated log posteriors from log posteriors (rows × classes each)."""
 
 
 class Weighs(Protocol):
     """Weighs the evidence of a model's columns; ``bb.weigh`` returns one."""
 
-    def is_stale(self, tally: Tally) -> bool: ...
-    def log_prior(self, log_prior: Real, tally: Tally) -> Real: ...
-    def parameters(self, model: Model) -> tuple[Parameters, ...]: ...
-    def _without_forgotten(self, tally: Tally) -> Weighs: ...
+    def is_stale(self, tally: Tally) -> bool:
+        """Whether the tally has learned or forgotten rows since the weights were learned."""
+
+    def log_prior(self, log_prior: Real, tally: Tally) -> Real:
+        """Returns the log prior of a weighed model (classes,), given that of the plain one."""
+
+    def parameters(self, model: Model) -> tuple[Parameters, ...]:
+        """Returns the weighed parameters of a plain model, by group of features."""
+
+    def _without_forgotten(self, tally: Tally) -> Weighs:
+        """Returns the same weights without those of classes, values and words that no row of the tally has any more."""
 
 
 def check_calibration(calibration: Any, n_classes: int) -> None:

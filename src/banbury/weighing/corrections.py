@@ -251,9 +251,13 @@ class Fold(Protocol):
     """
 
     @property
-    def truth(self) -> Any: ...
+    def truth(self) -> Any:
+        """The class number of each held-out row, or which labels it has (rows × labels)."""
+
     @property
-    def held_out_weights(self) -> Real: ...
+    def held_out_weights(self) -> Real:
+        """The weight of each held-out row."""
+
     def correct(self, setting: Any) -> ScoreByStrength:
         """Returns a function of C that scores the held-out rows (rows × classes or labels) with corrections of that C,
         under a setting.

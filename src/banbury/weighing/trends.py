@@ -53,12 +53,14 @@ class Trends:
         curves = self._curves(counts)
         z = self.positions[intervals]  # the position of each of these intervals, as in the formula of ``evidence``
         column = self._column_of_interval[intervals]  # the column of each
+        # Of the row's class, without the row: the number of rows, their mean, and the squares that it explains.
         n_removed = np.minimum(counts[intervals, own_class], 1.0)
         n_left = curves.n_rows[own_class, column] - n_removed
         mean, explained_squares = _fit_means(n_left, curves.position_sums[own_class, column] - n_removed * z)
         squares = curves.residual_squares[column] + curves.explained_squares[own_class, column]
         residual_squares = squares - n_removed * z**2 - explained_squares
         variance = _variance(residual_squares, curves.n_rows.sum(axis=0)[column] - n_removed)
+        # Only the curve of the row's class changes, and the variance that all share.
         evidence = self._numerators(curves).T[intervals] / variance[:, None]
         evidence[np.arange(len(intervals)), own_class] = (z * mean - mean**2 / 2.0) / variance
         return evidence

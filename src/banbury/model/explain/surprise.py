@@ -45,7 +45,7 @@ class Surprise:
         }
 
     def __str__(self) -> str:
-        """Formats a line for each value."""
+        """Returns a line for each value with its decibans, and one for the whole row."""
         title = f"log P(row) {self.log_probability:.2f}, usually {self.usual:.2f}; each value given the others, in decibans:"
         return "\n".join([title, *lines_of([], self.evidence, self.decibans, "row")])
 
