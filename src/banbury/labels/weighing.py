@@ -70,9 +70,10 @@ class LabelRows:
 
     def take(self, row_numbers: Int) -> LabelRows:
         """Returns the rows with these numbers, in this order."""
-        offsets, label_codes = self.sets
+        offsets, label_codes = self.sets  # where each row's labels start (rows + 1,), and the label numbers
         n_row_labels = np.diff(offsets)[row_numbers]  # the number of labels of each row
         new_offsets = np.concatenate([[0], np.cumsum(n_row_labels)]).astype(np.int64)
+        # How far the labels of each row move from where they are to where they will be.
         shifts = np.repeat(offsets[:-1][row_numbers] - new_offsets[:-1], n_row_labels)
         code_positions = shifts + np.arange(new_offsets[-1])
         bags = tuple(column_bags.take(row_numbers) for column_bags in self.bags)

@@ -101,7 +101,7 @@ class EvidenceTable(NamedTuple):
             if odds := rule["odds"]:
                 shares = rule["shares"]
                 slopes = [0.0, *(np.diff(shares) / np.diff(odds)).tolist(), 0.0]
-                ends = [-LARGEST_NUMBER, *odds, np.inf]
+                ends = [-LARGEST_NUMBER, *odds, np.inf]  # each piece lies between two of these
                 yield from zip(repeat(rule["class"]), ends, ends[1:], [shares[0], *shares], slopes, strict=False)
 
     def entries(self, name: str) -> list[Record]:

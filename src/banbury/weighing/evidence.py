@@ -223,8 +223,9 @@ class CountedEvidence:
         return self.layout.forest.gains(self.counts, self.prior, self.threads)
 
     def table(self, leave_out: bool) -> Real:
-        """Returns the evidence of all cells of columns, trends and pairs as one flat array. With ``leave_out``, without
-        one row of each class in turn.
+        """Returns the evidence of all cells as one flat array: cell by cell, one number per class, first those of
+        columns, then of trends, then of pairs. With ``leave_out``, without one row of each class in turn: for each
+        cell, one line of classes per class of the row.
         """
         columns = self.by_other_rows if leave_out else self.by_all_rows
         pairs = [left_out if leave_out else plain for plain, left_out in self.pair_tables]

@@ -285,8 +285,8 @@ def learn_words(
 
 
 def _log_loss_after_rescaling(scores: Reals32, labels: NDArray[np.int32], weights: Real) -> float:
-    """Returns the log loss of scores (texts × classes) after rescaling them by the factor with the least loss.
-    ``labels`` has the class number of each text.
+    """Returns the log loss of scores (texts × classes), summed over weighted texts, after rescaling them by the factor
+    with the least loss. ``labels`` has the class number of each text.
     """
     return _core.tempered(scores, labels, weights, RIDGE, MOST_FACTOR, threads=1)[0]
 

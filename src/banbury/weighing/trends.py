@@ -32,8 +32,9 @@ class Trends:
         """Returns the evidence of each interval (intervals × classes), from its rows in each class; with ``left_out``,
         without one row of each class in turn (intervals × class of the row × classes).
 
-        It is log P(position | class) without what all classes share: (z μ − μ² / 2) / σ². Half a row at 0 is added to each
-        mean, and a row of variance 1 to all, so that a few rows have little evidence.
+        It is log P(position | class) without what all classes share: (z μ − μ² / 2) / σ², for the position z of the
+        interval, the mean μ of the class and the variance σ² of all. Half a row at 0 is added to each mean, and a row
+        of variance 1 to all, so that a few rows have little evidence.
         """
         if left_out:
             n_intervals, n_classes = counts.shape

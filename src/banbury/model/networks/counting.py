@@ -58,7 +58,7 @@ def keys_at(cell_numbers: Int, variables: Sequence[Variable], parents: Parents) 
     after the other, and ``cell_numbers`` are ascending.
     """
     axes = axes_of(variables, parents)
-    starts = np.cumsum([0, *(prod(map(len, table_axes)) for table_axes in axes)])
+    starts = np.cumsum([0, *(prod(map(len, table_axes)) for table_axes in axes)])  # the first cell of each table
     numbers_by_table = np.split(cell_numbers, np.searchsorted(cell_numbers, starts[1:-1]))
     return [
         Combinations(table_axes, numbers - start)

@@ -276,7 +276,7 @@ class BeliefNetwork(Displayed):
             if name not in tables:
                 raise errors.unknown_column(name, list(tables))
         order = in_topological_order(structure)  # the nodes, parents before their children
-        nodes = dict[str, Variable]()
+        nodes = dict[str, Variable]()  # by name
         for name in order:
             node_values = values_of_node(name, tables[name], len(structure[name]), values)
             nodes[name] = Variable(name, node_values, kind=kind_of_values(node_values))
@@ -523,6 +523,7 @@ class BeliefNetwork(Displayed):
         {'a': {0: 0.0, 1: 1.0}, 'b': {0: 0.0, 1: 1.0}}
         """
         posteriors = {}
+        # ``weights`` are P(value, evidence) of one node, up to a constant.
         for variable, weights in zip(self._variables, marginals(self._scorer, self._evidence(given)), strict=True):
             total = weights.sum()
             self._check_possible(total > 0, given)
