@@ -272,6 +272,7 @@ def _condition_on_rest(
     """
     log_likelihoods = _log_likelihoods(model, batch, parameters)  # rows × features × classes
     log_value_given_rest = dict[str, Real]()
+    # "Rest": the features of a row other than the one in turn. ``log_joint`` arrays are rows × classes.
     log_joint = model.log_prior + log_likelihoods.sum(axis=1)
     all_finite = bool(np.isfinite(log_likelihoods).all())
     log_rows = log_sum(log_joint)
@@ -296,6 +297,7 @@ def _condition_on_rest(
             log_other_columns = np.zeros_like(log_feature)
             if name != feature.name:  # the other columns of a block are also given
                 batch_without_column = batch.with_columns({name: empty_column(batch.n_rows)})
+                # log P(other columns of the block | class): rows × classes.
                 log_others = _log_likelihoods(model, batch_without_column, [feature_parameters])[:, 0]
                 log_other_columns = log_sum(log_posterior + log_others)
             with np.errstate(invalid="ignore"):

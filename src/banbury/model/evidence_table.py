@@ -81,7 +81,7 @@ class EvidenceTable(NamedTuple):
 
     @property
     def tables(self) -> dict[str, pa.Table]:
-        """The tables by name."""
+        """The tables by name: all fields but the first two, the version and the answers."""
         return dict(zip(self._fields[2:], self[2:], strict=True))
 
     @property

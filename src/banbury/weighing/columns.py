@@ -90,12 +90,13 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
     sums = tally.of(feature.name)
     n_classes = len(tally.classes)
     scores_by_all_rows = held_out.scores(feature.family.estimate(features, sums, CHOICE, UNUSED_GENERATOR))
-    hashes = np.zeros(len(scores_by_all_rows), dtype=np.uint64)
+    hashes = np.zeros(len(scores_by_all_rows), dtype=np.uint64)  # of each row's scores, which equal rows share
     for column in np.ascontiguousarray(scores_by_all_rows).view(np.uint64).T:
         hashes = mix(hashes * HASH_FACTOR + column)
     folds = (hashes % np.uint64(FOLDS)).astype(np.int64)
     groups = folds * n_classes + held_out.labels  # a number for each fold and class
     threads = held_out.threads
+    # What was counted of the feature in each group, as if groups were classes.
     group_sums = sums_of_groups(tally.schema, batch, groups, FOLDS * n_classes, held_out.weights, threads, features)
     scores = np.zeros_like(scores_by_all_rows)
     for fold in np.unique(folds).tolist():

@@ -106,9 +106,10 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
     """Counts the columns and then their pairs, tests both, and returns what limits naive Bayes. ``n`` is the number of
     pairs and words to list.
     """
+    # ``tally.schema`` has columns in fine bins, and those of a block also one by one; ``schema`` is the table's own.
     tally, coded_rows, schema = _count_finely(table)
     rows_per_weight = _rows_per_weight(coded_rows)
-    rows_by_class = tally.rows.value if table.missing == "category" else None
+    rows_by_class = tally.rows.value if table.missing == "category" else None  # given if missing is a value
     tests = dict[str, ColumnTest]()  # by the name of a column or block
     # Groups of features of one family: the family, the features and their sums. The tests of blocks use those of
     # columns.

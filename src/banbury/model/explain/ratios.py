@@ -99,7 +99,7 @@ class Informative:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Shows the ratios as tables in notebooks."""
+        """Returns the ratios as HTML tables for notebooks."""
         return page.informative(self)
 
 
