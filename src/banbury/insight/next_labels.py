@@ -79,6 +79,7 @@ def next_to_label(
         raise errors.EmptyData(f"{problem}. Pass rows whose label is missing.")
     n_random = min(int(np.floor(n * float(share) + 0.5)), len(rows.unlabelled))
     random_rows = rows.draw(n_random, int(seed))
+    # The row numbers of the candidates, the least sure first; in a tie, by content.
     candidate_rows = np.setdiff1d(rows.unlabelled, random_rows)
     candidate_rows = candidate_rows[
         np.lexsort((rows.hashes[candidate_rows], np.round(rows.log_odds[candidate_rows], DECIMALS)))
@@ -114,22 +115,24 @@ class _Rows:
     """The rows of a pool under the model's schema, with hashes of their content and their log posteriors."""
 
     model: Model
-    memory: MemoryRows
-    hashes: NDArray[np.uint64]
+    memory: MemoryRows  # the rows themselves
+    hashes: NDArray[np.uint64]  # of the content of each row
     scores: Real  # log posteriors (rows, classes)
-    has_label: NDArray[np.bool_]
+    has_label: NDArray[np.bool_]  # whether each row has a label
 
     @classmethod
     def of(cls, model: Model, data: Any, reading: Any) -> _Rows:
-        """Reads the rows of ``data`` and scores them with the model. ``reading`` has the options for reading."""
+        """Reads the rows of ``data`` and returns them, scored by the model. ``reading`` has the options for reading.
+        Raises an error if there are no rows.
+        """
         source = model._read(data, reading)
         parts: list[tuple[Any, ...]] = []  # a batch, and the hashes, scores and has_label of its rows
         for batch, scores, n_impossible in model._batches(source, "log_posterior"):
             model._warn_impossible(n_impossible, "log_posterior")
             has_label = np.zeros(batch.n_rows, dtype=np.bool_)
             if model.target in batch.names and model.target not in model.schema.columns:
-                class_numbers, _ = number_values(batch.codes(str(model.target), model._target_kind), 1)
-                has_label = class_numbers >= 0
+                class_numbers, _ = number_values(batch.codes(str(model.target), model._target_kind), threads=1)
+                has_label = class_numbers >= 0  # −1: missing
             batch, _ = model._align(batch, {"absent", "extra"})
             hashes = content_hashes(batch, [name for name in model.schema.columns if name in batch.names])
             log_posteriors = scores if model.calibration is None else model.calibration.log_apply(scores)
@@ -152,8 +155,8 @@ class _Rows:
 
     @property
     def log_odds(self) -> Real:
-        """The logarithm of how much more probable the most probable class of each row is than the second. It stays
-        precise where both are close to 0 or 1.
+        """The logarithm of how much more probable the most probable class of each row is than the second (rows,). It
+        stays precise where both are close to 0 or 1.
         """
         two_best = np.partition(self.scores, -2, axis=1)
         with np.errstate(invalid="ignore"):
@@ -168,16 +171,17 @@ class _Rows:
         hashes = self.hashes[unlabelled_rows]
         order = np.argsort(hashes, kind="stable")
         first_of_equals = np.searchsorted(hashes[order], hashes[order])
+        # 0 for the first of equal rows, 1 for the second, and so on.
         copy_numbers = (np.arange(len(order)) - first_of_equals).astype(np.uint64)
         random_keys = mix(mix(hashes[order] * HASH_FACTOR + np.uint64(seed % 2**64)) * HASH_FACTOR + copy_numbers)
         return np.asarray(unlabelled_rows[order[np.argsort(random_keys, kind="stable")[:n]]])
 
     def take(self, row_numbers: Int) -> list[Batch]:
-        """Returns the rows with these numbers in ascending order, in batches."""
+        """Returns the rows with these numbers, in the order of the pool, in batches."""
         return list(self.memory.take(np.sort(row_numbers)))
 
     def describe(self, row_number: int, why: str) -> NextRow:
-        """Describes a row for users: its two most probable classes, their margin, and ``why`` the row was chosen."""
+        """Returns a row for users: its two most probable classes, their margin, and ``why`` the row was chosen."""
         classes_by_score = np.argsort(-self.scores[row_number], kind="stable")
         classes = self.model.classes
         posteriors = np.exp(self.scores[row_number])
@@ -190,19 +194,19 @@ class _Rows:
 
 
 def _as_memory_rows(model: Model, batches: tuple[Batch, ...]) -> MemoryRows:
-    """Treats batches without labels as rows in memory."""
+    """Returns batches without labels as rows in memory, all of one class without a name."""
     n_rows = sum(batch.n_rows for batch in batches)
     labels = np.zeros(n_rows, dtype=np.int32)
-    return MemoryRows(model.schema, ("",), labels, None, n_threads(model.threads), batches=batches)
+    return MemoryRows(model.schema, ("",), labels, weights=None, threads=n_threads(model.threads), batches=batches)
 
 
 # Rows that stand for others ------------------------------------------------------------------------------------------
 
 
 def _choose_representatives(rows: _Rows, order: Int, n: int, labelled_batches: list[Batch]) -> Int:
-    """Chooses ``n`` of the rows that come first in ``order`` and returns their numbers: each is similar to many of
-    these rows and unlike labelled rows and those chosen before. Long lists are handled in strips, because every row is
-    compared with every other.
+    """Chooses ``n`` of the rows that come first in ``order`` and returns their numbers, in the order in which they were
+    chosen: each is similar to many of these rows and unlike labelled rows and those chosen before. Long lists are
+    handled in strips, because every row is compared with every other.
 
     Args:
         rows: The rows of the pool.
@@ -224,8 +228,9 @@ def _choose_representatives(rows: _Rows, order: Int, n: int, labelled_batches: l
 
 
 def _choose_greedily(similarity: Real, coverage: Real, n: int) -> Int:
-    """Chooses ``n`` positions one after the other, each the one that most increases the coverage of all rows.
-    ``similarity`` is (rows, rows); ``coverage`` is the similarity of each row to its nearest chosen or labelled row.
+    """Chooses ``n`` rows one after the other, each the one that most increases the coverage of all rows; returns their
+    positions in that order. ``similarity`` is (rows, rows); ``coverage`` is the similarity of each row to its nearest
+    chosen or labelled row.
     """
     chosen_positions = list[int]()
     gains = _gains(similarity, coverage)
@@ -243,20 +248,20 @@ def _choose_greedily(similarity: Real, coverage: Real, n: int) -> Int:
 
 
 def _gains(similarity: Real, coverage: Real) -> Real:
-    """By how much the total coverage would increase with each row, given its similarity to all rows (rows × all rows)
-    and ``coverage``, the similarity of each row to its nearest chosen or labelled row.
+    """Returns by how much the total coverage would increase with each row, given its similarity to all rows (rows × all
+    rows) and ``coverage``, the similarity of each row to its nearest chosen or labelled row.
     """
     return np.asarray(np.round(np.maximum(similarity - coverage, 0.0).sum(axis=1), DECIMALS))
 
 
 def _similarities(rows: _Rows, strip_rows: Int, labelled_batches: list[Batch]) -> tuple[Real, Real]:
     """Returns the similarity of every two rows of a strip (rows × rows), and that of each row to the nearest labelled
-    row. ``strip_rows`` has row numbers, whose order is kept.
+    row (rows,), 0 if there is none. ``strip_rows`` has row numbers, whose order is kept.
     """
     vectors = _unit_vectors(rows.model, [*rows.take(strip_rows), *labelled_batches])
     strip_vectors = vectors[: len(strip_rows)]
     labelled_vectors = vectors[len(strip_rows) :]
-    strip_vectors = strip_vectors[np.argsort(np.argsort(strip_rows))]
+    strip_vectors = strip_vectors[np.argsort(np.argsort(strip_rows))]  # ``take`` returned the rows in ascending order
     coverage = np.zeros(len(strip_rows))
     for start in range(0, labelled_vectors.shape[0], CANDIDATES_TOGETHER):
         nearest = (strip_vectors @ labelled_vectors[start : start + CANDIDATES_TOGETHER].T).max(axis=1)
@@ -270,12 +275,15 @@ def _as_array(matrix: Any) -> Real:
 
 
 def _unit_vectors(model: Model, batches: list[Batch]) -> Any:
-    """Returns a vector of length 1 for each row of the batches (rows × columns), as a linear classifier would use it."""
+    """Returns a vector of length 1 for each row of the batches, as a linear classifier would use it: a sparse or dense
+    matrix (rows × columns).
+    """
     from sklearn.preprocessing import normalize
 
     memory_rows = _as_memory_rows(model, tuple(_as_one_table(batches, model.schema.columns)))
     tally = memory_rows.tally
     row_numbers = np.arange(memory_rows.n_rows)
+    # The matrix that a linear classifier would be trained on.
     training_matrix, _ = PeerArrays.of(memory_rows, tally).matrices(row_numbers, row_numbers, tally)
     return normalize(training_matrix)
 
@@ -306,10 +314,10 @@ class NextRow:
     """
 
     row: int
-    predicted: Label
-    against: Label
-    probability: float
-    margin: float
+    predicted: Label  # the most probable class
+    against: Label  # the second
+    probability: float  # of the most probable class
+    margin: float  # the difference between both probabilities
     why: str
     file: str | None = None
 
@@ -319,7 +327,7 @@ class NextRow:
         return self.why == AT_RANDOM
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the row for JSON."""
+        """Returns the row as a dictionary for JSON."""
         entries = asdict(self)
         file = entries.pop("file")
         file_entry = {} if file is None else {"file": file}
@@ -336,17 +344,17 @@ class NextToLabel(Listed):
     rows: tuple[NextRow, ...]
     n_rows: int
     labelled: int
-    share: float
+    share: float  # of the rows to label, those that were to be drawn at random
     seed: int
     _target: str | None  # the column of the classes, which names those that are numbers
 
     @property
     def random(self) -> NDArray[np.bool_]:
-        """Which of the rows were drawn at random."""
+        """Whether each of the rows was drawn at random."""
         return np.array([row.random for row in self.rows], dtype=np.bool_)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns everything for JSON."""
+        """Returns everything as a dictionary for JSON."""
         rows = [row.to_dict() for row in self.rows]
         counts = {"unlabelled": self.n_rows, "labelled": self.labelled}
         return {"rows": rows, **counts, "share": self.share, "seed": self.seed}
@@ -354,7 +362,9 @@ class NextToLabel(Listed):
     _header: ClassVar = ("row", "predicted", "", "against", "margin", "why")
 
     def _lines(self, first: int = 0) -> list[list[str]]:
-        """Returns the cells of a line for each row. Row numbers start at ``first``."""
+        """Returns the cells of a line for each row, as texts under ``_header``. The number ``first`` stands for the
+        first row of the pool.
+        """
         lines = []
         for row in self.rows:
             row_name = f"{row.row + first:,}" if row.file is None else row.file
@@ -366,13 +376,13 @@ class NextToLabel(Listed):
 
     @property
     def _first_line(self) -> str:
-        """How many rows to label, and how many of them were drawn at random."""
+        """A line of text: how many rows to label, and how many of them were drawn at random."""
         request = f"{many(len(self.rows), 'row')} to label next, of {self.n_rows:,} without a label"
         return f"{request}; {int(self.random.sum()):,} at random"
 
     @property
     def _last_lines(self) -> list[str]:
-        """A note on accuracy, if rows were drawn at random."""
+        """A list with a note on accuracy if rows were drawn at random, otherwise empty."""
         n_random = int(self.random.sum())
         note = "accuracy on the random rows estimates that on the pool; on the other rows it is lower, as the model was unsure"
         return [note] * bool(n_random)

@@ -102,7 +102,7 @@ def suspicious(
 def find_suspicious(
     rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "margin", n_folds: int | None = None
 ) -> Suspicious:
-    """Finds the rows whose labels look most wrong to models that a recipe learns from the other rows.
+    """Returns the rows whose labels look most wrong to models that a recipe learns from the other rows.
 
     Args:
         rows: The labelled rows.
@@ -142,20 +142,20 @@ class Answers:
     row_numbers: Int  # of the tested rows
     scores: Real  # log posteriors (tested rows, classes)
     method: str
-    model_of_all: Model | None = None
+    model_of_all: Model | None = None  # None if folds were left out
     notes: tuple[str, ...] = ()
-    folds: NDArray[np.int32] | None = None  # of all rows
-    models: SplitModels | None = None
+    folds: NDArray[np.int32] | None = None  # the fold of each of all rows; None if one row was left out at a time
+    models: SplitModels | None = None  # by fold: the model of all other folds
 
     def fold_of(self, row: SuspiciousRow) -> int:
-        """Returns the fold that was left out to score a row; 0 if only the row itself was left out."""
+        """Returns the number of the fold that was left out to score a row; 0 if only the row itself was left out."""
         return 0 if self.folds is None else int(self.folds[row.row])
 
     def explain(self, rows: MemoryRows, row: SuspiciousRow) -> Explanation:
-        """Explains why the row is in its label's class rather than the suggested one, or the reverse. The effect of a
-        calibration has a line of its own.
+        """Returns why the row is in its label's class rather than the suggested one, or the reverse, by a model that
+        has not seen it. The effect of a calibration has a line of its own. ``rows`` are all rows of the data.
         """
-        (batch,) = rows.take(np.array([row.row]))
+        (batch,) = rows.take(np.array([row.row]))  # this row alone
         if self.model_of_all is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
             model = self.model_of_all._leave_row_out(batch, row.given, weight)
@@ -169,7 +169,7 @@ class Answers:
         if explanation.winner != row.suggested:
             probabilities.reverse()
         log_winner, log_loser = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).tolist()
-        explanation = explanation.rescale(1.0, log_winner - log_loser - explanation.log_odds)
+        explanation = explanation.rescale(slope=1.0, shift=log_winner - log_loser - explanation.log_odds)
         target = rows.schema.target
         label = quote_class(row.given, target)
         fold_remark = f"this row is labelled {label}; its fold was left out here so as not to bias the explanation"
@@ -184,8 +184,8 @@ class Answers:
 
 
 def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> Answers:
-    """Scores each row with a model of the other folds. ``n_folds`` is the number of folds over which the recipe was
-    chosen, if it was.
+    """Returns the scores of each row by a model of the other folds. ``n_folds`` is the number of folds over which the
+    recipe was chosen, if it was.
     """
     folds = _deal_folds(rows, default_folds(rows.n_labelled, [recipe], n_folds))
     (fold_set,) = replace(rows, fold=folds, groups=None).fold_sets(folds=None, seed=0)
@@ -200,8 +200,8 @@ def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> A
 
 
 def _deal_folds(rows: MemoryRows, n_folds: int) -> NDArray[np.int32]:
-    """Assigns one of ``n_folds`` folds to every row that was counted: rows with the same content, or of the same group,
-    share one. Other rows get −1.
+    """Returns the number of the fold of each row, one of ``n_folds`` for every row that was counted: rows with the same
+    content, or of the same group, share one. Other rows have −1. Raises an error if all rows would share one.
     """
     is_counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if rows.groups is None:
@@ -223,7 +223,8 @@ def _deal_folds(rows: MemoryRows, n_folds: int) -> NDArray[np.int32]:
 
 
 def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
-    """Finds the ``n`` most suspicious rows. A row is compared if its class has other rows, and it has a weight.
+    """Returns the ``n`` most suspicious rows, and estimates of how many labels are wrong. A row is compared if its
+    class has other rows, and it has a weight.
 
     ``answers`` has the log posteriors of rows by models that have not seen them. ``by`` says what rows are ranked by:
     "margin" (how far the label falls behind another one) or "self_confidence" (how improbable it is).
@@ -245,14 +246,14 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
     weights = None if rows.weights is None else rows.weights[row_numbers]
     scores = answers.scores[compared]
     behind_best = np.maximum(scores - scores.max(axis=1, keepdims=True), LEAST_SCORE)
-    scores = np.where(is_known, np.round(behind_best, DECIMALS), -np.inf)
+    scores = np.where(is_known, np.round(behind_best, DECIMALS), -np.inf)  # rows × classes, as ``posteriors``
     posteriors = calibrate("isotonic", scores, labels, weights).apply(scores)
     label_cells = np.arange(len(compared)), labels  # the cell of each row's label in tables of rows × classes
     other_posteriors = np.where(is_known, posteriors, -1.0)
     other_posteriors[label_cells] = -1.0
     other_scores = scores.copy()
     other_scores[label_cells] = -np.inf
-    suggested = other_posteriors.argmax(axis=1)
+    suggested = other_posteriors.argmax(axis=1)  # the number of the most probable other class of each row
     suggested_posteriors = other_posteriors.max(axis=1)
     label_posteriors = posteriors[label_cells]
     ranked_by = label_posteriors if by == "self_confidence" else label_posteriors - suggested_posteriors
@@ -283,8 +284,8 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
 
 
 def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> Real:
-    """Estimates how many rows of each label (down) really belong to each other class (across), from their calibrated
-    posteriors (rows × classes) and their labels ``truth``.
+    """Returns an estimate of how many rows of each label (down) really belong to each other class (across), as an array
+    (classes × classes), from their calibrated posteriors (rows × classes), their labels ``truth``, and their weights.
 
     Among the rows predicted as a class, those that the model is surest of show how often such a row has another label:
     where classes do not overlap, only a wrong label differs from the prediction. The same rate is assumed for all rows
@@ -309,21 +310,23 @@ def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | N
 
 
 def _order_rows(rows: MemoryRows, row_numbers: Int, ranked_by: Real, label_behind: Real, n: int) -> Int:
-    """Returns the positions of the first ``n`` rows, in the order in which they are listed.
+    """Returns the positions of the first ``n`` rows among the compared ones, in the order in which they are listed.
 
     Args:
         rows: The data.
         row_numbers: The numbers of the compared rows in the data.
         ranked_by: One number per compared row, by which they are sorted, lowest first.
-        label_behind: How far the label falls behind the best other class before calibration. It decides ties, and then the
-            content of rows does.
+        label_behind: The score of the label minus that of the best other class, before calibration. It decides ties,
+            lowest first, and then the content of rows does.
         n: How many rows are wanted.
     """
-    ranked_by = np.round(ranked_by, 9)
-    label_behind = np.round(label_behind, 6)
-    last = np.lexsort((label_behind, ranked_by))[:n][-1]
-    ties_with_last = ranked_by == ranked_by[last]
-    candidates = np.flatnonzero((ranked_by < ranked_by[last]) | (ties_with_last & (label_behind <= label_behind[last])))
+    ranked_by = np.round(ranked_by, decimals=9)
+    label_behind = np.round(label_behind, decimals=6)
+    last_listed = np.lexsort((label_behind, ranked_by))[:n][-1]
+    ties_with_last = ranked_by == ranked_by[last_listed]
+    candidates = np.flatnonzero(
+        (ranked_by < ranked_by[last_listed]) | (ties_with_last & (label_behind <= label_behind[last_listed]))
+    )
     batches = rows.take(row_numbers[candidates])
     hashes = np.concatenate([content_hashes(batch, rows.schema.columns) for batch in batches])
     order = np.lexsort((hashes, label_behind[candidates], ranked_by[candidates]))
@@ -341,9 +344,9 @@ class SuspiciousRow(NamedTuple):
     """
 
     row: int
-    given: Label
-    suggested: Label
-    self_confidence: float
+    given: Label  # the label in the data
+    suggested: Label  # the most probable other class
+    self_confidence: float  # the posterior of the label in the data
     probability: float  # of the suggested label
     file: str | None = None
 
@@ -353,7 +356,7 @@ class SuspiciousRow(NamedTuple):
         return self.self_confidence - self.probability
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the row for JSON."""
+        """Returns the row as a dictionary for JSON."""
         file_entry = {} if self.file is None else {"file": self.file}
         probabilities = {
             "self_confidence": self.self_confidence,
@@ -386,11 +389,11 @@ class Listed(Tabular):
 
     @property
     def indices(self) -> Int:
-        """The numbers of the rows."""
+        """The numbers of the listed rows, in order."""
         return np.array([row.row for row in self.rows], dtype=np.int64)
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """The columns of a table with one line for each row of the list."""
+        """Returns the columns of a table with one line for each row of the list: a list of values by name."""
         return columns_of(row.to_dict() for row in self.rows)
 
 
@@ -405,18 +408,18 @@ class Suspicious(Listed):
 
     rows: tuple[SuspiciousRow, ...]
     classes: tuple[Label, ...]
-    noise: Real
+    noise: Real  # (classes, classes)
     n_rows: float
     skipped: int
     alone: int
-    by: By
-    method: str
-    _data: MemoryRows
-    _answers: Answers
+    by: By  # what rows are ranked by
+    method: str  # how rows were left out, for users
+    _data: MemoryRows  # all rows
+    _answers: Answers  # the scores of the rows by models that have not seen them
 
     @property
     def wrong(self) -> float:
-        """The estimated number of wrong labels."""
+        """The estimated number of wrong labels: the sum of ``noise``."""
         return float(self.noise.sum())
 
     @property
@@ -436,12 +439,14 @@ class Suspicious(Listed):
         return tuple(explanations[position] for position in range(len(self.rows)))
 
     def explain(self, k: int) -> Explanation:
-        """Explains why the row in place ``k``, counting from 0, is suspicious."""
+        """Explains why row number ``k`` of the list, counting from 0, is suspicious."""
         errors.check_whole("k", k, 0, len(self.rows) - 1)
         return self._answers.explain(self._data, self.rows[k])
 
     def to_dict(self, explanations: bool = True) -> dict[str, Any]:
-        """Returns everything for JSON; with ``explanations=False``, without the explanation of every row."""
+        """Returns everything as a dictionary for JSON; with ``explanations=False``, without the explanation of every
+        row.
+        """
         rows = [row.to_dict() for row in self.rows]
         if explanations:
             rows = [
@@ -455,13 +460,13 @@ class Suspicious(Listed):
             "by": self.by,
             "method": self.method,
             "classes": list(self.classes),
-            "pairs": [{"label": label, "really": other, "rows": rows} for label, other, rows in self.pairs],
+            "pairs": [{"label": label, "really": suggested, "rows": n_rows} for label, suggested, n_rows in self.pairs],
             "notes": self.notes,
         }
 
     @property
     def notes(self) -> list[str]:
-        """Notes, one sentence each."""
+        """Notes about rows that were skipped or not compared, and about how rows were scored, one sentence each."""
         notes = [f"{many(self.skipped, 'row')} without a label skipped"] * bool(self.skipped)
         if self.alone:
             notes.append(
@@ -471,10 +476,10 @@ class Suspicious(Listed):
         return notes
 
     def _lines(self, first: int = 0) -> list[list[str]]:
-        """Returns the cells of a line for each row: its number, both labels with their posteriors, and the strongest
-        evidence.
+        """Returns the cells of a line for each row, as texts: its number, both labels with their posteriors, and the
+        strongest evidence.
 
-        Row numbers start at ``first``.
+        The number ``first`` stands for the first row of the data.
         """
         lines = []
         for row, explanation in zip(self.rows, self.explanations, strict=True):
@@ -504,7 +509,7 @@ class Suspicious(Listed):
 
     @property
     def _first_line(self) -> str:
-        """The estimated number of wrong labels."""
+        """A line of text with the estimated number of wrong labels."""
         n_wrong = round(self.wrong)
         how_many = f"About {n_wrong:,} of" if n_wrong else "Few or none of"
         verb = "seems" if n_wrong == 1 else "seem"
@@ -522,12 +527,12 @@ class Suspicious(Listed):
         return [*lines[:MOST_PAIRS], *more_line, *self.notes]
 
     def _quote(self, label: Label) -> str:
-        """A class name as messages show it."""
+        """Returns a class name as messages show it."""
         return quote_class(label, self._data.schema.target)
 
 
 def _evidence_in_words(evidence: Evidence, is_only_feature: bool) -> str:
-    """Describes a piece of evidence; the feature is named unless it is the only one."""
+    """Returns a piece of evidence in words; the feature is named unless it is the only one."""
     if evidence.value is None:
         return f"{evidence.feature} missing"
     return printable(evidence.value) if is_only_feature else f"{evidence.feature} = {printable(evidence.value)}"

@@ -41,12 +41,12 @@ class LabelCalibration:
 
     @classmethod
     def uniform(cls, n_labels: int, slope: float = 1.0, shift: float = 0.0) -> LabelCalibration:
-        """Returns the same slope and shift for all labels."""
+        """Returns the calibration with the same slope and shift for all labels, also new ones."""
         return cls(np.full(n_labels, slope), np.full(n_labels, shift), slope, shift)
 
     @classmethod
     def fit(cls, method: str | None, log_odds: Real, flags: Flags, weights: Real | None) -> LabelCalibration:
-        """Learns a calibration from held-out rows.
+        """Returns a calibration that is learned from held-out rows.
 
         With ``method`` None, one slope and one shift are learned for all labels; with "temperature", one slope. With
         "platt", each label has its own slope and shift, shrunk towards those of all labels.
@@ -66,14 +66,22 @@ class LabelCalibration:
         if method is None:
             return cls.uniform(log_odds.shape[1], slope, shift)
         lines = []
-        for k in range(log_odds.shape[1]):
-            line = _fit_line(log_odds[:, [k]], flags[:, [k]], weights, towards=(slope, shift), ridge=(RIDGE, RIDGE))
-            lines.append(line[:2])
+        for label_number in range(log_odds.shape[1]):
+            line_and_loss = _fit_line(
+                log_odds[:, [label_number]],
+                flags[:, [label_number]],
+                weights,
+                towards=(slope, shift),
+                ridge=(RIDGE, RIDGE),
+            )
+            lines.append(line_and_loss[:2])
         return cls._of_lines(lines, slope, shift)
 
     @classmethod
     def _of_lines(cls, lines: list[tuple[float, float]], slope: float, shift: float) -> LabelCalibration:
-        """Returns the calibration in which each label has the slope and shift of its line."""
+        """Returns the calibration in which each label has the slope and shift of its line (slope, shift), and new
+        labels have ``slope`` and ``shift``.
+        """
         slopes, shifts = np.array(lines, dtype=np.float64).reshape(-1, 2).T.copy()
         return cls(slopes, shifts, slope, shift)
 
@@ -94,13 +102,15 @@ class LabelCalibration:
 
     @property
     def method(self) -> str | None:
-        """The method that it was learned by. None stands for one slope and one shift of all labels."""
+        """The method that it was learned by: "platt" (each label has a slope and a shift), "temperature" (one slope),
+        or None (one slope and one shift of all labels).
+        """
         if not self.is_shared:
             return "platt"
         return "temperature" if self.shift == 0.0 else None
 
     def odds(self, log_odds: Real) -> Real:
-        """Returns the calibrated log-odds (rows × labels)."""
+        """Returns the calibrated log-odds from uncalibrated ones (rows × labels, or one row's labels)."""
         return np.asarray(self.slopes * log_odds + self.shifts)
 
     def apply(self, log_odds: Any) -> Real:
@@ -112,14 +122,17 @@ class LabelCalibration:
         return np.asarray(sigmoid(self.odds(_table(log_odds, self.n_labels))))
 
     def before(self, calibrated_odds: Real) -> Real:
-        """Returns the log-odds that the calibration turns into ``calibrated_odds`` (one number per label): the inverse of
-        ``odds``.
+        """Returns the log-odds that the calibration turns into ``calibrated_odds``: the inverse of ``odds``. Both have
+        one number per label, on the last axis.
         """
         return np.asarray((calibrated_odds - self.shifts) / self.slopes)
 
     def take(self, label_numbers: list[int | None]) -> LabelCalibration:
         """Returns the calibration of the labels with these numbers, in this order; None stands for a new label."""
-        lines = [(self.slope, self.shift) if k is None else (self.slopes[k], self.shifts[k]) for k in label_numbers]
+        lines = [
+            (self.slope, self.shift) if number is None else (self.slopes[number], self.shifts[number])
+            for number in label_numbers
+        ]
         return self._of_lines(lines, self.slope, self.shift)
 
     def __str__(self) -> str:
@@ -134,8 +147,8 @@ class LabelCalibration:
 
 
 def calibrate_labels(method: str, log_odds: Any, flags: Any, weights: Real) -> LabelCalibration:
-    """Checks log-odds and flags (rows × labels each) that a user passes, and learns a calibration from the rows whose
-    weights are above zero. ``method`` is "temperature" or "platt", and ``weights`` has one number per row.
+    """Checks log-odds and flags (rows × labels each) that a user passes, and returns a calibration learned from the
+    rows whose weights are above zero. ``method`` is "temperature" or "platt", and ``weights`` has one number per row.
     """
     if method not in METHODS:
         raise errors.unknown_choice("method", method, METHODS)
@@ -172,7 +185,7 @@ def _table(log_odds: Any, n_labels: int) -> Real:
         f"log-odds, rows × {errors.many(n_labels, 'label')}",
     )
     if np.isnan(odds_table).any():
-        row, label = (int(place) for place in np.argwhere(np.isnan(odds_table))[0])
+        row, label = (int(number) for number in np.argwhere(np.isnan(odds_table))[0])
         raise errors.BadValue(
             f"log_posteriors contains nan in row {row:,} for label number {label:,}, but must contain log-odds. Remove these "
             "rows, or check how the scores were computed.",
@@ -183,7 +196,7 @@ def _table(log_odds: Any, n_labels: int) -> Real:
 
 
 def sigmoid(odds: Any) -> Any:
-    """Returns the probability for log-odds, as precise for small probabilities as for large ones."""
+    """Returns the probability for each of these log-odds, as precise for small probabilities as for large ones."""
     odds = np.asarray(odds, dtype=np.float64)
     exp_of_minus_distance = np.exp(-np.abs(odds))
     return np.where(odds < 0, exp_of_minus_distance, 1.0) / (1.0 + exp_of_minus_distance)
@@ -200,6 +213,7 @@ def bin_log_odds(log_odds: Real, flags: Flags, weights: Real | None) -> tuple[Re
     arcsinh_odds = np.arcsinh(log_odds.ravel())
     low, high = (float(arcsinh_odds.min()), float(arcsinh_odds.max())) if arcsinh_odds.size else (0.0, 0.0)
     width = max(high - low, 1e-9) / N_BINS
+    # Of each pair of row and label: twice the number of its bin, plus 1 if the row has the label.
     bin_and_flag = np.minimum((arcsinh_odds - low) / width, N_BINS - 1).astype(np.int64) * 2 + flags.ravel()
     pair_weights = None if weights is None else np.repeat(weights, log_odds.shape[1])
     bin_weights = np.bincount(bin_and_flag, pair_weights, 2 * N_BINS).astype(np.float64).reshape(-1, 2)
@@ -210,7 +224,8 @@ def bin_log_odds(log_odds: Real, flags: Flags, weights: Real | None) -> tuple[Re
 
 def honest_loss(log_odds: NDArray[Any], flags: Flags, weights: Real | None) -> float:
     """Returns the mean log loss over rows and labels after one slope and one shift for all labels have been learned
-    from these log-odds (rows × labels) and flags (rows × labels), which say which labels the rows have.
+    from these log-odds (rows × labels) and flags (rows × labels), which say which labels the rows have. ``weights``
+    has one number per row, or is None.
     """
     return _fit_line(log_odds.astype(np.float64), flags, weights)[2]
 
@@ -233,16 +248,20 @@ def _fit_line(
         towards: The slope and shift that the line is shrunk towards.
         ridge: The penalties on the squared distances of slope and shift from these.
     """
+    # The middle of each bin, and the weight of the pairs in it whose row lacks the label, and has it.
     bin_odds, no_weight, yes_weight = bin_log_odds(log_odds, flags, weights)
     total_weight = float(no_weight.sum() + yes_weight.sum())
     prior_slope, prior_shift = towards
     slope_ridge, shift_ridge = ridge
 
     def loss(slope: float, shift: float) -> float:
-        """Returns the summed log loss plus the penalties."""
-        z = slope * bin_odds + shift
+        """Returns the summed log loss of this slope and shift, plus the penalties."""
+        calibrated_odds = slope * bin_odds + shift
         penalty = slope_ridge * (slope - prior_slope) ** 2 + shift_ridge * (shift - prior_shift) ** 2
-        return float(yes_weight @ np.logaddexp(0.0, -z) + no_weight @ np.logaddexp(0.0, z)) + penalty
+        return (
+            float(yes_weight @ np.logaddexp(0.0, -calibrated_odds) + no_weight @ np.logaddexp(0.0, calibrated_odds))
+            + penalty
+        )
 
     if not shift_ridge and not (yes_weight.sum() > 0 and no_weight.sum() > 0):
         return prior_slope, prior_shift, loss(prior_slope, prior_shift) / max(total_weight, 1.0)
@@ -258,13 +277,21 @@ def _fit_line(
         curvature = bin_weight * probabilities * (1.0 - probabilities)
         slope_gradient = residual @ bin_odds + 2.0 * slope_ridge * (slope - prior_slope)
         shift_gradient = residual.sum() + 2.0 * shift_ridge * (shift - prior_shift)
-        a = float(curvature @ bin_odds**2) + 2.0 * slope_ridge  # the Hessian is [[a, b], [b, c]]
-        b = float(curvature @ bin_odds)
-        c = float(curvature.sum()) + 2.0 * shift_ridge + 1e-9
-        newton_step = np.array([c * slope_gradient - b * shift_gradient, a * shift_gradient - b * slope_gradient])
-        newton_step = newton_step / max(a * c - b * b, 1e-300)
+        # The Hessian.
+        by_slope_twice = float(curvature @ bin_odds**2) + 2.0 * slope_ridge
+        by_slope_and_shift = float(curvature @ bin_odds)
+        by_shift_twice = float(curvature.sum()) + 2.0 * shift_ridge + 1e-9
+        newton_step = np.array(
+            [
+                by_shift_twice * slope_gradient - by_slope_and_shift * shift_gradient,
+                by_slope_twice * shift_gradient - by_slope_and_shift * slope_gradient,
+            ]
+        )
+        newton_step = newton_step / max(
+            by_slope_twice * by_shift_twice - by_slope_and_shift * by_slope_and_shift, 1e-300
+        )
         if slope == FLATTEST and newton_step[0] > 0:  # the slope cannot fall any more, so that only the shift moves
-            newton_step = np.array([0.0, shift_gradient / c])
+            newton_step = np.array([0.0, shift_gradient / by_shift_twice])
         step_size = 1.0
         previous_loss = current_loss
         while step_size > 1e-9:  # halves the step until the loss falls

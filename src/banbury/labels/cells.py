@@ -25,12 +25,13 @@ from banbury.weighing.model import WeighedParameters
 
 
 def tally_of_all_rows(tally: Tally) -> Tally:
-    """Returns the tally of all rows as one class (True), from a tally of label sets."""
+    """Returns the tally of all rows as one class (True), from a tally of label sets, whose class EVERY has all rows."""
     return as_one_class(tally, EVERY)
 
 
 def as_one_class(tally: Tally, label: Label) -> Tally:
     """Returns the tally of the rows with a label as one class (True), from a tally of label sets."""
+    # ``_of_classes`` takes the numbers of the classes to keep, and their new names.
     return replace(tally, schema=replace(tally.schema, labels=None))._of_classes([tally.classes.index(label)], (True,))
 
 
@@ -42,28 +43,34 @@ class CellWords:
     that a row has one word for each level of each column's tree.
     """
 
-    cells: tuple[Cells, ...]
+    cells: tuple[Cells, ...]  # one per column
 
     @classmethod
     def of(cls, tally: Tally) -> CellWords:
         """Returns the columns of a tally of label sets that have cells. Cells come from the counts of all rows."""
         cells_by_name = cells_of(tally_of_all_rows(tally), n_threads(None))
-        return cls(tuple(cells_by_name[f.name] for f in tally.schema.features if f.name in cells_by_name))
+        return cls(
+            tuple(cells_by_name[feature.name] for feature in tally.schema.features if feature.name in cells_by_name)
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """The names of the columns, in the order of ``cells``."""
         return tuple(cells.feature.name for cells in self.cells)
 
     @cached_property
     def _first_words(self) -> list[int]:
-        """The number of the first word of each column, and at the end the number of all words."""
+        """The number of the first word of each column, and at the end the number of all words. Each level of a tree has
+        the number of the node that contains each cell.
+        """
         n_words = [sum(int(level.max(initial=-1)) + 1 for level in cells.tree.levels) for cells in self.cells]
         return [0, *accumulate(n_words)]
 
     @cached_property
     def _words(self) -> list[Int]:
-        """The numbers of the words of each cell, by column: arrays of cells × levels, the narrowest last."""
+        """The numbers of the words of each cell, by column: arrays (cells × levels), the narrowest last. The words of a
+        column are numbered level by level.
+        """
         cell_words = []
         for cells, first_word in zip(self.cells, self._first_words, strict=False):
             n_nodes = [int(level.max(initial=-1)) + 1 for level in cells.tree.levels]
@@ -77,7 +84,7 @@ class CellWords:
 
     @cached_property
     def word_values(self) -> Real:
-        """What each word counts in a row (words,). A row without missing values has length one."""
+        """What each word counts in a row (words,), so that a row without missing values is a vector of length one."""
         word_values = np.zeros(len(self))
         for cell_words in self._words:
             word_values[cell_words.ravel()] = (cell_words.shape[1] * len(self.cells)) ** -0.5
@@ -88,25 +95,26 @@ class CellWords:
         return encode_cells(self.cells, rows, threads)
 
     def bags(self, codes: NDArray[np.uint32]) -> Bags:
-        """Returns the words of rows from their cell numbers ``codes`` (rows × columns). A value in no cell has no
-        words.
+        """Returns the words of rows, each once, from their cell numbers ``codes`` (rows × columns). A value in no cell
+        has no words.
         """
         words_by_column = []
         for column_number, cell_words in enumerate(self._words):
-            no_words = np.full((1, cell_words.shape[1]), -1)
+            no_words = np.full((1, cell_words.shape[1]), -1)  # the words of the code for no cell
             words_by_column.append(np.concatenate([cell_words, no_words])[codes[:, column_number]])
         row_words = np.hstack(words_by_column)  # rows × levels of all columns; -1 for no word
         offsets = np.concatenate([[0], np.cumsum((row_words >= 0).sum(axis=1))]).astype(np.int64)
         present_words = row_words[row_words >= 0].astype(np.uint32)
-        hashes = np.zeros(len(row_words), dtype=np.uint64)
+        hashes = np.zeros(len(row_words), dtype=np.uint64)  # of texts, which these rows do not have
         return Bags(offsets, present_words, np.ones(len(present_words)), hashes, len(self))
 
     def counts(self, tally: Tally) -> list[Real]:
-        """Returns the number of rows of each cell and class that the tally has, by column: arrays of cells × classes."""
+        """Returns the number of rows in each cell, by column: an array (cells × the tally's classes) each."""
         return count_cells(tally, self.cells)
 
     def of_cells(self, documents: Real) -> list[Real]:
-        """Returns the rows of each column's cells, from ``documents``, the number of rows that have each word.
+        """Returns the number of rows in each column's cells, an array by column, from ``documents``, the number of rows
+        that have each word.
 
         The cell is the narrowest word, which is the last. Axes after the first stay: (words, labels) gives (cells, labels).
         """
@@ -124,15 +132,19 @@ class CellWords:
     def terms(self) -> _core.Terms:
         """The core's description of the columns: one term each, with a place for each cell and one for no cell."""
         n_places = [cells.n_cells + 1 for cells in self.cells]
-        return _core.Terms([of_column(j, np.arange(size)[:, None], [size]) for j, size in enumerate(n_places)])
+        return _core.Terms(
+            [of_column(number, np.arange(size)[:, None], [size]) for number, size in enumerate(n_places)]
+        )
 
     def scores(self, codes: NDArray[np.uint32], tables: Sequence[Real], threads: int) -> Real:
         """Returns what the cells of rows add to the log-odds of each label (rows × labels), from their cell numbers
         ``codes`` (rows × columns) and the table of each column (cells + 1, labels).
         """
         joined_tables = np.concatenate([column_table.ravel() for column_table in tables])
-        zero_offsets = np.zeros(tables[0].shape[1])
-        return self.terms.scores(codes, joined_tables, np.ones(len(tables)), zero_offsets, None, threads)
+        no_intercepts = np.zeros(tables[0].shape[1])
+        return self.terms.scores(
+            codes, joined_tables, weights=np.ones(len(tables)), intercepts=no_intercepts, own=None, threads=threads
+        )
 
     def parameters(self, tables: Sequence[Real], counts: Sequence[Real]) -> WeighedParameters:
         """Returns the parameters of a model with two classes, from what the cells of each column add to the score of each
@@ -142,7 +154,9 @@ class CellWords:
         return WeighedParameters(features, self.cells, self.terms, tuple(tables), tuple(counts))
 
     def without_forgotten(self, tally: Tally) -> tuple[CellWords, NDArray[np.bool_]]:
-        """Returns the columns without values that no row of the tally has any more, and whether each word remains."""
+        """Returns the columns without values that no row of the tally has any more, and whether each word remains
+        (words,).
+        """
         columns = []
         remains = np.ones(len(self), dtype=np.bool_)
         for cells, cell_words in zip(self.cells, self._words, strict=True):
@@ -163,8 +177,8 @@ class CellEvidence:
     words: CellWords  # the columns that have cells
     label_counts: Sequence[Real]  # of each column: how many rows of each label are in each cell (cells, labels)
     all_counts: Sequence[Real]  # of each column: how many of all rows are in each cell (cells,)
-    rows_by_label: Real
-    n_rows: float
+    rows_by_label: Real  # (labels,)
+    n_rows: float  # all rows
 
     @cached_property
     def _tables(self) -> list[Real]:
@@ -179,10 +193,11 @@ class CellEvidence:
         for cells, label_counts, all_counts in zip(self.words.cells, self.label_counts, self.all_counts, strict=True):
             table = np.zeros((cells.n_cells + 1, 3, label_counts.shape[1]))
             for label_number, prior in enumerate(priors):
+                # Rows of each cell without the label, and with it.
                 counts = np.stack([all_counts - label_counts[:, label_number], label_counts[:, label_number]], axis=1)
                 tree = cells.tree.with_likeliest_strengths(counts)
-                shares = tree.shares(counts, prior)[-1]
-                shares_left_out = tree.shares_left_out(counts, prior)[-1]
+                shares = tree.shares(counts, prior)[-1]  # of the last level, the cells: cells × classes
+                shares_left_out = tree.shares_left_out(counts, prior)[-1]  # cells × class of the row × classes
                 table[:-1, 0, label_number] = _log_odds_ratio(shares, prior)
                 table[:-1, 1:, label_number] = _log_odds_ratio(shares_left_out, prior)
             tables.append(table)
@@ -190,7 +205,7 @@ class CellEvidence:
 
     @property
     def plain(self) -> list[Real]:
-        """The log-odds of each column's cells (cells + 1, labels), from all rows."""
+        """The log-odds of each column's cells, from all rows: an array (cells + 1, labels) by column."""
         return [table[:, 0] for table in self._tables]
 
     def leave_each_out(self, codes: NDArray[np.uint32], flags: NDArray[np.bool_]) -> Real:
@@ -200,6 +215,7 @@ class CellEvidence:
         log_odds = np.zeros(flags.shape)
         label_numbers = np.arange(flags.shape[1])
         for column_number, table in enumerate(self._tables):
+            # 1 + flag: the entry without one row that lacks the label, or that has it.
             log_odds += table[codes[:, column_number][:, None], 1 + flags, label_numbers]
         return log_odds
 

@@ -17,7 +17,8 @@ from banbury.tally.table import Labels, label_target, wants_folders
 
 def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -> LabelEvaluation:
     """Evaluates a multi-label model on other rows. ``target`` has the true labels, as for ``bb.count``; by default, they
-    are in the same columns as in the training data. A label that the model does not know counts as missed.
+    are in the same columns as in the training data. Rows without a target are left out. A label that the model does not
+    know counts as missed.
     """
     target = model.schema.labels if target is None and model.schema.labels is not None else target
     if target is None or (isinstance(target, LabelTarget) and not target.columns):

@@ -36,7 +36,9 @@ NO = False
 
 
 def labels_of(tally: Tally) -> tuple[Label, ...]:
-    """Returns the labels that at least one row has."""
+    """Returns the labels that at least one row has, in the order of the tally's classes. Raises if ``tally`` is not a
+    tally of label sets.
+    """
     _check(tally)
     return tuple(label for label in tally.classes if label != EVERY)
 
@@ -63,7 +65,8 @@ def _check(tally: Any) -> None:
 
 
 def yes_no(tally: Tally, label: Label) -> Tally:
-    """Returns the tally of two classes, the rows with a label (True) and all other rows (False), by subtraction.
+    """Returns the tally of two classes, all rows without a label (False) and the rows with it (True), by subtraction.
+    If all rows have the label, True is the only class.
 
     >>> import banbury as bb
     >>> papers = {"text": ["wheat and corn", "crude oil", "corn oil"], "topics": [["grain"], ["fuel"], ["grain", "fuel"]]}
@@ -82,11 +85,14 @@ def yes_no(tally: Tally, label: Label) -> Tally:
 
 
 def of_features(tally: Tally, names: Sequence[str]) -> Tally:
-    """Returns the tally of the same rows with only the features ``names``."""
+    """Returns the tally of the same rows with only the features ``names``. A group has the features of one family, and
+    ``tally.sums`` has what was counted of each group.
+    """
     features = tally.schema.features.take([tally.schema.index[name] for name in names])
     schema = replace(tally.schema, features=features)
     sums = []
     for group in schema.groups:
+        # Where the sums of each feature are: the number of their group, and the position in it.
         locations = [tally.locate(name) for name in group.features.names]
         (group_number,) = {location.group for location in locations}
         sums.append(tally.sums[group_number].select([location.position for location in locations]))
@@ -106,9 +112,9 @@ class LabelModel:
 
     kind: ClassVar[str] = "model of labels"
 
-    tally: Tally
-    choice: Choice
-    thresholds: Thresholds
+    tally: Tally  # its classes are the labels, and EVERY for all rows
+    choice: Choice  # the estimator and the prior
+    thresholds: Thresholds  # also has the calibration
     threads: int | None = None
     weighing: LabelWeighing | None = None  # learned corrections of the evidence of words and cells
     telling: int | None = None  # how many words of each label count, the most informative ones; None for all
@@ -124,7 +130,7 @@ class LabelModel:
         telling: int | None = None,
         threads: int | None = None,
     ) -> LabelModel:
-        """Estimates the model of a tally of label sets, with thresholds of one half.
+        """Returns the model of a tally of label sets, with thresholds of one half.
 
         With ``telling``, each label uses only its n most informative words, in texts whose length is normalised.
         """
@@ -135,7 +141,14 @@ class LabelModel:
             tally = replace(tally, schema=tally.schema._with_families(features))
         if not labels_of(tally):
             raise errors.empty_data(None, "no row has a label, so there is nothing to predict")
-        return cls(tally, choice_of(how, alpha, 0), Thresholds.half(labels_of(tally)), threads, None, telling)
+        return cls(
+            tally,
+            choice_of(how, alpha, seed=0),
+            Thresholds.half(labels_of(tally)),
+            threads,
+            weighing=None,
+            telling=telling,
+        )
 
     def with_thresholds(self, thresholds: Thresholds) -> LabelModel:
         """Returns the same model with these thresholds. Labels that they lack get the common threshold."""
@@ -187,45 +200,55 @@ class LabelModel:
 
     @cached_property
     def rows_by_label(self) -> Real:
-        """The number of rows with each label."""
+        """The number of rows with each label, in the order of ``labels``."""
         return np.delete(self.tally.rows.value, self.tally.classes.index(EVERY))
 
     @cached_property
     def _one_class_model(self) -> Model:
         """The model of all rows as one class, which reads rows as the training data were read."""
-        return replace(model_under(tally_of_all_rows(self.tally), Choice(waits=True), None), threads=self.threads)
+        return replace(
+            model_under(tally_of_all_rows(self.tally), Choice(waits=True), class_prior=None), threads=self.threads
+        )
 
     @cached_property
     def _words(self) -> tuple[LabelWords | TellingWords, ...]:
-        """The evidence of the words of each text column."""
+        """The evidence of the words of each text column, in the order of ``_texts``: of all words, or of the
+        ``telling`` most informative words of each label.
+        """
         if self.telling is None:
             return tuple(LabelWords.of(self.tally, column, self.choice) for column in self._texts.names)
         return tuple(TellingWords.of(self.tally, column, self.telling) for column in self._texts.names)
 
     @cached_property
     def _weighed(self) -> LabelTables | None:
-        """The tables of weighed columns; None without weighing."""
+        """The tables of evidence of weighed columns, with the weighed log prior odds; None without weighing."""
         return None if self.weighing is None else LabelTables(self.tally, self.labels, self.weighing)
 
     @property
     def _texts(self) -> Features:
         """The text columns that are scored for all labels at once, without weighing."""
         features = self.schema.features
-        return features.take(features.where(lambda f: label_words(f.family, self.choice) is not None))
+        return features.take(features.where(lambda feature: label_words(feature.family, self.choice) is not None))
 
     @cached_property
     def _other_models(self) -> tuple[Model, ...]:
-        """The yes/no model of each label with its prior, by the columns that are not scored for all labels at once."""
+        """The yes/no model of each label with its prior, by the columns that are not scored for all labels at once; in
+        the order of ``labels``, empty if there are no such columns.
+        """
         scored_together = set(self._texts.names) if self._weighed is None else set(self._weighed.column_names)
         names = [name for name in self.schema.features.names if name not in scored_together]
         if not names:
             return ()
         tally_of_others = of_features(self.tally, names)
-        return tuple(model_under(yes_no(tally_of_others, label), self.choice, None) for label in self.labels)
+        return tuple(
+            model_under(yes_no(tally_of_others, label), self.choice, class_prior=None) for label in self.labels
+        )
 
     @cached_property
     def _log_prior_odds(self) -> Real:
-        """log P(label) / P(not the label) for each label. If all rows have it, half a row without it is added."""
+        """log P(label) / P(not the label) for each label (labels,). If all rows have it, half a row without it is
+        added.
+        """
         rows_without_label = float(self.tally.n_rows) - self.rows_by_label
         return np.where(
             rows_without_label > 0,
@@ -240,7 +263,7 @@ class LabelModel:
         return self._one_class_model
 
     def _prepare(self) -> None:
-        """Computes in advance what the first prediction would compute."""
+        """Computes in advance what the first prediction would compute, and keeps it in the cached properties."""
         _ = (
             self._one_class_model,
             self._weighed,
@@ -250,20 +273,24 @@ class LabelModel:
         )
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Reads ``rows`` as the model's training data were read, with the options ``reading``."""
+        """Opens ``rows`` as batches, read as the model's training data were unless ``reading`` (options) says
+        otherwise.
+        """
         return self._one_class_model._read(rows, reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Yields batches of rows together with their P(label | row) (rows × labels)."""
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         for batch in read_batches(source, "scoring", ParserWork(self.threads)):
-            most_rows = max(1, CELLS_TOGETHER // len(self.labels))
+            most_rows = max(1, CELLS_TOGETHER // len(self.labels))  # that are scored at a time
             for start in range(0, batch.n_rows, most_rows):
                 rows_slice = batch if batch.n_rows <= most_rows else batch.slice(start, start + most_rows)
                 yield rows_slice, self.thresholds.honest(self._scores(rows_slice))
 
     def _scores(self, batch: Batch) -> Real:
-        """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels)."""
+        """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels) of rows as the user's data
+        have them.
+        """
         batch, _ = self._one_class_model._align(self._without_labels(batch), set())
         return self._odds(batch)
 
@@ -273,14 +300,16 @@ class LabelModel:
 
         ``want`` is "log_odds" for uncalibrated log-odds; otherwise the scores are P(label | row).
         """
-        odds = np.clip(self._odds(batch), -FARTHEST, FARTHEST)
-        return odds if want == "log_odds" else self.thresholds.honest(odds), 0
+        log_odds = np.clip(self._odds(batch), -FARTHEST, FARTHEST)
+        return log_odds if want == "log_odds" else self.thresholds.honest(log_odds), 0
 
     def _score_of_unknown_class(self, want: str) -> float:
-        """Returns the score of a label that no row has, as if half a row had it; ``want`` as in ``score``."""
-        odds = -float(np.log(2.0 * max(float(self.tally.n_rows), 1.0) + 1.0))
+        """Returns the score of a label that no row has, as if half a row had it: its log-odds if ``want`` is
+        "log_odds", otherwise its calibrated probability.
+        """
+        log_odds = -float(np.log(2.0 * max(float(self.tally.n_rows), 1.0) + 1.0))
         calibration = self.thresholds.calibration
-        return odds if want == "log_odds" else float(sigmoid(calibration.slope * odds + calibration.shift))
+        return log_odds if want == "log_odds" else float(sigmoid(calibration.slope * log_odds + calibration.shift))
 
     def _lost_words(self) -> dict[str, int]:
         """Returns the columns that have lost all words, with the number lost: none, because labels fall back to the
@@ -289,38 +318,40 @@ class LabelModel:
         return {}
 
     def _odds(self, batch: Batch) -> Real:
-        """Returns uncalibrated log-odds (rows × labels) of rows read under the model's schema."""
+        """Returns uncalibrated log-odds (rows × labels) of rows read under the model's schema: the prior, plus what
+        words and cells add for all labels at once, plus what the yes/no models add.
+        """
         if not self.labels:
             return np.zeros((batch.n_rows, 0))
         threads = n_threads(self.threads)
         if self._weighed is not None:
-            word_scores = self._weighed.scores(batch, threads)
+            common_scores = self._weighed.scores(batch, threads)
         else:
-            word_scores = np.zeros((batch.n_rows, len(self.labels)))
+            common_scores = np.zeros((batch.n_rows, len(self.labels)))
             for column_words in self._words:
-                word_scores += column_words.scores(batch, threads)
-        odds = self._prior + word_scores
+                common_scores += column_words.scores(batch, threads)
+        log_odds = self._prior + common_scores
         # The prior alone decides about rows that are impossible both with the label and without it, and about labels that
         # all rows have, because there are no rows without them to compare with.
         if self._other_models:
             other_scores = np.stack([self._yes_no_scores(model, batch) for model in self._other_models], axis=1)
-            odds = np.where(np.isnan(other_scores), self._prior, odds + other_scores)
+            log_odds = np.where(np.isnan(other_scores), self._prior, log_odds + other_scores)
         if self._is_on_all_rows.any():
-            odds[:, self._is_on_all_rows] = self._prior[self._is_on_all_rows]
-        return odds
+            log_odds[:, self._is_on_all_rows] = self._prior[self._is_on_all_rows]
+        return log_odds
 
     @property
     def _prior(self) -> Real:
-        """The log prior odds of each label."""
+        """The log prior odds of each label (labels,); with weighing, plus what is added to every row."""
         return self._log_prior_odds if self._weighed is None else self._weighed.log_prior
 
     @cached_property
     def _is_on_all_rows(self) -> NDArray[np.bool_]:
-        """Whether all rows of the training data have the label, for each label."""
+        """Whether all rows of the training data have the label (labels,)."""
         return np.asarray(self.rows_by_label >= float(self.tally.n_rows))
 
     def _without_labels(self, batch: Batch) -> Batch:
-        """Returns the rows without the columns of labels."""
+        """Returns the rows without the columns that hold their labels, if they have them."""
         for name in self.schema.labels.columns if self.schema.labels is not None else ():
             batch = batch.without(name) if name in batch.names else batch
         return batch
@@ -331,14 +362,14 @@ class LabelModel:
         """
         if len(model.classes) < 2:  # all rows have the label
             return np.zeros(batch.n_rows)
-        kernel_input = model._align(batch, {"absent", "extra"})
+        kernel_input = model._align(batch, {"absent", "extra"})  # batch and parameters, without warnings about columns
         log_posteriors, n_impossible = model._score_features(
             *kernel_input, "log_posterior"
         )  # precise for improbable rows too
-        odds = log_posteriors[:, 1] - log_posteriors[:, 0] - (model.log_prior[1] - model.log_prior[0])
+        log_odds = log_posteriors[:, 1] - log_posteriors[:, 0] - (model.log_prior[1] - model.log_prior[0])
         if n_impossible:
-            odds[np.isneginf(model._score_features(*kernel_input, "log_joint")[0]).all(axis=1)] = np.nan
-        return np.asarray(odds)
+            log_odds[np.isneginf(model._score_features(*kernel_input, "log_joint")[0]).all(axis=1)] = np.nan
+        return np.asarray(log_odds)
 
     def log_odds(self, rows: Any, **reading: Any) -> Real:
         """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels), in the order of ``labels``."""
@@ -353,7 +384,7 @@ class LabelModel:
         return self._join(posterior for _, posterior in self.stream(rows, **reading))
 
     def _join(self, score_batches: Iterable[Real]) -> Real:
-        """Joins batches of scores into one array (rows × labels)."""
+        """Returns batches of scores as one array (rows × labels)."""
         return np.concatenate([np.zeros((0, len(self.labels))), *score_batches])
 
     @or_in_partitions
@@ -373,8 +404,8 @@ class LabelModel:
         return list(chain.from_iterable(label_batches))
 
     def flags(self, posterior: Real, at_least_one: bool = False) -> NDArray[np.bool_]:
-        """Returns which labels are at or above their thresholds (rows × labels). With ``at_least_one``, a row that has
-        none gets its most probable label.
+        """Returns which labels are at or above their thresholds (rows × labels), from P(label | row) in ``posterior``
+        (rows × labels). With ``at_least_one``, a row that has none gets its most probable label.
         """
         flags = posterior >= self.thresholds.probabilities
         if at_least_one and len(flags):
@@ -385,8 +416,8 @@ class LabelModel:
     def _choose_labels(
         self, posterior: Real, top: int | None = None, at_least_one: bool = False
     ) -> list[tuple[Label, ...]]:
-        """Returns the labels of each row of posteriors (rows × labels), the most probable first: the ``top`` most
-        probable, or those above their thresholds. With ``at_least_one``, every row gets a label.
+        """Returns the labels of each row of posteriors (rows × labels), a tuple with the most probable first: the
+        ``top`` most probable, or those above their thresholds. With ``at_least_one``, every row gets a label.
         """
         if top is None:
             flags = self.flags(posterior, at_least_one)
@@ -403,8 +434,8 @@ class LabelModel:
         return labels_of_rows
 
     def _records(self, posterior: Real, top: int | None = None, at_least_one: bool = False) -> list[dict[str, Any]]:
-        """Returns one answer per row of posteriors (rows × labels): its labels and their probabilities. ``top`` and
-        ``at_least_one`` are those of ``predict``.
+        """Returns one dict per row of posteriors (rows × labels): its "labels", the most probable first, and their
+        "probabilities". ``top`` and ``at_least_one`` are those of ``predict``.
         """
         number_of_label = {label: number for number, label in enumerate(self.labels)}
         chosen_labels = self._choose_labels(posterior, top, at_least_one)
@@ -416,24 +447,30 @@ class LabelModel:
     # Explanations
 
     def of_label(self, label: Label) -> Model:
-        """Returns the yes/no model of one label, a ``Model`` with the classes True and False."""
-        unweighed = replace(model_under(yes_no(self.tally, label), self.choice, None), threads=self.threads)
+        """Returns the yes/no model of one label, a ``Model`` with the classes False and True (True alone if all rows
+        have the label).
+
+        With weighing (``_weighed`` has the tables), it has the weighed evidence and prior of the label; with
+        ``telling``, the evidence of the label's most informative words.
+        """
+        unweighed = replace(model_under(yes_no(self.tally, label), self.choice, class_prior=None), threads=self.threads)
         if len(unweighed.classes) < 2 or (self._weighed is None and self.telling is None):
             return unweighed
         if self._weighed is None:
             return self._with_telling_words(label, unweighed)
+        # By class (False, True), up to a constant: the weighed tables have the prior log-odds of each label.
         log_prior = np.array([0.0, self._weighed.log_prior[self.labels.index(label)]])
         parameters = self._weighed.parameters(label, unweighed)
         return replace(unweighed, parameters=parameters, log_prior=log_prior - np.logaddexp(*log_prior))
 
     def _with_telling_words(self, label: Label, plain: Model) -> Model:
         """Returns the yes/no model ``plain`` of a label, with the evidence of the label's most informative words
-        instead.
+        in place of that of all words.
         """
         label_number = self.labels.index(label)
         n_texts = np.array(
             [float(self.tally.n_rows) - self.rows_by_label[label_number], self.rows_by_label[label_number]]
-        )
+        )  # without the label, with it
         words_by_column = dict(zip(self._texts.names, self._words, strict=True))
         parameters = []
         for group in plain.parameters:
@@ -453,6 +490,7 @@ class LabelModel:
             for label, is_on_all_rows in zip(self.labels, self._is_on_all_rows, strict=True)
         ]
         thresholds = self.thresholds
+        # By field of the table of calibration, one number per label.
         calibration = {
             "slope": thresholds.calibration.slopes,
             "shift": thresholds.calibration.shifts,
@@ -479,14 +517,14 @@ class LabelModel:
         model = self.of_label(label)
         label_number = self.labels.index(label)
         row = self._without_labels(row) if isinstance(row, Batch) else row
-        explanation = (
+        explanation = (  # of the classes True and False, uncalibrated
             self._explain_by_prior(model, label_number, row)
             if self._is_on_all_rows[label_number]
             else model.explain(row)
         )
         is_stale = self._weighed is not None and self._weighed.is_stale
         if self.calibration is not None:
-            sign = 1.0 if explanation.winner is True else -1.0
+            sign = 1.0 if explanation.winner is True else -1.0  # the shift is in favour of the label
             explanation = explanation.rescale(
                 float(self.calibration.slopes[label_number]), sign * float(self.calibration.shifts[label_number])
             )
@@ -494,17 +532,17 @@ class LabelModel:
 
     def _explain_by_prior(self, model: Model, label_number: int, row: Any) -> Explanation:
         """Returns the explanation of a label that every row has: the prior decides, whatever the row contains.
-        ``model`` is the label's yes/no model.
+        ``model`` is the label's yes/no model. Raises an error if ``row`` is not one row of the model's columns.
         """
         model._align(model._one_row(row), set())  # refuses what is not one row of these columns
-        log_prior = np.array([0.0, self._prior[label_number]])
+        log_prior = np.array([0.0, self._prior[label_number]])  # of no and yes, up to a constant
         log_prior -= np.logaddexp(*log_prior)
         winner = int(log_prior.argmax())
         explanation = make_explanation((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
         return replace(explanation, remarks=("every row has this label, so the prior decides",))
 
     def informative(self, label: Label, n: int = 10) -> Informative:
-        """Returns the ``n`` values that best tell rows with a label from rows without."""
+        """Returns the ``n`` values that best tell rows with a label from rows without, as likelihood ratios."""
         label = find_label(label, self.labels)
         model = self.of_label(label)
         has_both_classes = len(model.classes) > 1

@@ -26,7 +26,7 @@ LEAST_PROBABILITY = 1e-15  # smaller ones count as this one, so that losses are 
 
 
 class PerLabel(NamedTuple):
-    """The precision, recall, F1 and number of rows of each label."""
+    """The precision, recall, F1 and number of rows of each label: arrays (labels,)."""
 
     precision: Real
     recall: Real
@@ -43,11 +43,11 @@ class LabelEvaluation:
     """
 
     labels: tuple[Label, ...]
-    rows: Int
+    rows: Int  # the numbers of the rows in the data
     truth: Flags
-    given: Flags
+    given: Flags  # the predicted labels
     posterior: Real
-    weights: Real | None = None
+    weights: Real | None = None  # of each row
     what: str = "evaluation"  # the heading of the printed measures
     notes: tuple[str, ...] = ()
     _headline: ClassVar[str] = "micro_f1"  # the measure that is printed first
@@ -55,15 +55,15 @@ class LabelEvaluation:
 
     @cached_property
     def _counts(self) -> tuple[Real, Real, Real]:
-        """For each label, the weight of the rows where it is predicted and true, where it is predicted, and where it is
-        true.
+        """The weight of the rows where a label is predicted and true, where it is predicted, and where it is true:
+        three arrays (labels,).
         """
         row_weights = np.ones(len(self.truth)) if self.weights is None else self.weights
         return row_weights @ (self.truth & self.given), row_weights @ self.given, row_weights @ self.truth
 
     @cached_property
     def per_label(self) -> PerLabel:
-        """The precision, recall, F1 and number of rows of each label."""
+        """The precision, recall, F1 and weight of rows of each label."""
         n_correct, n_predicted, n_true = self._counts
         return PerLabel(
             _share(n_correct, n_predicted),
@@ -86,12 +86,12 @@ class LabelEvaluation:
 
     @cached_property
     def subset_accuracy(self) -> float:
-        """The share of rows for which all labels are right."""
+        """The share of rows (by weight) for which all labels are predicted as they are."""
         return self._mean((self.truth == self.given).all(axis=1))
 
     @cached_property
     def hamming_loss(self) -> float:
-        """The share of pairs of row and label that are wrong."""
+        """The share of pairs of row and label whose prediction is wrong, by the weight of rows."""
         return self._mean((self.truth != self.given).mean(axis=1)) if self.truth.size else 0.0
 
     @cached_property
@@ -119,13 +119,13 @@ class LabelEvaluation:
 
     @property
     def _brief(self) -> str:
-        """The measures by which models are compared."""
+        """A line of text with the measures by which models are compared."""
         return f"micro F1 {self.micro_f1:.4f}  macro F1 {self.macro_f1:.4f}  log loss {self.log_loss:.4f}"
 
     @property
     def predictions(self) -> list[tuple[Label, ...]]:
         """The predicted labels of each row."""
-        return [tuple(self.labels[k] for k in np.flatnonzero(row)) for row in self.given]
+        return [tuple(self.labels[number] for number in np.flatnonzero(row_flags)) for row_flags in self.given]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the measures of all labels and of each label as a dictionary for JSON, without the rows."""
@@ -145,11 +145,11 @@ class LabelEvaluation:
         lines = [f"{self.what}: {row_count}, {errors.many(len(self.labels), 'label')}"]
         lines += [f"  {title:15}  {getattr(self, name):.4f}" for name, title in MEASURES.items()]
         label_numbers = np.lexsort((np.arange(len(self.labels)), -measures.rows))[:LABELS_SHOWN].tolist()
-        printed_labels = [errors.shortened(repr(self.labels[k])) for k in label_numbers]
+        printed_labels = [errors.shortened(repr(self.labels[number])) for number in label_numbers]
         width = max([5, *map(len, printed_labels)])
         lines.append(f"  {'label':{width}}  precision  recall      F1        rows")
-        for k, name in zip(label_numbers, printed_labels, strict=True):
-            precision, recall, f1, n_rows = (column[k] for column in measures)
+        for number, name in zip(label_numbers, printed_labels, strict=True):
+            precision, recall, f1, n_rows = (column[number] for column in measures)
             lines.append(f"  {name:{width}}     {precision:.4f}  {recall:.4f}  {f1:.4f}  {n_rows:10,.6g}")
         if len(self.labels) > LABELS_SHOWN:
             lines.append(f"  … and {errors.many(len(self.labels) - LABELS_SHOWN, 'more label')}")
@@ -159,5 +159,5 @@ class LabelEvaluation:
 
 
 def _share(counts: Real, totals: Real) -> Real:
-    """Returns ``counts / totals`` for each label; 0 where the total is 0."""
+    """Returns ``counts / totals`` for each label (labels,); 0 where the total is 0."""
     return np.divide(counts, totals, out=np.zeros(len(counts)), where=totals > 0)

@@ -25,7 +25,7 @@ class Thresholds:
     """
 
     labels: tuple[Label, ...]
-    probabilities: Real  # (labels,)
+    probabilities: Real  # the calibrated probability from which on a label is predicted (labels,)
     calibration: LabelCalibration
     common: float = 0.5  # for new labels
 
@@ -55,7 +55,7 @@ class Thresholds:
         setting: ThresholdSetting | None,
         method: str | None = None,
     ) -> Thresholds:
-        """Chooses thresholds on held-out rows.
+        """Returns thresholds that are chosen on held-out rows, and the calibration learned from the same rows.
 
         Args:
             labels: The labels, in the order of the columns of scores and flags.
@@ -76,7 +76,7 @@ class Thresholds:
         row_weights = np.ones(len(calibrated_odds)) if weights is None else weights
         common_cut, f1_of_all = common_f1(calibrated_odds, flags, weights)
         rows_by_label = row_weights @ flags
-        cut_by_label = np.zeros(calibrated_odds.shape[1])
+        cut_by_label = np.zeros(calibrated_odds.shape[1])  # thresholds in calibrated log-odds
         for label_number in np.flatnonzero(rows_by_label > 0).tolist():
             cut_by_label[label_number] = best_f1(
                 calibrated_odds[:, label_number], flags[:, label_number], row_weights, f1_of_all
@@ -86,8 +86,9 @@ class Thresholds:
         return replace(half_thresholds, probabilities=sigmoid(cut_by_label), common=float(sigmoid(common_cut)))
 
     def override(self, setting: Any) -> Thresholds:
-        """Returns thresholds that a user chooses. ``setting`` is one probability for all labels, or a mapping for some
-        labels, with 0.5 for the others.
+        """Returns these thresholds with probabilities that a user chooses. ``setting`` is one probability for all
+        labels, or a mapping for some labels, with 0.5 for the others. Raises for an unknown label or an invalid
+        probability.
         """
         probability_by_label = setting if isinstance(setting, Mapping) else dict.fromkeys(self.labels, setting)
         for label, probability in probability_by_label.items():
@@ -106,17 +107,21 @@ class Thresholds:
         return replace(self, probabilities=np.array(probabilities), common=common)
 
     def of(self, labels: Sequence[Label]) -> Thresholds:
-        """Returns the thresholds of other labels, some of which may be new."""
+        """Returns the thresholds of other labels, in their order. Labels that are new get ``common``."""
         if tuple(labels) == self.labels:
             return self
-        number_of_label = {label: k for k, label in enumerate(self.labels)}
-        numbers = [number_of_label.get(label) for label in labels]
-        probabilities = np.array([self.common if k is None else self.probabilities[k] for k in numbers])
-        calibration = self.calibration.take(numbers)
+        number_of_label = {label: number for number, label in enumerate(self.labels)}
+        label_numbers = [number_of_label.get(label) for label in labels]  # None: a new label
+        probabilities = np.array(
+            [self.common if number is None else self.probabilities[number] for number in label_numbers]
+        )
+        calibration = self.calibration.take(label_numbers)
         return replace(self, labels=tuple(labels), probabilities=probabilities, calibration=calibration)
 
     def recalibrate(self, calibration: LabelCalibration | None) -> Thresholds:
-        """Returns thresholds that lead to the same predictions under another calibration; None removes the calibration."""
+        """Returns thresholds that lead to the same predictions under another calibration; None removes the calibration.
+        Raises an error if the calibration is not one of as many labels.
+        """
         new_calibration = LabelCalibration.uniform(len(self.labels)) if calibration is None else calibration
         if not isinstance(new_calibration, LabelCalibration):
             raise errors.bad_setting(
@@ -134,7 +139,7 @@ class Thresholds:
         return replace(self, probabilities=sigmoid(new_odds), calibration=new_calibration)
 
     def honest(self, log_odds: Real) -> Real:
-        """Returns calibrated probabilities from log-odds (rows × labels each)."""
+        """Returns calibrated probabilities from uncalibrated log-odds (rows × labels each)."""
         return np.asarray(sigmoid(self.calibration.odds(log_odds)))
 
 
@@ -150,9 +155,9 @@ class F1OfLabels(NamedTuple):
 
 
 def best_f1(odds: Real, flags: Flags, weights: Real, f1_of_all: F1OfLabels | None = None) -> tuple[float, F1OfLabels]:
-    """Returns the threshold with the highest F1 for one label, and that F1, from the log-odds of rows, whether they
-    have the label (``flags``), and their weights: one number per row each. The threshold lies halfway between the last
-    log-odds above it and the next.
+    """Returns the threshold (in log-odds) with the highest F1 for one label, and that F1, from the log-odds of rows,
+    whether they have the label (``flags``), and their weights: one number per row each. The threshold lies halfway
+    between the last log-odds above it and the next.
 
     With ``f1_of_all``, the label is one of many, and the threshold maximises the mean F1 over labels plus the F1 of all
     labels together. The first alone would predict a label that is hardly ever right for a thousand rows for the sake of
@@ -164,10 +169,11 @@ def best_f1(odds: Real, flags: Flags, weights: Real, f1_of_all: F1OfLabels | Non
     candidate_weights = weights[is_candidate]
     order = np.argsort(-odds[is_candidate], kind="stable")
     sorted_odds = odds[is_candidate][order]
+    # If the threshold is just below each candidate: the weight of predicted rows, and of those that have the label.
     n_predicted = np.cumsum(candidate_weights[order])
     n_correct = np.cumsum(np.where(flags[is_candidate][order], candidate_weights[order], 0.0))
     if not len(n_correct) or n_correct[-1] <= 0:
-        return 0.0, F1OfLabels(0.0, 1, 1.0)
+        return 0.0, F1OfLabels(f1=0.0, n_labels=1, predicted_plus_true=1.0)
     gain = f1 = 2.0 * n_correct / (n_predicted + n_correct[-1])
     if f1_of_all is not None:
         gain_of_all = (2.0 * n_correct - f1_of_all.f1 * n_predicted) / f1_of_all.predicted_plus_true
@@ -175,28 +181,39 @@ def best_f1(odds: Real, flags: Flags, weights: Real, f1_of_all: F1OfLabels | Non
     is_last_of_equals = np.append(sorted_odds[1:] < sorted_odds[:-1], True)  # equal log-odds are predicted together
     best_position = int(np.argmax(np.where(is_last_of_equals, gain, -np.inf)))
     if f1_of_all is not None and gain[best_position] <= 0.0:
-        return float(sorted_odds[0]) + 2.0, F1OfLabels(0.0, 1, 1.0)
+        # Nothing is predicted: the threshold is above all log-odds.
+        return float(sorted_odds[0]) + 2.0, F1OfLabels(f1=0.0, n_labels=1, predicted_plus_true=1.0)
     last_above = float(sorted_odds[best_position])
     if best_position + 1 < len(sorted_odds):
         first_below = sorted_odds[best_position + 1]
     else:
         first_below = max(highest_left_out, min(last_above - 4.0, -last_above))  # if far, the threshold is even odds
     cut = (last_above + float(first_below)) / 2.0
-    return cut, F1OfLabels(float(f1[best_position]), 1, float(n_predicted[best_position] + n_correct[-1]))
+    return cut, F1OfLabels(
+        float(f1[best_position]),
+        n_labels=1,
+        predicted_plus_true=float(n_predicted[best_position] + n_correct[-1]),
+    )
 
 
 def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, F1OfLabels]:
-    """Returns the threshold with the highest F1 of all labels together, to within a bin of log-odds, and that F1.
+    """Returns the threshold (in log-odds) with the highest F1 of all labels together, to within a bin of log-odds, and
+    that F1.
 
     Log-odds and flags, which say which labels rows have, are rows × labels; ``weights`` has one number per row, or is
     None.
     """
+    # The middle of each bin, ascending, and the weight of the pairs in it whose row lacks the label, and has it.
     bin_odds, no_weight, yes_weight = bin_log_odds(odds, flags, weights)
     n_correct = np.cumsum(yes_weight[::-1])[::-1]  # if the threshold is at the bin
     n_predicted = np.cumsum((yes_weight + no_weight)[::-1])[::-1]
     if not len(n_correct) or n_correct[0] <= 0:
-        return 0.0, F1OfLabels(0.0, odds.shape[1], 1.0)
+        return 0.0, F1OfLabels(f1=0.0, n_labels=odds.shape[1], predicted_plus_true=1.0)
     f1 = 2.0 * n_correct / (n_predicted + n_correct[0])
     best_bin = int(len(f1) - 1 - np.argmax(f1[::-1]))
     cut = (bin_odds[best_bin] + bin_odds[best_bin - 1]) / 2.0 if best_bin else bin_odds[0] - 2.0
-    return float(cut), F1OfLabels(float(f1[best_bin]), odds.shape[1], float(n_predicted[best_bin] + n_correct[0]))
+    return float(cut), F1OfLabels(
+        float(f1[best_bin]),
+        n_labels=odds.shape[1],
+        predicted_plus_true=float(n_predicted[best_bin] + n_correct[0]),
+    )

@@ -57,11 +57,11 @@ class LabelRows:
     all other columns add to the log-odds of each row (rows × labels), from models that left the row out.
     """
 
-    bags: tuple[Bags, ...]
-    cells: CellWords
-    codes: NDArray[np.uint32]
+    bags: tuple[Bags, ...]  # the words of the rows, one per text column
+    cells: CellWords  # the columns that have cells
+    codes: NDArray[np.uint32]  # the cell numbers (rows, columns)
     sets: _core.LabelSets  # where each row's labels start (rows + 1,), and the label numbers
-    weights: Real
+    weights: Real  # (rows,)
     n_labels: int
     extra_scores: Real | None = None  # (rows, labels)
 
@@ -70,9 +70,10 @@ class LabelRows:
 
     def take(self, row_numbers: Int) -> LabelRows:
         """Returns the rows with these numbers, in this order."""
-        offsets, label_codes = self.sets
-        n_row_labels = np.diff(offsets)[row_numbers]
+        offsets, label_codes = self.sets  # where each row's labels start (rows + 1,), and the label numbers
+        n_row_labels = np.diff(offsets)[row_numbers]  # the number of labels of each row
         new_offsets = np.concatenate([[0], np.cumsum(n_row_labels)]).astype(np.int64)
+        # How far the labels of each row move from where they are to where they will be.
         shifts = np.repeat(offsets[:-1][row_numbers] - new_offsets[:-1], n_row_labels)
         code_positions = shifts + np.arange(new_offsets[-1])
         bags = tuple(column_bags.take(row_numbers) for column_bags in self.bags)
@@ -83,21 +84,21 @@ class LabelRows:
 
     @cached_property
     def flags(self) -> Flags:
-        """Which labels each row has (rows × labels)."""
-        offsets, label_codes = self.sets
+        """Whether each row has each label (rows × labels)."""
+        offsets, label_codes = self.sets  # where each row's labels start (rows + 1,), and the label numbers
         flags = np.zeros((len(self), self.n_labels), dtype=np.bool_)
         flags[np.repeat(np.arange(len(self)), np.diff(offsets)), label_codes] = True
         return flags
 
     @cached_property
     def evidence(self) -> tuple[WordEvidence, ...]:
-        """The evidence of the words of each column."""
+        """The evidence of the words of each text column, from the counts of these rows."""
         return tuple(self._evidence(bags) for bags in self.bags)
 
     def _evidence(self, bags: Bags) -> WordEvidence:
-        """Returns the evidence of the words in ``bags``, which belong to these rows."""
+        """Returns the evidence of the words in ``bags``, the words of these rows in one column."""
         one_class_each = np.arange(len(self) + 1), np.zeros(len(self), dtype=np.int32)  # sets with label 0 alone
-        documents = bags.count(self.sets, self.weights, self.n_labels)
+        documents = bags.count(self.sets, self.weights, self.n_labels)  # words × labels
         texts_with_word = bags.count(one_class_each, self.weights, 1)[:, 0]
         return WordEvidence(documents, self.rows_by_label, texts_with_word, float(self.weights.sum()))
 
@@ -110,12 +111,12 @@ class LabelRows:
 
     @cached_property
     def log_prior(self) -> Real:
-        """The log prior odds of each label."""
+        """The log prior odds of each label (labels,)."""
         return log_prior_odds(self.rows_by_label, float(self.weights.sum()))
 
     @cached_property
     def words_of_cells(self) -> Bags:
-        """The cells of each row as words."""
+        """The words that stand for the cells of each row."""
         return self.cells.bags(self.codes)
 
     @cached_property
@@ -125,8 +126,8 @@ class LabelRows:
 
     @cached_property
     def evidence_of_cells(self) -> CellEvidence:
-        """The evidence of cells, from the same counts."""
-        word_evidence = self.evidence_of_cell_words
+        """The evidence of the cells of each column, from the counts of the words that stand for them."""
+        word_evidence = self.evidence_of_cell_words  # ``documents`` has the rows with each word (words × labels)
         label_counts = self.cells.of_cells(word_evidence.documents)
         all_counts = self.cells.of_cells(word_evidence.texts_with_word)
         return CellEvidence(self.cells, label_counts, all_counts, self.rows_by_label, float(self.weights.sum()))
@@ -140,9 +141,11 @@ def log_prior_odds(rows_by_label: Real, n_rows: float) -> Real:
 
 
 def _join_columns(column_bags: Sequence[Bags], column_values: Sequence[Real]) -> tuple[Bags, Real]:
-    """Joins columns of texts into one, whose words are those of the first column, then of the second and so on.
+    """Joins the words of the same rows in several columns. Words are numbered through: those of the first column, then
+    of the second and so on.
 
-    ``column_values`` is what each word of a column's bags counts. Returns the joined bags and what each of their words counts.
+    ``column_values`` is what each word of each row counts, by column. Returns the joined bags and what each of their
+    words counts, row by row.
     """
     if len(column_bags) == 1:
         return column_bags[0], column_values[0]
@@ -151,7 +154,7 @@ def _join_columns(column_bags: Sequence[Bags], column_values: Sequence[Real]) ->
     words = np.concatenate(
         [bags.words + np.uint32(first) for bags, first in zip(column_bags, first_words, strict=False)]
     )
-    order = np.argsort(row_numbers, kind="stable")
+    order = np.argsort(row_numbers, kind="stable")  # row by row, in each row column by column
     offsets = np.asarray(sum(bags.offsets for bags in column_bags), dtype=np.int64)
     times = np.concatenate([bags.times for bags in column_bags])[order]
     joined_values = np.concatenate(column_values)[order]
@@ -159,12 +162,12 @@ def _join_columns(column_bags: Sequence[Bags], column_values: Sequence[Real]) ->
 
 
 def _learner(texts: LabelRows, setting: Setting, seed: int, threads: int) -> LabelLearner:
-    """Returns a learner of corrections for these texts. It starts from the log-odds of each text by the counted evidence
-    of all other texts.
+    """Returns a learner of corrections for these rows. It starts from the log-odds of each row by the counted evidence
+    of all other rows.
 
     ``setting`` says how words count, and ``seed`` decides the order in which rows are visited.
     """
-    bags_and_evidence = list(zip(texts.bags, texts.evidence, strict=True))
+    bags_and_evidence = list(zip(texts.bags, texts.evidence, strict=True))  # of each text column, then of the cells
     word_values = [evidence.values(bags, setting, threads) for bags, evidence in bags_and_evidence]
     log_odds = np.tile(texts.log_prior, (len(texts), 1))  # rows × labels
     for bags, evidence in bags_and_evidence:
@@ -183,7 +186,8 @@ def _learner(texts: LabelRows, setting: Setting, seed: int, threads: int) -> Lab
 
 def _scores(texts: LabelRows, training: LabelRows, corrections: Reals32, setting: Setting, threads: int) -> Real:
     """Returns the log-odds of ``texts`` (rows × labels) by the counted evidence of ``training`` texts and the
-    ``corrections`` learned from them (words + 1, labels), of which the last row is added to every text.
+    ``corrections`` learned from them (words + 1, labels), of which the last row is added to every text. ``setting``
+    says how words count.
     """
     scores = np.tile(training.log_prior + COMMON_WORD_VALUE * corrections[-1].astype(np.float64), (len(texts), 1))
     first_word = 0
@@ -199,11 +203,12 @@ def _scores(texts: LabelRows, training: LabelRows, corrections: Reals32, setting
 
 
 def tables_of_cells(evidence: CellEvidence, corrections: Reals32, setting: Setting) -> list[Real]:
-    """Returns what the cells of each column add to the log-odds of each label (cells + 1, labels): their evidence, plus
-    the corrections of their words (words × labels). The last row is for values in no cell.
+    """Returns what the cells of each column add to the log-odds of each label (cells + 1, labels): their evidence,
+    times the setting's weight, plus the corrections of their words (words × labels). The last row is for values in no
+    cell.
     """
     tables_and_corrections = zip(evidence.plain, evidence.words.add_up_cells(corrections), strict=True)
-    return [setting.evidence_weight * log_odds + added for log_odds, added in tables_and_corrections]
+    return [setting.evidence_weight * log_odds + correction for log_odds, correction in tables_and_corrections]
 
 
 @dataclass(frozen=True)
@@ -213,8 +218,8 @@ class LearnedLabels:
     ``corrections`` are (words + 1, labels). ``losses`` are pairs of C and the loss of held-out rows.
     """
 
-    setting: Setting
-    strength: float
+    setting: Setting  # how words count
+    strength: float  # C: how far corrections may go
     corrections: Reals32
     scores: Real  # (rows, labels)
     losses: tuple[tuple[float, float], ...]
@@ -226,7 +231,9 @@ class _LabelFold:
     """
 
     def __init__(self, texts: LabelRows, is_held_out: Flags, seed: int) -> None:
-        """Divides the texts: those that are held out (``is_held_out``, one per text), and those to learn from."""
+        """Divides the texts: those that are held out (``is_held_out``, one per text), and those to learn from. ``seed``
+        decides the order in which texts are visited.
+        """
         self.training_texts = texts.take(np.flatnonzero(~is_held_out))
         self.test_texts = texts.take(np.flatnonzero(is_held_out))
         self.truth = self.test_texts.flags
@@ -234,8 +241,8 @@ class _LabelFold:
         self.seed = seed
 
     def correct(self, setting: Setting) -> ScoreByStrength:
-        """Returns a function from C to the log-odds of the held-out texts. Each call learns further from where the last
-        one stopped.
+        """Returns a function from C to the log-odds of the held-out texts (texts × labels). Each call learns further
+        from where the last one stopped. ``setting`` says how words count.
         """
         learner = _learner(self.training_texts, setting, self.seed, threads=1)
 
@@ -249,7 +256,7 @@ class _LabelFold:
 
 
 def learn_labels(texts: LabelRows, folds: Int, seed: int, threads: int) -> LearnedLabels:
-    """Learns corrections from texts with sets of labels; ``folds`` has the fold of each text.
+    """Returns corrections learned from texts with sets of labels; ``folds`` has the fold of each text.
 
     The setting is the one with the least loss on the first fold; for many texts, it is the first setting. C has the
     least loss on all held-out texts, or for many texts, on those of the first fold. The loss is the log loss after
@@ -265,6 +272,7 @@ def learn_labels(texts: LabelRows, folds: Int, seed: int, threads: int) -> Learn
     fold_numbers = np.unique(folds).tolist()
     is_many = not is_few and not len(texts.cells)
     label_folds = [_LabelFold(texts, folds == fold, seed) for fold in fold_numbers]
+    # The best setting, and what each C led to: the loss of held-out texts, and their scores by fold.
     setting, steps = choose(label_folds, settings, search, n_kept=1, threads=threads, keeps_first_strength=is_many)
     best_step = least_loss(steps)
     scores = np.zeros((len(texts), texts.n_labels))
@@ -286,10 +294,10 @@ class LabelWeighing:
     """
 
     labels: tuple[Label, ...]
-    columns: tuple[str, ...]
-    words: tuple[tuple[str, ...], ...]
-    setting: Setting
-    strength: float
+    columns: tuple[str, ...]  # the names of the text columns
+    words: tuple[tuple[str, ...], ...]  # of each text column
+    setting: Setting  # how words count
+    strength: float  # C: how far corrections may go
     corrections: Reals32
     digest: str
     losses: tuple[tuple[float, float], ...]
@@ -308,8 +316,8 @@ class LabelWeighing:
     __repr__ = __str__
 
     def of(self, lexicon: Lexicon, column: int, labels: Sequence[Label]) -> Reals32:
-        """Returns the corrections of text column number ``column`` for the words of ``lexicon`` (words × labels). They
-        are 0 for words and labels that are new.
+        """Returns the corrections of the text column with the number ``column`` for the words of ``lexicon`` (words of
+        the lexicon × ``labels``). They are 0 for words and labels that are new.
         """
         first_word = sum(len(words) for words in self.words[:column])
         corrections = self._of_labels(slice(first_word, first_word + len(self.words[column])), labels)
@@ -326,11 +334,11 @@ class LabelWeighing:
         return np.asarray(COMMON_WORD_VALUE * self._of_labels(slice(-1, None), labels)[0].astype(np.float64))
 
     def _of_labels(self, word_numbers: slice, labels: Sequence[Label]) -> Reals32:
-        """Returns the corrections of some words (words × labels), 0 for labels that are new."""
+        """Returns the corrections of the words ``word_numbers`` (words × ``labels``), 0 for labels that are new."""
         known_corrections = self.corrections[word_numbers]
         if tuple(labels) == self.labels:
             return known_corrections
-        number_of_label = {label: k for k, label in enumerate(self.labels)}
+        number_of_label = {label: number for number, label in enumerate(self.labels)}
         label_numbers = np.array([number_of_label.get(label, -1) for label in labels], dtype=np.int64)  # -1 if new
         is_known = label_numbers >= 0
         corrections = np.zeros((len(known_corrections), len(labels)), dtype=np.float32)
@@ -338,12 +346,15 @@ class LabelWeighing:
         return corrections
 
     def _without_forgotten(self, tally: Tally) -> LabelWeighing:
-        """Returns the weighing without the words, values and labels that no row of the tally has any more."""
+        """Returns the weighing without the words, values and labels that no row of the tally has any more. ``words``
+        has the words of each column, and ``corrections`` a row for each word of all columns and cells, and one for all
+        rows.
+        """
         remains_by_column = []  # whether each word of a column remains
         for name, words in zip(self.columns, self.words, strict=True):
             words_in_tally = set(lexicon_of(tally, name).words)
             remains_by_column.append(np.array([word in words_in_tally for word in words], dtype=np.bool_))
-        cells, cell_remains = self.cells.without_forgotten(tally)
+        cells, cell_remains = self.cells.without_forgotten(tally)  # and whether each word of the cells remains
         remains = np.concatenate([*remains_by_column, cell_remains, [True]])
         labels = tuple(label for label in self.labels if label in set(tally.classes))
         if labels == self.labels and remains.all():
@@ -372,7 +383,7 @@ class LabelTables:
         self.labels = tuple(labels)
         self.weighing = weighing
         self.all_rows_class = tally.classes.index(EVERY)
-        class_numbers = {label: c for c, label in enumerate(tally.classes)}
+        class_numbers = {label: number for number, label in enumerate(tally.classes)}
         self.class_of_label = np.array([class_numbers[label] for label in labels], dtype=np.int64)
         self.text_features = tuple(tally.schema[name] for name in weighing.columns)
         self.lexicons = tuple(lexicon_of(tally, name) for name in weighing.columns)
@@ -406,13 +417,13 @@ class LabelTables:
         return *self.weighing.columns, *self.weighing.cells.names
 
     def _evidence(self, lexicon: Lexicon) -> WordEvidence:
-        """Returns the evidence of a column's words, from the tally's counts."""
+        """Returns the evidence of the words of a column's lexicon, from the tally's counts."""
         table = self.tally.of(lexicon.feature.name).table
         starts, classes, _, pair_documents = table.pairs(lexicon.used.ids, np.arange(table.n_classes, dtype=np.int64))
         documents = np.zeros((len(lexicon), table.n_classes))
         documents[np.repeat(np.arange(len(lexicon)), np.diff(starts)), classes] = pair_documents
         self._check(documents, lexicon.feature.name)
-        rows_by_class = self.tally.rows.value
+        rows_by_class = self.tally.rows.value  # by class number of the tally: labels, and all rows
         label_documents = np.ascontiguousarray(documents[:, self.class_of_label])
         texts_with_word = documents[:, self.all_rows_class].copy()
         rows_by_label = rows_by_class[self.class_of_label]
@@ -428,7 +439,9 @@ class LabelTables:
             raise errors.impossible_sums(self.labels[int(np.argmax(has_too_many))], column)
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
-        """Returns what the words and cells of rows add to the log-odds of each label (rows × labels)."""
+        """Returns what the words and cells of rows add to the log-odds of each label (rows × labels), from the tables
+        of each text column and of each column with cells.
+        """
         scores = np.zeros((rows.n_rows, len(self.labels)))
         setting = self.weighing.setting
         for word_table, evidence, lexicon in zip(self.word_tables, self.evidence, self.lexicons, strict=True):
@@ -440,17 +453,21 @@ class LabelTables:
         return scores + cells.scores(cells.codes(rows, threads), self.cell_tables, threads)
 
     def parameters(self, label: Label, plain: Model) -> tuple[Parameters, ...]:
-        """Returns the parameters of a yes/no model of one label. Those of columns that are not weighed are taken from
-        ``plain``, the unweighed yes/no model.
+        """Returns the parameters of a yes/no model of one label, by group of features: those of columns that are not
+        weighed, taken from ``plain``, the unweighed yes/no model; those of each text column; and those of columns with
+        cells.
         """
         parameters = list[Parameters]()
         for group in plain.parameters:
-            unweighed = [k for k, name in enumerate(group.features.names) if name not in self.column_names]
+            unweighed = [
+                position for position, name in enumerate(group.features.names) if name not in self.column_names
+            ]
             parameters += [group.select(unweighed)] if unweighed else []
         for column, feature in enumerate(self.text_features):
             parameters.append(self._word_parameters(label, column, plain.tally.of(feature.name)))
         if self.cell_tables:
             label_number = self.labels.index(label)
+            # What each cell adds to the score of each class (cells + 1, without the label and with it).
             tables = [np.stack([np.zeros(len(table)), table[:, label_number]], axis=1) for table in self.cell_tables]
             counts_of_columns = []  # cells × (rows without the label, rows with it)
             for cell_counts in self.cell_counts:
@@ -461,20 +478,21 @@ class LabelTables:
         return tuple(parameters)
 
     def _word_parameters(self, label: Label, column: int, sums: Any) -> Parameters:
-        """Returns the parameters of text column number ``column`` in a yes/no model of one label, which has counted
-        ``sums``.
+        """Returns the parameters of the text column with the number ``column`` in the yes/no model of one label, whose
+        counts of this column are ``sums``.
         """
         label_number = self.labels.index(label)
         setting = self.weighing.setting
         evidence = self.evidence[column]
         lexicon = Lexicon.of(self.text_features[column], sums)
         word_scores_of_label = self.word_tables[column][:, label_number]
+        # Words × (without the label, with it), as ``documents``.
         scores = np.stack([np.zeros(len(lexicon), dtype=np.float32), word_scores_of_label], axis=1)
         documents_with_label = evidence.documents[:, label_number]
         documents = np.stack([evidence.texts_with_word - documents_with_label, documents_with_label], axis=1)
-        texts = np.array([evidence.n_texts - evidence.texts[label_number], evidence.texts[label_number]])
-        scale = evidence.scale(setting.idf_power)
-        return word_scores(lexicon, sums, scale, scores, setting.use_counts, documents, texts)
+        n_texts = np.array([evidence.n_texts - evidence.texts[label_number], evidence.texts[label_number]])
+        word_scales = evidence.scale(setting.idf_power)
+        return word_scores(lexicon, sums, word_scales, scores, setting.use_counts, documents, n_texts)
 
 
 def words_of(tally: Tally) -> tuple[tuple[str, ...], CellWords]:
@@ -492,7 +510,7 @@ def can_weigh(tally: Tally, n_rows: int) -> bool:
 
 
 def bags_of(tally: Tally, names: Sequence[str], batches: Sequence[Batch], threads: int) -> tuple[Bags, ...]:
-    """Returns the words of the rows of all batches, in each of the text columns ``names`` of the tally."""
+    """Returns the words of the rows of all batches, one ``Bags`` for each of the tally's text columns ``names``."""
     column_bags = []
     for name in names:
         lexicon = lexicon_of(tally, name)

@@ -25,7 +25,9 @@ WORDS_PER_BATCH = 1 << 16  # whose pairs are read together
 
 
 def lexicon_of(tally: Tally, column: str) -> Lexicon:
-    """Returns the words of a text column that an estimate uses, by their counts in all rows."""
+    """Returns the words of a text column that an estimate uses, by their counts in all rows. The tally is one of label
+    sets, whose class EVERY has all rows.
+    """
     table = tally.of(column).table
     all_rows_class = tally.classes.index(EVERY)
     is_restricted = isinstance(table, AllBut)
@@ -34,8 +36,8 @@ def lexicon_of(tally: Tally, column: str) -> Lexicon:
 
 
 def _drop_unneeded_words(lexicon: Lexicon) -> Lexicon:
-    """Returns the lexicon without words that the rows to score do not have, if its table says which words these have.
-    The lexicon keeps its number of words.
+    """Returns the lexicon without words that the rows to score do not have, if its table says which words these have
+    (``needed_ids``); otherwise the same lexicon. The new one says that it has as many words as before.
     """
     table = lexicon.used.table
     if not isinstance(table, AllBut) or table.needed_ids is None:
@@ -61,11 +63,12 @@ class LabelPairs:
 
     @classmethod
     def of(cls, table: Any, ids: NDArray[np.uint32], all_rows_class: int) -> LabelPairs:
-        """Reads the pairs of the words ``ids`` from a table of counts. Its class number ``all_rows_class`` has the counts of
-        all rows, and its other classes are the labels.
+        """Returns the pairs of the words ``ids`` from a table of counts. Its class number ``all_rows_class`` has the
+        counts of all rows, and its other classes are the labels.
         """
-        starts, classes, occurrences, documents = table.pairs(ids)
+        starts, classes, occurrences, documents = table.pairs(ids)  # (words + 1,), then one number per pair
         is_all_rows = classes == all_rows_class
+        # For each word, how many pairs before its first one are of all rows and are removed here.
         n_removed_before = np.concatenate([[0], np.cumsum(is_all_rows)])[starts]
         counts_of_all = np.zeros((2, len(ids)))  # occurrences and documents
         counts_of_all[:, np.diff(n_removed_before) > 0] = occurrences[is_all_rows], documents[is_all_rows]
@@ -87,21 +90,21 @@ class LabelWords:
     only the pairs of its words, however many labels there are.
     """
 
-    lexicon: Lexicon
-    sums: Words
+    lexicon: Lexicon  # the words
+    sums: Words  # their counts in the tally
     once: bool  # whether a word counts once per text
     starts: Int  # (words + 1,)
     labels: NDArray[np.uint32]  # the label number of each pair (pairs,)
-    log_ratios: Real  # (pairs,)
+    log_ratios: Real  # what the pair adds to the evidence of ``base`` and ``slopes`` (pairs,)
     base: Real  # (words,)
     slopes: Real  # (labels,)
 
     @classmethod
     def of(cls, tally: Tally, column: str, choice: Choice) -> LabelWords:
-        """Estimates the evidence of a text column from the tally of label sets."""
+        """Returns the evidence of a text column, estimated with ``choice`` from the tally of label sets."""
         settings = label_words(tally.schema[column].family, choice)
         assert settings is not None
-        counts_documents, alpha = settings
+        counts_documents, alpha = settings  # whether a word counts once per text, and the pseudo-count of a word
         lexicon = lexicon_of(tally, column)
         all_rows_class = tally.classes.index(EVERY)
         sums = tally.of(column)
@@ -110,6 +113,7 @@ class LabelWords:
         n_labels = table.n_classes - 1
         uses_all_words = lexicon.used.complete
         if uses_all_words:
+            # The number of words of each class.
             class_totals = (table.documents() if counts_documents else table.occurrences()).value
             total_of_all = float(class_totals[all_rows_class])
             label_totals = np.delete(class_totals, all_rows_class)
@@ -143,12 +147,21 @@ class LabelWords:
         labels = np.concatenate(label_batches)
         log_ratios = np.concatenate(log_ratio_batches)
         return cls(
-            lexicon, sums, counts_documents, starts, labels, log_ratios, np.log(alpha / (word_counts + alpha)), slopes
+            lexicon,
+            sums,
+            counts_documents,
+            starts,
+            labels,
+            log_ratios,
+            base=np.log(alpha / (word_counts + alpha)),
+            slopes=slopes,
         )
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
-        """Returns what the words of each text add to the log-odds of each label (rows × labels)."""
-        bags = self.lexicon.bags(rows, self.sums, threads)
+        """Returns what the words of each text add to the log-odds of each label (rows × labels), for the words and
+        pairs in this object's fields. ``rows`` has the text column.
+        """
+        bags = self.lexicon.bags(rows, self.sums, threads)  # the words of each row, and how often each occurs
         times = np.ones(len(bags.words)) if self.once else bags.times
         pair_index: Any = (self.starts, self.labels, self.log_ratios, self.base)
         return bags.label_scores(times, pair_index, self.slopes, threads)
@@ -162,17 +175,17 @@ class TellingWords:
     PRIOR_WORDS more words had been read, so that the words that a rare label's few texts happen to lack say little.
     """
 
-    lexicon: Lexicon
-    sums: Words
+    lexicon: Lexicon  # the words of the column
+    sums: Words  # their counts in the tally
     starts: Int  # where the pairs of each word start (words + 1,)
     labels: NDArray[np.uint32]  # the label number of each pair of a word and a label (pairs,)
-    log_ratios: Real  # (pairs,)
+    log_ratios: Real  # log P(word | label) / P(word | not the label) (pairs,)
     documents: Real  # how many texts with the label have the word (pairs,)
     n_labels: int
 
     @classmethod
     def of(cls, tally: Tally, column: str, n_best: int) -> TellingWords:
-        """Selects the ``n_best`` words of each label in a text column of a tally of label sets."""
+        """Returns the evidence of the ``n_best`` words of each label in a text column of a tally of label sets."""
         lexicon = lexicon_of(tally, column)
         all_rows_class = tally.classes.index(EVERY)
         rows_by_label = np.delete(tally.rows.value, all_rows_class)
@@ -199,21 +212,23 @@ class TellingWords:
         return cls(lexicon, sums, starts, labels, log_ratios, pairs.documents[best_pairs], n_labels)
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
-        """Returns what the words of each text add to the log-odds of each label (rows × labels)."""
-        bags = self.lexicon.bags(rows, self.sums, threads)
+        """Returns what the words of each text add to the log-odds of each label (rows × labels): the log-ratios of the
+        label's most informative words, in texts of length one. ``rows`` has the text column.
+        """
+        bags = self.lexicon.bags(rows, self.sums, threads)  # the words of each row, and how often each occurs
         use_counts = True
         word_scales = np.ones(len(self.lexicon), dtype=np.float32)
         word_values = bags.values(use_counts, word_scales, threads)
-        base = np.zeros(len(self.lexicon))
+        base = np.zeros(len(self.lexicon))  # pairs that are not stored add nothing
         slopes = np.zeros(self.n_labels)
         pair_index: Any = (self.starts, self.labels, self.log_ratios, base)
         return bags.label_scores(word_values, pair_index, slopes, threads)
 
     def parameters(self, label_number: int, sums: Words, feature: Feature, n_texts: Real) -> Parameters:
-        """Returns the parameters of a yes/no model of one label. ``feature`` is the text column of that model, ``sums``
-        its counts, and ``n_texts`` the number of texts without and with the label.
+        """Returns the parameters of a text column in the yes/no model of one label. ``feature`` is the column in that
+        model, ``sums`` its counts, and ``n_texts`` the number of texts without and with the label.
         """
-        pair_numbers = np.flatnonzero(self.labels == label_number)
+        pair_numbers = np.flatnonzero(self.labels == label_number)  # the label's pairs with its informative words
         words = np.searchsorted(self.starts, pair_numbers, side="right") - 1
         lexicon = Lexicon.of(feature, sums)
         word_scores = np.zeros((len(lexicon), 2))  # words × (without, with)
@@ -241,13 +256,13 @@ def _telling(
         n_best: How many pairs of each label to return.
     """
     label_rows = rows_by_label[labels]  # of each pair, as everything below
-    counts = (  # of the table of word by label
+    counts = (  # rows of each pair: with word and label, with the word alone, with the label alone, with neither
         documents,
         word_documents - documents,
         label_rows - documents,
         n_rows - label_rows - word_documents + documents,
     )
-    products_of_margins = (
+    products_of_margins = (  # divided by n_rows, what ``counts`` would be if word and label were independent
         word_documents * label_rows,
         word_documents * (n_rows - label_rows),
         (n_rows - word_documents) * label_rows,

@@ -52,21 +52,21 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """Returns log P(row) of each row, or its log density. It is −∞ only under "mle" and "map"."""
         model = self._model()
         source = self._batches(X)
-        warned = set[str]()
-        rows = read_batches(source, "scoring") if isinstance(source, Source) else source
-        return np.concatenate([log_sum(_log_joint(model, *model._align(batch, warned))) for batch in rows])
+        warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
+        batches = read_batches(source, "scoring") if isinstance(source, Source) else source
+        return np.concatenate([log_sum(_log_joint(model, *model._align(batch, warned))) for batch in batches])
 
     def anomaly_scores(self, X: Any) -> Real:
         """Returns −log P(row) of each row: the higher, the more unusual."""
         return -self.score_samples(X)
 
     def sample(self, n: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """Draws ``n`` rows from the distribution, as a mapping of columns. ``model_.sample`` also returns the class of
-        each.
+        """Draws ``n`` rows from the distribution, as a mapping from column to its array. ``model_.sample`` also returns
+        the class of each.
         """
         model = self._model()
-        drawn = model.sample(n, seed)
-        return {name: drawn[name] for name in model.schema.features.inputs}
+        drawn_columns = model.sample(n, seed)
+        return {name: drawn_columns[name] for name in model.schema.features.inputs}
 
     def surprise(self, row: Any, seed: int = 0) -> Surprise:
         """Explains which values make a row unusual: how likely each value is given the others, compared with rows drawn
@@ -89,21 +89,23 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
             raise errors.empty_data(None, "the row has no counted value")
         features = [feature for group in parameters for feature in group.features]
         n_drawn = int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, ROWS_DRAWN))
-        drawn = self.sample(n_drawn, seed)
-        drawn_columns = {name: column for name, column in drawn.items() if name not in missing_columns}
+        all_columns = self.sample(n_drawn, seed)
+        drawn_columns = {name: column for name, column in all_columns.items() if name not in missing_columns}
         [drawn_rows] = read(drawn_columns, kinds=model.schema.kinds)
-        drawn_rows = drawn_rows.with_columns({name: empty_column(n_drawn) for name in drawn if name in missing_columns})
+        drawn_rows = drawn_rows.with_columns(
+            {name: empty_column(n_drawn) for name in all_columns if name in missing_columns}
+        )
         log_rows, log_value_given_rest = _condition_on_rest(model, batch, parameters, missing_columns)
         drawn_log_rows, drawn_value_given_rest = _condition_on_rest(model, drawn_rows, parameters, missing_columns)
         evidence = []
         for feature in features:
             for name in _columns(feature, missing_columns):
                 never_seen = None if feature.columns else model._group(name).never_seen(batch)
-                seen = never_seen is None or not never_seen[0, 0]
+                is_seen = never_seen is None or not never_seen[0, 0]
                 value = next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
                 decibans = float((log_value_given_rest[name][0] - drawn_value_given_rest[name].mean()) * DECIBANS)
-                evidence.append(Evidence(name, value, decibans, seen))
-        evidence.sort(key=lambda e: e.decibans)
+                evidence.append(Evidence(name, value, decibans, is_seen))
+        evidence.sort(key=lambda value_evidence: value_evidence.decibans)
         return Surprise(float(log_rows[0]), float(drawn_log_rows.mean()), tuple(evidence))
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
@@ -153,7 +155,10 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return dict(zip(keys, np.minimum(np.exp(log_probabilities), 1.0).tolist(), strict=True))
 
     def _condition(self, queried_values: Mapping[str, Sequence[Any]], evidence_values: Mapping[str, Any]) -> Real:
-        """Returns log P(values | given) for every combination of the queried values, which are listed by column."""
+        """Returns log P(values | given) for every combination of the queried values, which are listed by column, as an
+        array (combinations,) in the order of ``itertools.product``. ``evidence_values`` maps columns to a value or to
+        several possible values. Raises an error if the evidence is impossible.
+        """
         if in_both := [name for name in queried_values if name in evidence_values]:
             raise errors.bad_setting(
                 "given", evidence_values, f"about columns outside the query; {in_both[0]!r} is in both"
@@ -175,8 +180,11 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
             )
         features = self._model().schema.features
         dependent_columns = {
-            name for f in features if not queried_values.keys().isdisjoint(f.inputs) for name in f.inputs
-        }
+            name
+            for feature in features
+            if not queried_values.keys().isdisjoint(feature.inputs)
+            for name in feature.inputs
+        }  # the queried columns, and the columns of their blocks; all others are independent of them given the class
         log_prior = self._log_prior_given(
             {name: values for name, values in evidence.items() if name not in dependent_columns}
         )
@@ -190,20 +198,21 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """Returns a column of the query with the values that were counted; raises an error if it was not counted."""
         model = self._model()
         for group in model.parameters:
-            for f, feature in enumerate(group.features):
+            for position, feature in enumerate(group.features):
                 if name in feature.inputs:
-                    return _QueryColumn(model.schema, name, feature, group.categories(f, name))
+                    return _QueryColumn(model.schema, name, feature, group.categories(position, name))
         raise errors.unknown_column(name, model.schema.features.inputs)
 
     def _marginal(self, columns: Mapping[str, Any]) -> Real:
-        """Returns log P(class) + log P(values | class) of rows that have these columns only (rows × classes); other
-        columns are summed out.
+        """Returns log P(class) + log P(values | class) of rows that have these columns only, a sequence of values each
+        (rows × classes); other columns are summed out.
         """
         return _log_joint(self._model(), *self._read_columns(columns))
 
     def _read_columns(self, columns: Mapping[str, Any]) -> tuple[Batch, list[Parameters]]:
-        """Reads rows with these columns only, the others missing; also returns the parameters of the features that have
-        them.
+        """Returns a batch of rows with these columns (a sequence of values each) and the other columns of their
+        features, which are missing; also returns the parameters of these features. Raises an error for an unknown
+        column.
         """
         model = self._model()
         column_names = model.schema.features.inputs
@@ -219,8 +228,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
     def _log_probability(
         self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None, n_sums: int = 1
     ) -> Real:
-        """Returns log P(values of columns), summed over all combinations of the values: one number, or one for each of
-        ``n_sums`` equal parts of the combinations. ``log_prior`` replaces the log prior of the model.
+        """Returns log P(values of columns), summed over all combinations of the values: an array with one number, or
+        one for each of ``n_sums`` equal parts of the combinations, in their order. ``values`` lists the values of each
+        column; ``log_prior`` replaces the log prior of the model.
         """
         model = self._model() if log_prior is None else replace(self._model(), log_prior=log_prior)
         try:
@@ -229,7 +239,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
             raise _as_query_error(bad, values) from None
 
     def _log_prior_given(self, values: Mapping[str, Sequence[Any]]) -> Real:
-        """Returns log P(class | values): the prior for columns that are independent of these given the class."""
+        """Returns log P(class | values), by class: the prior for columns that are independent of these given the class.
+        ``values`` lists the possible values of each column.
+        """
         model = self._model()
         log_likelihoods = []  # of each feature: log P(its values | class), by class
         model_without_prior = replace(model, log_prior=np.zeros(len(model.classes)))
@@ -241,7 +253,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return _log_posterior(model.log_prior, np.array([log_likelihoods]))[0] if log_likelihoods else model.log_prior
 
     def _batches(self, X: Any) -> Iterable[Batch]:
-        """Opens rows as batches, read like the rows that were counted."""
+        """Opens the rows ``X`` as batches, read like the rows that were counted."""
         return self._model()._read(X, {})
 
     def _model(self) -> Model:
@@ -254,46 +266,52 @@ def _condition_on_rest(
     model: Model, batch: Batch, parameters: Sequence[Parameters], missing_columns: set[str]
 ) -> tuple[Real, dict[str, Real]]:
     """Returns log P(row) of each row, and by column log P(value | the row's other values), both arrays (rows,).
-    ``missing_columns`` are those that the row to explain lacks.
+    ``parameters`` are those of the features to use, and ``missing_columns`` the columns that the row to explain lacks.
 
     A text counts as one column, and so does a block of occurrences.
     """
     log_likelihoods = _log_likelihoods(model, batch, parameters)  # rows × features × classes
     log_value_given_rest = dict[str, Real]()
+    # "Rest": the features of a row other than the one in turn. ``log_joint`` arrays are rows × classes.
     log_joint = model.log_prior + log_likelihoods.sum(axis=1)
     all_finite = bool(np.isfinite(log_likelihoods).all())
     log_rows = log_sum(log_joint)
     extreme_rows = np.flatnonzero(np.abs(log_rows) > EXTREME_LOG)
-    features = [group.select([i]) for group in parameters for i in range(len(group.features))]
-    for f, feature_parameters in enumerate(features):
+    parameters_by_feature = [
+        group.select([position]) for group in parameters for position in range(len(group.features))
+    ]
+    for feature_number, feature_parameters in enumerate(parameters_by_feature):
         if all_finite:
-            log_joint_of_rest = log_joint - log_likelihoods[:, f]
+            log_joint_of_rest = log_joint - log_likelihoods[:, feature_number]
         else:
-            log_joint_of_rest = model.log_prior + np.delete(log_likelihoods, f, axis=1).sum(axis=1)
+            log_joint_of_rest = model.log_prior + np.delete(log_likelihoods, feature_number, axis=1).sum(axis=1)
         log_rest = log_sum(log_joint_of_rest)
         feature = feature_parameters.features[0]
         with np.errstate(invalid="ignore"):
             log_posterior = log_joint_of_rest - log_rest[:, None]  # of the classes given the other features
         log_posterior[extreme_rows] = _log_posterior(
-            model.log_prior, np.delete(log_likelihoods[extreme_rows], f, axis=1)
+            model.log_prior, np.delete(log_likelihoods[extreme_rows], feature_number, axis=1)
         )
-        log_feature = log_sum(log_posterior + log_likelihoods[:, f])
+        log_feature = log_sum(log_posterior + log_likelihoods[:, feature_number])  # given the other features
         for name in _columns(feature, missing_columns):
             log_other_columns = np.zeros_like(log_feature)
             if name != feature.name:  # the other columns of a block are also given
                 batch_without_column = batch.with_columns({name: empty_column(batch.n_rows)})
+                # log P(other columns of the block | class): rows × classes.
                 log_others = _log_likelihoods(model, batch_without_column, [feature_parameters])[:, 0]
                 log_other_columns = log_sum(log_posterior + log_others)
             with np.errstate(invalid="ignore"):
                 impossible = np.isneginf(log_rest) | np.isneginf(log_other_columns)
-                log_value = np.where(impossible, log_likelihoods[:, f].max(axis=1), log_feature - log_other_columns)
+                log_value = np.where(
+                    impossible, log_likelihoods[:, feature_number].max(axis=1), log_feature - log_other_columns
+                )
             log_value_given_rest[name] = log_value
     return log_rows, log_value_given_rest
 
 
 def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
-    """Returns log P(class | row) from log P(value | class) (rows × features × classes). What classes have in common
-    cancels first, so that no digits are lost.
+    """Returns log P(class | row) (rows × classes) from log P(value | class), ``likelihoods`` (rows × features ×
+    classes). What classes have in common cancels first, so that no digits are lost.
     """
     total = log_prior + likelihoods.sum(axis=1)
     best = total.argmax(axis=1)
@@ -304,8 +322,8 @@ def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
 
 
 def _log_likelihoods(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
-    """Returns log P(value | class) (rows × features × classes). Without smoothing, a value that was never seen is
-    impossible.
+    """Returns log P(value | class) (rows × features × classes), for the features of ``parameters`` in order. Without
+    smoothing, a value that was never seen is impossible.
     """
     log_likelihoods: Real = model._score_features(batch, parameters, "parts")[0]
     for features, never_seen in _never_seen(model, batch, parameters):
@@ -314,8 +332,8 @@ def _log_likelihoods(model: Model, batch: Batch, parameters: Sequence[Parameters
 
 
 def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
-    """Returns log P(class) + log P(row | class) (rows × classes). Without smoothing, a value that was never seen is
-    impossible.
+    """Returns log P(class) + log P(row | class) (rows × classes), by the features of ``parameters``. Without smoothing,
+    a value that was never seen is impossible.
     """
     log_joint: Real = model._score_features(batch, parameters, "log_joint")[0]
     for _, never_seen in _never_seen(model, batch, parameters):
@@ -326,8 +344,9 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
 def _never_seen(
     model: Model, batch: Batch, parameters: Sequence[Parameters]
 ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-    """Yields for each group of features their positions among all features, and whether each row has a value of them
-    that was never seen (rows × features). Yields nothing if the model is smoothed.
+    """Yields for each group of features their positions among all features of ``parameters`` (a slice), and whether
+    each row has a value of them that was never seen (rows × features of the group). Yields nothing if the model is
+    smoothed.
     """
     first_feature = 0
     for group in parameters if model.choice.how in ("mle", "map") else ():
@@ -350,8 +369,8 @@ class _QueryColumn:
 
     schema: Schema
     name: str
-    feature: Feature
-    keys: Keys | None
+    feature: Feature  # the column itself, or the block that it belongs to
+    keys: Keys | None  # the counted values; None if they cannot be listed
 
     def list_values(self) -> list[Any]:
         """Returns all values of the column; raises an error if they cannot be listed."""
@@ -364,7 +383,10 @@ class _QueryColumn:
         return list(self.keys)
 
     def list_alternatives(self, value_or_values: Any) -> list[Any]:
-        """Returns the values of which the column has one: those of a list or set, each once, or the single value."""
+        """Returns the values of which the column has one: those of a list or set, each once, or the single value.
+        Raises an error if several values are not valid, were never counted, or have probabilities without a meaningful
+        sum.
+        """
         is_list = isinstance(value_or_values, (list, tuple, set, frozenset, np.ndarray))
         if not is_list or (self.feature.holds_lists and not any(map(np.ndim, value_or_values))):
             return [value_or_values]
@@ -402,14 +424,16 @@ class _QueryColumn:
         if self.keys is None:
             return []
         counted_meanings = {*self._meaning(self.keys), None}
-        pairs = zip(values, self._meaning(values), strict=True)
-        return [value for value, meaning in pairs if meaning not in counted_meanings]
+        values_and_meanings = zip(values, self._meaning(values), strict=True)
+        return [value for value, meaning in values_and_meanings if meaning not in counted_meanings]
 
     def _meaning(self, values: Sequence[Any]) -> list[Any]:
         """Returns the values as the column counts them, None if missing. 1 and "1" can be the same value."""
         try:
             [batch] = read({self.name: values}, kinds=self.schema.kinds)
-            column = next((f for f in columns_of_table(self.feature) if f.name == self.name), self.feature)
+            column = next(
+                (member for member in columns_of_table(self.feature) if member.name == self.name), self.feature
+            )  # of a joint table, the feature of this column alone
             codes = column.family.keys_of(batch, column, strict=False)
             if codes is None or column.family.has_density():
                 return list(batch.numbers([self.name])[0].reshape(-1))
@@ -424,12 +448,12 @@ def _as_query_error(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -
     """
     column: Any = getattr(bad, "column", None)
     value = getattr(bad, "value", values.get(column))
-    kinds = {
+    expected_by_kind = {
         "not 0 or 1": "0 or 1",
         "not a count": "a whole number of at least 0",
         "negative": "a number of at least 0",
     }
-    expected = kinds.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
+    expected = expected_by_kind.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
     return errors.BadValue(
         f"column {column!r} cannot be {value!r}: {expected} is needed. Use values like those in the "
         "training data, or a list of them for any of several values.",
@@ -439,8 +463,9 @@ def _as_query_error(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -
 
 
 def _combine(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Returns rows with every combination of the columns' values, as a mapping of columns. ``alternatives``: the values
-    of each column.
+    """Returns rows with every combination of the columns' values, as a mapping of columns; the values of the last
+    column change fastest. ``alternatives``: the values of each column. Raises an error if there are too many
+    combinations.
     """
     n_combinations = prod(map(len, alternatives.values()))
     errors.require(
@@ -540,7 +565,9 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 def count_as_one_class(
     data: Any, features: FamilyOption = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
-    """Counts the rows of a table as one class. ``weights`` is one number per row, or one for all rows."""
+    """Returns the tally of a table whose rows are all of one class. ``weights`` is one number per row, or one for all
+    rows. Raises an error if the weights are not valid or leave no row.
+    """
     row_weights = None if weights is None else np.asarray(weights)
     weight_of_all = 1.0
     if row_weights is not None:
@@ -555,7 +582,7 @@ def count_as_one_class(
     table = {"text": list(data)} if is_texts(data) else data
     settings = {"features": features, "weights": row_weights, "missing": missing, "threads": threads, "trees": "none"}
     tally = tallies.count_table(Table.of(table, classes=[ONE_CLASS], **settings))
-    tally = tally if weight_of_all == 1.0 else tally * weight_of_all
+    tally = tally if weight_of_all == 1.0 else tally * weight_of_all  # multiplies all counts
     if not tally.classes:
         raise errors.empty_data(None, "every row has a weight of zero")
     return tally
@@ -563,8 +590,8 @@ def count_as_one_class(
 
 def n_parameters(model: Model) -> int:
     """Returns the number of free parameters, including the class prior unless it was given."""
-    estimated = model.class_prior is None or isinstance(model.class_prior, (int, float))
-    return model.tally.n_parameters() - (0 if estimated else len(model.classes) - 1)
+    estimates_prior = model.class_prior is None or isinstance(model.class_prior, (int, float))  # number: a pseudo-count
+    return model.tally.n_parameters() - (0 if estimates_prior else len(model.classes) - 1)
 
 
 # Independence --------------------------------------------------------------------------------------------------------
@@ -576,19 +603,19 @@ class Independence:
 
     a: str
     b: str
-    given: tuple[str, ...]
+    given: tuple[str, ...]  # the columns that are the conditions
     mutual_information: float  # in bits
     statistic: float  # G
-    degrees: int
+    degrees: int  # of freedom
     p_value: float
-    n_rows: float
-    bins: Mapping[str, int]  # of each column of numbers that was cut
+    n_rows: float  # with a value in all columns
+    bins: Mapping[str, int]  # the number of bins of each column of numbers that was cut
 
     def __str__(self) -> str:
-        what = f"{self.a} and {self.b}" + (f" given {', '.join(self.given)}" if self.given else "")
-        cut = "".join(f"; {name} cut into {many(n, 'bin')}" for name, n in self.bins.items())
+        tested = f"{self.a} and {self.b}" + (f" given {', '.join(self.given)}" if self.given else "")
+        cuts = "".join(f"; {name} cut into {many(n_bins, 'bin')}" for name, n_bins in self.bins.items())
         test = f"G = {self.statistic:.4g} on {many(self.degrees, 'degree')} of freedom, p = {self.p_value:.3g}"
-        return f"{what}: {self.mutual_information:.4f} bits, {test} ({self.n_rows:,.6g} rows{cut})"
+        return f"{tested}: {self.mutual_information:.4f} bits, {test} ({self.n_rows:,.6g} rows{cuts})"
 
     __repr__ = __str__
 
@@ -607,8 +634,8 @@ def independence(
     """
     for name, column in (("a", a), ("b", b)):
         errors.require(isinstance(column, str), name, column, "the name of a column")
-    several: Any = () if given is None else given if isinstance(given, Iterable) else (given,)
-    conditions = (given,) if isinstance(given, str) else tuple(several)
+    one_or_several: Any = () if given is None else given if isinstance(given, Iterable) else (given,)
+    conditions = (given,) if isinstance(given, str) else tuple(one_or_several)
     are_names = all(isinstance(column, str) for column in conditions)
     errors.require(are_names, "given", given, "the name of a column, a list of such names, or None")
     columns = (a, b, *conditions)
@@ -619,15 +646,16 @@ def independence(
     n_batches = len(batches_with_rows)
     errors.require(n_batches == 1, "data", f"{n_batches} batches of rows", "one table in memory")
     batch, n_bins = bin_numbers(batches_with_rows[0], columns, bins)
-    left_out = {name: None for name in batch.names if name not in columns}
+    left_out = {name: None for name in batch.names if name not in columns}  # None: not counted
     [(_, _, sums)] = count_as_one_class(batch, {columns: "joint", **left_out}).groups
     keys, cells = sums.feature(0)
     return _g_test(columns, keys, cells.value[:, 0], n_bins)
 
 
 def bin_numbers(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Batch, dict[str, int]]:
-    """Cuts those of the columns that have too many distinct numbers into ``bins`` bins of about equal size. Returns the
-    batch with the numbers of their bins, NaN if missing, and how many bins each has.
+    """Cuts those of the columns that have more than ``FEW_VALUES`` distinct numbers into ``bins`` bins of about equal
+    size; None chooses how many. Returns the batch, in which these columns have the number of each row's bin (NaN if
+    missing), and how many bins each of them has.
     """
     numbers_to_cut = dict[str, Real]()
     n_cells = 1  # of the table of all other columns
@@ -647,8 +675,8 @@ def bin_numbers(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple
     for name, numbers in numbers_to_cut.items():
         is_present = ~np.isnan(numbers)
         _, value_number, rows_of_value = np.unique(numbers[is_present], return_inverse=True, return_counts=True)
-        groups = equal_groups(rows_of_value[:, None].astype(np.float64), np.array([bins]))[:, 0]
-        occupied_groups, bin_of_value = np.unique(groups, return_inverse=True)
+        group_of_value = equal_groups(rows_of_value[:, None].astype(np.float64), np.array([bins]))[:, 0]
+        occupied_groups, bin_of_value = np.unique(group_of_value, return_inverse=True)
         bin_of_row = np.full(len(numbers), np.nan)
         bin_of_row[is_present] = bin_of_value[value_number]
         bin_columns[name] = Numbers(bin_of_row)
@@ -657,33 +685,44 @@ def bin_numbers(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple
 
 
 def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping[str, int]) -> Independence:
-    """Tests independence by the G statistic, summed over the values of the conditions.
+    """Tests the independence of two columns by the G statistic, summed over the values of the conditions. Raises an
+    error if no row has all values.
 
     Args:
-        columns: The two columns and the conditions.
-        keys: The values of these columns in each cell of their table.
+        columns: The two columns, followed by the conditions.
+        keys: The values of these columns in each cell of their table, a tuple each.
         n: The number of rows in each cell.
-        cut: The number of bins of each column of numbers.
+        cut: The number of bins of each column of numbers that was cut.
     """
     from scipy.stats import chi2
     from scipy.stats.contingency import chi2_contingency
 
     total = float(n.sum())
-    g = 0.0
-    degrees = 0
+    g_statistic = 0.0
+    degrees = 0  # of freedom
     if not total > 0:
         raise errors.empty_data(None, f"no row has values in all of {errors.listed(map(repr, columns))}")
     tables: dict[
         Any, dict[Any, float]
     ] = {}  # for each combination of the conditions' values: rows of each pair of values
-    for (a_value, b_value, *context), n_rows in zip(keys, n.tolist(), strict=True):
-        tables.setdefault(tuple(context), {})[a_value, b_value] = n_rows
+    for (a_value, b_value, *condition_values), n_rows in zip(keys, n.tolist(), strict=True):
+        tables.setdefault(tuple(condition_values), {})[a_value, b_value] = n_rows
     for cells in tables.values():
         a_values, b_values = (dict.fromkeys(values) for values in zip(*cells, strict=True))
-        table = np.array([[cells.get((a, b), 0.0) for b in b_values] for a in a_values])
+        table = np.array([[cells.get((a_value, b_value), 0.0) for b_value in b_values] for a_value in a_values])
         test = chi2_contingency(table, correction=False, lambda_="log-likelihood")
-        g += max(float(test.statistic), 0.0)
+        g_statistic += max(float(test.statistic), 0.0)
         degrees += test.dof
-    p_value = float(chi2.sf(g, degrees)) if degrees else 1.0
+    p_value = float(chi2.sf(g_statistic, degrees)) if degrees else 1.0
     a, b, *conditions = columns
-    return Independence(a, b, tuple(conditions), g / (2.0 * total * np.log(2.0)), g, degrees, p_value, total, cut)
+    return Independence(
+        a,
+        b,
+        tuple(conditions),
+        mutual_information=g_statistic / (2.0 * total * np.log(2.0)),
+        statistic=g_statistic,
+        degrees=degrees,
+        p_value=p_value,
+        n_rows=total,
+        bins=cut,
+    )

@@ -82,8 +82,8 @@ def is_auto(setting: Any) -> bool:
 
 
 def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
-    """Checks an estimator and a prior, and returns them as a ``Choice``. ``waits``: whether weights of words are
-    computed only when they are needed.
+    """Checks an estimator, a prior's pseudo-count and a seed, and returns them as a ``Choice``. Raises an error if one
+    is not valid. ``waits``: whether weights of words are computed only when they are needed.
     """
     if not isinstance(how, str) or how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
@@ -93,7 +93,9 @@ def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
 
 
 def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
-    """Estimates the model of a tally with the estimator and prior of ``choice``."""
+    """Estimates the model of a tally with the estimator and prior of ``choice``. ``tally.groups`` has for each group of
+    features of one family: the family, the features and their sums. Raises an error if the tally has no classes.
+    """
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no classes, so there is nothing to predict")
     rng = np.random.default_rng(choice.seed) if choice.how == "gibbs" else UNUSED_GENERATOR
@@ -111,25 +113,45 @@ class Calibrates(Protocol):
     """Turns log posteriors into calibrated posteriors; ``bb.calibrate`` returns one."""
 
     @property
-    def n_classes(self) -> int: ...
+    def n_classes(self) -> int:
+        """The number of classes that it was learned for."""
+
     @property
-    def keeps_order(self) -> bool: ...
+    def keeps_order(self) -> bool:
+        """Whether the most probable class of a row stays the same."""
+
     @property
-    def scale(self) -> float: ...
+    def scale(self) -> float:
+        """The factor by which it multiplies all evidence."""
+
     @property
-    def only_scales(self) -> bool: ...
-    def apply(self, log_posteriors: Any) -> Real: ...
-    def rules(self) -> dict[str, Any]: ...
-    def log_apply(self, log_posteriors: Any) -> Real: ...
+    def only_scales(self) -> bool:
+        """Whether it does nothing but multiply the evidence by ``scale``."""
+
+    def apply(self, log_posteriors: Any) -> Real:
+        """Returns calibrated posteriors from log posteriors (rows × classes each)."""
+
+    def rules(self) -> dict[str, Any]:
+        """Returns its columns in the table of calibration of an ``EvidenceTable``."""
+
+    def log_apply(self, log_posteriors: Any) -> Real:
+        """Returns calibrated log posteriors from log posteriors (rows × classes each)."""
 
 
 class Weighs(Protocol):
     """Weighs the evidence of a model's columns; ``bb.weigh`` returns one."""
 
-    def is_stale(self, tally: Tally) -> bool: ...
-    def log_prior(self, log_prior: Real, tally: Tally) -> Real: ...
-    def parameters(self, model: Model) -> tuple[Parameters, ...]: ...
-    def _without_forgotten(self, tally: Tally) -> Weighs: ...
+    def is_stale(self, tally: Tally) -> bool:
+        """Whether the tally has learned or forgotten rows since the weights were learned."""
+
+    def log_prior(self, log_prior: Real, tally: Tally) -> Real:
+        """Returns the log prior of a weighed model (classes,), given that of the plain one."""
+
+    def parameters(self, model: Model) -> tuple[Parameters, ...]:
+        """Returns the weighed parameters of a plain model, by group of features."""
+
+    def _without_forgotten(self, tally: Tally) -> Weighs:
+        """Returns the same weights without those of classes, values and words that no row of the tally has any more."""
 
 
 def check_calibration(calibration: Any, n_classes: int) -> None:
@@ -159,16 +181,16 @@ class Model(Displayed):
     kind: ClassVar[str] = "model"
 
     tally: Tally
-    choice: Choice
-    class_prior: ClassPrior
-    log_prior: Real
-    parameters: tuple[Parameters, ...]
+    choice: Choice  # the estimator, and the prior of families that have none of their own
+    class_prior: ClassPrior  # as the user gave it
+    log_prior: Real  # by class; with weighed evidence, plus the intercepts
+    parameters: tuple[Parameters, ...]  # one for each group of features of the same family
     threads: int | None = None
     calibration: Calibrates | None = None  # corrects posteriors
     weighing: Weighs | None = None  # the weights of the evidence
 
     def __reduce__(self) -> Any:
-        """Pickles a model as its tally and settings, from which it is estimated again."""
+        """Pickles a model as its tally and settings, the arguments of ``_unpack_model``, which estimates it again."""
         settings = self.tally, self.choice, self.class_prior, self.threads, self.calibration, self.weighing
         return _unpack_model, settings
 
@@ -183,20 +205,23 @@ class Model(Displayed):
         return self.classes
 
     def _reading_model(self) -> Model:
-        """Returns the model that answers for rows: this one."""
+        """Returns the model that reads and scores the rows to be answered: this one."""
         return self
 
     def _prepare(self) -> None:
         """Computes in advance what the first prediction would compute: nothing for this kind of model."""
 
     def _records(self, posterior: Real, unsure: float | None = None) -> list[dict[str, Any]]:
-        """Returns one record for each row of posteriors (rows × classes); the class is None where the best is less
-        probable than ``unsure``.
+        """Returns one record for each row of posteriors (rows × classes): a dict of the most probable "class" and its
+        "probability". The class is None where this is below ``unsure``, if that is given.
         """
         classes_and_probabilities = zip(posterior.argmax(axis=1).tolist(), posterior.max(axis=1).tolist(), strict=True)
         return [
-            {"class": self.classes[c] if unsure is None or probability >= unsure else None, "probability": probability}
-            for c, probability in classes_and_probabilities
+            {
+                "class": self.classes[best_class] if unsure is None or probability >= unsure else None,
+                "probability": probability,
+            }
+            for best_class, probability in classes_and_probabilities
         ]
 
     @property
@@ -233,7 +258,7 @@ class Model(Displayed):
 
     @cached_property
     def _class_array(self) -> NDArray[Any]:
-        """The classes as an array."""
+        """The classes as an array; of objects if they differ in type."""
         kinds = {type(name) for name in self.classes}
         return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
 
@@ -254,12 +279,12 @@ class Model(Displayed):
         """
         if weighing is None and self.weighing is None:
             return self
-        plain = self if self.weighing is None else complete_model(self.tally, self.choice, self.class_prior)
+        unweighed = self if self.weighing is None else complete_model(self.tally, self.choice, self.class_prior)
         if weighing is None:
-            return replace(plain, threads=self.threads)
+            return replace(unweighed, threads=self.threads)
         weighing = weighing._without_forgotten(self.tally)
-        log_prior = weighing.log_prior(plain.log_prior, self.tally)
-        return replace(plain, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(plain))
+        log_prior = weighing.log_prior(unweighed.log_prior, self.tally)
+        return replace(unweighed, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(unweighed))
 
     def calibrated(self, calibration: Calibrates | None) -> Model:
         """Returns the same model with this calibration, or uncalibrated if it is None."""
@@ -288,7 +313,7 @@ class Model(Displayed):
             raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
         costs_by_class = None if costs is None else cost_matrix(costs, self.classes)
         posterior = self.posterior(rows, **reading)
-        best_classes = (
+        best_classes = (  # their numbers
             posterior.argmax(axis=1) if costs_by_class is None else (posterior @ costs_by_class).argmin(axis=1)
         )
         predictions: NDArray[Any] = self._class_array[best_classes]
@@ -316,8 +341,8 @@ class Model(Displayed):
         return self._score_all(rows, "log_joint", reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
-        """Yields batches of rows together with their posteriors. Only one batch is in memory at a time, however long
-        the table is.
+        """Yields batches of rows together with their posteriors (rows × classes). Only one batch is in memory at a
+        time, however long the table is.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -327,22 +352,22 @@ class Model(Displayed):
         """
         want = "posterior" if self.calibration is None else "log_posterior"
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
-        for batch, answer, impossible in self._batches(source, want):
-            self._warn_impossible(impossible, want)
-            yield batch, answer if self.calibration is None else self.calibration.apply(answer)
+        for batch, scores, n_impossible in self._batches(source, want):
+            self._warn_impossible(n_impossible, want)
+            yield batch, scores if self.calibration is None else self.calibration.apply(scores)
 
     def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
         """Yields each batch of rows with the scores that ``want`` names, such as "posterior", and the number of its
         rows that are impossible in every class.
         """
-        warned = set[str]()
+        warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
 
         def score(batch: Batch) -> tuple[NDArray[Any], int]:
-            """The scores of a batch and the number of its impossible rows."""
+            """Returns the scores of a batch and the number of its impossible rows."""
             return self._score_features(*self._align(batch, warned, source.target), want)
 
         parser_work = ParserWork(self.threads, score)
-        for batch in read_batches(source, "scoring", parser_work):
+        for batch in read_batches(source, "scoring", parser_work):  # the parser's threads may have scored the batch
             yield batch, *(parser_work.result(batch) or score(batch))
 
     @or_in_partitions
@@ -379,13 +404,14 @@ class Model(Displayed):
         if held_out:
             return self._explain_left_out(self._one_row(row), against, label)
         batch, parameters = self._align(self._one_row(row), set())
-        best, posterior, log_posterior, likelihoods = self._score_row(batch, parameters)
-        winner, other = self._classes_to_compare(best, log_posterior, against)
+        best_class, posterior, log_posterior, log_likelihoods = self._score_row(batch, parameters)
+        # The numbers of the predicted class, which a calibration may change, and of the class to compare it with.
+        winner, other = self._classes_to_compare(best_class, log_posterior, against)
         texts, unknown_words = texts_and_unknown_words(parameters, batch)
         explanation = make_explanation(
             self.classes,
             self.log_prior,
-            self._terms(batch, parameters, likelihoods),
+            self._terms(batch, parameters, log_likelihoods),
             posterior,
             winner,
             other,
@@ -402,7 +428,10 @@ class Model(Displayed):
         return explanation.calibrate(posterior[[winner, other]], log_posterior[[winner, other]])
 
     def _explain_left_out(self, batch: Batch, against: Any, label: Any) -> Explanation:
-        """Explains a row of the training data, with its class in ``label``, by the model of all other rows."""
+        """Explains a row of the training data (``batch`` has this row alone) by the model of all other rows.
+        ``against`` is the class to compare with, None for the runner-up; ``label`` is the row's class, None if the row
+        has a target column.
+        """
         row_label = self._label_of_counted_row(batch, label)
         remarks = [is_left_out(row_label, self.target)]
         remarks += ["the weights of evidence were learned with it and do not change"] * (self.weighing is not None)
@@ -410,18 +439,24 @@ class Model(Displayed):
         return replace(explanation, held_out=True, stale=self._stale, remarks=tuple(remarks))
 
     def _classes_to_compare(self, best: int, log_posterior: Real, against: Any) -> tuple[int, int]:
-        """Returns the number of a row's predicted class, and of the class it is compared with."""
+        """Returns the number of a row's predicted class, and of the class it is compared with.
+
+        Args:
+            best: The number of the class with the highest score before calibration.
+            log_posterior: The row's log posterior before calibration, by class.
+            against: The name of the class to compare with; None for the runner-up.
+        """
         posterior = log_posterior if self.calibration is None else self.calibration.apply(log_posterior[None])[0]
         winner = best if self._scores_for_class == "class" else int(posterior.argmax())
         other = winner if against is None else class_number(against, self.classes)
         if other == winner:  # many calibrated posteriors may be 0; the uncalibrated ones break ties
             ranked = np.lexsort((-log_posterior, -posterior)).tolist()
-            other = next(c for c in ranked if c != winner)
+            other = next(number for number in ranked if number != winner)
         return winner, other
 
     def _terms(self, batch: Batch, parameters: Sequence[Parameters], likelihoods: Real) -> list[Any]:
-        """Returns the evidence of each feature of a row, in the order of the schema. ``likelihoods`` is features ×
-        classes.
+        """Returns the evidence of each feature (or word) of the one row in ``batch``, in the order of the schema.
+        ``likelihoods`` has log-likelihoods, features × classes, in the order of ``parameters``.
         """
         terms = []
         start = 0
@@ -430,12 +465,16 @@ class Model(Displayed):
             terms += group.terms(batch, likelihoods[start:stop])
             start = stop
         if tuple([term.feature for term in terms]) != self.schema.features.names:
-            position_of_column = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
-            terms.sort(key=lambda term: position_of_column.get(term.feature, len(position_of_column)))
+            feature_number_of_column = {
+                name: number for number, feature in enumerate(self.schema.features) for name in feature.inputs
+            }
+            terms.sort(key=lambda term: feature_number_of_column.get(term.feature, len(feature_number_of_column)))
         return terms
 
     def between(self, one: Label, other: Label) -> Model:
-        """Returns the same model restricted to two classes, whose odds do not change. The new model is not calibrated."""
+        """Returns the same model with the prior of all classes but ``one`` and ``other`` set to 0, so that the odds of
+        these two do not change. The new model is not calibrated.
+        """
         class_shares = self._class_shares
         class_numbers = [class_number(name, self.classes) for name in (one, other)]
         prior_of_two = np.zeros(len(class_shares))
@@ -444,7 +483,7 @@ class Model(Displayed):
 
     @property
     def _class_shares(self) -> Real:
-        """P(class) under the class prior. (``log_prior`` also includes the intercepts of a weighed model.)"""
+        """P(class) under the class prior, by class. (``log_prior`` also includes the intercepts of a weighed model.)"""
         return np.exp(class_log_prior(self.class_prior, self.tally))
 
     @property
@@ -453,12 +492,12 @@ class Model(Displayed):
         return self.weighing is not None and self.weighing.is_stale(self.tally)
 
     def _label_of_counted_row(self, batch: Batch, label: Any) -> Label:
-        """Returns the class of a counted row, from the argument or from the row itself; raises an error if neither has
-        it.
+        """Returns the class of a counted row, from ``label``, or if that is None from the target column of ``batch``,
+        which has this row alone. Raises an error if neither has it.
         """
         if label is None and self.target is not None and self.target in batch.names:
-            numbers, names = number_values(batch.codes(self.target, self._target_kind), 1)
-            label = names[numbers[0]] if numbers[0] >= 0 else None
+            class_numbers, class_names = number_values(batch.codes(self.target, self._target_kind), threads=1)
+            label = class_names[class_numbers[0]] if class_numbers[0] >= 0 else None  # −1: missing
         if label is None:
             alternative = "" if self.target is None else f", or include it in the row as column {self.target!r}"
             text = f"the row's class is needed to leave the row out. Pass label=...{alternative}."
@@ -466,10 +505,14 @@ class Model(Displayed):
         return self.classes[class_number(label, self.classes)]
 
     def _leave_row_out(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
-        """Returns the same model without one row, which was counted with this weight."""
+        """Returns the same model without the one row in ``batch``, which was counted with this class and weight. Raises
+        an error if it was not, or if it is the only row of its class.
+        """
         row = align_names(batch, self.schema, (self.target or "",))
         weights = None if weight == 1.0 else np.array([weight])
-        row_tally = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
+        row_tally = count_rows(
+            row, self.schema, Codes(np.zeros(1, dtype=np.int32), low=0, values=[label]), weights, threads=1
+        )
         try:
             tally_without_row = (self.tally - row_tally)._drop_absent_words()
         except errors.NegativeCount as problem:
@@ -517,15 +560,15 @@ class Model(Displayed):
         return replace(ratios, target=self.target)
 
     def _log_likelihood_of(self, group: Parameters, columns: Mapping[str, Any]) -> Real:
-        """Returns log P(value | class) of one feature (rows × classes), for values in columns; ``group`` has the
-        feature's parameters.
+        """Returns log P(value | class) of one feature (rows × classes), for values in ``columns``, a sequence by column
+        name; ``group`` has the parameters of this feature alone.
         """
         batch = next(iter(read(dict(columns))))
         return self._score_features(batch, [group], "parts")[0][:, 0]
 
     def _one_row(self, row: Any) -> Batch:
-        """Reads one row as ``predict`` would: a mapping or Series by name, a list or array by position, a table with
-        one row, or a text.
+        """Reads one row as ``predict`` would, and returns a batch with this row alone. ``row`` is a mapping or Series
+        by name, a list or array by position, a table with one row, or a text. Raises an error if it is not one row.
         """
         if isinstance(row, str) and len(self.schema.features) == 1 and "text" in self.schema.kinds.values():
             row = {self.schema.features.names[0]: row}
@@ -548,17 +591,25 @@ class Model(Displayed):
         value per column.
         """
         group = self._group(feature)
-        (described,) = group.features
+        (column_or_block,) = group.features
         is_sequence = isinstance(value, (list, tuple, np.ndarray))
-        if len(described.columns) == 1 and (described.holds_lists or not is_sequence):
+        if len(column_or_block.columns) == 1 and (column_or_block.holds_lists or not is_sequence):
             value = (value,)
             is_sequence = True
-        if described.columns and not (is_sequence and len(value) == len(described.columns)):
-            expected = f"as many values as {described.name!r} has columns ({errors.listed(described.columns)})"
+        if column_or_block.columns and not (is_sequence and len(value) == len(column_or_block.columns)):
+            expected = (
+                f"as many values as {column_or_block.name!r} has columns ({errors.listed(column_or_block.columns)})"
+            )
             raise errors.bad_setting("value", value, expected)
-        values = dict(zip(described.columns, value, strict=True)) if described.columns else {described.name: value}
-        likelihood = self._log_likelihood_of(group, {name: [column_value] for name, column_value in values.items()})[0]
-        return dict(zip(self.classes, np.exp(likelihood).tolist(), strict=True))
+        values = (
+            dict(zip(column_or_block.columns, value, strict=True))
+            if column_or_block.columns  # a block; a single column has none
+            else {column_or_block.name: value}
+        )
+        log_likelihoods = self._log_likelihood_of(
+            group, {name: [column_value] for name, column_value in values.items()}
+        )[0]
+        return dict(zip(self.classes, np.exp(log_likelihoods).tolist(), strict=True))
 
     def log_likelihood(self, rows: Any, feature: str | None = None, **reading: Any) -> Real:
         """Returns log P(value | class) of one feature as an array (rows × classes).
@@ -573,14 +624,14 @@ class Model(Displayed):
         [[-0.811, -0.734]]
         """
         parameters = self._group(feature)
-        likelihoods = []
+        log_likelihoods = []
         for batch in self._read(rows, reading):
             batch, _ = self._align(batch, {"absent", "extra"})  # without warnings about other columns
-            likelihoods.append(
+            log_likelihoods.append(
                 self._score_features(batch, [parameters], "parts")[0][:, 0]
                 + np.reshape(log_orders(parameters, batch), (-1, 1))
             )
-        return np.concatenate(likelihoods)
+        return np.concatenate(log_likelihoods)
 
     def cuts(self, feature: str | None = None) -> list[float]:
         """Returns the cut points between the bins of a histogram, in ascending order.
@@ -592,8 +643,8 @@ class Model(Displayed):
         >>> bb.estimate(bb.count(ages, target="school", features={"age": bb.Histogram(bins="mdl")})).cuts("age")
         [8.0]
         """
-        block = next((f.name for f in self.schema.features if feature in f.columns), feature)
-        cuts = self._group(block).cuts(feature)
+        feature_or_block = next((block.name for block in self.schema.features if feature in block.columns), feature)
+        cuts = self._group(feature_or_block).cuts(feature)
         if cuts is None:
             name = self._group(feature).features.names[0]
             raise errors.bad_setting("feature", name, "a histogram column")
@@ -655,35 +706,39 @@ class Model(Displayed):
         return evidence_table([self], self.log_prior, self.classes, rules, self.tally, min_rows)
 
     def _group(self, feature: str | None) -> Parameters:
-        """Returns the parameters of one feature; it need not be named if there is only one."""
+        """Returns the parameters of one feature alone; it need not be named if there is only one. Raises an error if
+        the model has none for it.
+        """
         if feature is None and len(self.schema.features) != 1:
             names = errors.listed(self.schema.features.names)
             raise errors.bad_setting("feature", feature, f"the name of one of the features ({names})")
         name = self.schema.features.names[0] if feature is None else self.schema[feature].name
-        group = next((g for g in self.parameters if name in g.features.names), None)
+        group = next((group for group in self.parameters if name in group.features.names), None)
         if group is None:
             text = f"column {name!r} repeats another column, so weighed evidence leaves it out. Ask the plain "
             raise errors.BadSetting(f"{text}model: model.weighed(None).", column=name)
         return group.select([group.features.names.index(name)])
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """Draws ``n`` rows from the model, as a mapping of columns. The class is in the column of the target ("class"
-        if it has no name).
+        """Draws ``n`` rows from the model, as a mapping from column to its array. The class is in the column of the
+        target ("class" if it has no name).
         """
         check_sample_size(n, seed)
         if self.weighing is not None:  # weights improve predictions, but do not describe how rows are distributed
             return self.weighed(None).sample(n, seed)
         rng = np.random.default_rng(seed)
-        drawn = dict[str, NDArray[Any]]()
-        classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
+        drawn_columns = dict[str, NDArray[Any]]()
+        class_numbers = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
         for group in self.parameters:
             with np.errstate(over="ignore"):
-                drawn |= dict(zip(group.features.inputs, map(_finite, group.sample(classes, rng)), strict=True))
-        columns = {name: drawn[name] for name in self.schema.features.inputs}
+                drawn_columns |= dict(
+                    zip(group.features.inputs, map(_finite, group.sample(class_numbers, rng)), strict=True)
+                )
+        columns = {name: drawn_columns[name] for name in self.schema.features.inputs}
         name = self.schema.target or "class"
         while name in columns:
             name += "_"
-        return columns | {name: self._class_array[classes]}
+        return columns | {name: self._class_array[class_numbers]}
 
     def __str__(self) -> str:
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
@@ -694,9 +749,9 @@ class Model(Displayed):
         )
         names = [errors.shortened(repr(name)) for name in self.classes[:20]]
         width = max(map(len, names))
-        lines = [f"  P({name:{width}}) = {p:.4f}" for name, p in zip(names, self._class_shares, strict=False)]
-        hidden = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
-        return "\n".join([first_line, *lines, *hidden])
+        lines = [f"  P({name:{width}}) = {share:.4f}" for name, share in zip(names, self._class_shares, strict=False)]
+        last_line = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
+        return "\n".join([first_line, *lines, *last_line])
 
     __repr__ = __str__
 
@@ -704,35 +759,39 @@ class Model(Displayed):
         """Returns the two tables that a notebook shows: the classes with their prior, and the features with their
         families.
         """
-        classes = {"class": self.classes, "P(class)": self._class_shares.tolist()}
+        class_columns = {"class": self.classes, "P(class)": self._class_shares.tolist()}
         features = self.schema.features
-        columns = {"column": features.names, "family": [str(f.family) for f in features]}
-        return [NotebookTable("", classes), NotebookTable("", columns)]
+        feature_columns = {"column": features.names, "family": [str(feature.family) for feature in features]}
+        return [NotebookTable("", class_columns), NotebookTable("", feature_columns)]
 
     # Scoring
 
     @property
     def _scores_for_class(self) -> str:
-        """The scores that are needed to find the most probable class: ``class`` or ``log_posterior``."""
+        """The name of the scores that are needed to find the most probable class: "class", the number of the best class
+        itself, or "log_posterior" if the calibration may make another class the best.
+        """
         return "class" if self.calibration is None or self.calibration.keeps_order else "log_posterior"
 
     def _best(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Returns the number of each row's most probable class, from the scores named by ``_scores_for_class``."""
+        """Returns the number of each row's most probable class, from the scores named by ``_scores_for_class``: these
+        numbers already, or log posteriors (rows × classes).
+        """
         if self.calibration is None or self._scores_for_class == "class":
             return scores
         return np.asarray(self.calibration.apply(scores).argmax(axis=1))
 
     def _score_all(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
-        """Returns the scores that ``want`` names, such as "posterior", of all rows, and warns about rows that are
-        impossible in every class.
+        """Returns the scores of all rows, and warns about rows that are impossible in every class. ``want`` names the
+        scores, as in ``_score_features``; ``reading`` has the user's options for reading the rows.
         """
-        if not reading and (answer := self._score_texts(rows, want)) is not None:
-            return answer
+        if not reading and (text_scores := self._score_texts(rows, want)) is not None:
+            return text_scores
         batch_scores = [
-            (answer, n_impossible) for _, answer, n_impossible in self._batches(self._read(rows, reading), want)
+            (scores, n_impossible) for _, scores, n_impossible in self._batches(self._read(rows, reading), want)
         ]
         self._warn_impossible(sum(n_impossible for _, n_impossible in batch_scores), want)
-        return batch_scores[0][0] if len(batch_scores) == 1 else np.concatenate([answer for answer, _ in batch_scores])
+        return batch_scores[0][0] if len(batch_scores) == 1 else np.concatenate([scores for scores, _ in batch_scores])
 
     def _score_texts(self, rows: Any, want: str) -> NDArray[Any] | None:
         """Returns the scores that ``want`` names, such as "posterior", of a list of texts without building a batch;
@@ -741,11 +800,11 @@ class Model(Displayed):
         if self._only_text is None or type(rows) is not list or not rows or type(rows[0]) is not str:
             return None
         try:
-            answer, impossible = self._run_kernel(len(rows), self._only_text.parts(PlainTexts(rows)), want)  # type: ignore[arg-type]
+            scores, n_impossible = self._run_kernel(len(rows), self._only_text.parts(PlainTexts(rows)), want)  # type: ignore[arg-type]
         except TypeError:  # not all are texts: reading them as a batch raises an error that names the first
             return None
-        self._warn_impossible(impossible, want)
-        return answer
+        self._warn_impossible(n_impossible, want)
+        return scores
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         """Opens rows as batches, read like the rows that were counted unless ``reading`` says otherwise."""
@@ -764,28 +823,28 @@ class Model(Displayed):
         )
 
     def _warn_impossible(self, n_rows: int, want: str) -> None:
-        """Warns about rows that are impossible in every class, unless ``want`` is "log_joint", which shows it."""
+        """Warns that ``n_rows`` rows are impossible in every class, if there are any, unless ``want``, the name of the
+        scores, is "log_joint", which shows it.
+        """
         if n_rows and want != "log_joint":
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
     def _run_kernel(self, n_rows: int, parts: list[_core.Part], want: str) -> tuple[NDArray[Any], int]:
-        """Scores rows by the parts that ``_parts`` returned; ``want`` names the scores, such as "posterior". Also
-        returns the number of impossible rows.
+        """Returns the scores of rows, and the number of rows that are impossible in every class. ``parts`` is what
+        ``_parts`` returned; ``want`` names the scores, as in ``_score_features``.
         """
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
     def _score_batch(self, batch: Batch, want: str) -> tuple[Real, int]:
-        """Scores rows that were already read under the model's schema. Also returns the number of rows that are
-        impossible in every class.
-
-        ``want`` is "posterior" or "log_posterior".
+        """Returns the calibrated scores (rows × classes) of rows that were already read under the model's schema, and
+        the number of rows that are impossible in every class. ``want`` is "posterior" or "log_posterior".
         """
-        scores, impossible = self._score_features(
+        scores, n_impossible = self._score_features(
             batch, self.parameters, want if self.calibration is None else "log_posterior"
         )
         if self.calibration is not None:
             scores = (self.calibration.apply if want == "posterior" else self.calibration.log_apply)(scores)
-        return scores, impossible
+        return scores, n_impossible
 
     def _score_of_unknown_class(self, want: str) -> float:
         """Returns the score of a class that the model has not seen, which is impossible; ``want`` is "posterior" or
@@ -796,11 +855,12 @@ class Model(Displayed):
     def _lost_words(self) -> dict[str, int]:
         """Returns the text columns that have no words left, each with the number of words it had."""
         groups = zip(self.parameters, self.tally.groups, strict=True)
-        words_before = {features.names[0]: lost_words(group, sums) for group, (_, features, sums) in groups}
-        return {name: n_words for name, n_words in words_before.items() if n_words}
+        n_lost_words = {features.names[0]: lost_words(group, sums) for group, (_, features, sums) in groups}
+        return {name: n_words for name, n_words in n_lost_words.items() if n_words}
 
     def _score_features(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
-        """Scores a batch by some of the features. Also returns the number of rows that are impossible in every class.
+        """Returns the scores of a batch by the features of ``parameters``, before calibration, and the number of rows
+        that are impossible in every class.
 
         Args:
             want: The scores to return: "posterior", "log_posterior" or "log_joint" (rows × classes), "class" (the number of each
@@ -813,8 +873,8 @@ class Model(Displayed):
             raise _name_bad_value(bad, parameters, batch) from None
 
     def _score_row(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, Real, Real, Real]:
-        """Scores a batch of one row. Returns its class, posterior and log posterior, not calibrated, and the log
-        likelihoods of its features (features × classes).
+        """Scores a batch of one row. Returns the number of its class, its posterior and log posterior by class, not
+        calibrated, and the log likelihoods of its features (features × classes).
         """
         parts = self._parts(batch, parameters)
         try:
@@ -823,16 +883,19 @@ class Model(Displayed):
             raise _name_bad_value(bad, parameters, batch) from None
 
     def _parts(self, batch: Batch, parameters: Sequence[Parameters]) -> list[_core.Part]:
-        """Returns what the scoring kernel needs to know about the batch: a part for each group of features."""
+        """Returns what the scoring kernel needs to know about the batch: one or more parts for each group of features,
+        each with the group's parameters and values.
+        """
         check_rows(parameters, batch)
         with LimitThreads(self.threads):
             return [part for group in parameters for part in group.parts(batch)]
 
     def _align(self, batch: Batch, warned: set[str], target: str | None = None) -> tuple[Batch, Sequence[Parameters]]:
-        """Returns the batch under the schema's names, and the parameters of the features that it has.
+        """Returns the batch under the schema's column names, and the parameters of the features that it has. Raises an
+        error if it has no feature, or without names, if it has another number of columns.
 
-        ``warned`` collects the warnings that were given. ``target`` is the column of the true classes, which needs no
-        warning.
+        ``warned`` collects the kinds of warnings that were given ("absent", "extra"), which are not repeated.
+        ``target`` is the column of the true classes, which needs no warning.
         """
         schema = self.schema
         if not (batch.named and schema.named):
@@ -846,14 +909,18 @@ class Model(Displayed):
             return batch.rename(schema.columns), self.parameters
         present = set(batch.names)
         incomplete = (
-            [] if present >= schema.inputs else [f for f in schema.features if not present.issuperset(f.inputs)]
+            []
+            if present >= schema.inputs
+            else [feature for feature in schema.features if not present.issuperset(feature.inputs)]
         )
-        blocks = [f for f in incomplete if not f.counter.words and not present.isdisjoint(f.columns)]
-        missing_columns = [name for f in blocks for name in f.columns if name not in present]
+        incomplete_blocks = [
+            feature for feature in incomplete if not feature.counter.words and not present.isdisjoint(feature.columns)
+        ]
+        missing_columns = [name for block in incomplete_blocks for name in block.columns if name not in present]
         if missing_columns:  # a block is scored by the columns that there are
             batch = batch.with_columns({name: empty_column(batch.n_rows) for name in missing_columns})
             present.update(missing_columns)
-        absent = [f.name for f in incomplete if not present.issuperset(f.inputs)]
+        absent = [feature.name for feature in incomplete if not present.issuperset(feature.inputs)]
         if absent and len(absent) == len(schema.features):
             missing_column = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(missing_column, batch.names, batch.source)
@@ -865,16 +932,18 @@ class Model(Displayed):
 
 
 def select_features(groups: Sequence[Parameters], condition: Callable[[Feature], bool]) -> list[Parameters]:
-    """Returns the parameters of those features that meet a condition."""
-    selected = ((group, [f for f, feature in enumerate(group.features) if condition(feature)]) for group in groups)
-    return [group.select(index) for group, index in selected if index]
+    """Returns the parameters of those features that meet a condition, group by group, without empty groups."""
+    selected = (
+        (group, [number for number, feature in enumerate(group.features) if condition(feature)]) for group in groups
+    )
+    return [group.select(numbers) for group, numbers in selected if numbers]
 
 
 class PlainTexts:
     """Texts that are scored without building a batch."""
 
     def __init__(self, texts: list[str]) -> None:
-        """Takes the texts of the rows, in order."""
+        """Stores the texts of the rows, in order."""
         self._texts = texts
         self.n_rows = len(texts)
 
@@ -912,7 +981,9 @@ def same_rows(count_and_compare: Callable[[], bool]) -> bool:
 
 
 def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
-    """Returns the costs as a matrix (true class × predicted class)."""
+    """Returns the user's costs, a matrix or a mapping {true: {predicted: cost}}, as a matrix (true class × predicted
+    class). Mistakes that a mapping does not list cost 1. Raises an error if the costs are not valid.
+    """
     n_classes = len(classes)
     expected = (
         f"a finite {n_classes} × {n_classes} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
@@ -936,14 +1007,15 @@ def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
 def add_unknown_classes(
     class_names: Sequence[Label], row_classes: Iterable[Label], what: str = "class"
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """Returns the model's classes followed by classes that only the rows have, and a tuple with a note that names
-    these, or an empty one. ``row_classes`` are the classes of the rows, and ``what`` is "class" or "label".
+    """Returns the model's classes (``class_names``) followed by classes that only the rows have, and a tuple with a
+    note that names these, or an empty one. Warns if no row has a class of the model. ``row_classes`` are the classes of
+    the rows, and ``what`` is "class" or "label".
     """
     row_classes = set(row_classes)
     unknown = sort_keys(row_classes.difference(class_names))
     if unknown and not row_classes.intersection(class_names):
         row_labels, model_labels = (errors.listed(map(repr, names), 5) for names in (unknown, class_names))
-        plural = many(2, what).removeprefix("2 ")
+        plural = many(2, what).removeprefix("2 ")  # "classes" or "labels"
         note = f"none of these labels is a {what} of the model: the labels are {row_labels}, "
         note += f"but the model's {plural} are {model_labels}"
         advice = f"So every predicted {what} is wrong.{errors.did_you_mean(unknown[0], class_names)}"
@@ -956,18 +1028,17 @@ def add_unknown_classes(
 def score_each(
     models: Sequence[Model], batch: Batch, which: NDArray[np.int32], want: str, threads: int, out: Real
 ) -> int:
-    """Scores each row with one of several models and writes the scores into ``out`` (rows × classes).
-
-    Returns the number of rows that are impossible in every class.
+    """Scores each row with one of several models, before calibration, and writes the scores into ``out`` (rows ×
+    classes); 0 for rows that are left out. Returns the number of rows that are impossible in every class.
 
     Args:
         which: The number of each row's model; −1 leaves a row out.
         want: The scores to write: "posterior" or "log_posterior".
     """
-    parts = [[part for group in model.parameters for part in group.parts(batch)] for model in models]
-    pairs = [(model.log_prior, model_parts) for model, model_parts in zip(models, parts, strict=True)]
+    parts_by_model = [[part for group in model.parameters for part in group.parts(batch)] for model in models]
+    priors_and_parts = [(model.log_prior, parts) for model, parts in zip(models, parts_by_model, strict=True)]
     try:
-        return _core.score_each(which, pairs, want, threads, out)
+        return _core.score_each(which, priors_and_parts, want, threads, out)
     except _core.BadValue as bad:
         raise _name_bad_value(bad, models[0].parameters, batch) from None
 
@@ -976,14 +1047,14 @@ def log_sum(log_joint: Real) -> Real:
     """Returns log P(row) for each row of ``log_joint`` (rows × classes): the log-sum-exp over classes, −∞ where every
     class is impossible.
     """
-    highest = log_joint.max(axis=1)
+    highest = log_joint.max(axis=1)  # of each row
     finite_highest = np.where(np.isfinite(highest), highest, 0.0)
     return np.asarray(finite_highest + log(np.exp(log_joint - finite_highest[:, None]).sum(axis=1)))
 
 
 def _name_bad_value(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) -> errors.BadValue:
-    """Returns the error about a value that cannot be scored, with its column and row. ``bad``: the kernel's error,
-    which counts the columns of a block one by one.
+    """Returns the error about a value that cannot be scored, with its column and row. ``bad``: the kernel's error, with
+    a message, the number of the feature, the row and the value; it counts the columns of a block one by one.
     """
     _, feature_number, row, value = bad.args
     features = Features.join([group.features for group in parameters])
@@ -991,14 +1062,16 @@ def _name_bad_value(bad: _core.BadValue, parameters: Sequence[Parameters], batch
         feature = features[first_position]
         if first_position <= feature_number < first_position + len(feature.columns):
             column = feature.columns[feature_number - first_position]
-            number = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
-            if number == value or (number != number and value != value):
+            cell = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
+            if cell == value or (cell != cell and value != value):  # both NaN
                 return bad_value(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
     return bad_value(bad, features.names, batch)
 
 
 def _finite(column: NDArray[Any]) -> NDArray[Any]:
-    """Returns floats without infinities, so that drawn rows can be written and counted."""
+    """Returns a column of floats with infinities replaced by the largest finite numbers, so that drawn rows can be
+    written and counted; any other column unchanged.
+    """
     largest = np.finfo(np.float64).max
     return np.clip(column, -largest, largest) if column.dtype.kind == "f" else column
 
@@ -1011,7 +1084,7 @@ def _unpack_model(
     calibration: Calibrates | None,
     weighing: Weighs | None = None,
 ) -> Model:
-    """Estimates a pickled model from its tally."""
+    """Estimates a pickled model from its tally, with these settings of ``Model``, and weighs its evidence as before."""
     model = complete_model(tally, choice, class_prior)
     model = model if weighing is None else model.weighed(weighing)
     return replace(model, threads=threads, calibration=calibration)
@@ -1032,33 +1105,37 @@ def check_sample_size(n: Any, seed: Any) -> None:
 
 
 def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
-    """Returns log P(class) for every class of a tally, from the user's class prior."""
-    rows = tally.rows.value
+    """Returns log P(class) for every class of a tally, from the user's class prior: None, "uniform", a pseudo-count, or
+    a probability per class. Raises an error if it is not valid.
+    """
+    rows_by_class = tally.rows.value
     n_classes = len(tally.classes)
-    if not (n_rows := rows.sum()) > 0:
+    if not (n_rows := rows_by_class.sum()) > 0:
         raise errors.empty_data(None, "the weights of all rows have faded to zero")
     if class_prior is None:
-        return log(rows / n_rows)
+        return log(rows_by_class / n_rows)
     if isinstance(class_prior, str):
         if class_prior != "uniform":
             raise errors.unknown_choice("class_prior", class_prior, ["uniform"])
         return np.full(n_classes, -np.log(n_classes))
     if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool):
         check_positive("class_prior", class_prior, zero=True)
-        return log((rows + class_prior) / (n_rows + class_prior * n_classes))
+        return log((rows_by_class + class_prior) / (n_rows + class_prior * n_classes))
     return log(np.array([*shares_by_class(class_prior, tally.classes).values()]))
 
 
 def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float]:
-    """Returns the probability of each class, from a mapping by class or a sequence in the order of ``classes``."""
+    """Returns the probability of each class, from a mapping by class or a sequence in the order of ``classes``. Raises
+    an error unless there is one for each class and they sum to 1.
+    """
     n_classes = len(classes)
     values = class_prior
     if isinstance(class_prior, Mapping):
-        by_number = {class_number(name, classes): value for name, value in class_prior.items()}
-        if without_share := [repr(name) for c, name in enumerate(classes) if c not in by_number]:
+        share_of_number = {class_number(name, classes): value for name, value in class_prior.items()}
+        if without_share := [repr(name) for number, name in enumerate(classes) if number not in share_of_number]:
             expected = f"a probability for each class; {errors.listed(without_share)} has none"
             raise errors.bad_setting("class_prior", class_prior, expected)
-        values = [by_number[c] for c in range(n_classes)]
+        values = [share_of_number[number] for number in range(n_classes)]
     try:
         shares = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -1076,6 +1153,6 @@ def model_of(model_or_estimator: Any) -> Any:
         return model_or_estimator
     from sklearn.utils.validation import check_is_fitted
 
-    if hasattr(type(model_or_estimator), "_rows_and_settings"):
+    if hasattr(type(model_or_estimator), "_rows_and_settings"):  # an estimator of Banbury
         check_is_fitted(model_or_estimator)
     return model_or_estimator.model_ if hasattr(model_or_estimator, "model_") else model_or_estimator

@@ -42,10 +42,10 @@ class Task:
     classes: tuple[Label, ...]
     labels: NDArray[np.int32]  # the class number of each row, −1 if it has no label
     weights: Real  # of each row
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any]  # keyword arguments of ``bb.estimate``
 
     def model(self, soft: Real) -> Model:
-        """Estimates the model from soft labels times weights, ``soft`` (rows × classes)."""
+        """Returns the model that is estimated from soft labels times weights, ``soft`` (rows × classes)."""
         return estimate(self.observed.tally(self.classes, soft), **self.settings)
 
     def expect_labels(self, log_joint: Real) -> tuple[Real, float]:
@@ -55,9 +55,9 @@ class Task:
         posteriors = np.array(log_joint.T, order="C")  # classes × rows, so that sums over few classes are fast
         largest = posteriors.max(axis=0)
         np.exp(np.subtract(posteriors, largest, out=posteriors), out=posteriors)
-        sums = posteriors.sum(axis=0)
-        posteriors /= sums
-        log_likelihoods = largest + np.log(sums)
+        row_sums = posteriors.sum(axis=0)
+        posteriors /= row_sums
+        log_likelihoods = largest + np.log(row_sums)
         labelled_rows = np.flatnonzero(self.labels >= 0)
         labels = self.labels[labelled_rows]
         posteriors[:, labelled_rows] = 0.0
@@ -69,7 +69,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """The state of EM from one start: the model, and the history of its objective.
+    """EM from one start, after some iterations: the model, and the history of its objective.
 
     ``log_likelihoods`` and ``objectives`` have a number for each iteration. The objective is the log-likelihood plus the log of
     the prior, up to a constant; no iteration lowers it, except by rounding.
@@ -80,21 +80,21 @@ class Climb:
     posteriors: Real  # the soft labels that the model gives (rows, classes)
     log_likelihoods: tuple[float, ...]
     objectives: tuple[float, ...]
-    converged: bool
+    converged: bool  # whether the last iteration gained almost nothing
     fell: bool = False  # whether it ended because another iteration would have lowered the objective
     warnings: tuple[Warning | str, ...] = ()  # those given when the final model was estimated
 
 
 def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
     """Runs EM from soft labels ``start`` (rows × classes) until the relative gain of the objective is at most ``tol``,
-    or for ``max_iter`` iterations.
+    or for ``max_iter`` iterations, and returns where it ended. Raises an error if a class has no row to start from.
     """
     _refuse_empty(task.classes, task.weights @ start)
     return resume_climb(task, _iterate(task, start), max_iter, tol)
 
 
 def _refuse_empty(classes: tuple[Label, ...], class_weights: Real) -> None:
-    """Raises an error if one of the class weights is 0, so that the class has nothing to start from."""
+    """Raises an error if one of the class weights (one per class) is 0, so that the class has nothing to start from."""
     for class_number in np.flatnonzero(~(class_weights > 0)).tolist():
         raise errors.EmptyData(
             f"class {classes[class_number]!r} has no row to start from, because the weights of its rows are zero. Give one of "
@@ -103,14 +103,14 @@ def _refuse_empty(classes: tuple[Label, ...], class_weights: Real) -> None:
 
 
 def resume_climb(task: Task, last_climb: Climb, max_iter: int, tol: float) -> Climb:
-    """Continues a climb up to ``max_iter`` iterations in all. An iteration that lowers the objective is discarded and
-    ends the climb.
+    """Continues a climb up to ``max_iter`` iterations in all, and returns where it ended. An iteration that lowers the
+    objective is discarded and ends the climb; so does a gain of at most ``tol``, relative to the objective.
     """
     while not (last_climb.converged or last_climb.fell or len(last_climb.objectives) >= max_iter):
         next_climb = _iterate(task, last_climb.posteriors, last_climb.log_likelihoods, last_climb.objectives)
         objective = next_climb.objectives[-1]
         gain = objective - last_climb.objectives[-1]
-        scale = abs(objective)
+        scale = abs(objective)  # gains are compared with it
         converged = -max(tol, ROUNDING_SHARE) * scale <= gain <= tol * scale
         if gain < -ROUNDING_SHARE * scale:
             return replace(last_climb, converged=converged, fell=True)
@@ -122,22 +122,25 @@ def _iterate(
     task: Task, posteriors: Real, log_likelihoods: tuple[float, ...] = (), objectives: tuple[float, ...] = ()
 ) -> Climb:
     """Runs one iteration: estimates the model of rows with these soft labels (rows × classes), and the soft labels of
-    that model. Adds its figures to those of earlier iterations.
+    that model. Returns both, and its log-likelihood and objective after those of earlier iterations.
     """
     weighted_labels = posteriors * task.weights[:, None]
     model = task.model(weighted_labels)
     posteriors, log_likelihood = task.expect_labels(task.observed.log_joint(model))
+    # The log-likelihoods, and the objectives.
     history = (*log_likelihoods, log_likelihood), (*objectives, log_likelihood + log_prior(model))
     return Climb(model, weighted_labels, posteriors, *history, converged=False)
 
 
 def log_prior(model: Model) -> float:
     """Returns the log density of the priors of all features and of the classes, up to a constant."""
+    # For each group of features of one family: the family, the features and their sums; and their parameters.
     groups_and_parameters = zip(model.tally.groups, model.parameters, strict=True)
     log_density = sum(
         family.log_prior(parameters, sums, model.choice) for (family, _, sums), parameters in groups_and_parameters
     )
     class_prior = model.class_prior
+    # A number is the pseudo-count of each class.
     if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool) and class_prior > 0:
         log_density += float(class_prior) * float(model.log_prior.sum())
     return log_density
@@ -147,7 +150,8 @@ def climb_from_starts(
     task: Task, starts: Iterable[Start], max_iter: int, tol: float, trial: int | None = None
 ) -> Climb:
     """Runs EM from several starts and returns the climb with the highest objective. With ``trial``, only the best three
-    starts are continued after so many iterations. The final model is counted anew, with words by name.
+    starts are continued after so many iterations. The final model is counted anew, with words by name. ``max_iter`` and
+    ``tol`` are those of ``climb``.
     """
     climbs = list[Climb]()
     with warnings.catch_warnings():
@@ -165,7 +169,7 @@ def climb_from_starts(
 
 
 def _sort_climbs(climbs: list[Climb]) -> list[Climb]:
-    """Sorts climbs by their last objective, highest first; equal ones keep their order."""
+    """Returns climbs sorted by their last objective, highest first; equal ones keep their order."""
     return sorted(climbs, key=lambda candidate: -candidate.objectives[-1])
 
 
@@ -174,9 +178,9 @@ def find_narrow_curves(model: Model) -> list[tuple[Label, str, float]]:
     each.
     """
     return [
-        (model.classes[class_number], features.names[feature], value)
+        (model.classes[class_number], features.names[feature_number], value)
         for (_, features, sums), parameters in zip(model.tally.groups, model.parameters, strict=True)
-        for feature, class_number, value in find_narrow_classes(parameters, sums)
+        for feature_number, class_number, value in find_narrow_classes(parameters, sums)
     ]
 
 
@@ -189,7 +193,9 @@ def starts_from_labels(task: Task, starts: int, seed: int) -> Iterator[Start]:
     """
 
     def start(random_weights: Real) -> Real:
-        """Returns soft labels from a model of the labelled rows under these random weights."""
+        """Returns soft labels (rows × classes) from a model of the labelled rows, whose weights are multiplied by these
+        random ones (rows,).
+        """
         labelled_rows = np.flatnonzero(task.labels >= 0)
         weighted_labels = np.zeros((len(task.labels), len(task.classes)))
         weighted_labels[labelled_rows, task.labels[labelled_rows]] = (
@@ -204,14 +210,14 @@ def starts_from_labels(task: Task, starts: int, seed: int) -> Iterator[Start]:
 
 
 def random_start(task: Task, rng: np.random.Generator) -> Start:
-    """Returns a function that computes soft labels from a model in which each class is half one random row. With texts,
-    which have few words in common, each class then gathers the nearest rows.
+    """Returns a function that computes soft labels from a model in which one random row has half the weight of each
+    class. With texts, which have few words in common, each class then gathers the nearest rows.
     """
     n_classes = len(task.classes)
     seed_rows = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)
 
     def start() -> Real:
-        """Returns soft labels from the random rows."""
+        """Returns soft labels (rows × classes) from the random rows."""
         if n_classes == 1:
             return np.ones((len(task.weights), 1))
         weighted_labels = np.repeat(task.weights[:, None] / n_classes, n_classes, axis=1)
@@ -225,8 +231,8 @@ def random_start(task: Task, rng: np.random.Generator) -> Start:
 
 
 def _gather_nearest_rows(task: Task, log_joint: Real) -> Real:
-    """Returns weights (rows × classes) in which each class has the rows that fit it best, and little of all other rows.
-    The fit is the lead of ``log_joint`` (rows × classes) over the best other class, per word.
+    """Returns soft labels times weights (rows × classes) in which each class has the rows that fit it best, and little
+    of all other rows. The fit is the lead of ``log_joint`` (rows × classes) over the best other class, per word.
     """
     n_rows, n_classes = log_joint.shape
     n_words = np.maximum(task.observed.n_words, 1.0)

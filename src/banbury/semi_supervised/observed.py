@@ -30,14 +30,14 @@ class Observed:
     """The rows of a table under one schema. The words of its texts are looked up only once."""
 
     schema: Schema
-    batch: Batch
-    texts: tuple[LookedUpTexts, ...]
+    batch: Batch  # all rows
+    texts: tuple[LookedUpTexts, ...]  # of each text column: the numbers of the words of each row
     threads: int
 
     @classmethod
     def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Observed:
-        """Looks up the words of all texts. ``weights`` (rows,) decide which words are too rare, if a family drops such
-        words.
+        """Returns the rows of a batch, after looking up the words of all texts. ``weights`` (rows,) decide which words
+        are too rare, if a family drops such words.
         """
         texts = tuple(
             LookedUpTexts.look_up(feature, batch, weights, threads) for feature in schema.features if feature.reads_text
@@ -54,7 +54,7 @@ class Observed:
 
     @cached_property
     def n_words(self) -> Real:
-        """The number of words in each row, over all texts."""
+        """The number of words in each row, over all texts (rows,)."""
         return sum((text.lengths for text in self.texts), np.zeros(self.n_rows))
 
     def log_joint(self, model: Model) -> Real:
@@ -66,15 +66,15 @@ class Observed:
         }
         batch = self.batch.with_columns(encoded_texts) if encoded_texts else self.batch
         with LimitThreads(self.threads):
-            log_joints: Real = model._score_features(batch, model.parameters, "log_joint")[0]
-        is_impossible = np.isneginf(log_joints)
+            log_joint: Real = model._score_features(batch, model.parameters, "log_joint")[0]
+        is_impossible = np.isneginf(log_joint)
         if is_impossible.any():
-            log_joints[is_impossible.all(axis=1)] = model.log_prior
-        return log_joints
+            log_joint[is_impossible.all(axis=1)] = model.log_prior
+        return log_joint
 
     def tally(self, classes: tuple[Label, ...], soft: Real) -> Tally:
-        """Counts the rows with soft labels times weights, ``soft`` (rows × classes). ``classes`` are the names of its
-        columns. Words are named by their numbers, which is faster.
+        """Returns the tally of the rows with soft labels times weights, ``soft`` (rows × classes). ``classes`` are the
+        names of its columns. Words are named by their numbers, which is faster.
         """
         if not self.texts:
             return self.tally_by_name(classes, soft)
@@ -84,7 +84,7 @@ class Observed:
             for text in self.texts
         }
         features = self.schema.features
-        other_columns = [f for f, name in enumerate(features.names) if name not in words_by_column]
+        other_columns = [number for number, name in enumerate(features.names) if name not in words_by_column]
         other_schema = replace(self.schema, features=features.take(other_columns))
         if other_columns:
             other_tally = self._count(other_schema, classes, row_numbers, class_numbers, weights)
@@ -102,16 +102,17 @@ class Observed:
         return replace(other_tally, schema=schema, sums=sums)
 
     def tally_by_name(self, classes: tuple[Label, ...], soft: Real) -> Tally:
-        """Counts the rows with soft labels times weights, ``soft`` (rows × classes), as ``bb.count`` does, with words
-        by name.
+        """Returns the tally of the rows with soft labels times weights, ``soft`` (rows × classes), as ``bb.count``
+        counts them, with words by name. ``classes`` are the names of the columns of ``soft``.
         """
         return self._count(self.schema, classes, *_repeat_by_class(soft))
 
     def _count(
         self, schema: Schema, classes: tuple[Label, ...], rows: Int, class_numbers: NDArray[np.int32], weights: Limbs
     ) -> Tally:
-        """Counts the features of a schema. Row ``rows[i]`` has the class ``class_numbers[i]`` and the encoded weight
-        ``weights[i]``; a row occurs once for each class in which it has a share.
+        """Returns the tally of the features of a schema. Row ``rows[i]`` has the class ``class_numbers[i]`` and the
+        encoded weight ``weights[i]``; a row occurs once for each class in which it has a share.
+        ``classes`` has the names of the classes.
         """
         tally_so_far: Tally | None = None
         for start in range(0, max(len(rows), 1), ROWS_TOGETHER):
@@ -127,7 +128,8 @@ class Observed:
 
 def _repeat_by_class(soft: Real) -> tuple[Int, NDArray[np.int32], Limbs]:
     """Lists every row once for each class in which it has a share. Returns the row numbers, the class numbers and the
-    encoded weights. ``soft`` are soft labels times weights (rows × classes).
+    encoded weights (one line of limbs each), in the same order. ``soft`` are soft labels times weights (rows ×
+    classes).
     """
     encoded_weights = encode_weights(_drop_small_shares(soft))
     row_numbers, class_numbers = np.nonzero(encoded_weights.any(axis=2))
@@ -135,8 +137,8 @@ def _repeat_by_class(soft: Real) -> tuple[Int, NDArray[np.int32], Limbs]:
 
 
 def _drop_small_shares(soft: Real) -> Real:
-    """Sets the shares of classes in ``soft`` (rows × classes) that are too small to matter to 0, and rescales the
-    others to the same total.
+    """Returns ``soft`` (rows × classes) with the shares of classes that are too small to matter set to 0, and the other
+    shares of the row rescaled to the same total.
     """
     totals = soft.sum(axis=1, keepdims=True)
     shares = np.where(soft > LEAST_SHARE * totals, soft, 0.0)

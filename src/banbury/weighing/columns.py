@@ -40,7 +40,7 @@ class WeighedColumns:
 
     @classmethod
     def of(cls, tally: Tally, threads: int) -> WeighedColumns:
-        """Sorts the features of a tally by how their evidence is weighed."""
+        """Returns the features of a tally, sorted by how their evidence is weighed."""
         cells_by_name = cells_of(tally, threads)
         cells = list[Cells]()
         texts = list[Lexicon]()
@@ -55,8 +55,8 @@ class WeighedColumns:
         return cls(tuple(cells), tuple(texts), Features.of(scored))
 
     def leave_each_out(self, tally: Tally, rows: Batch, labels: NDArray[np.int32], weights: Real, threads: int) -> Real:
-        """Scores each row by all other rows, for the columns without cells or words: rows × columns × classes. The best
-        class of a row scores 0.
+        """Returns the score of each row by all other rows, for the columns without cells or words (``scored``): rows ×
+        columns × classes. In each column, the best class of a row scores 0.
 
         Args:
             tally: The tally that counted the rows.
@@ -69,8 +69,8 @@ class WeighedColumns:
         row_weights = None if (weights >= 1.0).all() else np.minimum(weights, 1.0)
         sums = partial(sums_of_rows, tally.schema, rows, row_weights, threads)
         held_out = HeldOutRows(rows, labels.astype(np.int64), row_weights, len(tally.classes), threads, sums)
-        for k, feature in enumerate(self.scored):
-            column = self.scored.take([k])
+        for position, feature in enumerate(self.scored):
+            column = self.scored.take([position])
             if feature.family.can_leave_one_out(column, CHOICE, row_weights is not None):
                 scores = feature.family.leave_one_out(column, tally.of(feature.name), CHOICE, held_out)
             else:
@@ -78,24 +78,25 @@ class WeighedColumns:
             best_scores = scores.max(axis=1, keepdims=True)
             is_possible = np.isfinite(best_scores)  # in some class; otherwise the column has no evidence
             behind = scores - np.where(is_possible, best_scores, 0.0)
-            column_scores[:, k] = np.where(is_possible, np.maximum(behind, -MOST_NATS_BEHIND), 0.0)
+            column_scores[:, position] = np.where(is_possible, np.maximum(behind, -MOST_NATS_BEHIND), 0.0)
         return column_scores
 
 
 def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOutRows) -> Real:
-    """Scores rows by the rows of other folds, for a column without a leave-one-out formula: rows × classes. Equal rows
-    are in the same fold. ``held_out`` has the classes and weights of the rows of ``batch``.
+    """Returns the scores of rows by the rows of other folds, for a column without a leave-one-out formula: rows ×
+    classes. Equal rows are in the same fold. ``held_out`` has the classes and weights of the rows of ``batch``.
     """
     features = Features.of([feature])
     sums = tally.of(feature.name)
     n_classes = len(tally.classes)
     scores_by_all_rows = held_out.scores(feature.family.estimate(features, sums, CHOICE, UNUSED_GENERATOR))
-    hashes = np.zeros(len(scores_by_all_rows), dtype=np.uint64)
+    hashes = np.zeros(len(scores_by_all_rows), dtype=np.uint64)  # of each row's scores, which equal rows share
     for column in np.ascontiguousarray(scores_by_all_rows).view(np.uint64).T:
         hashes = mix(hashes * HASH_FACTOR + column)
     folds = (hashes % np.uint64(FOLDS)).astype(np.int64)
-    groups = folds * n_classes + held_out.labels
+    groups = folds * n_classes + held_out.labels  # a number for each fold and class
     threads = held_out.threads
+    # What was counted of the feature in each group, as if groups were classes.
     group_sums = sums_of_groups(tally.schema, batch, groups, FOLDS * n_classes, held_out.weights, threads, features)
     scores = np.zeros_like(scores_by_all_rows)
     for fold in np.unique(folds).tolist():
@@ -109,7 +110,9 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
 
 
 def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
-    """Returns the words of a text column; raises an error if there are too many words and classes to weigh."""
+    """Returns the words of the text column ``feature``; raises an error if words × classes are more than
+    ``MOST_CELLS``.
+    """
     lexicon = Lexicon.of(feature, tally.of(feature.name))
     if len(lexicon) * len(tally.classes) > MOST_CELLS:
         raise errors.BadSetting(
@@ -132,7 +135,9 @@ def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
 
 
 def count_missing(tally: Tally, sums: Any) -> Real:
-    """Returns the number of rows without a value (columns × classes), where ``sums`` are those of a group of columns."""
+    """Returns the number of rows of a tally without a value (columns × classes), where ``sums`` are what was counted of
+    a group of columns.
+    """
     return np.asarray(np.maximum(tally.rows.value - sums.present.value, 0.0))
 
 
@@ -140,11 +145,18 @@ def count_cells(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
     """Returns the number of rows in each cell of each column, from the sums of a tally: an array of cells × classes per
     column.
     """
+    # By name: the feature, its keys, and the rows of each key and without a value, by class.
     sums_of_column: dict[str, tuple[Feature, Keys, Real, Real]] = {}
     for family, features, sums in tally.groups:
         if family.has_cells:
             counts = sums.cells.value
             missing = count_missing(tally, sums)
-            for k, keys_of_column in enumerate(map(slice, sums.offsets[:-1], sums.offsets[1:])):
-                sums_of_column[features.names[k]] = features[k], sums.keys[k], counts[keys_of_column], missing[k]
+            # ``counts`` has the keys of all columns, one column after the other.
+            for position, keys_of_column in enumerate(map(slice, sums.offsets[:-1], sums.offsets[1:])):
+                sums_of_column[features.names[position]] = (
+                    features[position],
+                    sums.keys[position],
+                    counts[keys_of_column],
+                    missing[position],
+                )
     return [cells.rows_by_cell(*sums_of_column[cells.feature.name]) for cells in columns]

@@ -52,7 +52,9 @@ class CorrectionLearner(ABC):
         self.strength = 0.0
 
     def improve(self, strength: float, n_passes: int) -> None:
-        """Runs passes with this C, starting from the current corrections, until a pass changes almost nothing."""
+        """Runs at most ``n_passes`` passes with C = ``strength``, starting from the current corrections, until a pass
+        changes almost nothing. Changes the corrections in ``table``.
+        """
         if self.strength:
             self.table *= strength / self.strength
         self.strength = strength
@@ -63,7 +65,7 @@ class CorrectionLearner(ABC):
 
     @abstractmethod
     def run(self, passes: _core.Passes) -> None:
-        """Runs passes over the rows, which change μ and the corrections."""
+        """Runs passes over the rows, which change μ, P(class | row), and the corrections in place."""
 
     @abstractmethod
     def corrections(self) -> Any:
@@ -72,9 +74,9 @@ class CorrectionLearner(ABC):
 
 def _shuffle_rows(n_rows: int, rng: np.random.Generator) -> NDArray[np.uint32]:
     """Returns the numbers of all rows in random order; of many rows, runs of neighbours stay together."""
-    n_run = ROWS_PER_RUN if n_rows > ROWS_IN_CACHE else 1
-    first_rows = rng.permutation(-(-n_rows // n_run)) * n_run
-    rows = (first_rows[:, None] + np.arange(n_run)).ravel()
+    run_length = ROWS_PER_RUN if n_rows > ROWS_IN_CACHE else 1
+    first_rows = rng.permutation(-(-n_rows // run_length)) * run_length  # of each run
+    rows = (first_rows[:, None] + np.arange(run_length)).ravel()
     return rows[rows < n_rows].astype(np.uint32)
 
 
@@ -90,7 +92,8 @@ class CellLearner(CorrectionLearner):
         self, terms: _core.Terms, rows: WeighedRows, offsets: Real, shared_cells: Real | None, seed: int
     ) -> None:
         """Starts with corrections of 0. ``terms`` says which cells of a row are corrected, and ``offsets`` are the
-        scores that rows start from (rows × classes).
+        scores that rows start from (rows × classes). ``shared_cells`` is None if passes work on cells. ``seed`` decides
+        the order in which passes visit rows.
         """
         n_cells = 0 if shared_cells is not None else terms.n_cells
         n_classes = offsets.shape[1]
@@ -102,7 +105,7 @@ class CellLearner(CorrectionLearner):
         self.mu = self.truth.copy()
 
     def run(self, passes: _core.Passes) -> None:
-        """Runs passes over the rows."""
+        """Runs passes over the rows, which change ``mu`` and, unless they work on pairs of rows, the corrections."""
         if self.shared_cells is None:
             self.terms.correct(self.rows.codes, passes, self.mu, self.table)
         else:
@@ -110,7 +113,7 @@ class CellLearner(CorrectionLearner):
 
     @property
     def scaled_residuals(self) -> Real:
-        """Returns C (y − μ) of each row (rows × classes)."""
+        """C (y − μ) of each row, times its weight (rows × classes): y is 1 for its class, and μ is P(class | row)."""
         return (self.strength * self.weights)[:, None] * (self.truth - self.mu)
 
     def corrections(self) -> Real:
@@ -124,14 +127,14 @@ class WordValues:
     row is for the bias feature that all texts share.
     """
 
-    bags: Bags
-    values: Real
+    bags: Bags  # the words of each text
+    values: Real  # of each word in each text, text by text
     variances: Reals32
 
     @classmethod
     def of(cls, bags: Bags, values: Real, evidence: Reals32, variance_by_evidence: float) -> WordValues:
-        """Computes the variances (1 − β) + β · evidence² / mean evidence², so that the corrections of words with strong
-        evidence vary more.
+        """Returns these values with the variances (1 − β) + β · evidence² / mean evidence², so that the corrections of
+        words with strong evidence vary more.
 
         Args:
             bags: The words of each text.
@@ -140,11 +143,11 @@ class WordValues:
             variance_by_evidence: β, from 0 to 1.
         """
         squares = evidence**2
-        squared_values = bags.squares(values)
-        mean = float((squared_values @ squares).mean()) / max(float(squared_values.sum()), 1e-300)
+        squared_values = bags.squares(values)  # summed over texts, by word
+        mean_square = float((squared_values @ squares).mean()) / max(float(squared_values.sum()), 1e-300)
         variances = np.ones((bags.n_words + 1, evidence.shape[1]), dtype=np.float32)
-        if mean > 0:
-            variances[:-1] = (1.0 - variance_by_evidence) + np.float32(variance_by_evidence / mean) * squares
+        if mean_square > 0:
+            variances[:-1] = (1.0 - variance_by_evidence) + np.float32(variance_by_evidence / mean_square) * squares
         return cls(bags, values, variances)
 
 
@@ -166,33 +169,39 @@ class WordLearner(CorrectionLearner):
             seed: Decides the order in which passes visit texts.
             threads: How many threads to use.
         """
+        # The variance that the corrections give to the score of each text (texts × classes).
         text_variances = words.bags.scores(words.values**2, words.variances[:-1], threads) + COMMON_WORD_VALUE**2
-        word_variances = self.lay_out(words.variances, 1.0)
+        word_variances = self.lay_out(words.variances, padding=1.0)
         # For each word, its correction and the variance of it, side by side in memory.
         self.corrections_and_variances = np.stack([np.zeros_like(word_variances), word_variances], axis=-2)
         super().__init__(
-            self.lay_out(offsets, IMPOSSIBLE_LOG_ODDS), weights, self.corrections_and_variances[..., 0, :], seed
+            self.lay_out(offsets, padding=IMPOSSIBLE_LOG_ODDS),
+            weights,
+            self.corrections_and_variances[..., 0, :],
+            seed,
         )
         self.bags = words.bags
         self.values = words.values.astype(np.float32)
         self.n_classes = truth.shape[1]
         self.threads = threads
-        laid_out_variances = self.lay_out(text_variances.astype(np.float32), 1.0)
+        laid_out_variances = self.lay_out(text_variances.astype(np.float32), padding=1.0)
         self.text_variances = laid_out_variances.reshape(-1, laid_out_variances.shape[-1])
-        self.mu = self.lay_out(truth.astype(np.float32), 0.0)
+        self.mu = self.lay_out(truth.astype(np.float32), padding=0.0)
 
     def lay_out(self, table: Any, padding: float) -> Any:
-        """Arranges a table of classes (n × classes) for passes. ``padding`` fills up labels; classes need none."""
+        """Returns a table of classes (n × classes) as passes need it: unchanged. ``padding`` fills up labels; classes
+        need none.
+        """
         return table
 
     def run(self, passes: _core.Passes) -> None:
-        """Runs passes over the texts."""
+        """Runs passes over the texts, which change ``mu`` and the corrections in ``corrections_and_variances``."""
         self.bags.correct(
             self.values, COMMON_WORD_VALUE, self.text_variances, passes, self.mu, self.corrections_and_variances
         )
 
     def corrections(self) -> Reals32:
-        """Returns the corrections of words and, in the last row, of the bias feature (words + 1 × classes)."""
+        """Returns the corrections of words and, in the last row, of the bias feature ((words + 1) × classes)."""
         return np.ascontiguousarray(self.table)
 
 
@@ -200,8 +209,8 @@ class LabelLearner(WordLearner):
     """Learns corrections of words from texts with several labels, 8 or 16 labels at a time."""
 
     def lay_out(self, table: Any, padding: float) -> Any:
-        """Arranges a table (n × labels) for vector instructions, as lanes of 8 or 16 labels (lanes × n × labels of a
-        lane). ``padding`` fills up the last lane.
+        """Returns a table (n × labels) arranged for vector instructions, as lanes of 8 or 16 labels (lanes × n × labels
+        of a lane). ``padding`` fills up the last lane.
         """
         n_rows, n_labels = table.shape
         width = 8 if n_labels <= 8 else 16
@@ -210,7 +219,9 @@ class LabelLearner(WordLearner):
         return np.ascontiguousarray(padded.reshape(n_rows, -1, width).transpose(1, 0, 2))
 
     def run(self, passes: _core.Passes) -> None:
-        """Runs passes over the texts, several lanes of labels in parallel."""
+        """Runs passes over the texts, several lanes of labels in parallel. They change ``mu`` and the corrections in
+        ``corrections_and_variances``.
+        """
         self.bags.correct_labels(
             self.values,
             COMMON_WORD_VALUE,
@@ -222,7 +233,7 @@ class LabelLearner(WordLearner):
         )
 
     def corrections(self) -> Reals32:
-        """Returns the corrections of words and, in the last row, of the bias feature (words + 1 × labels)."""
+        """Returns the corrections of words and, in the last row, of the bias feature ((words + 1) × labels)."""
         all_lanes = self.table.transpose(1, 0, 2).reshape(self.bags.n_words + 1, -1)
         return np.ascontiguousarray(all_lanes[:, : self.n_classes])
 
@@ -240,20 +251,26 @@ class Fold(Protocol):
     """
 
     @property
-    def truth(self) -> Any: ...
+    def truth(self) -> Any:
+        """The class number of each held-out row, or which labels it has (rows × labels)."""
+
     @property
-    def held_out_weights(self) -> Real: ...
+    def held_out_weights(self) -> Real:
+        """The weight of each held-out row."""
+
     def correct(self, setting: Any) -> ScoreByStrength:
-        """Returns a function of C that scores the held-out rows with corrections of that C, under a setting."""
+        """Returns a function of C that scores the held-out rows (rows × classes or labels) with corrections of that C,
+        under a setting.
+        """
 
 
 @dataclass(frozen=True)
 class TriedStrength:
     """The scores and the loss of held-out rows for one C."""
 
-    strength: float
-    loss: float
-    scores: Any
+    strength: float  # C
+    loss: float  # of the held-out rows
+    scores: Any  # rows × classes or labels; a list of such arrays if several folds were joined
 
 
 @dataclass(frozen=True)
@@ -262,12 +279,12 @@ class StrengthSearch:
     from scores, the truth and weights.
     """
 
-    strengths: Sequence[float]
+    strengths: Sequence[float]  # values of C, ascending
     loss: Loss
     patience: int = 2
 
     def follow(self, score_by_strength: ScoreByStrength, truth: Any, weights: Real) -> list[TriedStrength]:
-        """Tries one C after another and returns the scores and the loss of each.
+        """Tries one C after another and returns the scores and the loss of each that was tried, in order.
 
         ``score_by_strength`` computes the scores of held-out rows for a C, ``truth`` has their classes or labels, and ``weights``
         their weights.
@@ -286,7 +303,9 @@ class StrengthSearch:
         return tried
 
     def join_folds(self, folds: Sequence[Fold], paths: Sequence[list[TriedStrength]]) -> list[TriedStrength]:
-        """Joins the paths of several folds: each C that all folds tried, with the scores of all folds and their loss."""
+        """Returns each C that all folds tried, with the scores of each fold (a list) and the loss of all together.
+        ``paths`` has what ``follow`` returned for each fold.
+        """
         truth = np.concatenate([fold.truth for fold in folds])
         weights = np.concatenate([fold.held_out_weights for fold in folds])
         joined = list[TriedStrength]()
@@ -309,8 +328,8 @@ def choose(
     threads: int,
     keeps_first_strength: bool = False,
 ) -> tuple[S, list[TriedStrength]]:
-    """Chooses the setting with the lowest held-out loss, each with its best C; also returns every C that all folds
-    tried with it.
+    """Returns the setting with the lowest held-out loss, each with its best C, and every C that all folds tried with
+    it, with the scores of each fold and their loss.
 
     All settings are tried on the first fold, and the ``n_kept`` best on all folds. With ``keeps_first_strength``, the first fold
     also decides C. ``search`` says which values of C are tried.
@@ -321,17 +340,19 @@ def choose(
         steps.begin("", len(settings) / (len(settings) + n_runs_left))
         first_paths = _follow_each(pool, search, [(setting, first_fold) for setting in settings], steps)
         by_loss = np.argsort([least_loss(path).loss for path in first_paths], kind="stable")
-        best_settings = sorted(by_loss[:n_kept].tolist())
+        best_settings = sorted(by_loss[:n_kept].tolist())  # their numbers
         if keeps_first_strength:
             first_paths = [[least_loss(path)] for path in first_paths]
             search = StrengthSearch([first_paths[best_settings[0]][0].strength], search.loss)
         steps.begin("", 1.0)
         other_paths = iter(
-            _follow_each(pool, search, [(settings[k], fold) for k in best_settings for fold in other_folds], steps)
+            _follow_each(
+                pool, search, [(settings[number], fold) for number in best_settings for fold in other_folds], steps
+            )
         )
     tried = [
-        (settings[k], search.join_folds(folds, [first_paths[k], *islice(other_paths, len(other_folds))]))
-        for k in best_settings
+        (settings[number], search.join_folds(folds, [first_paths[number], *islice(other_paths, len(other_folds))]))
+        for number in best_settings
     ]
     return min(tried, key=lambda pair: least_loss(pair[1]).loss)
 
@@ -339,9 +360,12 @@ def choose(
 def _follow_each(
     pool: ThreadPoolExecutor, search: StrengthSearch, jobs: list[tuple[Any, Fold]], steps: Steps
 ) -> list[list[TriedStrength]]:
-    """Tries values of C for each setting and fold in parallel; returns what each has tried, and reports progress."""
+    """Tries values of C for each job, a setting and a fold, in parallel; returns what each job tried, in the order of
+    the jobs, and reports progress to ``steps``.
+    """
 
     def follow(job: tuple[Any, Fold]) -> list[TriedStrength]:
+        """Returns each C that was tried for one job, with the scores and the loss of the held-out rows."""
         setting, fold = job
         return search.follow(fold.correct(setting), fold.truth, fold.held_out_weights)
 

@@ -27,12 +27,12 @@ class WeighedPair:
 
     first: int
     second: int
-    strength: float
+    strength: float  # in rows
 
 
 def most_pair_cells(n_classes: int) -> int:
-    """Returns how many cells a pair of columns may have. The limit falls with the number of classes, whose square the
-    pair's table grows with.
+    """Returns how many cells a pair of columns may have. The limit falls with the square of the number of classes, as
+    the pair's table grows with it.
     """
     return MOST_PAIR_CELLS if n_classes <= FEW_CLASSES else min(MOST_PAIR_CELLS, MOST_PAIR_NUMBERS // n_classes**2)
 
@@ -44,8 +44,8 @@ NO_SECOND_COLUMN = np.zeros((1, 1), dtype=np.uint32)
 
 
 def of_column(column: int, cells: Any, sizes: Sequence[int]) -> _core.Group:
-    """Returns the term of one column for the kernels. ``cells`` has the cell of each of its codes on each level (codes
-    × levels), and ``sizes`` the number of cells of each level.
+    """Returns the term of the column with this number for the kernels: the column, the cell of each of its codes on
+    each level (``cells``, codes × levels), no second column (−1), and the number of cells of each level (``sizes``).
     """
     return column, np.ascontiguousarray(cells, dtype=np.uint32), -1, NO_SECOND_COLUMN, sizes
 
@@ -54,7 +54,7 @@ def of_column(column: int, cells: Any, sizes: Sequence[int]) -> _core.Group:
 class PairedColumns:
     """The columns, trends and pairs whose cells are weighed, and how rows find their cells."""
 
-    columns: tuple[Cells, ...]
+    columns: tuple[Cells, ...]  # the cells of each column
     trends: tuple[int, ...]  # the numbers of the columns whose trend is also evidence
     pairs: tuple[WeighedPair, ...]
 
@@ -65,7 +65,7 @@ class PairedColumns:
 
     @cached_property
     def sizes(self) -> Int:
-        """The number of cells of each column."""
+        """The number of cells of each column (columns,), without that for unknown values."""
         return np.array([cells.n_cells for cells in self.columns], dtype=np.int64)
 
     @cached_property
@@ -75,10 +75,12 @@ class PairedColumns:
 
     @cached_property
     def scoring_terms(self) -> _core.Terms:
-        """The terms that rows are scored by: one for each column, each trend and each pair."""
+        """The terms that rows are scored by, for the kernels: one for each column, each trend and each pair. A column
+        has one more cell, for unknown values.
+        """
         sizes = enumerate((self.sizes + 1).tolist())
-        terms = [of_column(j, np.arange(size, dtype=np.uint32)[:, None], [size]) for j, size in sizes]
-        terms += [terms[j] for j in self.trends]
+        terms = [of_column(column, np.arange(size, dtype=np.uint32)[:, None], [size]) for column, size in sizes]
+        terms += [terms[column] for column in self.trends]
         return _core.Terms([*terms, *(self._of_pair(pair, [True]) for pair in self.pairs)])
 
     @cached_property
@@ -90,7 +92,7 @@ class PairedColumns:
         marks them among the cells of these columns only, where each column has one more cell, for unknown values.
         """
         columns = list(self.trends)
-        positions = [self.columns[j].positions for j in columns]
+        positions = [self.columns[column].positions for column in columns]  # of the intervals of each column
         lengths = np.array([len(positions_of_column) for positions_of_column in positions], dtype=np.int64)
         n_intervals = np.zeros(len(self.columns), dtype=np.int64)
         n_intervals[columns] = lengths
@@ -100,19 +102,22 @@ class PairedColumns:
 
     @cached_property
     def correction_terms(self) -> _core.Terms:
-        """The terms that corrections are learned for: every level of each column and each pair."""
-        columns = [_of_levels(j, cells.tree) for j, cells in enumerate(self.columns)]
+        """The terms that corrections are learned for, for the kernels: every level of each column and each pair."""
+        columns = [_of_levels(column, cells.tree) for column, cells in enumerate(self.columns)]
         return _core.Terms([*columns, *(self._of_pair(pair, self._levels(pair)) for pair in self.pairs)])
 
     def _levels(self, pair: WeighedPair) -> list[bool]:
-        """Returns for each level of a pair whether its cells are fine. The coarse level comes first if it differs."""
+        """Returns for each level of a pair whether its cells are fine: a coarse level and then a fine one, or the fine
+        one alone if both have the same cells.
+        """
         first = self.columns[pair.first].nodes
         second = self.columns[pair.second].nodes
         return [True] if (first.n_coarse, second.n_coarse) == (first.n_fine, second.n_fine) else [False, True]
 
     def _of_pair(self, pair: WeighedPair, fine: Sequence[bool]) -> _core.Group:
         """Returns the term of a pair for the kernels, with one level of cells for each flag in ``fine``: True for the
-        fine cells of both columns, False for the coarse ones.
+        fine cells of both columns, False for the coarse ones. It has for each column its number and what each of its
+        codes adds to the number of the cell (codes × levels), and at the end the number of cells of each level.
         """
         first = self.columns[pair.first].nodes
         second = self.columns[pair.second].nodes
@@ -132,9 +137,9 @@ class PairedColumns:
 
 def _of_levels(column: int, tree: Tree) -> _core.Group:
     """Returns the term of one column with all levels of its tree; the last cell of each level is for unknown values."""
-    levels = np.stack(tree.levels, axis=1)
-    last = levels.max(axis=0, initial=-1) + 1
-    return of_column(column, np.concatenate([levels, last[None]]), (last + 1).tolist())
+    levels = np.stack(tree.levels, axis=1)  # cells × levels: the node of each cell
+    unknown = levels.max(axis=0, initial=-1) + 1  # the number of the node for unknown values, on each level
+    return of_column(column, np.concatenate([levels, unknown[None]]), (unknown + 1).tolist())
 
 
 def _mark_first(n: Int, sizes: Int) -> NDArray[np.bool_]:
@@ -178,21 +183,23 @@ class CountedEvidence:
         return CountedEvidence(self.layout, rows, self.n_classes, self.threads)
 
     def with_pairs(self, pairs: Sequence[WeighedPair]) -> CountedEvidence:
-        """Returns the evidence of the same columns with these pairs."""
+        """Returns the evidence of the same columns, trends and rows with these pairs."""
         layout = replace(self.layout, pairs=tuple(pairs))
         return CountedEvidence(layout, self.rows, self.n_classes, self.threads, self.counts)
 
     @cached_property
     def prior(self) -> Real:
-        """The share of each class, with half a row added to each."""
-        rows = self.rows.count_classes(self.n_classes) + HALF_ROW
-        return np.asarray(rows / rows.sum())
+        """The share of each class among the rows (classes,), with half a row added to each."""
+        rows_by_class = self.rows.count_classes(self.n_classes) + HALF_ROW
+        return np.asarray(rows_by_class / rows_by_class.sum())
 
     # Columns
 
     @cached_property
     def by_all_rows(self) -> Real:
-        """log P(class | cell) / P(class) for the cells of all columns, one of each for unknown values: cells × classes."""
+        """log P(class | cell) / P(class) for the cells of all columns, column by column, where the last cell of each is
+        for unknown values: cells × classes.
+        """
         return self._log_ratios(leave_out=False)
 
     @cached_property
@@ -201,8 +208,8 @@ class CountedEvidence:
         return self._log_ratios(leave_out=True)
 
     def _log_ratios(self, leave_out: bool) -> Real:
-        """Returns log P(class | cell) / P(class) of all cells. With ``leave_out``, without one row of each class in
-        turn.
+        """Returns log P(class | cell) / P(class) of the cells of all columns (cells × classes). With ``leave_out``,
+        without one row of each class in turn (cells × class of the row × classes).
         """
         if not self.columns:
             return np.zeros((0, self.n_classes))
@@ -212,20 +219,22 @@ class CountedEvidence:
         return np.log(shares, out=shares)
 
     def gains(self) -> Real:
-        """Returns how much each column raises the log likelihood of the classes above that of the prior."""
+        """Returns how much each column raises the log likelihood of the classes above that of the prior (columns,)."""
         return self.layout.forest.gains(self.counts, self.prior, self.threads)
 
     def table(self, leave_out: bool) -> Real:
-        """Returns the evidence of all cells of columns, trends and pairs as one flat array. With ``leave_out``, without
-        one row of each class in turn.
+        """Returns the evidence of all cells as one flat array: cell by cell, one number per class, first those of
+        columns, then of trends, then of pairs. With ``leave_out``, without one row of each class in turn: for each
+        cell, one line of classes per class of the row.
         """
         columns = self.by_other_rows if leave_out else self.by_all_rows
         pairs = [left_out if leave_out else plain for plain, left_out in self.pair_tables]
         return np.concatenate([evidence.ravel() for evidence in (columns, self.trends(leave_out), *pairs)])
 
     def trends(self, leave_out: bool) -> Real:
-        """Returns the evidence of the trends of columns for their cells (cells × classes); 0 for values that are not
-        numbers. With ``leave_out``, without one row of each class in turn (cells × class of the row × classes).
+        """Returns the evidence of the trends of columns for their cells (cells of these columns × classes); 0 for
+        values that are not numbers. With ``leave_out``, without one row of each class in turn (cells × class of the row
+        × classes).
         """
         trends, in_all_cells, in_trend_cells = self.layout.trend_intervals
         evidence = np.zeros((len(in_trend_cells), *(self.n_classes,) * (2 if leave_out else 1)))
@@ -243,17 +252,20 @@ class CountedEvidence:
         return self.n_classes > FEW_CLASSES and self.rows.codes.size < self.counts.size
 
     def each_row_left_out(self) -> Iterator[Real]:
-        """Yields the evidence of each column, trend and pair for every row by all other rows: rows × classes."""
+        """Yields the evidence of each column, then of each trend, then of each pair for every row by all other rows: an
+        array (rows × classes) each.
+        """
         yield from map(self._column_of_rows, range(len(self.columns)))
         yield from map(self._trend_of_rows, self.layout.trends)
         codes = self.rows.codes
         for pair, (_, left_out) in zip(self.pairs, self.pair_tables, strict=True):
-            first, second = (self.columns[j].nodes for j in (pair.first, pair.second))
+            first, second = (self.columns[column].nodes for column in (pair.first, pair.second))
+            # The cell of each row in the pair's table: the fine nodes of both values.
             cells = first.fine[codes[:, pair.first]] * np.uint32(second.n_fine) + second.fine[codes[:, pair.second]]
             yield left_out[cells, self.rows.labels]
 
     def _column_of_rows(self, column: int) -> Real:
-        """Returns the evidence of a column for every row by all other rows: rows × classes."""
+        """Returns the evidence of a column for every row by all other rows (rows × classes); 0 for rows in no cell."""
         cells = self.columns[column]
         has_cell, codes, labels = self._rows_in_first_cells(column, cells.n_cells)
         counts = self._counts_of(column)
@@ -276,13 +288,15 @@ class CountedEvidence:
         return row_evidence
 
     def _rows_in_first_cells(self, column: int, n_cells: int) -> tuple[NDArray[np.bool_], Int, Int]:
-        """Returns which rows are in the first ``n_cells`` cells of a column, and the cells and classes of these rows."""
+        """Returns whether each row is in one of the first ``n_cells`` cells of a column, and the cell numbers and class
+        numbers of the rows that are.
+        """
         codes = self.rows.codes[:, column].astype(np.int64)
         in_first_cells = codes < n_cells
         return in_first_cells, codes[in_first_cells], self.rows.labels[in_first_cells].astype(np.int64)
 
     def _counts_of(self, column: int) -> Real:
-        """Returns the rows in the cells of a column: cells × classes."""
+        """Returns the weight of the rows in each cell of the column with this number: cells × classes."""
         return self.counts[self.layout.starts[column] : self.layout.starts[column + 1]]
 
     # Pairs
@@ -291,20 +305,20 @@ class CountedEvidence:
         self, pairs: Sequence[tuple[int, int]]
     ) -> tuple[Any, list[tuple[Any, ...]], list[tuple[int, int]]]:
         """Returns the arguments of the pair kernels: the rows, the tables of each column that is in a pair, and the
-        pairs, as positions among these columns.
+        pairs, as positions among these columns. ``pairs`` are pairs of column numbers.
 
         The tables of a column are its fine node of each cell and its coarse node of each fine node, then P(class |
         node) of both levels, with all rows and with one row of each class left out.
         """
-        used_columns = sorted({j for pair in pairs for j in pair})
+        used_columns = sorted({column for pair in pairs for column in pair})
         node_tables = []
-        position_of_column = {j: k for k, j in enumerate(used_columns)}
-        for j in used_columns:
-            cells = self.columns[j]
-            nodes = self.columns[j].nodes
-            counts = self._counts_of(j)
-            shares = cells.plain.shares(counts, self.prior)
-            left_out = cells.plain.shares_left_out(counts, self.prior)
+        position_of_column = {column: position for position, column in enumerate(used_columns)}
+        for column in used_columns:
+            cells = self.columns[column]
+            nodes = self.columns[column].nodes
+            counts = self._counts_of(column)
+            shares = cells.plain.shares(counts, self.prior)  # by level of the tree
+            left_out = cells.plain.shares_left_out(counts, self.prior)  # by level of the tree
             tables = [
                 self._with_unknown(shares_by_level[level])
                 for shares_by_level in (shares, left_out)
@@ -322,12 +336,13 @@ class CountedEvidence:
 
     def _with_unknown(self, shares: Real) -> Real:
         """Appends to shares (cells × … × classes) those of a cell for unknown values, which are the prior."""
-        last = np.broadcast_to(self.prior, (1, *shares.shape[1:]))
-        return np.ascontiguousarray(np.concatenate([shares, last]))
+        shares_of_unknown = np.broadcast_to(self.prior, (1, *shares.shape[1:]))
+        return np.ascontiguousarray(np.concatenate([shares, shares_of_unknown]))
 
     def pair_gains(self, pairs: Sequence[tuple[int, int]], posteriors: Real) -> Real:
-        """Returns for each pair its gain, best strength, slope and curvature, given the posteriors of rows without it
-        (rows × classes): pairs × 4. ``pairs`` are pairs of column numbers.
+        """Returns for each pair (pairs × 4) the nats that it gains over its columns apart, its best strength, and the
+        slope and curvature of the log likelihood by its weight, given the posteriors of rows without it (rows ×
+        classes). ``pairs`` are pairs of column numbers.
         """
         return _core.pair_gains(*self._pair_arguments(pairs), STRENGTHS, posteriors, self.threads)
 

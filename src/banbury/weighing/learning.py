@@ -49,11 +49,11 @@ class Weights:
     log P(class).
     """
 
-    columns: tuple[Cells, ...]
+    columns: tuple[Cells, ...]  # those that have cells
     trends: tuple[int, ...]  # the numbers of the columns whose trend is weighed too
     pairs: tuple[WeighedPair, ...]
     weights: Real  # of columns, trends, pairs, texts and scored columns
-    intercepts: Real
+    intercepts: Real  # (classes,)
     corrections: tuple[Real, ...]  # of each column and pair: (cells, classes)
     pair_tables: tuple[Real, ...]  # the evidence of each pair beyond its two columns: (cells, classes)
     strength: float  # C, 0 for no corrections
@@ -64,12 +64,12 @@ class Weights:
 
     @property
     def strengths(self) -> list[float]:
-        """The values of C of the corrections of cells and of each text column."""
-        return [c for c in (self.strength, *(text.strength for text in self.texts)) if c]
+        """The values of C of the corrections of cells and of each text column, of those that have corrections."""
+        return [strength for strength in (self.strength, *(text.strength for text in self.texts)) if strength]
 
     @property
     def by_kind(self) -> list[Real]:
-        """The weights of columns, of trends, of pairs, and of texts and scored columns."""
+        """Four arrays: the weights of columns, of trends, of pairs, and of texts and scored columns."""
         return np.split(self.weights, np.cumsum([len(self.columns), len(self.trends), len(self.pairs)]))
 
 
@@ -80,11 +80,11 @@ class FittedEvidence:
     """
 
     evidence: CountedEvidence
-    weights: Real
-    intercepts: Real
+    weights: Real  # of columns, trends, pairs and columns of scores, in this order
+    intercepts: Real  # (classes,), including the log prior
 
     def recount(self, rows: WeighedRows) -> FittedEvidence:
-        """Returns the same weights for evidence that is counted from other rows."""
+        """Returns the same weights and intercepts for evidence that is counted from other rows."""
         return replace(self, evidence=self.evidence.of_rows(rows))
 
     def scores(self, rows: WeighedRows, leave_out: bool) -> Real:
@@ -93,6 +93,7 @@ class FittedEvidence:
         each is left out of its own evidence.
         """
         evidence = self.evidence
+        # The weights of columns with cells, trends and pairs; and those of the columns of ``rows.column_scores``.
         cell_weights, column_weights = np.split(self.weights, [len(self.weights) - rows.column_scores.shape[1]])
         scores_of_columns = np.einsum("rgc,g->rc", rows.column_scores, column_weights)
         if not evidence.columns:
@@ -102,7 +103,7 @@ class FittedEvidence:
             for weight, term_evidence in zip(cell_weights, evidence.each_row_left_out(), strict=True):
                 scores = scores + weight * term_evidence
             return np.asarray(scores)
-        labels = rows.labels if leave_out else None
+        labels = rows.labels if leave_out else None  # the class of each row that is left out
         terms = evidence.layout.scoring_terms
         scores = terms.scores(
             rows.codes, evidence.table(leave_out), cell_weights, self.intercepts, labels, evidence.threads
@@ -120,7 +121,8 @@ def learn_weights(
     seed: int,
     threads: int,
 ) -> Weights:
-    """Learns the weights of columns, trends and texts, adds the pairs that help, and then learns corrections.
+    """Learns the weights of columns, trends and texts, adds the pairs that help, and then learns corrections. Returns
+    all of them.
 
     Args:
         columns: The columns that are weighed; ``rows.codes`` has the cell of each row in each column that has cells.
@@ -134,9 +136,9 @@ def learn_weights(
     with Steps() as steps:
         steps.begin("", TIME_SHARE_OF_TEXTS if columns.cells else 1.0)
         texts, rows = _learn_texts(columns.texts, rows, n_classes, correct, seed, threads)
-    trends = tuple(j for j, cells in enumerate(columns.cells) if cells.has_trend)
-    evidence = CountedEvidence(PairedColumns(columns.cells, trends, ()), rows, n_classes, threads)
-    fitted = _fit_weights(evidence, None)
+    trends = tuple(number for number, cells in enumerate(columns.cells) if cells.has_trend)
+    evidence = CountedEvidence(PairedColumns(columns.cells, trends, pairs=()), rows, n_classes, threads)
+    fitted = _fit_weights(evidence, start=None)
     if pairs and len(columns.cells) > 1:
         pairs_to_add = _choose_pairs(fitted)
         if pairs_to_add:
@@ -191,9 +193,9 @@ def _learn_texts(
     fold_weights = fold_weights[:, fold_weights.any(axis=0)]  # of few rows or groups, some folds have none
     learned_texts = []
     text_score_arrays = []  # of rows × classes
-    for t, (lexicon, bags) in enumerate(zip(lexicons, rows.bags, strict=True)):
+    for text_number, (lexicon, bags) in enumerate(zip(lexicons, rows.bags, strict=True)):
         outside = rows.outside_sample
-        counts_outside = None if outside is None else (outside.documents[t], outside.rows)
+        counts_outside = None if outside is None else (outside.documents[text_number], outside.rows)
         texts = ClassifiedTexts(lexicon, bags, rows.labels, rows.weights, n_classes, counts_outside)
         learned, text_scores = learn_words(texts, fold_weights, correct, seed, threads)
         learned_texts.append(learned)
@@ -206,8 +208,8 @@ def _learn_texts(
 
 
 def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidence:
-    """Fits the weights, none of them negative, and the intercepts that make the classes of rows most likely, with each
-    row left out of its own evidence. A ridge penalty pulls weights towards shared ones.
+    """Returns the weights, none of them negative, and the intercepts that make the classes of rows most likely, with
+    each row left out of its own evidence. A ridge penalty pulls weights towards shared ones.
 
     Args:
         evidence: The evidence of columns, trends and pairs; ``evidence.rows.column_scores`` has that of texts and of
@@ -224,7 +226,7 @@ def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidenc
     # Which of the two shared weights each weight is pulled towards (weights × 2); pairs are pulled towards 0.
     uses_shared = np.repeat([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]], n_by_kind, axis=0)
     log_prior = np.log(evidence.prior)
-    evidence_of_rows = _evidence_of_rows(evidence)
+    evidence_of_rows = _evidence_of_rows(evidence)  # rows × (classes − 1) × weights
     if start is None:
         start = np.concatenate([START * uses_shared @ SHARED_PRIOR, np.zeros(n_classes), START * SHARED_PRIOR])
 
@@ -255,6 +257,7 @@ def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidenc
         matrix[: parts[1], : parts[1]] += _curvature(evidence_of_rows, rows.weights, weights, log_prior + intercepts)
         return matrix
 
+    # Weights and shared weights may not be negative.
     bounded = np.repeat([True, False, True], [n_weights, n_classes, len(SHARED_PRIOR)])
     flat = FLAT_SLOPE * max(1.0, float(rows.weights.sum()) ** 0.5)
     weights, intercepts, _ = np.split(minimise(loss, start, bounded, curvature, flat), parts)
@@ -262,9 +265,10 @@ def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidenc
 
 
 def _curvature(evidence_of_rows: Any, row_weights: Real, weights: Real, intercepts: Real) -> Real:
-    """Returns the Hessian of the loss by weights and intercepts, estimated from the first rows, whose order is random.
+    """Returns the Hessian of the loss by weights, then intercepts, at these values of them, estimated from the first
+    rows, whose order is random.
 
-    ``evidence_of_rows`` is rows × (classes − 1) × terms, and ``row_weights`` has one weight per row.
+    ``evidence_of_rows`` is rows × (classes − 1) × weights, and ``row_weights`` has one weight per row.
     """
     n_weights = len(weights)
     n_classes = len(intercepts)
@@ -302,8 +306,8 @@ def _evidence_of_rows(evidence: CountedEvidence) -> Any:
         evidence_of_terms = terms.evidence(rows.codes, table, n_classes, rows.labels, n_scored, evidence.threads)
     else:
         evidence_of_terms = np.zeros((len(rows.labels), n_classes - 1, len(terms) + n_scored), dtype=np.float32)
-        for t, term_evidence in enumerate(evidence.each_row_left_out()):
-            evidence_of_terms[:, :, t] = term_evidence[:, :-1] - term_evidence[:, -1:]
+        for term, term_evidence in enumerate(evidence.each_row_left_out()):
+            evidence_of_terms[:, :, term] = term_evidence[:, :-1] - term_evidence[:, -1:]
     if n_scored:
         evidence_of_terms[:, :, -n_scored:] = (column_scores[:, :, :-1] - column_scores[:, :, -1:]).transpose(0, 2, 1)
     return evidence_of_terms
@@ -313,18 +317,23 @@ def _evidence_of_rows(evidence: CountedEvidence) -> Any:
 
 
 def _choose_pairs(fitted: FittedEvidence) -> list[WeighedPair]:
-    """Chooses the pairs that add information to their two columns, by a score test of their weights. ``fitted`` is the
-    model without pairs.
+    """Returns the pairs that add information to their two columns, by a score test of their weights, the strongest
+    first. ``fitted`` is the model without pairs.
     """
     evidence = fitted.evidence
     columns = evidence.columns
-    pairable = [j for j, cells in enumerate(columns) if cells.n_fine > 2]
+    # Columns with more than one fine node, besides that for unknown values.
+    pairable = [number for number, cells in enumerate(columns) if cells.n_fine > 2]
     n_paired = n_columns_to_pair(len(pairable))
     if n_paired < len(pairable):
         by_gain = np.argsort(-evidence.gains()[pairable], kind="stable")[:n_paired]
-        pairable = sorted(pairable[k] for k in by_gain.tolist())
+        pairable = sorted(pairable[position] for position in by_gain.tolist())
     most_cells = most_pair_cells(evidence.n_classes)
-    candidates = [(a, b) for a, b in combinations(pairable, 2) if columns[a].n_fine * columns[b].n_fine <= most_cells]
+    candidates = [
+        (first, second)
+        for first, second in combinations(pairable, 2)
+        if columns[first].n_fine * columns[second].n_fine <= most_cells
+    ]
     if not candidates:
         return []
     posteriors = _softmax(fitted.scores(evidence.rows, leave_out=True))
@@ -332,7 +341,7 @@ def _choose_pairs(fitted: FittedEvidence) -> list[WeighedPair]:
     test_statistic = np.where(slope > 0, slope**2 / (2.0 * curvature + 1e-9), 0.0)
     chosen = np.flatnonzero((gain > 0) & (test_statistic > np.log(len(candidates))))
     chosen = chosen[np.argsort(-test_statistic[chosen], kind="stable")][: 2 * len(columns)]
-    return [WeighedPair(*candidates[k], float(strength[k])) for k in chosen.tolist()]
+    return [WeighedPair(*candidates[number], float(strength[number])) for number in chosen.tolist()]
 
 
 def n_columns_to_pair(n_columns: int) -> int:
@@ -341,9 +350,9 @@ def n_columns_to_pair(n_columns: int) -> int:
 
 
 def _softmax(scores: Real) -> Real:
-    """Returns the posteriors of scores: rows × classes."""
-    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+    """Returns the posteriors of scores (rows × classes each)."""
+    exp_scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(exp_scores / exp_scores.sum(axis=1, keepdims=True))
 
 
 # Corrections ----------------------------------------------------------------------------------------------------------
@@ -388,7 +397,9 @@ class _TableFold:
         self.learner = CellLearner(fitted.evidence.layout.correction_terms, rows, offsets, shared_cells, seed)
 
     def scores(self, strength: float, threads: int) -> Real:
-        """Returns the scores of the held-out rows (rows × classes) with corrections of this C."""
+        """Returns the scores of the held-out rows (rows × classes) with corrections of this C. Each call learns further
+        from where the last one stopped.
+        """
         if not strength:
             return self.uncorrected_scores
         learner = self.learner
@@ -399,7 +410,9 @@ class _TableFold:
         unit_weights = np.ones(len(learner.terms))
         no_intercepts = np.zeros(self.uncorrected_scores.shape[1])
         table = learner.table.ravel()
-        corrections = learner.terms.scores(self.held_out.codes, table, unit_weights, no_intercepts, None, threads)
+        corrections = learner.terms.scores(
+            self.held_out.codes, table, unit_weights, no_intercepts, own=None, threads=threads
+        )
         return self.uncorrected_scores + corrections
 
 
@@ -408,13 +421,14 @@ class ChosenStrength(NamedTuple):
     was tried. By default, there are no corrections.
     """
 
-    strength: float = 0.0
+    strength: float = 0.0  # C
     temperature: float = 1.0
-    losses: tuple[tuple[float, float], ...] = ()
+    losses: tuple[tuple[float, float], ...] = ()  # each C with its mean loss
 
 
 def _choose_strength(fitted: FittedEvidence, shared_cells: Real | None, seed: int) -> ChosenStrength:
-    """Chooses C by out-of-fold log loss.
+    """Returns the C with the least out-of-fold log loss, its temperature and the losses; no corrections if the rows do
+    not make two folds.
 
     Args:
         fitted: The evidence of all rows, and the weights that were learned from them.
@@ -433,7 +447,7 @@ def _choose_strength(fitted: FittedEvidence, shared_cells: Real | None, seed: in
     with ThreadPoolExecutor(max(1, min(threads, len(fold_weights)))) as pool:
 
         def make_fold(held_out_weights: Real) -> _TableFold:
-            """Divides the rows by the weight of each that is held out, and counts the training rows."""
+            """Returns a fold: rows divided by the weight of each that is held out, with the training rows counted."""
             return _TableFold(fitted, rows.weights - held_out_weights, held_out_weights, shared_cells, seed)
 
         folds = list(pool.map(make_fold, fold_weights))
@@ -442,7 +456,7 @@ def _choose_strength(fitted: FittedEvidence, shared_cells: Real | None, seed: in
         threads_per_fold = max(1, threads // len(folds))  # for scoring; passes use one thread
 
         def score_by_strength(strength: float) -> Real:
-            """Scores the held-out rows of all folds with corrections of this C."""
+            """Returns the scores of the held-out rows of all folds with corrections of this C (rows × classes)."""
             return np.concatenate(list(pool.map(lambda fold: fold.scores(strength, threads_per_fold), folds)))
 
         steps = StrengthSearch((0.0, *STRENGTHS), _log_loss).follow(score_by_strength, labels, weights)
@@ -461,7 +475,7 @@ def _log_loss(scores: Real, labels: Any, weights: Real) -> float:
     row_losses = np.empty(n_rows)
 
     def fill_piece(piece: int) -> None:
-        """Computes the losses of one piece of the rows."""
+        """Computes the losses of the rows in the piece with this number, and writes them into ``row_losses``."""
         rows = slice(piece * ROWS_PER_PIECE, (piece + 1) * ROWS_PER_PIECE)
         piece_scores = scores[rows]
         highest_scores = reduce(np.maximum, piece_scores.T)
@@ -479,5 +493,7 @@ def _temperature(scores: Real, labels: Any, weights: Real, loss: float, threads:
     Weights were learned with these rows in view, so their scores look better than they are. ``loss`` is the loss of the
     scores as they are.
     """
-    lowest_loss, temperature = _core.tempered(scores.astype(np.float32), labels, weights, 0.0, 1.0, threads)
+    lowest_loss, temperature = _core.tempered(
+        scores.astype(np.float32), labels, weights, ridge=0.0, most=1.0, threads=threads
+    )
     return max(temperature, LEAST_TEMPERATURE) if loss - lowest_loss > LEAST_GAIN else 1.0

@@ -24,11 +24,11 @@ def minimise(loss: Loss, start: Real, bounded: NDArray[np.bool_], curvature: Cal
     """Returns the point at which the loss is least. ``bounded`` variables stay at zero or above.
 
     Args:
-        loss: Computes the loss of a point and its slope.
+        loss: Computes the loss of a point and its slope (the gradient, one number per variable).
         start: The point where the search starts.
-        bounded: Which variables are bounded.
+        bounded: Whether each variable is bounded.
         curvature: Computes the Hessian at the start (variables × variables). It is not called if there are many variables.
-        flat: The slope at which the search ends.
+        flat: The search ends where no variable has a steeper slope than this.
     """
     if len(start) > MOST_DENSE:
         return _minimise_many(loss, start, bounded, flat)
@@ -36,8 +36,9 @@ def minimise(loss: Loss, start: Real, bounded: NDArray[np.bool_], curvature: Cal
 
 
 def _minimise_by_newton(loss: Loss, point: Real, bounded: NDArray[np.bool_], curvature: Real, flat: float) -> Real:
-    """Minimises by Newton's method with steps cut off at zero for ``bounded`` variables. ``curvature`` is the Hessian
-    at the start ``point``, which each step improves by the BFGS formula. The search ends where the slope is ``flat``.
+    """Returns the point of the least loss, by Newton's method with steps cut off at zero for ``bounded`` variables.
+    ``curvature`` is the Hessian at the start ``point``; it is changed in place, because each step improves it by the
+    BFGS formula. The search ends where no slope is steeper than ``flat``.
     """
     curvature[np.diag_indices_from(curvature)] *= 1.0 + DAMPING
     value, slope = loss(point)
@@ -47,21 +48,21 @@ def _minimise_by_newton(loss: Loss, point: Real, bounded: NDArray[np.bool_], cur
             break
         step = -slope / np.diag(curvature)
         step[~is_at_bound] = -np.linalg.solve(curvature[np.ix_(~is_at_bound, ~is_at_bound)], slope[~is_at_bound])
-        trial_point = _search_line(loss, point, value, slope, step, bounded)
-        if trial_point is None:
+        new_point_and_loss = _search_line(loss, point, value, slope, step, bounded)
+        if new_point_and_loss is None:
             break
-        trial, trial_value, trial_slope = trial_point
-        change = trial - point
-        slope_change = trial_slope - slope
+        new_point, new_value, new_slope = new_point_and_loss
+        change = new_point - point
+        slope_change = new_slope - slope
         curved_change = curvature @ change
         if change @ slope_change > 0.0 and change @ curved_change > 0.0:
             curvature += np.outer(slope_change, slope_change) / (change @ slope_change) - np.outer(
                 curved_change, curved_change
             ) / (change @ curved_change)
-        gain = value - trial_value
-        point = trial
-        value = trial_value
-        slope = trial_slope
+        gain = value - new_value
+        point = new_point
+        value = new_value
+        slope = new_slope
         if gain < LEAST_GAIN * max(abs(value), 1.0):
             break
     return point
@@ -70,21 +71,22 @@ def _minimise_by_newton(loss: Loss, point: Real, bounded: NDArray[np.bool_], cur
 def _search_line(
     loss: Loss, point: Real, value: float, slope: Real, step: Real, bounded: NDArray[np.bool_]
 ) -> tuple[Real, float, Real] | None:
-    """Halves a step until the loss falls enough; returns the new point, its loss and its slope, or None if there is
-    none. ``value`` and ``slope`` are those of the loss at ``point``; ``bounded`` variables stay at zero or above.
+    """Halves a step until the loss falls enough; returns the new point, its loss and its slope, or None if 40 halvings
+    do not suffice. ``value`` and ``slope`` are those of the loss at ``point``; ``bounded`` variables stay at zero or
+    above.
     """
     for halvings in range(40):
-        trial = point + 0.5**halvings * step
-        trial[bounded] = np.maximum(trial[bounded], 0.0)
-        trial_value, trial_slope = loss(trial)
-        if trial_value < value + 1e-4 * min(float(slope @ (trial - point)), 0.0):
-            return trial, trial_value, trial_slope
+        new_point = point + 0.5**halvings * step
+        new_point[bounded] = np.maximum(new_point[bounded], 0.0)
+        new_value, new_slope = loss(new_point)
+        if new_value < value + 1e-4 * min(float(slope @ (new_point - point)), 0.0):  # Armijo's condition
+            return new_point, new_value, new_slope
     return None
 
 
 def _minimise_many(loss: Loss, start: Real, bounded: NDArray[np.bool_], flat: float) -> Real:
-    """Minimises a loss of many variables by L-BFGS-B. ``bounded`` variables stay at zero or above; the search ends
-    where the slope is ``flat``.
+    """Returns the point of the least loss, for many variables, by L-BFGS-B from ``start``. ``bounded`` variables stay
+    at zero or above; the search ends where no slope is steeper than ``flat``.
     """
     from scipy.optimize import minimize
 

@@ -42,7 +42,7 @@ class Weighing:
     """Weights and corrections of evidence, with the digest of the tally they were learned from."""
 
     weights: Weights
-    classes: tuple[Any, ...]
+    classes: tuple[Any, ...]  # in the order of the learned arrays
     digest: str
     paired: bool = True  # whether pairs were looked for
     sample: int | None = None  # the number of rows that they were learned from, if these are not all
@@ -61,7 +61,7 @@ class Weighing:
         pairs_note = f" (looked at {n_examined:,} of {n_pairs:,} pairs)" if self.paired and n_examined < n_pairs else ""
         parts += [errors.many(len(weights.pairs), "pair") + pairs_note] * bool(weights.pairs or pairs_note)
         parts += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in weights.texts]
-        strengths = ", ".join(f"{c:g}" for c in weights.strengths)
+        strengths = ", ".join(f"{strength:g}" for strength in weights.strengths)
         parts += [f"corrected with C = {strengths}"] * bool(strengths)
         parts += [] if self.sample is None else [f"learned from a sample of {self.sample:,} rows"]
         return ", ".join(parts)
@@ -69,9 +69,11 @@ class Weighing:
     __repr__ = __str__
 
     def worth(self) -> dict[str, float]:
-        """The weight of each column, of each trend, and of each pair of columns."""
+        """The weight of each column with cells, of each trend, of each pair of columns, of each text column, and of
+        each other column, by name.
+        """
         names = [cells.feature.name for cells in self.columns]
-        names += [*(f"{names[j]}, by trend" for j in self.weights.trends), *self._pair_names()]
+        names += [*(f"{names[column]}, by trend" for column in self.weights.trends), *self._pair_names()]
         names += [*(text.column for text in self.weights.texts), *self.weights.scored]
         weights: dict[str, float] = {}
         for name, weight in zip(names, self.weights.weights.tolist(), strict=True):
@@ -86,6 +88,7 @@ class Weighing:
         A pair with too many cells is not examined. If there are more than MOST_PAIRS pairs, only those of the strongest
         columns are.
         """
+        # The number of fine nodes of each column that has more than one, besides that for unknown values.
         sizes = np.array([cells.n_fine for cells in self.columns if cells.n_fine > 2], dtype=np.int64)
         n_pairs = comb(len(sizes), 2)
         if not self.paired:
@@ -107,7 +110,9 @@ class Weighing:
         return [f"{names[pair.first]} with {names[pair.second]}" for pair in self.weights.pairs]
 
     def _class_numbers(self, tally: Tally) -> list[int]:
-        """Returns the number of each of the tally's classes among the classes that the weights were learned with."""
+        """Returns the number of each of the tally's classes among the classes that the weights were learned with.
+        Raises an error if one is not among them.
+        """
         if not set(tally.classes).issubset(self.classes):
             text = "the tally has classes that the weights do not cover. Relearn the weights with refit(rows)."
             raise errors.BadSetting(text)
@@ -118,16 +123,19 @@ class Weighing:
         return bool(tally.digest() != self.digest)
 
     def log_prior(self, log_prior: Real, tally: Tally) -> Real:
-        """Returns the intercepts as a log prior; another prior than the class frequencies shifts them."""
-        rows = tally.rows.value
-        shift = log_prior - np.log(np.where(rows > 0, rows, 1.0) / rows.sum())
+        """Returns the intercepts as a log prior, by class of the tally; another ``log_prior`` than that of the class
+        frequencies shifts them.
+        """
+        rows_by_class = tally.rows.value
+        shift = log_prior - np.log(np.where(rows_by_class > 0, rows_by_class, 1.0) / rows_by_class.sum())
         scores = self.weights.temperature * self._intercepts[self._class_numbers(tally)] + shift
         highest = scores.max()
         return np.asarray(scores - highest - np.log(np.exp(scores - highest).sum()))
 
     @property
     def _intercepts(self) -> Real:
-        """The intercept of each class, including the correction that all texts share."""
+        """The intercept of each learned class, including the correction that all texts share."""
+        # ``by_kind[3]`` has the weights of text columns, then those of columns that their family scores.
         texts_by_weight = zip(self.weights.by_kind[3], self.weights.texts, strict=False)
         shared_corrections = (
             weight * COMMON_WORD_VALUE * text.corrections[-1].astype(np.float64) for weight, text in texts_by_weight
@@ -135,38 +143,43 @@ class Weighing:
         return np.asarray(self.weights.intercepts + sum(shared_corrections))
 
     def parameters(self, model: Model) -> tuple[Parameters, ...]:
-        """Returns the parameters that score cells, words and other columns, from what the model's tally counts now."""
+        """Returns the parameters that score cells, words and other columns, from what the model's tally counts now: one
+        for all columns with cells, one for each text column, and one for each other column.
+        """
         tally = model.tally
         class_numbers = self._class_numbers(tally)
         groups: list[Parameters] = [] if not self.columns else [self._score_cells(tally, class_numbers)]
-        weights = (self.weights.temperature * self.weights.by_kind[3]).tolist()
+        weights = (self.weights.temperature * self.weights.by_kind[3]).tolist()  # of texts, then of other columns
         texts = self.weights.texts
         for weight, learned in zip(weights, texts, strict=False):
             feature = tally.schema[learned.column]
             groups.append(text_parameters(feature, tally.of(learned.column), learned, class_numbers, weight))
         for weight, name in zip(weights[len(texts) :], self.weights.scored, strict=True):
-            features = ((group, f) for group in model.parameters for f in range(len(group.features)))
-            own_parameters = next(group.select([f]) for group, f in features if group.features.names[f] == name)
+            features = ((group, position) for group in model.parameters for position in range(len(group.features)))
+            own_parameters = next(
+                group.select([position]) for group, position in features if group.features.names[position] == name
+            )
             groups.append(ScaledParameters(own_parameters.features, own_parameters, weight, len(tally.classes)))
         return tuple(groups)
 
     def _score_cells(self, tally: Tally, class_numbers: list[int]) -> WeighedParameters:
-        """Returns the weighed scores of the cells of columns and pairs. ``class_numbers`` has the number of each
-        of the tally's classes in the learned arrays.
+        """Returns the weighed scores of the cells of columns and pairs; the scores of a trend are added to those of its
+        column. ``class_numbers`` has the number of each of the tally's classes in the learned arrays.
         """
         weights = self.weights
         temperature = weights.temperature
         column_weights, trend_weights, pair_weights, _ = weights.by_kind
         evidence = self._evidence(tally)
-        sizes = evidence.layout.sizes + 1
-        plain = [
+        sizes = evidence.layout.sizes + 1  # cells of each column, with one for unknown values
+        # The unweighed evidence of each column and pair (cells × classes).
+        evidence_tables = [
             *np.split(evidence.by_all_rows, np.cumsum(sizes)[:-1]),
             *(table[:, class_numbers] for table in weights.pair_tables),
         ]
         tables = [
             temperature * (weight * table + corrections[:, class_numbers])
             for weight, table, corrections in zip(
-                [*column_weights, *pair_weights], plain, weights.corrections, strict=True
+                [*column_weights, *pair_weights], evidence_tables, weights.corrections, strict=True
             )
         ]
         trends = np.split(evidence.trends(leave_out=False), np.cumsum(sizes[list(weights.trends)])[:-1])
@@ -185,10 +198,17 @@ class Weighing:
         """Returns the evidence of the cells of all columns, from what the tally counts now."""
         counts = np.concatenate(count_cells(tally, self.columns))
         n_classes = len(tally.classes)
-        codes = np.zeros((0, len(self.columns)), np.uint32)
+        codes = np.zeros((0, len(self.columns)), np.uint32)  # no row has cells, because ``counts`` has them all
         classes = np.arange(n_classes, dtype=np.int32)
         # One row for each class, with the weight of all its rows, because only the prior is computed from them.
-        rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((n_classes, 0, n_classes)))
+        rows = WeighedRows(
+            codes,
+            labels=classes,
+            weights=tally.rows.value,
+            groups=None,
+            bags=(),
+            column_scores=np.zeros((n_classes, 0, n_classes)),
+        )
         layout = PairedColumns(self.columns, self.weights.trends, self.weights.pairs)
         return CountedEvidence(layout, rows, n_classes, n_threads(None), counts)
 
@@ -199,9 +219,11 @@ class Weighing:
         """
         weights = self.weights
         tally_classes = set(tally.classes)
-        class_numbers = [c for c, name in enumerate(self.classes) if name in tally_classes]
+        class_numbers = [number for number, name in enumerate(self.classes) if name in tally_classes]
+        # Of each column: the numbers of the cells that are left, and these cells.
         restricted = [cells.restrict(tally.of(cells.feature.name).keys[0]) for cells in self.columns]
         columns = tuple(cells for _, cells in restricted)
+        # Of each text column: whether each of its words is left.
         uses_words = [_words_in_use(text, tally) for text in weights.texts]
         keeps_cells = all(new is old for new, old in zip(columns, self.columns, strict=True))
         if len(class_numbers) == len(self.classes) and keeps_cells and all(used.all() for used in uses_words):
@@ -213,7 +235,7 @@ class Weighing:
         pair_cells_left = [self._pair_cells(pair, cells_left) for pair in weights.pairs]
 
         def restrict(tables: Sequence[Any], rows_left: Sequence[Any]) -> tuple[Any, ...]:
-            """Returns tables (rows × classes) with only some rows of each, and the classes that are left."""
+            """Returns tables (rows × classes) with only these rows of each, and only the classes that are left."""
             return tuple(table[rows][:, class_numbers] for table, rows in zip(tables, rows_left, strict=True))
 
         word_corrections = restrict(
@@ -231,21 +253,23 @@ class Weighing:
             pair_tables=restrict(weights.pair_tables, pair_cells_left),
             texts=texts,
         )
-        return replace(self, weights=weights, classes=tuple(self.classes[c] for c in class_numbers))
+        return replace(self, weights=weights, classes=tuple(self.classes[number] for number in class_numbers))
 
     def _pair_cells(self, pair: WeighedPair, cells_left: Sequence[Int]) -> Int:
-        """Returns the cells of a pair whose two values are both left; ``cells_left`` has the cells left of each column. All
-        intervals of numbers stay.
+        """Returns the numbers of a pair's cells whose two values are both left; ``cells_left`` has the numbers of the
+        cells left of each column. All intervals of numbers stay.
         """
-        first, second = (
-            np.arange(self.columns[j].n_fine) if self.columns[j].are_intervals else cells_left[j]
-            for j in (pair.first, pair.second)
+        first_cells, second_cells = (
+            np.arange(self.columns[column].n_fine) if self.columns[column].are_intervals else cells_left[column]
+            for column in (pair.first, pair.second)
         )
-        return np.add.outer(first * self.columns[pair.second].n_fine, second).ravel()
+        return np.add.outer(first_cells * self.columns[pair.second].n_fine, second_cells).ravel()
 
 
 def _words_in_use(text: LearnedTexts, tally: Tally) -> NDArray[np.bool_]:
-    """Returns which of the corrected words still occur in the tally and are used by the family."""
+    """Returns for each of the corrected words of a text column whether it still occurs in the tally and is used by the
+    family.
+    """
     words = Lexicon.of(tally.schema[text.column], tally.of(text.column)).words
     if tuple(words) == text.words:
         return np.ones(len(words), dtype=np.bool_)
@@ -273,28 +297,33 @@ class WeighedParameters(Parameters):
     counts: tuple[Real, ...]
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns what the kernel needs to score these rows."""
+        """Returns one part for the scoring kernel: the cells of these rows, and the scores of all cells."""
         columns = find_cells(self.cells, rows, n_threads(None))
         return [_core.CellsPart(columns, self.kernel_terms, self._table)]
 
     @cached_property
     def _table(self) -> Real:
-        """The scores of the cells of all columns and pairs, one after the other."""
+        """The scores of the cells of all features, one feature after the other (cells of all × classes)."""
         return np.concatenate(self.tables)
 
     def select(self, index: Sequence[int]) -> Self:
-        """Returns the parameters of the features with the numbers in ``index``."""
+        """Returns the parameters of the features with the numbers in ``index``, in this order."""
+        # Of each feature: its column, the cell of each code, the second column (−1: none), what each of its codes adds
+        # to the cell, and the number of cells.
         groups = self.kernel_terms.groups
-        used_columns = sorted({j for t in index for j in (groups[t][0], groups[t][2]) if j >= 0})
-        new_number = {-1: -1} | {j: k for k, j in enumerate(used_columns)}
-        selected_groups = (groups[t] for t in index)
+        used_columns = sorted({column for f in index for column in (groups[f][0], groups[f][2]) if column >= 0})
+        new_number = {-1: -1} | {column: number for number, column in enumerate(used_columns)}
+        selected_groups = (groups[f] for f in index)
         terms = _core.Terms(
-            [(new_number[a], first, new_number[b], second, sizes) for a, first, b, second, sizes in selected_groups]
+            [
+                (new_number[first], first_cells, new_number[second], second_cells, sizes)
+                for first, first_cells, second, second_cells, sizes in selected_groups
+            ]
         )
         features = self.features.take(index)
-        tables = tuple(self.tables[t] for t in index)
-        cells = tuple(self.cells[j] for j in used_columns)
-        counts = tuple(self.counts[j] for j in used_columns)
+        tables = tuple(self.tables[f] for f in index)
+        cells = tuple(self.cells[column] for column in used_columns)
+        counts = tuple(self.counts[column] for column in used_columns)
         return type(self)(features, cells, terms, tables, counts)
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
@@ -302,22 +331,24 @@ class WeighedParameters(Parameters):
         new.
         """
         is_new = np.zeros((rows.n_rows, len(self.features)), dtype=np.bool_)
-        for f, (column, second_column) in enumerate(self.kernel_terms.columns):
+        for f, (column, second_column) in enumerate(self.kernel_terms.columns):  # −1: no second column
             cells = self.cells[column]
             if second_column < 0 and not cells.are_intervals and rows.first([self.features.names[f]])[0] is not None:
-                is_new[:, f] = cells.find(rows, 1) < 0
+                is_new[:, f] = cells.find(rows, threads=1) < 0
         return is_new
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """The named values of a column, or of one of the two columns of a pair."""
+        """Returns the named values of a column, which may be one of a pair; None if it has none. ``f`` is not needed
+        here.
+        """
         return self._cells_of(column).categories
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """The cuts of a column of numbers, or of one of the two columns of a pair."""
+        """Returns the cuts of a column of numbers, which may be one of a pair, in order; None for other columns."""
         return self._cells_of(column or self.features.names[0]).cuts_if_numbers
 
     def _cells_of(self, column: str) -> Cells:
-        """Returns the cells of a column by its name."""
+        """Returns the cells of the column with this name."""
         return next(cells for cells in self.cells if cells.feature.name == column)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
@@ -327,7 +358,7 @@ class WeighedParameters(Parameters):
         for f, (feature, (column, second_column)) in enumerate(
             zip(self.features, self.kernel_terms.columns, strict=True)
         ):
-            if second_column >= 0:
+            if second_column >= 0:  # a pair
                 continue
             cells = self.cells[column]
             cell_counts = self.counts[column]
@@ -342,7 +373,7 @@ class WeighedParameters(Parameters):
             np.add.at(weighted_share, node_of_cell, weighted_rows)
             np.add.at(share_in_class, node_of_cell, cell_counts / np.maximum(cell_counts.sum(axis=0), 1e-300))
             ends = zip(first_cells.tolist(), last_cells.tolist(), strict=True)
-            names = [(feature.name, cells.name(a, b)) for a, b in ends]
+            names = [(feature.name, cells.name(first_cell, last_cell)) for first_cell, last_cell in ends]
             yield TellingValues(
                 weighted_share, share_in_class, names.__getitem__, kind="interval" if cells.are_intervals else "value"
             )
@@ -399,8 +430,8 @@ def weigh(
 
 
 def learn_table(tally: Tally, table: Any, n_sampled: int | None, threads: int | None, **settings: Any) -> Weighing:
-    """Learns weights from a table that a tally counted: from a sample of ``n_sampled`` rows, or from all rows. A table
-    in partitions is always sampled.
+    """Returns weights learned from a table that a tally counted: from a sample of ``n_sampled`` rows, or if that is
+    None, from all rows. A table in partitions is always sampled. ``settings`` are keyword arguments of ``learn``.
     """
     n_sampled = table.sample_size if n_sampled is None else n_sampled
     if n_sampled is None:
@@ -419,8 +450,8 @@ def learn(
     seed: int = 0,
     sample: int | None = None,
 ) -> Weighing:
-    """Learns weights from the rows of a table that a tally counted. If the table is a sample, ``sample`` is its number
-    of rows, and all counts come from the tally.
+    """Returns weights learned from the rows of a table that a tally counted. If the table is a sample, ``sample`` is
+    its number of rows, and all counts come from the tally. The other settings are those of ``weigh``.
     """
     if len(tally.classes) < 2:
         requirement = "at least two classes"
@@ -436,7 +467,7 @@ def learn(
         raise errors.bad_setting("the rows", problem, "the rows that were counted, with at least two classes")
     rows = rows if sample is None else replace(rows, outside_sample=CountsOutsideSample.of(tally, columns, rows))
     rows, columns_left = rows.drop_duplicate_columns(columns.cells)
-    columns = replace(columns, cells=tuple(columns.cells[j] for j in columns_left))
+    columns = replace(columns, cells=tuple(columns.cells[column] for column in columns_left))
     with OneBlasThread(), Steps() as steps:
         steps.begin("weighing", 1.0)
         weights = learn_weights(columns, rows, n_classes, pairs=pairs, correct=correct, seed=seed, threads=threads)

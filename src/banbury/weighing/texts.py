@@ -73,9 +73,9 @@ class LearnedTexts:
     ``corrections`` are float32 (words + 1, classes); the last row is that of the bias feature.
     """
 
-    column: str
+    column: str  # the name of the text column
     words: tuple[str, ...]
-    setting: Setting
+    setting: Setting  # how words count
     strength: float  # C, 0 for no corrections
     corrections: Reals32
     losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of held-out texts, under this setting
@@ -94,25 +94,27 @@ class WordEvidence:
     texts_with_word: (
         Real  # how many texts have each word (words,); with several labels per text, not the sum over labels
     )
-    n_texts: float
+    n_texts: float  # the number of all texts
     factor: float = 1.0
 
     @classmethod
     def of_classes(cls, documents: Real, texts: Real) -> WordEvidence:
-        """Returns the evidence of words about classes, one per text."""
+        """Returns the evidence of words about classes, of which each text has one. ``documents`` is the number of texts
+        of each class that have each word (words × classes), and ``texts`` that of each class.
+        """
         factor = 0.5 if documents.shape[1] == 2 else 1.0
         return cls(documents, texts, np.asarray(documents.sum(axis=1)), float(texts.sum()), factor)
 
     @cached_property
     def log_prior(self) -> Real:
-        """The log of each class's share of the texts, with half a text added to each."""
-        rows = self.texts + HALF_ROW
-        return np.asarray(np.log(rows / rows.sum()))
+        """The log of each class's share of the texts (classes,), with half a text added to each."""
+        smoothed_texts = self.texts + HALF_ROW
+        return np.asarray(np.log(smoothed_texts / smoothed_texts.sum()))
 
     @cached_property
     def _word_totals(self) -> tuple[Real, Real]:
-        """The number of words in the texts of each class, and in those of all other classes, with one added for each
-        distinct word.
+        """The number of words in the texts of each class, and in those of all other classes (classes,), with one added
+        for each distinct word. A word counts once per text.
         """
         class_totals = self.documents.sum(axis=0)
         n_words = float((self.texts_with_word > 0).sum())
@@ -120,7 +122,9 @@ class WordEvidence:
 
     @cached_property
     def log_ratios(self) -> Reals32:
-        """log P(word | class) / P(word | other classes), with one added to each count; 0 for words that no text has."""
+        """log P(word | class) / P(word | other classes) (words × classes), with one added to each count, times
+        ``factor``; 0 for words that no text has.
+        """
         class_totals, other_totals = self._word_totals
         other_documents = self.texts_with_word[:, None] - self.documents
         log_ratios = np.log((self.documents + 1.0) / (other_documents + 1.0)) + np.log(
@@ -130,8 +134,8 @@ class WordEvidence:
 
     @cached_property
     def _log_ratios_without_text(self) -> tuple[Reals32, Reals32]:
-        """The evidence of each word if a text that has it is left out, before totals: for the other classes, and for
-        the text's own class.
+        """The evidence of each word (words × classes) if a text that has it is left out, without the totals of classes:
+        for a class that is not the text's, and for one that is.
         """
         other_documents = self.texts_with_word[:, None] - self.documents
         other_classes = np.log((self.documents + 1.0) / np.maximum(other_documents, 1.0))
@@ -139,8 +143,8 @@ class WordEvidence:
         return other_classes.astype(np.float32), own_class.astype(np.float32)
 
     def scale(self, power: float, keep_words_of_one_text: bool = True) -> Reals32:
-        """Returns the inverse document frequency of each word to a ``power``. It is 0 for words of no text, and for
-        words of one text unless ``keep_words_of_one_text``.
+        """Returns the inverse document frequency of each word to a ``power`` (words,). It is 0 for words of no text,
+        and for words of one text unless ``keep_words_of_one_text``.
         """
         idf = np.log((1.0 + self.n_texts) / (1.0 + self.texts_with_word)) + 1.0
         return np.where(self.texts_with_word > (0.0 if keep_words_of_one_text else 1.0), idf**power, 0.0).astype(
@@ -148,7 +152,9 @@ class WordEvidence:
         )
 
     def values(self, bags: Bags, setting: Setting, threads: int) -> Real:
-        """Returns the value of each word in each text of ``bags``."""
+        """Returns the value (tf · idf, normalised) of each word in each text of ``bags``, text by text. ``setting``
+        says how words count.
+        """
         return bags.values(setting.use_counts, self.scale(setting.idf_power), threads)
 
     def leave_each_out(self, bags: Bags, setting: Setting, labels: _core.LabelSets, threads: int) -> Real:
@@ -168,16 +174,17 @@ class WordEvidence:
             setting.use_counts, self.scale(setting.idf_power, keep_words_of_one_text=False), threads
         )
         scores = bags.left_out(word_values, labels, *self._log_ratios_without_text, threads)
-        n_words = np.diff(bags.offsets).astype(np.float64)
-        value_sums = bags.sums(word_values)
+        n_words = np.diff(bags.offsets).astype(np.float64)  # of each text
+        value_sums = bags.sums(word_values)  # of each text
         n_words_only_here = bags.sums((self.texts_with_word <= 1.0)[bags.words])
         offsets, classes = labels
         for texts in slices_of_length(len(bags)):
+            # Texts × classes: the words of the class, and of all other classes, without the text.
             totals_of_class, totals_of_others = (
                 totals - n_words_only_here[texts, None] for totals in self._word_totals
             )
             n_labels = np.diff(offsets[texts.start : texts.stop + 1])
-            text_and_class = (
+            text_and_class = (  # the position in the slice and the class number of each label of a text
                 np.repeat(np.arange(len(n_labels)), n_labels),
                 classes[offsets[texts.start] : offsets[texts.stop]],
             )
@@ -202,13 +209,13 @@ class ClassifiedTexts:
 
     lexicon: Lexicon
     bags: Bags
-    labels: NDArray[np.int32]
-    weights: Real
+    labels: NDArray[np.int32]  # the class number of each text
+    weights: Real  # of each text
     n_classes: int
     counts_outside: TextCounts | None
 
     def reweight(self, weights: Real) -> ClassifiedTexts:
-        """Returns the texts with other weights, without those of weight 0."""
+        """Returns the texts with other weights (one per text), without those of weight 0."""
         texts = np.flatnonzero(weights > 0)
         return replace(self, bags=self.bags.take(texts), labels=self.labels[texts], weights=weights[texts])
 
@@ -240,8 +247,8 @@ class ClassifiedTexts:
 def learn_words(
     texts: ClassifiedTexts, fold_weights: Real, correct: bool, seed: int, threads: int
 ) -> tuple[LearnedTexts, Real]:
-    """Learns how the words of a column count, and their corrections. Also returns the out-of-fold scores of the texts
-    (texts × classes).
+    """Returns how the words of a column count and their corrections, as learned from its texts, and the out-of-fold
+    scores of the texts (texts × classes), without the prior.
 
     The setting and C with the least out-of-fold log loss after rescaling are chosen.
 
@@ -258,6 +265,7 @@ def learn_words(
     drops_settings = (
         n_texts * max(texts.n_classes, FEW_CLASSES) >= FEWEST_TEXTS_TO_DROP * FEW_CLASSES and len(folds) > SETTINGS_KEPT
     )
+    # The best setting, and for each C that was tried with it, the loss of held-out texts and their scores by fold.
     setting, tried = choose(folds, SETTINGS, search, SETTINGS_KEPT if drops_settings else len(SETTINGS), threads)
     best_step = least_loss(tried)
     out_of_fold_scores = np.zeros((n_texts, texts.n_classes))
@@ -277,14 +285,14 @@ def learn_words(
 
 
 def _log_loss_after_rescaling(scores: Reals32, labels: NDArray[np.int32], weights: Real) -> float:
-    """Returns the log loss of scores (texts × classes) after rescaling them by the factor with the least loss.
-    ``labels`` has the class number of each text.
+    """Returns the log loss of scores (texts × classes), summed over weighted texts, after rescaling them by the factor
+    with the least loss. ``labels`` has the class number of each text.
     """
-    return _core.tempered(scores, labels, weights, RIDGE, MOST_FACTOR, 1)[0]
+    return _core.tempered(scores, labels, weights, RIDGE, MOST_FACTOR, threads=1)[0]
 
 
 def one_label_each(labels: NDArray[np.int32]) -> _core.LabelSets:
-    """Returns one label per text as sets of labels."""
+    """Returns one label per text as sets of labels: where the labels of each text start, then the labels."""
     return np.arange(len(labels) + 1), labels
 
 
@@ -294,8 +302,8 @@ class _TextFold:
     """
 
     def __init__(self, texts: ClassifiedTexts, held_out_weights: Real, seed: int) -> None:
-        """Divides the texts. ``held_out_weights`` is the part of each text's weight that is in this fold, and ``seed``
-        decides the order in which texts are visited.
+        """Divides the texts. ``held_out_weights`` is the part of each text's weight that is held out in this fold, and
+        ``seed`` decides the order in which texts are visited.
         """
         self.texts = texts
         self.training_weights = texts.weights - held_out_weights
@@ -310,7 +318,9 @@ class _TextFold:
         return self.texts.reweight(self.training_weights)
 
     def correct(self, setting: Setting) -> ScoreByStrength:
-        """Returns a function that scores the held-out texts with corrections of a given C, under a setting."""
+        """Returns a function that scores the held-out texts (texts × classes) with corrections of a given C, under a
+        setting. Each call learns further from where the last one stopped.
+        """
         evidence = self.training.evidence
         learner = self.training.learner(setting, self.seed, threads=1)
         bags = self.texts.bags.take(self.row_numbers)

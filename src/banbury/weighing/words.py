@@ -34,8 +34,8 @@ from banbury.weighing.texts import LearnedTexts, WordEvidence
 def text_parameters(
     feature: Feature, sums: Any, learned: LearnedTexts, classes: list[int], weight: float
 ) -> Parameters:
-    """Returns the scores of a text column's words: their evidence in the tally now, plus the learned corrections, times
-    the weight.
+    """Returns the parameters that score a text column's words: their evidence in the tally now, plus the learned
+    corrections, times the weight.
 
     Args:
         feature: The text column.
@@ -47,10 +47,10 @@ def text_parameters(
     lexicon = Lexicon.of(feature, sums)
     evidence = WordEvidence.of_classes(lexicon.documents(), lexicon.used.texts)
     setting = learned.setting
-    table = np.float32(setting.evidence_weight) * evidence.log_ratios
+    table = np.float32(setting.evidence_weight) * evidence.log_ratios  # words × classes
     table[lexicon.positions(learned.words)] += learned.corrections[:-1][:, classes]
     table *= np.float32(weight)
-    scale = evidence.scale(setting.idf_power)
+    scale = evidence.scale(setting.idf_power)  # the inverse document frequency of each word
     return word_scores(lexicon, sums, scale, table, setting.use_counts, evidence.documents, evidence.texts)
 
 
@@ -94,19 +94,25 @@ class WordColumnScores(Parameters):
     table: Reals32
 
     def _bags(self, rows: ColumnReader) -> tuple[Bags, Real, int]:
-        """Returns the counts of the rows, the value of each count in its row, and the number of threads."""
+        """Returns the words of the rows with their counts, the value of each word in its row, and the number of
+        threads.
+        """
         threads = n_threads(None)
         row_words = self.lexicon.bags(rows, self.sums, threads)
         return row_words, row_words.values(self.use_counts, self.scale, threads), threads
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns the scores of these rows for the kernel, which adds them to those of other columns."""
+        """Returns one part for the kernel: the scores of these rows (rows × classes), which it adds to those of other
+        columns.
+        """
         row_words, word_values, threads = self._bags(rows)
         scores = row_words.scores(word_values, self.table, threads)
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
-        """Returns the score of each column that is not zero in the first row."""
+        """Returns a term for each column that is not zero in the first row: its name, count and score of each class.
+        ``log_likelihoods`` is not needed here.
+        """
         row_words, word_values, _ = self._bags(rows)
         columns = row_words.words[: row_words.offsets[1]]
         names = self.lexicon.words
@@ -119,9 +125,9 @@ class WordColumnScores(Parameters):
         return None
 
     def linear(self) -> LinearWords:
-        """Returns the weight of each column; counts are divided by the length of the row."""
-        plain = bag_of_words(self.lexicon.feature).reading
-        reading = {**plain, "count": "root" if self.use_counts else "presence", "length": "known"}
+        """Returns the columns with their weights (columns × classes); counts are divided by the length of the row."""
+        plain_reading = bag_of_words(self.lexicon.feature).reading
+        reading = {**plain_reading, "count": "root" if self.use_counts else "presence", "length": "known"}
         weights = self.table.astype(np.float64)
         scale = self.scale.astype(np.float64)
         return LinearWords(self.lexicon.words, weights, np.zeros(weights.shape[1]), reading, scale)
@@ -132,12 +138,14 @@ class ScaledParameters(Parameters):
     """The parameters of a column that its family scores, multiplied by the column's weight."""
 
     features: Features
-    own_parameters: Parameters
+    own_parameters: Parameters  # those that the family estimated
     weight: float
     n_classes: int
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns the weighed scores of these rows for the kernel, which adds them to those of other columns."""
+        """Returns one part for the kernel: the weighed scores of these rows (rows × classes), which it adds to those of
+        other columns.
+        """
         threads = n_threads(None)
         own_parts = self.own_parameters.parts(rows)
         try:
@@ -148,26 +156,28 @@ class ScaledParameters(Parameters):
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        """Draws a value for each of these classes, as the family does."""
+        """Draws a value for each of these classes, as the family does; returns one array per column."""
         return self.own_parameters.sample(classes, rng)
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_] | None:
-        """Whether each row has a value that no counted row had, as the family says."""
+        """Returns whether each row has a value that no counted row had (rows × 1); None if the family does not know."""
         return self.own_parameters.never_seen(rows)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Yields the values that can tell classes apart, as the family does."""
+        """Yields the values that can tell classes apart, as the family does; None if it has none."""
         return self.own_parameters.telling(compared)
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """The named values of the column, if it has any."""
+        """Returns the named values of the column, or None. ``f`` is 0, the number of the only feature."""
         return self.own_parameters.categories(f, column)
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """The cuts of the column, if it has any."""
+        """Returns the cuts of the column in order, or None."""
         return self.own_parameters.cuts(column)
 
     def curve(self, f: int) -> Curve | None:
-        """Returns the weighed curve of the column, if it has one."""
+        """Returns the curve of the column's log density, multiplied by its weight, or None. ``f`` is 0, the number of
+        the only feature.
+        """
         curve = self.own_parameters.curve(f)
         return None if curve is None else curve.times(self.weight)

@@ -21,15 +21,15 @@ MOST_DENSITIES = 1 << 23  # all rows drawn, times the number of densities
 
 def log_mixture(log_likelihood: Real, prior: Real) -> Real:
     """Returns log P(value) of the mixture of classes for each value, from log P(value | class) (values × classes) and
-    the class prior.
+    the class prior (classes,).
     """
     largest = log_likelihood.max(axis=1, keepdims=True)
     return np.asarray(largest[:, 0] + np.log(np.exp(log_likelihood - largest) @ prior))
 
 
 def grid(mean: Real, deviation: Real) -> Real:
-    """Returns the points at which densities are evaluated: from −9 to 9 standard deviations around each mean. ``mean``
-    and ``deviation`` have one number per density.
+    """Returns the points at which densities are evaluated, ascending: from −9 to 9 standard deviations around each
+    mean. ``mean`` and ``deviation`` have one number per density.
 
     The points of all densities are merged, so that a narrow density among wide ones is not missed.
     """
@@ -40,7 +40,7 @@ def grid(mean: Real, deviation: Real) -> Real:
 
 
 def bits_of_numbers(parameters: Any, feature_number: int, class_rows: Real) -> float:
-    """Returns I(feature; class) of a numeric column, which is number ``feature_number`` of the parameters;
+    """Returns I(feature; class) in bits of a numeric column, which is number ``feature_number`` of the parameters;
     ``class_rows`` has the number of rows per class that have a value.
 
     It is computed from a table of cells between grid points and numbers drawn from the model, because most of a density
@@ -64,8 +64,8 @@ def bits_of_numbers(parameters: Any, feature_number: int, class_rows: Real) -> f
 
 
 def bits_of_draws(parameters: Any, class_rows: Real) -> Real:
-    """Returns I(feature; class) of each feature: the mean of log P(value | class) − log P(value) over rows drawn from
-    the model. ``class_rows`` has the number of rows per class.
+    """Returns I(feature; class) in bits of each feature (features,): the mean of log P(value | class) − log P(value)
+    over rows drawn from the model. ``class_rows`` has the number of rows per class.
     """
     used_classes = np.flatnonzero(class_rows > 0)
     features = parameters.features
@@ -75,20 +75,24 @@ def bits_of_draws(parameters: Any, class_rows: Real) -> Real:
     columns = parameters.sample(np.repeat(used_classes, ROWS_DRAWN), np.random.default_rng(0))
     [batch] = read(dict(zip(features.inputs, columns, strict=True)))
     kernel_parts = parameters.parts(batch)
-    all_scores = _core.score(batch.n_rows, np.zeros(len(class_rows)), kernel_parts, "parts", 1)[0]
+    all_scores = _core.score(
+        batch.n_rows, log_prior=np.zeros(len(class_rows)), parts=kernel_parts, want="parts", threads=1
+    )[0]
     scores = all_scores[:, :, used_classes]  # log P(value | class): rows × features × classes
     bits = np.zeros(len(features))
-    for f in range(len(features)):
+    for feature_number in range(len(features)):
         true_classes = np.repeat(np.arange(len(used_classes)), ROWS_DRAWN)
-        log_ratios = scores[np.arange(len(true_classes)), f, true_classes] - log_mixture(scores[:, f], prior)
-        bits[f] = prior @ log_ratios.reshape(len(used_classes), ROWS_DRAWN).mean(axis=1) / BIT
+        log_ratios = scores[np.arange(len(true_classes)), feature_number, true_classes] - log_mixture(
+            scores[:, feature_number], prior
+        )
+        bits[feature_number] = prior @ log_ratios.reshape(len(used_classes), ROWS_DRAWN).mean(axis=1) / BIT
     return np.clip(bits, 0.0, entropy(prior))
 
 
 def bits_of_normals(prior: Real, mean: Real, covariance: Real) -> float:
-    """Returns I(block; class) of normal distributions with these means (classes × columns) and covariances (classes ×
-    columns × columns): the mean of log P(row | class) − log P(row) over rows drawn from them. ``prior`` has the share
-    of each class.
+    """Returns I(block; class) in bits of normal distributions with these means (classes × columns) and covariances
+    (classes × columns × columns): the mean of log P(row | class) − log P(row) over rows drawn from them. ``prior`` has
+    the share of each class.
     """
     n_classes, n_columns = mean.shape
     if n_classes < 2:
@@ -100,10 +104,11 @@ def bits_of_normals(prior: Real, mean: Real, covariance: Real) -> float:
     half_of_noise = np.random.default_rng(0).standard_normal((n_drawn, n_columns))
     noise = np.concatenate([half_of_noise, -half_of_noise])
     nats = 0.0
-    for c in range(n_classes):
-        differences = (mean[c] + noise @ cholesky_factors[c].T)[:, None] - mean
+    for class_number in range(n_classes):
+        # The rows drawn from this class, less the mean of each class: rows × classes × columns.
+        differences = (mean[class_number] + noise @ cholesky_factors[class_number].T)[:, None] - mean
         log_densities = log_constants - 0.5 * np.square(np.einsum("cij,rcj->rci", inverse_factors, differences)).sum(
             axis=2
         )
-        nats += float(prior[c] * (log_densities[:, c] - log_mixture(log_densities, prior)).mean())
+        nats += float(prior[class_number] * (log_densities[:, class_number] - log_mixture(log_densities, prior)).mean())
     return min(max(nats / BIT, 0.0), entropy(prior))

@@ -103,13 +103,16 @@ def diagnose(
 
 
 def _diagnose_table(table: Table, n: int) -> Diagnosis:
-    """Counts the columns and then their pairs, tests both, and lists what limits naive Bayes. ``n`` is the number of
+    """Counts the columns and then their pairs, tests both, and returns what limits naive Bayes. ``n`` is the number of
     pairs and words to list.
     """
+    # ``tally.schema`` has columns in fine bins, and those of a block also one by one; ``schema`` is the table's own.
     tally, coded_rows, schema = _count_finely(table)
     rows_per_weight = _rows_per_weight(coded_rows)
-    rows_by_class = tally.rows.value if table.missing == "category" else None
+    rows_by_class = tally.rows.value if table.missing == "category" else None  # given if missing is a value
     tests = dict[str, ColumnTest]()  # by the name of a column or block
+    # Groups of features of one family: the family, the features and their sums. The tests of blocks use those of
+    # columns.
     blocks_last = sorted(tally.groups, key=lambda group: bool(group[1][0].columns))
     for family, features, sums in blocks_last:
         feature_tests = test_features(family, features, sums, rows_per_weight, n, tests, rows_by_class)
@@ -138,20 +141,22 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
     return Diagnosis(
         tally.n_rows,
         tally.classes,
-        entropy(shares(tally.rows.value)),
-        tuple(sorted(pairs, key=lambda pair: (-pair.bits, pair.p))[:n]),
-        tuple(informative),
-        tuple(_uninformative_columns(schema, tests)),
-        n_pairs,
-        tuple(_notes(tally, blocks, len(compared_columns), len(names_to_pair), text_columns, len(words))),
-        blocks,
-        len(schema.features.inputs),
-        joining_families,
+        entropy=entropy(shares(tally.rows.value)),
+        pairs=tuple(sorted(pairs, key=lambda pair: (-pair.bits, pair.p))[:n]),
+        telling=tuple(informative),
+        uninformative=tuple(_uninformative_columns(schema, tests)),
+        n_pairs=n_pairs,
+        notes=tuple(_notes(tally, blocks, len(compared_columns), len(names_to_pair), text_columns, len(words))),
+        blocks=blocks,
+        n_columns=len(schema.features.inputs),
+        joined_by=joining_families,
     )
 
 
 def _uninformative_columns(schema: Schema, tests: Mapping[str, ColumnTest]) -> Iterator[Uninformative]:
-    """Yields the features whose test did not find information about the class, then the columns that are left out."""
+    """Yields the features whose test did not find information about the class at the level ``LEVEL``, or that could not
+    be tested, then the columns that the schema leaves out. ``tests`` has the test of each feature by name.
+    """
     for feature in schema.features:
         test = tests[feature.name]
         if test.p >= LEVEL:
@@ -163,8 +168,9 @@ def _uninformative_columns(schema: Schema, tests: Mapping[str, ColumnTest]) -> I
 def _notes(
     tally: Tally, blocks: Mapping[str, Any], n_compared: int, n_columns: int, texts: Sequence[Any], n_words: int
 ) -> Iterator[str]:
-    """Yields notes on what was not compared: columns of ``blocks``, all but ``n_compared`` of ``n_columns`` columns,
-    and all but ``n_words`` words of the ``texts``, which are the text columns.
+    """Yields notes on what was not compared, a sentence each: columns of ``blocks``, all but ``n_compared`` of
+    ``n_columns`` columns, and all but ``n_words`` words of the ``texts`` (text columns, each with its words); and on
+    rows without a target.
     """
     if blocks:
         yield f"Columns of one block are modelled together, so their pairs are not compared: {errors.listed(blocks, 6)}."
@@ -181,25 +187,28 @@ def _notes(
 
 
 def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
-    """Counts the table with numbers in fine bins. Returns the tally, the classes and weights of the rows, and the
-    schema that ``bb.count`` would use.
+    """Counts the table with numbers in fine bins. Returns the tally; the classes and weights of all rows, numbered as
+    in the tally (one ``CodedRows``, or with soft labels one for each class); and the schema that ``bb.count`` would
+    use. Raises an error if no row has a target or a positive weight.
     """
     labels = table.labels
-    state = list[tuple[Schema, Schema, Tally | None]]()  # the table's schema, that of fine bins, and the tally so far
-    coded_batches: list[
-        list[tuple[Sequence[Label], CodedRows]]
-    ] = []  # class names and rows; with soft labels, by class
+    # Empty before the first batch, then one entry: the table's schema, the schema with fine bins, and the tally of the
+    # batches so far. A list, so that ``start_over`` can empty it.
+    schemas_and_tally = list[tuple[Schema, Schema, Tally | None]]()
+    # For each batch, its class names, and the class number among these names (−1: none) and the weight of each row;
+    # with soft labels, a pair for each class.
+    coded_batches: list[list[tuple[Sequence[Label], CodedRows]]] = []
 
     def start_over() -> None:
-        """Starts over when the table is read again."""
-        state.clear()
+        """Forgets what was counted, because the table is read again from its first batch."""
+        schemas_and_tally.clear()
         coded_batches.clear()
 
     for batch in table.batches("counting", start_over, quietly=True):
-        if not state:
+        if not schemas_and_tally:
             settled_schema = table.settle_schema(batch)
-            state.append((settled_schema, _schema_to_compare(settled_schema, batch), None))
-        [(schema, fine_schema, tally_so_far)] = state
+            schemas_and_tally.append((settled_schema, _schema_to_compare(settled_schema, batch), None))
+        [(schema, fine_schema, tally_so_far)] = schemas_and_tally
         batch = table.align(batch, schema)
         _check_least(batch, schema, labels.threads)
         coded_batch = []
@@ -209,8 +218,8 @@ def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
             coded_batch.append((rows.labels, CodedRows(rows.classes, weights)))
         coded_batches.append(coded_batch)
         assert tally_so_far is not None
-        state[0] = schema, tally_so_far.schema, tally_so_far
-    [(schema, _, tally)] = state
+        schemas_and_tally[0] = schema, tally_so_far.schema, tally_so_far  # counting may have made bins wider
+    [(schema, _, tally)] = schemas_and_tally
     assert tally is not None
     coded_rows = [_concatenate_rows(batches, tally.classes) for batches in zip(*coded_batches, strict=True)]
     n_rows = len(coded_rows[0].classes)
@@ -223,7 +232,7 @@ def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
 
 def _check_least(batch: Batch, schema: Schema, threads: int) -> None:
     """Raises an error for numbers that a feature's family refuses, such as negative counts, which its fine bins would
-    accept. For this, the batch is counted as all one class under the ``schema`` of the table.
+    accept. For this, the batch is counted as all one class under the ``schema`` of the table; the counts are not kept.
     """
     one_class = np.zeros(batch.n_rows, dtype=np.int32)
     rows_to_count = RowsToCount(batch, labels=(0,), classes=one_class, weights=None, threads=threads)
@@ -232,8 +241,8 @@ def _check_least(batch: Batch, schema: Schema, threads: int) -> None:
 
 
 def _count_batch(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tally, RowsToCount]]:
-    """Counts a batch under a schema, once for each class of soft labels. Returns each tally with the rows that it
-    counted. Numbers so far away that their bins cannot be numbered are first moved closer.
+    """Counts a batch under a schema. Returns the tally with the rows that it counted; with soft labels, such a pair for
+    each class. Numbers so far away that their bins cannot be numbered are first moved closer.
     """
     while True:
         try:
@@ -247,8 +256,8 @@ def _count_batch(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tal
 
 
 def _schema_to_compare(schema: Schema, batch: Batch) -> Schema:
-    """Returns the schema with which columns are compared: numbers in fine bins, and the columns of a block both one by
-    one and together.
+    """Returns the schema with which columns are compared: columns in the order of the table, with numbers in fine bins,
+    then blocks, so that the columns of a block are counted both one by one and together. ``batch`` is the first one.
     """
     columns = [column for feature in schema.features for column in columns_to_compare(feature, batch)]
     blocks = [feature for feature in schema.features if models_jointly(feature)]
@@ -259,12 +268,12 @@ def _schema_to_compare(schema: Schema, batch: Batch) -> Schema:
 
 
 def _concatenate_rows(batches: Sequence[tuple[Sequence[Label], CodedRows]], classes: tuple[Label, ...]) -> CodedRows:
-    """Joins the rows of batches, each of which has class names of its own and numbers its classes by them. The joined
-    rows have the positions of these names in ``classes``, −1 for none.
+    """Returns the rows of all batches together. Each batch has class names of its own and numbers its classes by them;
+    the joined rows have the positions of these names in ``classes``, −1 for none.
     """
-    number_of = {name: c for c, name in enumerate(classes)}
+    number_of_class = {name: number for number, name in enumerate(classes)}
     class_numbers = [
-        np.array([*(number_of.get(name, -1) for name in names), -1], dtype=np.int32)[rows.classes]
+        np.array([*(number_of_class.get(name, -1) for name in names), -1], dtype=np.int32)[rows.classes]
         for names, rows in batches
     ]
     weights = [rows.weights for _, rows in batches if rows.weights is not None]
@@ -272,8 +281,8 @@ def _concatenate_rows(batches: Sequence[tuple[Sequence[Label], CodedRows]], clas
 
 
 def _rows_per_weight(coded_rows: Sequence[CodedRows]) -> float:
-    """How many rows a weight of 1 counts as in a test: 1, or for fractional weights as many as give Kish's effective
-    number of rows.
+    """Returns how many rows a weight of 1 counts as in a test: 1, or for fractional weights as many as give Kish's
+    effective number of rows. Raises an error if all weights are too small to divide by.
     """
     weight_arrays = [rows.weights[rows.classes >= 0] for rows in coded_rows if rows.weights is not None]
     if all(rows.whole for rows in coded_rows) or not weight_arrays:

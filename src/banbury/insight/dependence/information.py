@@ -81,15 +81,17 @@ def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict
 
 
 def _most_telling_words(feature: Feature, sums: Words, n: int) -> dict[str, float]:
-    """Returns the ``n`` most informative words of a text with their bits, highest first, from its ``sums``."""
-    words = bag_of_words(feature).words_in_use(feature, sums)
-    return {word.name: word.bits for word in most_telling(feature, words, n)}
+    """Returns the ``n`` most informative words of a text with their bits, highest first. ``sums`` are its counted
+    words.
+    """
+    words_in_use = bag_of_words(feature).words_in_use(feature, sums)
+    return {word.name: word.bits for word in most_telling(feature, words_in_use, n)}
 
 
 def _bits(family: Family, features: Features, sums: Any, class_rows: Real) -> list[float]:
-    """Computes I(feature; class) of each feature: from counts where the family has keys, otherwise from the densities
-    that it estimates by default. ``sums`` are what was counted of the features, all of one family without words, and
-    ``class_rows`` the rows of each class.
+    """Returns I(feature; class) of each feature in bits: from counts where the family has keys, otherwise from the
+    densities that it estimates by default. ``sums`` are what was counted of the features, all of one family without
+    words, and ``class_rows`` the rows of each class.
     """
     if family.keyed:
         tables = zip(features, map(sums.feature, range(len(features))), strict=True)
@@ -101,7 +103,7 @@ def _bits(family: Family, features: Features, sums: Any, class_rows: Real) -> li
             bits_of_normals(shares(sums.n.value[has_rows]), parameters.mean[has_rows], parameters.covariance[has_rows])
         ]
     if isinstance(parameters, NumericParameters):
-        present = sums.present.value
+        present = sums.present.value  # the rows that have a value (features × classes)
         return [
             bits_of_numbers(parameters, feature_number, present[feature_number])
             for feature_number in range(len(features))

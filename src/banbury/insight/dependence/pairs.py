@@ -47,7 +47,7 @@ class CodedRows(NamedTuple):
     """
 
     classes: NDArray[np.int32]
-    weights: Real | None
+    weights: Real | None  # None: all are 1
 
     @property
     def whole(self) -> bool:
@@ -68,16 +68,16 @@ class Word(NamedTuple):
 
 
 def word_columns(tally: Tally) -> list[WordColumn]:
-    """Returns the text columns and matrices of occurrences of a tally, each with its words."""
+    """Returns the text columns and matrices of occurrences of a tally, each with its counted words."""
     return [(features[0], sums) for _, features, sums in tally.groups if isinstance(sums, Words)]
 
 
 def words_to_compare(text_columns: Sequence[WordColumn], n_classes: int) -> list[Word]:
-    """Returns the most informative words of all text columns, few enough that tables of all their pairs in
-    ``n_classes`` classes fit into memory.
+    """Returns the most informative words of all text columns together, best first, few enough that tables of all their
+    pairs in ``n_classes`` classes fit into memory.
     """
     max_words = int(min(MOST_WORDS, (MOST_CELLS / n_classes) ** 0.5))
-    scored_words = []
+    scored_words = []  # the bits of each, and the word
     for column_number, (feature, sums) in enumerate(text_columns):
         words_in_use = bag_of_words(feature).words_in_use(feature, sums)
         for candidate in most_telling(feature, words_in_use, max_words):
@@ -119,9 +119,9 @@ class Grouped:
 
 
 def columns_to_pair(tally: Tally, ranked_names: Sequence[str], scale: float, threads: int) -> list[Grouped]:
-    """Selects the highest-ranked columns and groups their values, so that the tables of all pairs fit into memory.
-    ``ranked_names`` has column names, best first; a weight of 1 is worth ``scale`` rows. The columns returned are in the
-    order of the table.
+    """Returns the highest-ranked columns with their values in groups, few enough that the tables of all pairs fit into
+    memory. ``ranked_names`` has column names, best first; a weight of 1 is worth ``scale`` rows. The columns returned
+    are in the order of the table.
     """
     max_groups_of_all = (2.0 * MOST_CELLS / len(tally.classes)) ** 0.5  # of all columns together
     selected_names = set(ranked_names[: int(np.clip(max_groups_of_all // 2, 2, MOST_COLUMNS))])
@@ -144,13 +144,13 @@ class FeaturePairs:
     """Counts of every pair of columns, and of words that occur together."""
 
     total: float  # the weight of all rows
-    columns: Sequence[Grouped]
+    columns: Sequence[Grouped]  # those whose pairs were counted
     counts: CountedPairs | None  # of the columns, by group; None where there are not two
     together: Real  # rows that have both of two marks (classes, marks, marks); marks: see ``_add_words``
 
     def measure_columns(self, block_of: Mapping[str, str], scale: float) -> MeasuredPairs:
-        """Measures the dependence of all pairs of columns that are not in the same block. ``block_of`` has the block of
-        each column that is in one; a weight of 1 is worth ``scale`` rows.
+        """Returns the dependence of all pairs of columns that are not in the same block, given the class. ``block_of``
+        has the block of each column that is in one; a weight of 1 is worth ``scale`` rows.
         """
         first_columns = np.arange(0)
         second_columns = np.arange(0)
@@ -162,7 +162,10 @@ class FeaturePairs:
         names = [column.name for column in self.columns]
         blocks_of_columns = [block_of.get(name, name) for name in names]
         in_different_blocks = np.array(
-            [blocks_of_columns[i] != blocks_of_columns[j] for i, j in zip(first_columns, second_columns, strict=True)],
+            [
+                blocks_of_columns[first] != blocks_of_columns[second]
+                for first, second in zip(first_columns, second_columns, strict=True)
+            ],
             dtype=np.bool_,
         )
         first_columns = first_columns[in_different_blocks]
@@ -173,12 +176,13 @@ class FeaturePairs:
         )
 
     def measure_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
-        """Measures the dependence of all pairs of ``words``, which are those that were counted, over the rows that have
-        both of their texts. A weight of 1 is worth ``scale`` rows.
+        """Returns the dependence of all pairs of ``words``, which are those that were counted, given the class, over
+        the rows that have both of their texts. A weight of 1 is worth ``scale`` rows.
         """
-        first_words, second_words = np.triu_indices(len(words), 1)
+        first_words, second_words = np.triu_indices(len(words), 1)  # the numbers of the words of each pair
         text_mark_of_word = np.array([len(words) + word.column for word in words], dtype=np.int64)
-        frequencies = self.together / self.total
+        frequencies = self.together / self.total  # classes × marks × marks
+        # The share of rows with both words, with both texts, and with one word and both texts: classes × pairs each.
         with_both = frequencies[:, first_words, second_words]
         with_both_texts = frequencies[:, text_mark_of_word[first_words], text_mark_of_word[second_words]]
         with_first = frequencies[:, first_words, text_mark_of_word[second_words]]
@@ -191,7 +195,7 @@ class FeaturePairs:
         )  # smaller ones are rounding
         cells_by_pair = cells.reshape(2, 2, len(frequencies), len(first_words)).transpose(3, 0, 2, 1)
         tables_of_pairs = cells_by_pair.reshape(2 * len(first_words), len(frequencies), 2)
-        measures = measure_column(
+        measures = measure_column(  # two rows of ``tables_of_pairs`` for each pair
             tables_of_pairs, np.arange(0, len(tables_of_pairs), 2), FEWEST_ROWS / (self.total * scale)
         )
         return measures.beyond_chance(
@@ -222,7 +226,8 @@ def count_pairs(
     text_columns: Sequence[WordColumn],
     words: Sequence[Word],
 ) -> FeaturePairs:
-    """Reads the rows again and counts every pair of columns and of words.
+    """Reads the rows again and returns the counts of every pair of columns and of words. Raises an error if there are
+    more or fewer rows than the first time.
 
     Args:
         source: The rows.
@@ -234,12 +239,12 @@ def count_pairs(
         words: The words whose pairs are counted.
     """
     n_classes = len(tally.classes)
-    n_marks = len(words) + len(text_columns)
+    n_marks = len(words) + len(text_columns)  # see ``_add_words``
     total = float(tally.rows.value.sum())
     together = np.zeros((n_classes if words else 0, n_marks, n_marks))
     if len(columns) < 2 and len(words) < 2:
-        return FeaturePairs(total, columns, None, together)
-    n_read = 0
+        return FeaturePairs(total, columns, counts=None, together=together)
+    n_read = 0  # rows in the batches before
     schema = Schema(Features.of([pairs_of([column.name for column in columns])]))
     class_numbers = tuple(range(n_classes))
     pair_tally: Tally | None = None
@@ -265,13 +270,13 @@ def count_pairs(
     if n_read != len(coded_rows[0].classes):
         raise _change_error(source)
     if pair_tally is None:
-        return FeaturePairs(total, columns, None, together)
+        return FeaturePairs(total, columns, counts=None, together=together)
     pair_sums = pair_tally._with_classes(class_numbers).sums[0]
     return FeaturePairs(total, columns, CountedPairs.of(schema.features[0], pair_sums), together)
 
 
 def _change_error(source: Source) -> errors.BanburyError:
-    """Returns the error for a table whose rows changed between two passes."""
+    """Returns (does not raise) the error for a table whose rows changed between two passes."""
     text = f"the rows{errors.where(source.name)} had changed when they were read a second time. Read them into memory "
     return errors.BanburyError(f"{text}first, or diagnose a copy that no one writes to.")
 
@@ -284,14 +289,16 @@ def _add_words(
     rows: CodedRows,
     threads: int,
 ) -> None:
-    """Adds to ``together`` (classes × marks × marks) how many rows of each class have both of every two marks.
+    """Adds to ``together`` (classes × marks × marks) the weight of the rows of each class that have both of every two
+    marks.
 
     The marks are first the ``words``, then the ``text_columns``: a row has the mark of a column if it has a text there.
     ``rows`` has the class and weight of each row of the batch.
     """
     from scipy.sparse import csr_array  # few need it
 
-    mark_rows: list[Int] = []  # row numbers and marks, in pairs
+    # The row numbers, and the marks that these rows have.
+    mark_rows: list[Int] = []
     mark_numbers: list[Int] = []
     for column_number, (feature, sums) in enumerate(text_columns):
         rows_with_text, row_of_word, word_ids = bag_of_words(feature).words_in_rows(batch, feature, sums, threads)
@@ -299,7 +306,7 @@ def _add_words(
         mark_numbers.append(np.full(len(rows_with_text), len(words) + column_number))
         marks_and_ids = [(mark, word.number) for mark, word in enumerate(words) if word.column == column_number]
         largest_id = max([int(word_ids.max(initial=-1)), *(word_id for _, word_id in marks_and_ids)])
-        mark_of_id = np.full(largest_id + 1, -1, dtype=np.int64)
+        mark_of_id = np.full(largest_id + 1, -1, dtype=np.int64)  # −1: a word without a mark
         for mark, word_id in marks_and_ids:
             mark_of_id[word_id] = mark
         marks = mark_of_id[word_ids]

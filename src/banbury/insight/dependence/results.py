@@ -19,9 +19,9 @@ class Information(Mapping[str, float]):
     class, the upper limit.
     """
 
-    bits: Mapping[str, float]
-    words: Mapping[str, Mapping[str, float]]
-    entropy: float
+    bits: Mapping[str, float]  # of each feature
+    words: Mapping[str, Mapping[str, float]]  # of each text column: its best words with their bits
+    entropy: float  # in bits
 
     def __getitem__(self, feature: str) -> float:
         """The information of a feature in bits."""
@@ -34,12 +34,12 @@ class Information(Mapping[str, float]):
         return len(self.bits)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the figures for JSON."""
+        """Returns the figures as a dictionary for JSON."""
         words = {feature: dict(bits_of_words) for feature, bits_of_words in self.words.items()}
         return {"bits": dict(self.bits), "words": words, "entropy": self.entropy}
 
     def __str__(self) -> str:
-        """Returns the figures as text, highest first, with the best words of each text column."""
+        """Returns the figures as text, the 40 highest first, with the best words of each text column."""
         lines = [f"Information about the class, in bits (the class has {self.entropy:.3f}):"]
         rows = [(name, f"{bits:.3f}", list_words(self.words.get(name, {}))) for name, bits in self.bits.items()]
         return "\n".join(lines + align_columns(rows[:40], right_aligned=[1]) + more_line(len(rows) - 40, "feature"))
@@ -78,7 +78,7 @@ class Telling:
     feature: str
     bits: float
     p: float
-    words: Mapping[str, float]
+    words: Mapping[str, float]  # the best words of a text with their bits; empty for other columns
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Diagnosis(Tabular):
 
     @property
     def advice(self) -> str:
-        """Says in one or two sentences how to improve the model."""
+        """A sentence or two on how to improve the model."""
         double_counting = "Counting evidence twice pushes probabilities towards 0 and 1"
         bits = {entry.feature: entry.bits for entry in self.telling}
         bits |= {column: bits[name] for name, block in self.blocks.items() for column in block}
@@ -137,7 +137,7 @@ class Diagnosis(Tabular):
         return "There are no pairs to compare."
 
     def _joining_advice(self, first: str, second: str) -> str:
-        """Says how to model two columns together."""
+        """Returns half a sentence on how to model the two columns ``first`` and ``second`` together."""
         block_of = {column: name for name, block in self.blocks.items() for column in block}
         if first in block_of and second in block_of:
             return f"or make one block of {block_of[first]} and {block_of[second]}"
@@ -151,7 +151,7 @@ class Diagnosis(Tabular):
         return f"model the two together with features={{({first!r}, {second!r}): {family}}}, {tree_advice}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the diagnosis for JSON."""
+        """Returns the diagnosis as a dictionary for JSON."""
         telling = [{**vars(entry), "words": dict(entry.words)} for entry in self.telling]
         return {
             "n_rows": self.n_rows,
@@ -167,12 +167,14 @@ class Diagnosis(Tabular):
         }
 
     def _frame_columns(self) -> dict[str, list[Any]]:
-        """The columns of a table with a row for each pair."""
+        """Returns the columns of a table with a row for each pair: a list of values by the name of the field."""
         names = [entry.name for entry in fields(Pair)]
         return {name: [getattr(pair, name) for pair in self.pairs] for name in names}
 
     def _notebook_tables(self) -> list[NotebookTable]:
-        """The tables that a notebook shows: pairs, informative and uninformative columns."""
+        """Returns the tables that a notebook shows, those that have rows: pairs, the information of all columns, and
+        uninformative columns.
+        """
         pairs = NotebookTable("Pairs that depend on each other given the class, in bits", self._frame_columns())
         telling = columns_of({"column": entry.feature, "bits": entry.bits, "p": entry.p} for entry in self.telling)
         uninformative = columns_of({"column": column.feature, "why": column.why} for column in self.uninformative)
@@ -215,5 +217,5 @@ class Diagnosis(Tabular):
 
 
 def list_words(words: Mapping[str, float]) -> str:
-    """Returns the first six words, quoted."""
+    """Returns the first six words, quoted, as one text."""
     return ", ".join(map(repr, list(words)[:6]))

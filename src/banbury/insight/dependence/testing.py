@@ -36,15 +36,15 @@ LEAST_CLASS_VARIANCE = 1e-12  # least variance of a class, relative to that of a
 class ColumnTest(NamedTuple):
     """The information of a feature about the class beyond chance, in bits, and the p-value of the test."""
 
-    bits: float = 0.0
+    bits: float = 0.0  # beyond chance
     p: float = 1.0
     has_several_values: bool = False  # whether it is a column with at least two values, and not a text
     why: str = ""  # why it could not be tested, or nothing
-    words: Mapping[str, float] = {}
+    words: Mapping[str, float] = {}  # of a text: its most informative words with their bits
 
     def at_least(self, tests: Sequence[ColumnTest]) -> ColumnTest:
-        """Returns the test with the largest information of this and the other ``tests``, and their smallest p-value,
-        corrected for their number.
+        """Returns this test with the largest information of all: itself and the other ``tests``. Its p-value is the
+        smallest of all, multiplied by their number.
         """
         all_tests = [self, *tests]
         p = min(min(test.p for test in all_tests) * len(all_tests), 1.0)
@@ -52,7 +52,9 @@ class ColumnTest(NamedTuple):
 
 
 def models_jointly(feature: Feature) -> bool:
-    """Whether several columns are modelled jointly, so that no independence among them is assumed."""
+    """Whether a feature models several columns, or a list of numbers, jointly, so that no independence among them is
+    assumed. Texts and blocks of occurrences do not.
+    """
     return not feature.counter.words and (feature.holds_lists or feature.name not in feature.inputs)
 
 
@@ -65,7 +67,7 @@ def test_features(
     columns: Mapping[str, ColumnTest],
     rows_of_classes: Real | None,
 ) -> list[ColumnTest]:
-    """Tests the information of each feature, and of the ``n`` best words. A weight of 1 is worth ``scale`` rows.
+    """Returns the test of the information of each feature; for a text, that of its best word.
 
     Args:
         family: The family of all these features.
@@ -89,9 +91,9 @@ def test_features(
         if not family.keyed:
             tests.append(ColumnTest().at_least(column_tests) if column_tests else ColumnTest(why="not tested"))
             continue
-        keys, class_rows = sums.feature(feature_number)
+        keys, class_rows = sums.feature(feature_number)  # the values (or bins), and their exact weights by class
         max_groups = int(float(class_rows.value.sum()) * scale / (2 * ROWS_PER_CELL * class_rows.shape[1]))
-        cells = class_rows.value
+        cells = class_rows.value  # keys × classes
         group_of_key = group_values(feature, keys, cells, max_groups)
         if rows_of_classes is not None and family.has_density():
             missing_rows = np.maximum(rows_of_classes - sums.present.value[feature_number], 0.0)
@@ -105,17 +107,19 @@ def test_features(
 
 
 def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTest:
-    """Tests the information of a text's most informative word. The p-value is corrected for the number of words. A
-    weight of 1 is worth ``scale`` rows, and ``n`` is the number of words to list.
+    """Returns the test of a text's most informative word. The p-value is corrected for the number of words. ``sums``
+    are the counted words. A weight of 1 is worth ``scale`` rows, and ``n`` is the number of words to list.
     """
     words = bag_of_words(feature).words_in_use(feature, sums)
-    texts_by_class = sums.texts.value
+    texts_by_class = sums.texts.value  # the weight of the texts of each class
     n_texts = float(texts_by_class.sum()) * scale
-    n_classes = int(np.count_nonzero(texts_by_class))
+    n_classes = int(np.count_nonzero(texts_by_class))  # classes with texts
     freedom = max(n_classes - 1, 0) if words.n_words else 0
     best_words = most_telling(feature, words, n)
     chance_bits = float(bits_by_chance(freedom, n_texts))
-    p = float(p_values(best_words[0].bits if best_words else 0.0, freedom, 0.0, n_texts)) * max(words.n_words, 1)
+    p = float(p_values(best_words[0].bits if best_words else 0.0, freedom, excess=0.0, n=n_texts)) * max(
+        words.n_words, 1
+    )
     bits_beyond_chance = {word.name: max(word.bits - chance_bits, 0.0) for word in best_words}
     why = reason_for_no_test(n_texts, len(texts_by_class), n_classes, "" if words.n_words else "no words")
     most_bits = max(bits_beyond_chance.values(), default=0.0)
@@ -123,8 +127,8 @@ def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTe
 
 
 def group_values(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
-    """Returns the group of each key, the same in every class. ``cells`` (keys × classes) are rows; ``limit`` is how
-    many groups leave enough rows in every cell of a table.
+    """Returns the number of the group of each key (keys,), the same in every class. ``cells`` (keys × classes) are the
+    weights of the rows; ``limit`` is how many groups leave enough rows in every cell of a table.
     """
     are_numbers = feature.family.has_density()
     if are_numbers and feature.columns:
@@ -137,8 +141,9 @@ def group_values(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
 
 
 def group_values_in_classes(family: Family, cells: Real, scale: float, most: int) -> Int:
-    """Returns the group of each key in each class (keys × classes). ``cells`` (keys × classes) are weights, worth
-    ``scale`` rows each. Numbers are cut at the quantiles of each class. No class has more than ``most`` groups.
+    """Returns the number of the group of each key in each class (keys × classes). ``cells`` (keys × classes) are
+    weights, worth ``scale`` rows each. Numbers are cut at the quantiles of each class. No class has more than ``most``
+    groups.
     """
     limit = np.sqrt(cells.sum() * scale / ROWS_PER_CELL / cells.shape[1])
     max_values = int(min(np.clip(limit, FEWEST_VALUES, MOST_VALUES), most))
@@ -153,9 +158,9 @@ def group_values_in_classes(family: Family, cells: Real, scale: float, most: int
 
 
 def group_block(keys: Keys, cells: Real, limit: int) -> Int:
-    """Returns the group of each key of a block of bins, whose keys are tuples of bin numbers: each column is cut into
-    groups of about equal size, few enough that their combinations stay close to ``limit``. ``cells`` (keys × classes)
-    are rows.
+    """Returns the number of the group of each key (keys,) of a block of bins, whose keys are tuples of bin numbers:
+    each column is cut into groups of about equal size, few enough that their combinations, which are the groups, stay
+    close to ``limit``. ``cells`` (keys × classes) are the weights of the rows.
     """
     if not keys:
         return np.zeros(0, dtype=np.int64)
@@ -172,8 +177,8 @@ def group_block(keys: Keys, cells: Real, limit: int) -> Int:
 
 
 def measure_table(cells: Real, groups: Int, scale: float) -> ColumnTest:
-    """Tests the information of groups of values. ``cells`` (values × classes) are weights, worth ``scale`` rows each,
-    and ``groups`` has the group of each value.
+    """Returns the test of the information of groups of values. ``cells`` (values × classes) are weights, worth
+    ``scale`` rows each, and ``groups`` has the number of the group of each value.
     """
     n_rows = float(cells.sum()) * scale
     n_classes = cells.shape[1]
@@ -183,13 +188,15 @@ def measure_table(cells: Real, groups: Int, scale: float) -> ColumnTest:
     if n_classes > FEW_CLASSES and is_rare.any():  # where classes are many, those too small for a test are taken as one
         group_table = np.column_stack([group_table[:, ~is_rare], group_table[:, is_rare].sum(axis=1)])
     bits = bits_of(group_table)
-    margins = [group_table.sum(axis=axis) for axis in (1, 0)]
+    margins = [group_table.sum(axis=axis) for axis in (1, 0)]  # by group, and by class
     n_values, n_used_classes = (int(np.count_nonzero(margin)) for margin in margins)
     freedom = max(n_values - 1, 0) * max(n_used_classes - 1, 0)
     value_terms, class_terms = (float(divide(group_table.sum(), margin).sum()) for margin in margins)
     p = float(p_values(bits, freedom, excess(value_terms, class_terms, max(n_rows, 1e-300)), n_rows))
     why = reason_for_no_test(n_rows, n_classes, n_used_classes, "one value only" if n_values < 2 else "")
-    return ColumnTest(max(bits - float(bits_by_chance(freedom, n_rows)), 0.0), p, n_values > 1, why)
+    return ColumnTest(
+        max(bits - float(bits_by_chance(freedom, n_rows)), 0.0), p, has_several_values=n_values > 1, why=why
+    )
 
 
 def reason_for_no_test(n_rows: float, n_classes: int, n_used_classes: int, otherwise: str) -> str:
@@ -204,7 +211,7 @@ def reason_for_no_test(n_rows: float, n_classes: int, n_used_classes: int, other
 
 
 def measure_block(sums: Products, is_tied: bool, scale: float) -> ColumnTest:
-    """Tests the information of a block of normal distributions, if there are enough rows.
+    """Returns the test of the information of a block of normal distributions, if there are enough rows.
 
     ``sums`` are the products that were counted. ``is_tied`` says whether all classes share a covariance. A weight of 1 is
     worth ``scale`` rows.
@@ -216,7 +223,7 @@ def measure_block(sums: Products, is_tied: bool, scale: float) -> ColumnTest:
     """
     from scipy.special import chdtrc  # few need it
 
-    class_weights, mean, scatter = _whiten_classes(sums)
+    class_weights, mean, scatter = _whiten_classes(sums)  # of the classes that have rows
     n_classes, n_directions = mean.shape
     class_rows = class_weights * scale
     if n_classes < 2 or n_directions == 0 or class_rows.sum() - n_classes < n_directions:
@@ -231,7 +238,7 @@ def measure_block(sums: Products, is_tied: bool, scale: float) -> ColumnTest:
         covariance = np.broadcast_to(scatter.sum(axis=0) / class_weights.sum(), scatter.shape)
     eigenvalues = np.maximum(
         np.linalg.eigvalsh(covariance), LEAST_CLASS_VARIANCE
-    )  # one that is flat is as if it were not quite
+    )  # classes × directions; a class without any variance in a direction gets a little
     statistic = max(-float(class_rows @ np.log(eigenvalues).sum(axis=-1)), 0.0)
     expected_statistic = _mean_g(class_rows, n_directions, is_tied)
     freedom = (n_classes - 1) * (n_directions if is_tied else n_directions + n_directions * (n_directions + 1) // 2)
@@ -244,7 +251,7 @@ def _whiten_classes(sums: Products) -> tuple[Real, Real, Real]:
     """Returns the weights (classes,), means (classes × directions) and scatters (classes × directions × directions) of
     the classes that have rows, in directions in which all rows together have variance 1.
     """
-    has_rows = sums.n.value > 0
+    has_rows = sums.n.value > 0  # of each class
     total_weight, centre, pooled_scatter = sums.pool()
     pooled_covariance = pooled_scatter / max(total_weight, 1e-300)
     deviations = np.sqrt(np.maximum(np.diagonal(pooled_covariance), 0.0))
@@ -257,9 +264,9 @@ def _whiten_classes(sums: Products) -> tuple[Real, Real, Real]:
 
 
 def _mean_g(class_rows: Real, n_directions: int, is_tied: bool) -> float:
-    """The expectation of the likelihood-ratio statistic G if all classes have the same distribution. ``class_rows`` has
-    the rows of each class, ``n_directions`` is the number of columns, and ``is_tied`` says whether all classes share a
-    covariance.
+    """Returns the expectation of the likelihood-ratio statistic G if all classes have the same distribution.
+    ``class_rows`` has the rows of each class, ``n_directions`` is the number of columns, and ``is_tied`` says whether
+    all classes share a covariance.
     """
     n_rows = float(class_rows.sum())
     if is_tied:
@@ -278,8 +285,8 @@ def _mean_g(class_rows: Real, n_directions: int, is_tied: bool) -> float:
 
 
 def _log_scatter(degrees: float, n_directions: int) -> float:
-    """E log |S| of a Wishart-distributed matrix S of ``n_directions`` rows and columns with these degrees of freedom,
-    without a constant.
+    """Returns E log |S| of a Wishart-distributed matrix S of ``n_directions`` rows and columns with these degrees of
+    freedom, without a constant.
     """
     from scipy.special import digamma  # few need it
 

@@ -52,14 +52,14 @@ class Explanation:
     calibration.
     """
 
-    winner: Any
-    against: Any
-    probability: float
-    probability_against: float
-    prior: float
+    winner: Any  # the predicted class
+    against: Any  # the class that it is compared with
+    probability: float  # of the winner
+    probability_against: float  # of the class that it is compared with
+    prior: float  # in decibans
     evidence: tuple[Evidence, ...]
-    log_odds: float
-    impossible: bool = False
+    log_odds: float  # of winner to against
+    impossible: bool = False  # whether the row is impossible in both classes
     unknown: tuple[str, ...] = ()  # words of the row's texts that are outside the vocabulary
     texts: Mapping[str, str] = field(default_factory=dict, hash=False)  # the row's own, by feature
     stale: bool = False  # whether rows were learned or forgotten since the weights of its evidence were learned
@@ -71,8 +71,8 @@ class Explanation:
     target: str | None = None  # the column of the classes, which names those that are numbers
 
     def rescale(self, slope: float, shift: float) -> Explanation:
-        """Returns the same explanation with all evidence multiplied by a factor, and a shift (in nats) in favour of the
-        winner, which can then lose.
+        """Returns the calibrated explanation: all evidence is multiplied by ``slope``, and ``shift`` (in nats) is added
+        in favour of the winner. If the odds turn, the classes are exchanged and all signs with them.
         """
         log_odds = slope * self.log_odds + shift
         scale = self.scale * slope
@@ -86,7 +86,7 @@ class Explanation:
             probability=probability,
             probability_against=math.exp(-min(abs(log_odds), 700.0)) * probability,
             prior=sign * slope * self.prior,
-            evidence=tuple(replace(e, decibans=sign * slope * e.decibans) for e in self.evidence),
+            evidence=tuple(replace(evidence, decibans=sign * slope * evidence.decibans) for evidence in self.evidence),
             log_odds=abs(log_odds),
             uncalibrated=self.probability_against if is_reversed else self.probability,
             scale=scale,
@@ -97,6 +97,7 @@ class Explanation:
         """Returns the same explanation with calibrated probabilities and log-probabilities of the two classes, the
         winner's first. What the calibration changes beyond the scaled evidence becomes a line of its own.
         """
+        # Of the winner to the other class, calibrated.
         log_odds = np.inf if np.isneginf(log_probabilities[1]) else float(log_probabilities[0] - log_probabilities[1])
         change = 0.0 if log_odds == self.log_odds else log_odds - self.log_odds  # both may be infinite
         if abs(change) <= ALIKE * max(1.0, abs(self.log_odds)):
@@ -117,25 +118,29 @@ class Explanation:
             *self.remarks,
             f"the model has no rows of class {self._quote(label)}, so the prior alone rules it out",
         )
-        certain = replace(self, against=label, probability_against=0.0, prior=math.inf, log_odds=math.inf)
-        return replace(certain, evidence=(), calibration=0.0, remarks=remarks)
+        explanation = replace(self, against=label, probability_against=0.0, prior=math.inf, log_odds=math.inf)
+        return replace(explanation, evidence=(), calibration=0.0, remarks=remarks)
 
     def of_label(self, label: Any) -> Explanation:
-        """Returns the same explanation for a label, instead of yes and no."""
+        """Returns the explanation of a yes/no model (classes True and False) with the classes named "label" and "not
+        label".
+        """
         label_of = {True: label, False: f"not {label}"}
         return replace(self, winner=label_of[self.winner], against=label_of[self.against], target=None)
 
     def _quote(self, label: Any) -> str:
-        """Returns a class for use within a sentence."""
+        """Returns the name of a class for use within a sentence: texts in quotes, numbers with their target."""
         return page.quote_class(label, self.target)
 
     @property
     def decibans(self) -> float:
-        """The sum. If the row is impossible in both classes, it is the prior alone."""
+        """The log-odds of the winner in decibans, the sum of the prior and the evidence. If the row is impossible in
+        both classes, it is the prior alone.
+        """
         return self.log_odds * DECIBANS
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the explanation for JSON."""
+        """Returns the explanation as a dictionary for JSON; infinite numbers are strings."""
         calibration = {"scale": self.scale, "calibration": strict(self.calibration)}
         return {
             "winner": self.winner,
@@ -148,8 +153,12 @@ class Explanation:
             "decibans": strict(self.decibans),
             "prior": strict(self.prior),
             "evidence": [
-                {**asdict(e), "decibans": strict(e.decibans), "positions": [list(position) for position in e.positions]}
-                for e in self.evidence
+                {
+                    **asdict(evidence),
+                    "decibans": strict(evidence.decibans),
+                    "positions": [list(position) for position in evidence.positions],
+                }
+                for evidence in self.evidence
             ],
             "unknown": list(self.unknown),
             "texts": dict(self.texts),
@@ -157,14 +166,14 @@ class Explanation:
 
     @property
     def before(self) -> list[tuple[str, float]]:
-        """The amounts that come before the evidence, in decibans: the prior, and what a calibration adds beyond
-        scaling.
+        """The amounts that come before the evidence, each with its name, in decibans: the prior, and what a calibration
+        adds beyond scaling, if anything.
         """
         return [("prior", self.prior), *([("calibration", self.calibration)] if self.calibration else [])]
 
     @property
     def notes(self) -> list[str]:
-        """Notes, one sentence each."""
+        """Notes about the explanation, one sentence each: unknown words, a calibration, and remarks."""
         notes = []
         if self.impossible:
             notes.append("impossible in both classes, so the prior decides")
@@ -191,25 +200,29 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Shows the same in notebooks: texts with shaded words, and a bar for each feature and word."""
+        """Returns the explanation as HTML for notebooks: texts with shaded words, and a bar for each feature and word."""
         return page.explanation(self)
 
 
 def lines_of(
     before: list[tuple[str, str, float]], evidence: Sequence[Evidence], total: float, called: str
 ) -> list[str]:
-    """Formats names, values and decibans with their bars, and the sum. If there is much evidence, only the strongest is
-    listed.
+    """Returns lines of text: names, values and decibans with their bars, and the sum. If there is much evidence, only
+    the strongest is listed.
 
     The rest is summarised: common words together and everything else together, each for and against.
 
     Args:
         before: Lines that come before the evidence, such as the prior: name, value and decibans.
+        evidence: The evidence, strongest first.
         total: The sum of all decibans.
         called: The name of the sum.
     """
     listed, summaries = page.strongest(evidence, MOST)
-    listed_rows = before + [(e.feature, _format_value(e), e.decibans) for e in listed]
+    listed_rows = before + [
+        (listed_evidence.feature, _format_value(listed_evidence), listed_evidence.decibans)
+        for listed_evidence in listed
+    ]
     name_width = max([len(called), *(len(name) for name, _, _ in listed_rows)])
     value_width = max((len(value) for _, value, _ in listed_rows), default=0)
     largest = max((abs(weight) for _, _, weight in listed_rows if np.isfinite(weight)), default=0.0)
@@ -232,7 +245,7 @@ def _format_value(evidence: Evidence) -> str:
 
 
 def _bar(weight: float) -> str:
-    """Returns one + or − for each deciban, up to 30."""
+    """Returns one + or − for each deciban of ``weight``, up to 30; ∞ if it is not finite."""
     if not np.isfinite(weight):
         return "∞"
     length = round(abs(weight))
@@ -259,10 +272,14 @@ def make_explanation(
     impossible in both classes, only the prior counts.
 
     Args:
+        classes: All classes.
+        log_prior: Their log prior (classes,).
         terms: The evidence of each feature and word: log P(value | class) for every class.
+        posterior: The posterior of the row (classes,).
         winner: The number of the predicted class.
         against: The number of the class it is compared with.
     """
+    # Prior and terms × (winner, against).
     log_likelihoods = np.array([log_prior, *(term.log_likelihood for term in terms)])[:, [winner, against]]
     impossible = bool(np.isneginf(log_likelihoods).any(axis=0).all())
     with np.errstate(invalid="ignore"):
@@ -275,16 +292,16 @@ def make_explanation(
         for term, weight in zip(terms, weights, strict=True)
         if term.value is not None or weight != 0
     ]
-    by_strength = np.argsort(-np.abs([e.decibans for e in evidence]), kind="stable").tolist()
+    order = np.argsort(-np.abs([term_evidence.decibans for term_evidence in evidence]), kind="stable").tolist()
     return Explanation(
         classes[winner],
         classes[against],
-        float(posterior[winner]),
-        float(posterior[against]),
-        prior,
-        tuple(map(evidence.__getitem__, by_strength)),
-        float(differences[0]) if impossible else _sum(differences),
-        impossible,
+        probability=float(posterior[winner]),
+        probability_against=float(posterior[against]),
+        prior=prior,
+        evidence=tuple(map(evidence.__getitem__, order)),
+        log_odds=float(differences[0]) if impossible else _sum(differences),
+        impossible=impossible,
         scale=scale,
     )
 
@@ -305,6 +322,8 @@ def _sum(differences: Real) -> float:
 
 
 def is_left_out(label: Any, target: str | None) -> str:
-    """Returns the note for a row that was left out of the model that explains it."""
+    """Returns the note for a row of class ``label`` that was left out of the model that explains it. ``target`` is the
+    column of the classes, or None.
+    """
     name = page.quote_class(label, target)
     return f"this row is in the training data as {name}; it was left out here so as not to bias the explanation"

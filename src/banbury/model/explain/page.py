@@ -29,71 +29,95 @@ STRONG = 0.98  # the quantile of the evidence in texts that gets full colour, so
 
 
 def explanation(why: Any) -> str:
-    """Renders the two classes, the texts with shaded words, and a bar for each feature and word."""
+    """Returns an ``Explanation`` as HTML: the two classes, the texts with shaded words, and a bar for each feature and
+    word.
+    """
     return STYLE + explanation_body(why)
 
 
 def explanation_body(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
-    """Renders the same without its style sheet, for pages with several explanations, with limits for bars and text."""
-    first, second = (safe(percent(share)) for share in (why.probability, why.probability_against))
+    """Returns an ``Explanation`` as HTML without its style sheet, for pages with several explanations. At most ``rows``
+    features and words are listed with a bar, and so many ``characters`` of each text are shown.
+    """
+    winner_percent, against_percent = (safe(percent(share)) for share in (why.probability, why.probability_against))
     winner, against = (safe(name_class(label, why.target)) for label in (why.winner, why.against))
-    head = f'<p class="head"><b>{winner}</b> {first} against <b>{against}</b> {second}</p>'
-    spans = {name: list(_spans(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
-    weights = (sum(weight for _, weight in words) for of_text in spans.values() for _, _, words in of_text)
+    head = f'<p class="head"><b>{winner}</b> {winner_percent} against <b>{against}</b> {against_percent}</p>'
+    spans_by_feature = {
+        name: list(_spans(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()
+    }
+    weights = (sum(weight for _, weight in words) for spans in spans_by_feature.values() for _, _, words in spans)
     weight_sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
     full = max(weight_sizes[int(STRONG * (len(weight_sizes) - 1))], 1e-300) if weight_sizes else 1.0
-    texts = "".join(_text(why, feature, text, spans[feature], full, characters) for feature, text in why.texts.items())
+    texts = "".join(
+        _text(why, feature, text, spans_by_feature[feature], full, characters) for feature, text in why.texts.items()
+    )
     sides = (("", FOR, winner), (" against", AGAINST, against))
-    coloured = ((f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides)
-    keys = " ".join(f"<span {style}>for {name}</span>" for style, name in coloured)
+    key_attributes = (
+        (f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides
+    )
+    keys = " ".join(f"<span {attributes}>for {name}</span>" for attributes, name in key_attributes)
     legend = f'<p class="note">Evidence in decibans (+10 multiplies the odds by ten): {keys}</p>'
     notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
     return f'<div class="banbury">{head}{legend}{texts}{_bars(why, rows)}{notes}</div>'
 
 
 def _text(why: Any, feature: str, text: str, spans: Sequence[Span], full: float, characters: int) -> str:
-    """Renders a text whose words are shaded by the evidence of each occurrence. ``full`` is the evidence that gets the
-    full colour.
+    """Returns the text of a feature as HTML, with words shaded by the evidence of each occurrence.
+
+    Args:
+        why: The explanation.
+        feature: The name of the feature.
+        text: Its text.
+        spans: The spans of the text that words cover, in order.
+        full: The evidence, in decibans, that gets the full colour.
+        characters: How many characters of the text to show.
     """
-    shaded = []
-    at = 0
+    pieces = []
+    position = 0  # where the text goes on after the last span
     for start, end, words in spans:
-        shaded.append(safe(text[at:start]) + _shade(text[start:end], words, full))
-        at = end
+        pieces.append(safe(text[position:start]) + _shade(text[start:end], words, full))
+        position = end
     n_hidden = len(text) - characters
-    shaded.append(safe(text[at:characters]) + (f"… and {n_hidden:,} more characters" if n_hidden > 0 else ""))
+    pieces.append(safe(text[position:characters]) + (f"… and {n_hidden:,} more characters" if n_hidden > 0 else ""))
     name = f'<p class="note">{safe(feature)}</p>' if len(why.texts) > 1 else ""
-    return f'{name}<div class="text" dir="auto">{"".join(shaded)}</div>'
+    return f'{name}<div class="text" dir="auto">{"".join(pieces)}</div>'
 
 
 def _spans(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Span]:
-    """Yields spans of a text, in order, with the words that cover each and the evidence of one occurrence of each
-    word.
+    """Yields the spans of a text of ``size`` characters that words cover, in order: start, end, and the words that
+    cover it, each with the evidence of one occurrence. ``evidence`` has the words of all features; those of ``feature``
+    count.
     """
-    words = [(e, e.decibans / max(e.times, 1)) for e in evidence if e.feature == feature]
-    starts = dict[int, list[int]]()
-    ends = dict[int, list[int]]()
+    words = [
+        (word_evidence, word_evidence.decibans / max(word_evidence.times, 1))
+        for word_evidence in evidence
+        if word_evidence.feature == feature
+    ]
+    starts = dict[int, list[int]]()  # by position in the text: the numbers of the words that start there
+    ends = dict[int, list[int]]()  # by position: the numbers of the words that end there
     for number, (word, _) in enumerate(words):
         for start, end in word.positions:
             starts.setdefault(start, []).append(number)
             ends.setdefault(end, []).append(number)
-    open_ = list[int]()
-    at = 0
-    for cut in sorted({*starts, *ends}):
-        if at >= size:
+    covering = list[int]()  # the numbers of the words that cover the text from ``span_start`` on
+    span_start = 0
+    for span_end in sorted({*starts, *ends}):
+        if span_start >= size:
             return
-        if open_:
-            yield at, min(cut, size), [words[number] for number in open_]
-        for number in ends.get(cut, ()):
-            open_.remove(number)
-        open_ += starts.get(cut, [])
-        at = cut
+        if covering:
+            yield span_start, min(span_end, size), [words[number] for number in covering]
+        for number in ends.get(span_end, ()):
+            covering.remove(number)
+        covering += starts.get(span_end, [])
+        span_start = span_end
 
 
 def _shade(text: str, words: list[tuple[Any, float]], full: float) -> str:
-    """Renders a stretch of text, coloured by the evidence of its words, which are listed in a tooltip."""
+    """Returns a piece of text as HTML, coloured by the evidence of its words, which are listed in a tooltip. ``words``
+    has each word with the decibans of one occurrence; ``full`` is the decibans that get the full colour.
+    """
     weight = sum(word_weight for _, word_weight in words)
-    strength = min(abs(weight) / full, 1.0) if weight == weight else 0.0
+    strength = min(abs(weight) / full, 1.0) if weight == weight else 0.0  # NaN: infinities of both signs
     colour = FOR if weight > 0 else AGAINST
     class_attribute = ' class="against"' if weight < 0 and strength >= UNDERLINED else ""
     lines = []
@@ -107,64 +131,72 @@ def _shade(text: str, words: list[tuple[Any, float]], full: float) -> str:
 
 
 def _bars(why: Any, most: int) -> str:
-    """Renders a table row for the prior, each of the strongest pieces of evidence, the rest together, and the sum."""
+    """Returns a table as HTML: a row for the prior, each of the ``most`` strongest pieces of evidence, the rest
+    together, and the sum.
+    """
     listed, summaries = strongest(why.evidence, most)
     rows = [(name, "", weight) for name, weight in why.before]
-    rows += [(e.feature, value(e), e.decibans) for e in listed]
-    if {e.feature for e in why.evidence} == set(why.texts):  # words of one text need not say so
+    rows += [(evidence.feature, value(evidence), evidence.decibans) for evidence in listed]
+    if {evidence.feature for evidence in why.evidence} == set(why.texts):  # words of one text need not say so
         rows = [(value or name, "", weight) for name, value, weight in rows] if len(why.texts) == 1 else rows
+    # The CSS class of each line, with its name, value and decibans.
     lines = [("", row) for row in rows] + [("name", summary) for summary in summaries]
     lines.append(("sum", ("sum", "", why.decibans)))
     longest = max((abs(weight) for _, (_, _, weight) in lines if isfinite(weight)), default=0.0) or 1.0
-    cells = (f'<tr class="{kind}">{_cells(*line)}{_bar(line[2], longest)}</tr>' for kind, line in lines)
-    return f"<table>{''.join(cells)}</table>"
+    table_rows = (f'<tr class="{kind}">{_cells(*line)}{_bar(line[2], longest)}</tr>' for kind, line in lines)
+    return f"<table>{''.join(table_rows)}</table>"
 
 
 def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[tuple[str, str, float]]]:
-    """Returns the strongest evidence, and sums of the rest: first common words, each for and against.
+    """Returns the ``most`` strongest pieces of evidence, and sums of the rest: common words and everything else, those
+    for the winner first, then those against it.
 
     ``evidence`` is sorted, strongest first. A sum is a description, some examples, and decibans.
     """
     sums = []
     for side, sign in ("for", 1.0), ("against", -1.0):
-        rest = [e for e in evidence[most:] if sign * e.decibans > 0]
-        if common := [e for e in rest if e.common]:
+        rest = [weak_evidence for weak_evidence in evidence[most:] if sign * weak_evidence.decibans > 0]
+        if common := [weak_evidence for weak_evidence in rest if weak_evidence.common]:
             summary = f"and {len(common):,} common word{'s' * (len(common) != 1)} {side}"
-            words = ", ".join(printable(e.value) for e in common[:3]) + ", …" * (len(common) > 3)
-            sums.append((summary, words, sum(e.decibans for e in common)))
-        if rest_decibans := [e.decibans for e in rest if not e.common]:
+            words = ", ".join(printable(word.value) for word in common[:3]) + ", …" * (len(common) > 3)
+            sums.append((summary, words, sum(word.decibans for word in common)))
+        if rest_decibans := [weak_evidence.decibans for weak_evidence in rest if not weak_evidence.common]:
             sums.append((f"and {len(rest_decibans):,} more {side}", "", sum(rest_decibans)))
     return evidence[:most], sums
 
 
 def value(evidence: Any) -> str:
-    """Returns the value of some evidence and how often it occurs."""
+    """Returns the value of a piece of evidence for people, with how often it occurs if more than once, and whether it
+    was never seen.
+    """
     times = f" × {evidence.times}" if evidence.times > 1 else ""
     return printable(evidence.value) + times + ("" if evidence.seen else " (never seen)")
 
 
 def _cells(name: str, value: str, weight: float) -> str:
-    """Renders the cells for a name, a value and a weight."""
+    """Returns the HTML of three table cells: a name, a value and a weight in decibans."""
     value = f'<td class="value">{safe(value)}</td>'
     return f'<td>{safe(name)}</td>{value}<td class="number">{_decibans(weight)}</td>'
 
 
 def _bar(weight: float, longest: float) -> str:
-    """Renders the cell with the bar of a weight, to the right if it is positive."""
-    share = 100.0 if not isfinite(weight) else 100.0 * min(abs(weight) / longest, 1.0)
-    bar = f'<i style="width:{share:.1f}%"></i>'
+    """Returns the HTML of the table cell with the bar of a weight, to the right if it is positive. ``longest`` is the
+    weight with the longest bar.
+    """
+    width_percent = 100.0 if not isfinite(weight) else 100.0 * min(abs(weight) / longest, 1.0)
+    bar = f'<i style="width:{width_percent:.1f}%"></i>'
     left, right = ("", bar) if weight > 0 else (bar, "")
     halves = f'<div class="half left">{left}</div><div class="half right">{right}</div>'
     return f'<td class="bar"><div class="track">{halves}</div></td>'
 
 
 def _decibans(weight: float) -> str:
-    """Formats a weight with a minus sign and the sign for infinity."""
+    """Formats a weight (in decibans) with its sign, and with the signs "−" and "∞"."""
     return format_weight(weight).replace("-", "−").replace("inf", "∞")
 
 
 def format_weight(weight: float, digits: int = 2) -> str:
-    """Formats a weight with its sign; if it rounds to zero, as +0.00."""
+    """Formats a weight with its sign and so many ``digits`` after the point; if it rounds to zero, as +0.00."""
     return f"{round(weight, digits) + 0.0:+.{digits}f}"
 
 
@@ -172,11 +204,16 @@ def format_weight(weight: float, digits: int = 2) -> str:
 
 
 def informative(result: Any) -> str:
-    """Renders a table for each class, side by side if there is room."""
+    """Returns the likelihood ratios of an ``Informative`` as HTML: a table for each class, side by side if there is
+    room.
+    """
     tables = ""
     for label, ratios in result.ratios.items():
-        cells = ((safe(result.shown(ratio)), format_ratio(ratio.ratio)) for ratio in ratios)
-        rows = (f'<tr><td class="value">{a}</td><td class="number">{b} : 1</td></tr>' for a, b in cells)
+        value_and_ratio = ((safe(result.shown(ratio)), format_ratio(ratio.ratio)) for ratio in ratios)
+        rows = (
+            f'<tr><td class="value">{value_text}</td><td class="number">{ratio_text} : 1</td></tr>'
+            for value_text, ratio_text in value_and_ratio
+        )
         tables += f"<table><caption>{safe(name_class(label, result.target))}</caption>{''.join(rows)}</table>"
     note = "How many times more probable a value is in the class than in all other classes together"
     return f'{STYLE}<div class="banbury"><p class="note">{note}</p><div class="classes">{tables}</div></div>'
@@ -195,7 +232,7 @@ def name_class(label: Any, target: str | None) -> str:
 
 
 def quote_class(label: Any, target: str | None) -> str:
-    """Returns a class for use within a sentence, where texts are quoted."""
+    """Returns a class for use within a sentence: a text in quotes, anything else with its target if that has a name."""
     return repr(label) if isinstance(label, str) else name_class(label, target)
 
 
@@ -210,7 +247,9 @@ def class_and_share(label: Any, target: str | None, probability: float) -> str:
 
 
 def printable(value: Any) -> str:
-    """Returns a value on one line, cut if it is long, and in quotes if it could not be seen otherwise."""
+    """Returns a value on one line, cut if it is longer than ``LONGEST``, and in quotes if it has outer spaces or
+    characters that cannot be seen. None is "missing".
+    """
     if value is None:
         return "missing"
     text = f"{value:g}" if isinstance(value, float) else str(value)
@@ -227,7 +266,9 @@ def percent(probability: float) -> str:
 
 
 def format_ratio(ratio: float) -> str:
-    """Formats a ratio with a reasonable number of digits."""
+    """Formats a ratio: with one digit after the point below 10, as a whole number below a million, rounded to a power
+    of ten above; infinity as ∞.
+    """
     if not isfinite(ratio):
         return "∞"
     if ratio >= 1e6:

@@ -19,30 +19,34 @@ class Surprise:
     P(row) and ``usual`` its average. If the columns are independent, the decibans add up to the difference.
     """
 
-    log_probability: float
-    usual: float
-    evidence: tuple[Evidence, ...]
+    log_probability: float  # log P(row)
+    usual: float  # its average over drawn rows
+    evidence: tuple[Evidence, ...]  # one per value, the most unusual first
 
     @property
     def decibans(self) -> float:
-        """How much less likely than usual the whole row is."""
+        """How much less likely than usual the whole row is, in decibans: negative if it is unusual."""
         return (self.log_probability - self.usual) * DECIBANS
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the surprise for JSON."""
+        """Returns the surprise as a dictionary for JSON; infinite numbers are strings."""
         return {
             "log_probability": strict(self.log_probability),
             "usual": strict(self.usual),
             "decibans": strict(self.decibans),
             "evidence": [
-                {key: value for key, value in {**asdict(e), "decibans": strict(e.decibans)}.items() if key in SHOWN}
-                for e in self.evidence
+                {
+                    key: value
+                    for key, value in {**asdict(evidence), "decibans": strict(evidence.decibans)}.items()
+                    if key in SHOWN
+                }
+                for evidence in self.evidence
             ],
         }
 
     def __str__(self) -> str:
-        """Formats a line for each value."""
-        head = f"log P(row) {self.log_probability:.2f}, usually {self.usual:.2f}; each value given the others, in decibans:"
-        return "\n".join([head, *lines_of([], self.evidence, self.decibans, "row")])
+        """Returns a line for each value with its decibans, and one for the whole row."""
+        title = f"log P(row) {self.log_probability:.2f}, usually {self.usual:.2f}; each value given the others, in decibans:"
+        return "\n".join([title, *lines_of([], self.evidence, self.decibans, "row")])
 
     __repr__ = __str__

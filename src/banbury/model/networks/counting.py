@@ -39,13 +39,17 @@ def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
 
 
 def schema_of_tables(variables: Sequence[Variable], parents: Parents) -> Schema:
-    """Returns the schema of a network's tally, whose features are its tables."""
+    """Returns the schema of a network's tally, whose features are its tables, in the order of ``scopes_of``.
+    ``parents`` has the numbers of each variable's parents.
+    """
     names = [variable.name for variable in variables]
     return Schema(Features.of(table_of([names[node] for node in scope]) for scope in scopes_of(parents)))
 
 
 def axes_of(variables: Sequence[Variable], parents: Parents) -> list[tuple[Keys, ...]]:
-    """Returns for each table the values of the variables that are its axes."""
+    """Returns for each table, in the order of ``scopes_of``, the keys (values or bin numbers) of the variables that are
+    its axes.
+    """
     return [tuple(variables[node].keys for node in scope) for scope in scopes_of(parents)]
 
 
@@ -54,7 +58,7 @@ def keys_at(cell_numbers: Int, variables: Sequence[Variable], parents: Parents) 
     after the other, and ``cell_numbers`` are ascending.
     """
     axes = axes_of(variables, parents)
-    starts = np.cumsum([0, *(prod(map(len, table_axes)) for table_axes in axes)])
+    starts = np.cumsum([0, *(prod(map(len, table_axes)) for table_axes in axes)])  # the first cell of each table
     numbers_by_table = np.split(cell_numbers, np.searchsorted(cell_numbers, starts[1:-1]))
     return [
         Combinations(table_axes, numbers - start)
@@ -70,13 +74,15 @@ class NetworkCounts:
     bin numbers.
     """
 
-    variables: tuple[Variable, ...]
-    parents: Parents
-    tally: Tally
+    variables: tuple[Variable, ...]  # one per node
+    parents: Parents  # the numbers of each node's parents
+    tally: Tally  # has one feature per table, in the order of ``scopes_of``
 
     @classmethod
     def of(cls, variables: Sequence[Variable], parents: Parents, tally: Tally) -> NetworkCounts:
-        """Returns the counts in a tally; their variables have the values that were counted or declared."""
+        """Returns the counts in a tally of these variables; their variables have the values that were counted or
+        declared. Raises an error if a table would be too large.
+        """
         counts = tally.sums[0]
         counted_variables = tuple(
             variable.of_keys(key for (key,) in keys) for variable, keys in zip(variables, counts.keys, strict=False)
@@ -89,14 +95,16 @@ class NetworkCounts:
     def count(
         cls, batch: Batch, variables: Sequence[Variable], parents: Parents, labels: Labels, target: int | None = None
     ) -> NetworkCounts:
-        """Counts the rows of a batch; if there is a ``target`` (a variable number), only those with a value of it."""
+        """Returns the counts of the rows of a batch; if there is a ``target`` (a variable number), only of those with a
+        value of it. ``labels`` has the weights of the rows and the number of threads.
+        """
         columns = encode_variables(batch, variables, labels.threads)
         class_numbers = np.zeros(batch.n_rows, dtype=np.int32)
         if target is not None:
-            class_numbers[columns.codes(variables[target].name).codes < 0] = -1
+            class_numbers[columns.codes(variables[target].name).codes < 0] = -1  # not counted
         schema = schema_of_tables(variables, parents)
         weights = labels.weights_of(batch)
-        tally = count_rows(columns, schema, Codes(class_numbers, 0, ONE_CLASS), weights, labels.threads)
+        tally = count_rows(columns, schema, Codes(class_numbers, low=0, values=ONE_CLASS), weights, labels.threads)
         return cls.of(variables, parents, replace(tally, skipped=0))
 
     @classmethod
@@ -104,19 +112,21 @@ class NetworkCounts:
         """Returns the counts of the network of a tree. The target is node 0 and a parent of every other node.
 
         Args:
-            tree: The tree of the other columns; ``tree.columns_with_values`` are those with a value in some row.
+            tree: The tree of the other columns; ``tree.columns_with_values`` are the numbers of those with a value in
+                some row, and ``tree.parents`` has the number of each column's parent, or None.
+            target: The variable of the classes.
             rows: The number of rows with each value of the target.
         """
-        node_of_column = {k: number for number, k in enumerate(tree.columns_with_values, 1)}
+        node_of_column = {column: node for node, column in enumerate(tree.columns_with_values, start=1)}
         parents: list[tuple[int, ...]] = [()]
-        node_tables = [rows]
-        tables_with_parents = [rows]
-        for k in tree.columns_with_values:
-            parent = tree.parents[k]
-            parents.append((0,) if parent is None else (0, node_of_column[parent]))
-            node_tables.append(sum_axis(tree.pairs.count_values(k), 1).arranged([tree.variables[k].size]))
-            tables_with_parents.append(tree.cells(k))
-        variables = (target, *(tree.variables[k] for k in tree.columns_with_values))
+        node_tables = [rows]  # of each node: rows by value
+        tables_with_parents = [rows]  # of each node: values × values of each parent
+        for column in tree.columns_with_values:
+            parent_column = tree.parents[column]
+            parents.append((0,) if parent_column is None else (0, node_of_column[parent_column]))
+            node_tables.append(sum_axis(tree.pairs.count_values(column), 1).arranged([tree.variables[column].size]))
+            tables_with_parents.append(tree.cells(column))
+        variables = (target, *(tree.variables[column] for column in tree.columns_with_values))
         keys_and_cells = []
         for axes, table in zip(axes_of(variables, tuple(parents)), node_tables + tables_with_parents, strict=True):
             keys: Any = tuple(product(*axes))
@@ -127,12 +137,12 @@ class NetworkCounts:
 
     @property
     def rows(self) -> Integers:
-        """The number of rows, exactly."""
+        """The number of rows, as exact sums with one entry, that of the only class."""
         return self.tally.rows
 
     @cached_property
     def value_counts(self) -> tuple[Integers, ...]:
-        """The number of rows with each value of each node."""
+        """The number of rows with each value of each node: an array (values,) by node."""
         return tuple(self._table(node) for node in range(len(self.variables)))
 
     @cached_property
@@ -142,7 +152,9 @@ class NetworkCounts:
         return tuple(self._table(n_nodes + node) for node in range(n_nodes))
 
     def _table(self, number: int) -> Integers:
-        """Returns a table of counts by its number. It has a cell for every combination of its variables' values."""
+        """Returns the table of counts with this number in ``scopes_of``, with an axis for each of its variables. It has
+        a cell for every combination of their values.
+        """
         axes = axes_of(self.variables, self.parents)[number]
         shape = [len(values) for values in axes]
         counts: Counts = self.tally.sums[0]
@@ -178,10 +190,14 @@ class NetworkCounts:
         }
 
     def __add__(self, other: NetworkCounts) -> NetworkCounts:
+        """Returns the counts of both together; raises an error if they count different tables."""
         self._check_same_structure(other)
         return NetworkCounts.of(self.variables, self.parents, self.tally + other.tally)
 
     def __sub__(self, other: NetworkCounts) -> NetworkCounts:
+        """Returns these counts less the other ones; raises an error if they count different tables, or if the other
+        rows are not among these.
+        """
         self._check_same_structure(other)
         try:
             remaining = NetworkCounts.of(self.variables, self.parents, self.tally - other.tally)
@@ -205,19 +221,22 @@ class NetworkCounts:
             node_table = counts.feature(node)
             table_with_parents = counts.feature(len(self.variables) + node)
             values = sort_keys({key[0] for keys, _ in (node_table, table_with_parents) for key in keys})
-            number_of_value = {value: k for k, value in enumerate(values)}
+            number_of_value = {value: number for number, value in enumerate(values)}
             rows_with_value, rows_with_parents = (
                 cells.merge(as_index([number_of_value[key[0]] for key in keys]), len(values), 0)
                 for keys, cells in (node_table, table_with_parents)
             )
             rows_without_parents = rows_with_value - rows_with_parents
-            for k, _ in np.argwhere(rows_without_parents.is_negative()):
+            for value_number, _ in np.argwhere(rows_without_parents.is_negative()):
                 raise errors.negative_rows(
-                    rows_without_parents.value[k, 0], variable.name, variable.name_of_key(values[k])
+                    rows_without_parents.value[value_number, 0],
+                    variable.name,
+                    variable.name_of_key(values[value_number]),
                 )
         return self
 
     def __mul__(self, factor: float) -> NetworkCounts:
+        """Returns the counts with the weight of every row multiplied by a factor."""
         return NetworkCounts.of(self.variables, self.parents, self.tally * factor)
 
     def equals(self, other: NetworkCounts) -> bool:
@@ -248,7 +267,9 @@ def _describe_difference(
 
 
 def check_size(variables: Sequence[Variable], node: int, parents: Sequence[int]) -> None:
-    """Raises an error if the table of a node given its parents would have too many cells."""
+    """Raises an error if the table of a node given its parents would have more than ``MOST_CELLS`` cells. Nodes are
+    numbers of ``variables``.
+    """
     n_cells = prod(variables[number].size for number in (node, *parents))
     if n_cells > MOST_CELLS:
         name = variables[node].name
@@ -268,7 +289,9 @@ def count_batches(
     again.
 
     Args:
-        begin: Called with the first batch; returns the function that counts a batch.
+        source: The rows.
+        labels: The weights of the rows and the number of threads.
+        begin: Called with the first batch and what is known of its columns; returns the function that counts a batch.
     """
     total: NetworkCounts | None = None
 

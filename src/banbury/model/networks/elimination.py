@@ -43,7 +43,7 @@ def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int
     """
     keep = tuple(keep)
     remaining = list[Factor]()
-    log_scale = np.zeros(sizes[ROW] if ROW in keep else ())
+    log_scale = np.zeros(sizes[ROW] if ROW in keep else ())  # what was divided out, in all or by row
     for factor in factors:
         scaled, log_largest = _scale(factor)
         remaining.append(scaled)
@@ -62,8 +62,8 @@ def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int
 
 
 def outside_products(factors: Sequence[Factor], sizes: Mapping[int, int]) -> list[Real]:
-    """Returns for each factor the product of all other factors, summed over variables that the factor does not have, up
-    to a constant.
+    """Returns for each factor a table with its axes: the product of all other factors, summed over variables that the
+    factor does not have, up to a constant. ``sizes`` has the number of values of each variable.
 
     Multiplied by the factor itself, it is the joint distribution of the factor's variables. Two passes compute all of
     them: forwards, factors are multiplied pair by pair until one is left; backwards, each pair gets the product of
@@ -80,6 +80,7 @@ def outside_products(factors: Sequence[Factor], sizes: Mapping[int, int]) -> lis
         steps.append(multiplied)
         remaining.append(len(tables))
         tables.append(_scale(_product(step_factors, scope, sizes))[0])
+    # By the number of a table: the product of everything outside it. What the last step leaves has nothing outside.
     outside_of = {number: Factor(tables[number].scope, np.ones_like(tables[number].table)) for number in remaining}
     for product_number, multiplied in reversed([*enumerate(steps, len(factors))]):
         outside = outside_of.pop(product_number)
@@ -90,19 +91,23 @@ def outside_products(factors: Sequence[Factor], sizes: Mapping[int, int]) -> lis
 
 
 def _elimination_order(factors: Sequence[Factor], keep: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Returns the positions of the factors that each step multiplies. The product goes to the end of the list."""
+    """Returns the positions of the factors that each step multiplies, in the list that is left by the steps before. A
+    step takes them out of it, and the product goes to the end. ``keep`` has the variables that are not summed out.
+    """
     return _find_order(tuple(factor.scope for factor in factors), tuple(factor.table.shape for factor in factors), keep)
 
 
 @lru_cache(256)  # batches of rows ask for the same order again and again
 def _find_order(scopes: Scopes, shapes: Scopes, keep: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Returns the order for factors with these variables and shapes; raises an error if a product would be too large."""
+    """Returns the order, as ``_elimination_order`` does, for factors with these variables and shapes, one tuple per
+    factor; raises an error if a product would have more than ``MOST_CELLS`` cells.
+    """
     if len(scopes) < 2:
         return []
     import opt_einsum  # imported here because it takes long and few programs need it
 
     variables = dict.fromkeys(variable for scope in scopes for variable in scope)
-    symbols = {variable: opt_einsum.get_symbol(k) for k, variable in enumerate(variables)}
+    symbols = {variable: opt_einsum.get_symbol(number) for number, variable in enumerate(variables)}
     formula = ",".join("".join(symbols[variable] for variable in scope) for scope in scopes)
     formula += "->" + "".join(symbols[variable] for variable in keep if variable in symbols)
     for effort in ("auto", "auto-hq"):
@@ -129,14 +134,15 @@ def _remaining_scope(
 
 
 def _product(factors: Sequence[Factor], scope: tuple[int, ...], sizes: Mapping[int, int]) -> Factor:
-    """Multiplies factors and sums out all variables that are not in ``scope``. If no factor has a variable of ``scope``,
-    the product is the same for all of its values.
+    """Returns the product of factors, with all variables summed out that are not in ``scope``, and its axes in that
+    order. If no factor has a variable of ``scope``, the product is the same for all of its values. ``sizes`` has the
+    number of values of each variable.
     """
     axis_of = {
-        variable: k
-        for k, variable in enumerate(dict.fromkeys(variable for factor in factors for variable in factor.scope))
+        variable: axis
+        for axis, variable in enumerate(dict.fromkeys(variable for factor in factors for variable in factor.scope))
     }
-    arguments: list[Any] = []
+    arguments: list[Any] = []  # of einsum: each table, followed by the numbers of its axes
     for factor in factors:
         arguments += [factor.table, [axis_of[variable] for variable in factor.scope]]
     axes = [axis_of[variable] for variable in scope if variable in axis_of]
@@ -149,7 +155,7 @@ def _product(factors: Sequence[Factor], scope: tuple[int, ...], sizes: Mapping[i
 
 
 def _scale(factor: Factor) -> tuple[Factor, Real]:
-    """Divides a factor by its largest entry, row by row if it has rows. Also returns the logarithm of that entry: a
+    """Returns a factor divided by its largest entry, row by row if it has rows, and the logarithm of that entry: a
     number, or one per row.
     """
     has_rows = ROW in factor.scope

@@ -64,11 +64,11 @@ class BeliefNetwork(Displayed):
 
     kind: ClassVar[str] = "network"
 
-    _variables: tuple[Variable, ...]
-    _parents: tuple[tuple[int, ...], ...]
-    choice: Choice
+    _variables: tuple[Variable, ...]  # the nodes with their values
+    _parents: tuple[tuple[int, ...], ...]  # the numbers of each node's parents
+    choice: Choice  # the estimator and the pseudo-count
     _counts: NetworkCounts | None  # None if the user gave the tables
-    _given_tables: tuple[Real, ...] = ()
+    _given_tables: tuple[Real, ...] = ()  # the user's table of each node, if they were given
     target: str | None = None
     columns: tuple[str, ...] = ()  # the columns of the training data, in order, without the target
     _named: bool = True  # whether these columns had names
@@ -130,10 +130,12 @@ class BeliefNetwork(Displayed):
         bins = check_bins(bins, with_classes=False)
         source = read(data, **reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(threads))
-        first_batch: list[Batch] = []
+        first_batch: list[Batch] = []  # set by ``settle_nodes``, again if all rows are read again
 
         def settle_nodes(batch: Batch, facts: ColumnFacts) -> Callable[[Batch], NetworkCounts]:
-            """Settles the nodes by the first batch, and returns the function that counts a batch."""
+            """Settles the nodes by the first batch, and returns the function that counts a batch. ``facts`` is what is
+            known of its columns.
+            """
             first_batch[:] = [batch]
             declared = _families_of_columns(features, order)
             schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none", facts=facts)
@@ -203,12 +205,12 @@ class BeliefNetwork(Displayed):
         choice = choice_of(how, alpha, seed)
         tree = tree_of_columns(level=level, root=root, bins=bins, columns=features)
         tally = count(data, target, features=tree, weights=weights, missing=missing, threads=threads, **reading)
-        return cls.from_model(model_under(tally, choice, None))
+        return cls.from_model(model_under(tally, choice, class_prior=None))
 
     @classmethod
     def from_model(cls, model: Model) -> BeliefNetwork:
         """Returns the network of a model with a ``bb.ColumnTree``. It answers questions about other columns than the
-        class.
+        class. The target is node 0; columns without a table are left out.
         """
         tree = _tree_of(model)
         if tree is None:
@@ -268,12 +270,13 @@ class BeliefNetwork(Displayed):
             raise errors.bad_setting("tables", tables, "a mapping from each node to its table")
         for name in tables:
             errors.require(isinstance(name, str), "the name of a node", name, "a text")
+        # The names of each node's parents, none by default.
         structure = dict[str, tuple[str, ...]].fromkeys(tables, ()) | (complete_parents(parents) if parents else {})
         for name in structure:
             if name not in tables:
                 raise errors.unknown_column(name, list(tables))
-        order = in_topological_order(structure)
-        nodes = dict[str, Variable]()
+        order = in_topological_order(structure)  # the nodes, parents before their children
+        nodes = dict[str, Variable]()  # by name
         for name in order:
             node_values = values_of_node(name, tables[name], len(structure[name]), values)
             nodes[name] = Variable(name, node_values, kind=kind_of_values(node_values))
@@ -282,7 +285,9 @@ class BeliefNetwork(Displayed):
         )
         variables = tuple(nodes.values())
         parent_numbers = _number_parents(structure, order)
-        return cls(variables, parent_numbers, Choice("mle"), None, node_tables, columns=tuple(tables))
+        return cls(
+            variables, parent_numbers, Choice("mle"), _counts=None, _given_tables=node_tables, columns=tuple(tables)
+        )
 
     # The algebra
 
@@ -294,7 +299,7 @@ class BeliefNetwork(Displayed):
         target = None if self.target is None else self._node_number(self.target)
 
         def count(batch: Batch) -> NetworkCounts:
-            """Counts a batch."""
+            """Returns the counts of a batch, for this network's structure."""
             return NetworkCounts.count(
                 self._align(batch, all_nodes=True), self._variables, counts.parents, labels, target
             )
@@ -312,6 +317,7 @@ class BeliefNetwork(Displayed):
         )
 
     def __radd__(self, other: object) -> BeliefNetwork:
+        """Returns this network for ``0 + network``."""
         return self if other == 0 else NotImplemented  # so that sum(networks) works
 
     def __sub__(self, other: BeliefNetwork) -> BeliefNetwork:
@@ -346,7 +352,10 @@ class BeliefNetwork(Displayed):
         return (
             has_same_origin
             and has_same_nodes
-            and all(np.array_equal(a, b) for a, b in zip(self._given_tables, other._given_tables, strict=True))
+            and all(
+                np.array_equal(table, other_table)
+                for table, other_table in zip(self._given_tables, other._given_tables, strict=True)
+            )
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -377,12 +386,12 @@ class BeliefNetwork(Displayed):
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """The names of the nodes."""
+        """The names of the nodes; a node's number is its position here."""
         return tuple(variable.name for variable in self._variables)
 
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
-        """The parents of each node."""
+        """The names of the parents of each node, by its name."""
         return {
             name: tuple(self.nodes[parent] for parent in parent_numbers)
             for name, parent_numbers in zip(self.nodes, self._parents, strict=True)
@@ -395,7 +404,7 @@ class BeliefNetwork(Displayed):
 
     @cached_property
     def values(self) -> dict[str, Keys]:
-        """The values of each node, in order; for numbers, the bins."""
+        """The values of each node by its name, in order; for numbers, the bins."""
         return {variable.name: variable.values for variable in self._variables}
 
     @property
@@ -423,7 +432,7 @@ class BeliefNetwork(Displayed):
         counts = self._require_counts("it has no rows")
         log_likelihood = 0.0
         for cells in counts.cell_counts:
-            rows = cells.value
+            rows = cells.value  # values × values of each parent
             rows_by_parents = np.broadcast_to(rows.sum(axis=0), rows.shape)
             probabilities = np.divide(rows, rows_by_parents, out=np.ones(rows.shape), where=rows > 0)
             log_likelihood += float((rows * np.log(probabilities)).sum())
@@ -440,8 +449,8 @@ class BeliefNetwork(Displayed):
         """
         bits = {}
         for node, cells in enumerate(self._require_counts("it has no rows").cell_counts):
-            joint = shares(cells.value)
-            for axis, parent in enumerate(self._parents[node], 1):
+            joint = shares(cells.value)  # of all rows: values × values of each parent
+            for axis, parent in enumerate(self._parents[node], start=1):
                 without_node, without_parent, without_either = (
                     entropy(np.asarray(joint.sum(axis=axes))) for axes in (0, axis, (0, axis))
                 )
@@ -462,7 +471,7 @@ class BeliefNetwork(Displayed):
             return Scorer(sizes, self._parents, self._given_tables, (None,) * len(sizes))
         rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED_GENERATOR
         tables = []
-        log_unseen = list[Real | None]()
+        log_unseen = list[Real | None]()  # by node: the log-probability of a value that was never counted
         for variable, cells in zip(self._variables, self._counts.cell_counts, strict=True):
             if variable.size == 0:
                 raise errors.EmptyData(
@@ -470,7 +479,7 @@ class BeliefNetwork(Displayed):
                     "leave it out."
                 )
             is_target = variable.name == self.target  # its table has the class frequencies, as in naive Bayes
-            alpha = variable.family.pseudo_counts(variable.values, self.choice.alpha)
+            alpha = variable.family.pseudo_counts(variable.values, self.choice.alpha)  # of each value
             table, log_unseen_value = conditional(cells.value, alpha, "mle" if is_target else self.choice.how, rng)
             tables.append(table)
             log_unseen.append(None if is_target else log_unseen_value)
@@ -514,6 +523,7 @@ class BeliefNetwork(Displayed):
         {'a': {0: 0.0, 1: 1.0}, 'b': {0: 0.0, 1: 1.0}}
         """
         posteriors = {}
+        # ``weights`` are P(value, evidence) of one node, up to a constant.
         for variable, weights in zip(self._variables, marginals(self._scorer, self._evidence(given)), strict=True):
             total = weights.sum()
             self._check_possible(total > 0, given)
@@ -541,7 +551,7 @@ class BeliefNetwork(Displayed):
         return float(log_query(self._scorer, (), joint_evidence)) - log_evidence
 
     def _check_possible(self, possible: Any, evidence: Mapping[str, Any] | None) -> None:
-        """Raises an error about this evidence if it is not ``possible``."""
+        """Raises an error that shows the evidence if it is not ``possible`` (a boolean)."""
         if not possible:
             shown = [f"{name} = {value!r}" for name, value in self._read_evidence(evidence).items()]
             raise errors.impossible_given(shown, self.choice.how not in ("mle", "map"))
@@ -559,14 +569,17 @@ class BeliefNetwork(Displayed):
         return self.nodes.index(name)
 
     def _evidence(self, evidence: Mapping[str, Any] | None) -> dict[int, Real]:
-        """Returns the user's evidence as likelihoods: for each observed node, by its number, one number per value."""
+        """Returns the user's evidence as likelihoods: for each observed node, by its number, an array of one number per
+        value. ``evidence`` maps nodes to observations, as in ``query``.
+        """
         observations = {
             self._node_number(name): observation for name, observation in self._read_evidence(evidence).items()
         }
         return {node: self._variables[node].likelihood(observation) for node, observation in observations.items()}
 
     def _read_evidence(self, evidence: Any) -> dict[str, Any]:
-        """Returns the user's evidence as a mapping from nodes to observations, without missing ones.
+        """Returns the user's evidence as a mapping from nodes to observations, without missing ones. Raises an error if
+        it is not a mapping or names an unknown node.
 
         A pandas Series may have other columns, which are ignored, with a warning if they were not in the training data.
         """
@@ -606,7 +619,7 @@ class BeliefNetwork(Displayed):
 
     def _normalise(self, log_joint: Real, node: int) -> Real:
         """Returns log P(value | observed values) from log P(value, observed values) (rows × values of the node). Rows of
-        probability zero get the log-probabilities without evidence, and a warning.
+        probability zero get the log-probabilities without evidence, and a warning. Changes ``log_joint`` in place.
         """
         highest = log_joint.max(axis=1, keepdims=True, initial=-np.inf)
         impossible = ~np.isfinite(highest[:, 0])
@@ -656,9 +669,11 @@ class BeliefNetwork(Displayed):
         return self._node_number(self.target if of is None else of)
 
     def _score(self, rows: Any, query: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
-        """Returns log P(query nodes, observed values) of all rows (rows × values of each query node)."""
+        """Returns log P(query nodes, observed values) of all rows (rows × values of each query node). ``query`` has the
+        numbers of these nodes, and ``reading`` the user's options for reading the rows.
+        """
         no_rows = np.empty((0, *(self._scorer.sizes[node] for node in query)))
-        warned = set[str]()
+        warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         log_joints = [
             self._scorer.log_joint(self._value_numbers(self._align(batch), query, warned), query)
@@ -667,8 +682,8 @@ class BeliefNetwork(Displayed):
         return np.concatenate([no_rows, *log_joints])
 
     def _value_numbers(self, batch: Batch, query: tuple[int, ...], warned: set[str]) -> list[ValueNumbers]:
-        """Returns for each node the number of each row's value; values of query nodes count as missing. ``warned``
-        collects the warnings that were given about columns.
+        """Returns for each node the number of each row's value (rows,), negative if it is missing or was never counted;
+        values of query nodes count as missing. ``warned`` collects the kinds of warnings that were given about columns.
         """
         threads = n_threads(self.threads)
         present = {*batch.names}
@@ -682,7 +697,7 @@ class BeliefNetwork(Displayed):
         ]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Opens rows as batches, read like the rows that were counted unless ``reading`` says otherwise."""
+        """Opens rows as batches, read like the rows that were counted unless ``reading`` (options) says otherwise."""
         kinds: dict[str, Any] = {variable.name: "number" for variable in self._variables if variable.cuts is not None}
         kinds |= {
             variable.name: "string"
@@ -721,11 +736,14 @@ class BeliefNetwork(Displayed):
         value_numbers: dict[str, NDArray[np.int64]] = {}
         for name in in_topological_order(self.parents):
             node = self.nodes.index(name)
-            parents_cell = np.zeros(n, dtype=np.int64)  # of each row: the number of its combination of parents' values
+            parent_combination = np.zeros(
+                n, dtype=np.int64
+            )  # of each row: the number of its combination of parents' values
             for parent in self._parents[node]:
-                parents_cell = parents_cell * scorer.sizes[parent] + value_numbers[self.nodes[parent]]
+                parent_combination = parent_combination * scorer.sizes[parent] + value_numbers[self.nodes[parent]]
+            # Cumulative probabilities (values but the last × combinations of parents' values).
             cumulative = np.cumsum(scorer.tables[node].reshape(scorer.sizes[node], -1), axis=0)[:-1]
-            value_numbers[name] = (cumulative[:, parents_cell] <= rng.random(n)).sum(axis=0)
+            value_numbers[name] = (cumulative[:, parent_combination] <= rng.random(n)).sum(axis=0)
         return {variable.name: variable.draw(value_numbers[variable.name], rng) for variable in self._variables}
 
     def __repr__(self) -> str:
@@ -749,14 +767,16 @@ class BeliefNetwork(Displayed):
 
 
 def _number_parents(structure: Mapping[str, Sequence[str]], order: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Returns the numbers of each node's parents, where nodes are numbered in this order. ``structure`` maps nodes to
-    parents.
+    """Returns the numbers of each node's parents, where nodes are numbered in this order, a tuple per node.
+    ``structure`` maps the names of nodes to those of their parents.
     """
     return tuple(tuple(order.index(parent) for parent in structure[name]) for name in order)
 
 
 def _families_of_columns(features: FamilyOption, names: Sequence[str]) -> FamilyOption:
-    """Returns the families that ``features`` declares for these columns; raises an error if it declares a block."""
+    """Returns the families that ``features`` declares for these columns (``names``), by column, or the one setting for
+    all columns; raises an error if it declares a block.
+    """
     if not isinstance(features, Mapping):
         return features
     declared = dict(expand_stars(features, names))
@@ -772,13 +792,15 @@ def has_tree(model: Model) -> bool:
 
 
 def _tree_of(model: Model) -> DependencyTree | None:
-    """Returns the tree of a model if it has exactly one."""
+    """Returns the tree of a model's columns if it has exactly one tree, else None."""
     trees = find_trees(model.parameters)
     return trees[0] if len(trees) == 1 else None
 
 
 def _make_node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> Variable:
-    """Returns the node of a column; raises an error if it cannot have a table."""
+    """Returns the node of a column, with its values in the batch, or the bins into which its numbers are cut; raises an
+    error if it cannot have a table. ``weights`` has one number per row, or None.
+    """
     if feature.columns:
         raise no_block(feature.name)
     if not can_be_node(feature):

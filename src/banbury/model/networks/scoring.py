@@ -32,13 +32,13 @@ class Scorer:
     """
 
     sizes: tuple[int, ...]  # the number of values of each variable
-    parents: tuple[tuple[int, ...], ...]
+    parents: tuple[tuple[int, ...], ...]  # the parents of each variable
     tables: tuple[Real, ...]  # P(value | parents' values): values × values of each parent
     log_unseen: tuple[Real | None, ...]  # log-probability of a value that was never counted: values of each parent
 
     @cached_property
     def log_tables(self) -> list[Real]:
-        """The logarithm of each table."""
+        """The logarithm of each variable's table (values × values of each parent)."""
         return [log(table) for table in self.tables]
 
     def log_joint(self, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...]) -> Real:
@@ -47,7 +47,7 @@ class Scorer:
         Args:
             value_numbers: For each variable, the number of the value of each row; MISSING, or UNSEEN if the value was never
                 counted.
-            query: The query variables, whose observed values are ignored.
+            query: The query variables, whose observed values are ignored; none for log P(observed values).
         """
         n_rows = len(value_numbers[0])
         log_joint = np.empty((n_rows, *(self.sizes[variable] for variable in query)))
@@ -71,7 +71,9 @@ class Scorer:
 
     @cached_property
     def _forests(self) -> dict[int | None, NodeForest | None]:
-        """The forests that were built so far, by the variable that they leave out."""
+        """The forests that were built so far, by the variable that they leave out (None: no variable); None if what
+        remains is no forest. ``_forest`` adds to it.
+        """
         return {}
 
     def _forest(self, query: tuple[int, ...]) -> NodeForest | None:
@@ -97,7 +99,8 @@ class Scorer:
         self, forest: NodeForest, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...]
     ) -> Real:
         """Returns log P(query variable, observed values) (rows × its values), or log P(observed values) of each row if
-        there is no query variable.
+        there is no query variable. ``forest`` is what ``_forest`` returned: ``forest.query`` is the variable that it
+        leaves out, or None.
         """
         if query:
             return forest.log_joint(value_numbers)
@@ -122,6 +125,7 @@ class Scorer:
     ) -> Iterator[tuple[Int, set[int]]]:
         """Yields groups of row numbers, and the hidden variables of each group: the query, and those that some row of
         the group lacks. Rows of a group lack the same values, except that rare patterns are one group.
+        ``value_numbers`` is as in ``log_joint``: for each variable the number of each row's value, negative if missing.
         """
         n_rows = len(value_numbers[0])
         incomplete = [
@@ -142,18 +146,19 @@ class Scorer:
             frequent = np.argsort(-rows_of_pattern, kind="stable")[: most_patterns - 1]
             is_rare = np.ones(len(patterns), dtype=np.bool_)
             is_rare[frequent] = False
-            new_number = np.full(len(patterns), len(frequent))
-            new_number[frequent] = np.arange(len(frequent))
+            group_of_pattern = np.full(len(patterns), len(frequent))
+            group_of_pattern[frequent] = np.arange(len(frequent))
             patterns = np.stack([*patterns[frequent], patterns[is_rare].any(axis=0)])
-            pattern_of_row = new_number[pattern_of_row]
+            pattern_of_row = group_of_pattern[pattern_of_row]
         for number in np.unique(pattern_of_row).tolist():
             yield np.flatnonzero(pattern_of_row == number), {*query, *np.array(incomplete)[patterns[number]].tolist()}
 
     def _eliminate_hidden(
         self, value_numbers: Sequence[ValueNumbers], query: tuple[int, ...], hidden: set[int]
     ) -> Real:
-        """Returns log P(query variables, observed values) of rows that have a value of every variable that is not
-        hidden. If a row has the value of a hidden variable, the value is evidence about it.
+        """Returns log P(query variables, observed values) (rows × values of each query variable) of rows that have a
+        value of every variable that is not hidden. If a row has the value of a hidden variable, the value is evidence
+        about it. The query is among the hidden variables.
         """
         n_rows = len(value_numbers[0])
         has_values = [
@@ -195,8 +200,9 @@ class Scorer:
     def _condition_on_rows(
         self, variable: int, value_numbers: Sequence[ValueNumbers], hidden: set[int], n_rows: int
     ) -> Iterator[tuple[tuple[int, ...], Real]]:
-        """Yields the log table of a variable at the rows' observed values, with its hidden variables. If rows have a
-        value of the variable that was never counted, also yields what such a value says about the parents.
+        """Yields the hidden variables of a variable's table, and its log table at the rows' observed values, as
+        ``_select_observed`` returns them. If rows have a value of the variable that was never counted, also yields the
+        log-probability of such a value given its hidden parents.
         """
         yield self._select_observed(
             (variable, *self.parents[variable]), self.log_tables[variable], value_numbers, hidden, n_rows
@@ -216,7 +222,8 @@ class Scorer:
         n_rows: int,
     ) -> tuple[tuple[int, ...], Real]:
         """Returns the hidden variables of a log table over the variables ``scope``, and the table at the rows' values
-        of the others: rows × values of each hidden variable, or without rows if all variables are hidden.
+        of the others: rows × values of each hidden variable, or without rows if all variables are hidden. The axes of
+        ``log_table`` are in the order of ``scope``.
         """
         observed = [variable for variable in scope if variable not in hidden]
         hidden_scope = tuple(variable for variable in scope if variable in hidden)
@@ -230,7 +237,9 @@ class Scorer:
 
 
 def _slices(rows: Int, numbers_per_row: int) -> Iterator[Int]:
-    """Yields row numbers in pieces that need at most MOST_NUMBERS numbers, and have at least one row."""
+    """Yields the row numbers ``rows`` in pieces of at least one row, whose tables, with so many numbers per row, have
+    at most MOST_NUMBERS numbers.
+    """
     n_rows = max(MOST_NUMBERS // max(numbers_per_row, 1), 1)
     for start in range(0, len(rows), n_rows):
         yield rows[start : start + n_rows]
@@ -241,7 +250,9 @@ def _slices(rows: Int, numbers_per_row: int) -> Iterator[Int]:
 
 
 def log_query(scorer: Scorer, query: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
-    """Returns log P(query variables, evidence), with an axis for each query variable."""
+    """Returns log P(query variables, evidence), with an axis for each query variable. ``evidence`` has for each
+    observed variable the likelihood of the observation under each value.
+    """
     certain = _find_certain_values(evidence, query)
     relevant = ancestors({*query, *evidence}, scorer.parents)  # summing out all others gives 1
     factors = [_condition(scorer, variable, certain) for variable in relevant]
@@ -251,7 +262,9 @@ def log_query(scorer: Scorer, query: tuple[int, ...], evidence: Mapping[int, Rea
 
 
 def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
-    """Returns P(value, evidence) of every variable up to a constant, at about three times the cost of one variable."""
+    """Returns P(value, evidence) of every variable up to a constant, an array (values,) each, at about three times the
+    cost of one variable. ``evidence`` is as in ``log_query``.
+    """
     certain = _find_certain_values(evidence, query=())
     tables = [_condition(scorer, variable, certain) for variable in range(len(scorer.sizes))]
     uncertain_evidence = [
@@ -270,7 +283,9 @@ def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
 
 
 def _find_certain_values(evidence: Mapping[int, Real], query: tuple[int, ...]) -> dict[int, int]:
-    """Returns the number of the only possible value of each variable outside the query that has only one."""
+    """Returns, by variable, the number of the only value that the evidence leaves possible, for those variables outside
+    the query that have only one. ``evidence`` is as in ``log_query``.
+    """
     certain = (
         variable
         for variable, likelihood in evidence.items()
@@ -280,7 +295,9 @@ def _find_certain_values(evidence: Mapping[int, Real], query: tuple[int, ...]) -
 
 
 def _condition(scorer: Scorer, variable: int, certain: Mapping[int, int]) -> Factor:
-    """Returns the table of a variable, without the axes of variables whose value is certain."""
+    """Returns the table of a variable given its parents, without the axes of variables whose value is certain.
+    ``certain`` has the numbers of these values by variable.
+    """
     scope = (variable, *scorer.parents[variable])
     table = scorer.tables[variable][tuple(certain.get(member, slice(None)) for member in scope)]
     return Factor(tuple(member for member in scope if member not in certain), table)

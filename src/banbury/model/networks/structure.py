@@ -12,8 +12,8 @@ LONG_CYCLE = 12  # a longer cycle is abbreviated in the error
 
 
 def complete_parents(parents: Any) -> dict[str, tuple[str, ...]]:
-    """Returns every node with its parents, including nodes that occur only as parents. Raises an error if a node occurs
-    twice.
+    """Returns every node with its parents, including nodes that occur only as parents, which have none. ``parents`` is
+    the user's mapping from a node to its parents, or to its only parent. Raises an error if it is not valid.
     """
     if not isinstance(parents, Mapping) or not parents:
         raise errors.bad_setting("parents", parents, "a mapping from each column to the list of its parents")
@@ -43,10 +43,10 @@ def complete_parents(parents: Any) -> dict[str, tuple[str, ...]]:
 
 
 def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Returns the nodes with parents before their children, otherwise in the given order. Raises an error if there is a
-    cycle.
+    """Returns the names of the nodes with parents before their children, otherwise in the given order. ``parents`` has
+    the parents of each node. Raises an error if there is a cycle.
     """
-    position = {name: k for k, name in enumerate(parents)}
+    position = {name: number for number, name in enumerate(parents)}
     order = list[str]()
     sorter = TopologicalSorter(parents)
     try:
@@ -66,7 +66,7 @@ def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...
 
 
 def ancestors(nodes: Iterable[int], parents: Sequence[Sequence[int]]) -> set[int]:
-    """Returns these nodes and all their ancestors. ``parents`` has the parents of each node."""
+    """Returns these nodes and all their ancestors, by number. ``parents`` has the parents of each node."""
     visited: set[int] = set()
     to_visit = list(nodes)
     while to_visit:

@@ -18,7 +18,9 @@ CLOSE = 1e-9  # how far the sum of probabilities may be from 1
 
 
 def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
-    """Returns the values of a node: those that ``values`` declares for it, or else those in its table, sorted."""
+    """Returns the values of the node ``name``: those that ``values`` declares for it, or else those in its table,
+    sorted. ``table`` is what the user wrote. Raises an error if it or the values are not valid.
+    """
     if values is not None and name in values:
         scalar_values(values[name])
         declared = tuple(plain(value) for value in values[name])
@@ -40,7 +42,7 @@ def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, S
 
 def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
     """Returns the table of a node, P(value | values of the parents), as an array (values × values of each parent).
-    ``table`` is what the user wrote: a mapping or an array.
+    ``table`` is what the user wrote: a mapping or an array. Raises an error if it is not valid.
     """
     shape = (variable.size, *(parent.size for parent in parents))
     if isinstance(table, Mapping):
@@ -59,7 +61,9 @@ def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -
 
 
 def check_shares(name: str, table: Real) -> None:
-    """Raises an error unless the probabilities of a node's values sum to 1 for all values of its parents."""
+    """Raises an error unless the probabilities of the node ``name`` are not negative and sum to 1 for all values of its
+    parents. ``table`` is values × values of each parent.
+    """
     with np.errstate(over="ignore"):  # infinity is not 1 either
         sums = table.sum(axis=0).reshape(-1)
     if not np.all(table >= 0):
@@ -72,7 +76,8 @@ def check_shares(name: str, table: Real) -> None:
 
 def _from_mapping(variable: Variable, parents: Sequence[Variable], table: Mapping[Any, Any]) -> Real:
     """Returns the table of a node as an array (values × values of each parent), from a mapping of its parents' values to
-    distributions: mappings from the node's values to probabilities.
+    distributions: mappings from the node's values to probabilities. Without parents, ``table`` is the distribution.
+    Raises an error if a combination of the parents' values is missing or unknown.
     """
     distributions: dict[Any, Any] = {(): table}
     if parents:
