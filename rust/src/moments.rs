@@ -381,8 +381,8 @@ fn add_far([sum, square]: &mut [FarSum; 2], z: f64, weight: u128) {
     square.add_wide(product(squared, weight), 2 * shift, false);
 }
 
-/// Writes z of `values` (rows × columns) into rows of `tile` that are `width` long. `origin` and `inverse` (1 / unit) have a number
-/// per column.
+/// Writes z of `values` (rows × columns) into rows of `tile` that are `width` long. `origin` and `inverse` (1 / unit) have a
+/// number per column.
 #[inline(always)]
 fn write_z(
     values: ArrayView2<f64>,

@@ -50,7 +50,7 @@ const PIECE_BLOCKS: usize = 8;
 const LEAST_PIECE_BLOCKS: usize = 64;
 const MOST_PIECE_BLOCKS: usize = 512;
 
-/// The values of some features in all rows, and what computes their log-likelihoods. In scores a part is one or more features.
+/// The values of some features in all rows, and how their log-likelihoods are computed.
 #[derive(Debug)]
 pub enum Part<'a> {
     Normal(normal::Normal<'a>),
