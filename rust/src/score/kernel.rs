@@ -300,8 +300,8 @@ impl Bumps {
         }
     }
 
-    /// How far below the logarithm of the nearest bump, of this index, a term's logarithm may be before it does not matter: farther,
-    /// the lighter that bump is beside the heaviest.
+    /// How far below the logarithm of the nearest bump (`nearest` is its index) a term's logarithm may be before it does not
+    /// matter: farther, the lighter that bump is beside the heaviest.
     fn negligible_distance(&self, nearest: usize) -> f64 {
         NEGLIGIBLE + (self.largest_weight / self.weights[nearest]).ln()
     }
