@@ -142,8 +142,8 @@ impl Bumps {
         self.cells_within(buffers, reach)
     }
 
-    /// The range of cells (indices) within `reach`, on the scale of the centres, in the first column, and one more on either side in
-    /// case of rounding; all if that column is missing.
+    /// The range of cells (indices) within `reach`, on the scale of the centres, in the first column, and one more on either side
+    /// in case of rounding; all if that column is missing.
     fn cells_within(&self, buffers: &RowBuffers, reach: f64) -> Range<usize> {
         if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
