@@ -24,7 +24,10 @@ LabelSets = tuple[Int, Codes]  # classes of each row: offsets and numbers
 RowWeights = NDArray[np.int64] | NDArray[np.uint64] | None
 
 class BadValue(ValueError):
-    """A value is refused. ``args`` is (what, feature, row, value); what: 'infinite', 'too far', 'not 0 or 1', ..."""
+    """A value is refused. ``args`` is (what, feature, row, value).
+
+    what: 'infinite', 'too far', 'not 0 or 1', 'not a count', 'too fine', 'missing' or 'negative'.
+    """
 
 def checksum(bytes: NDArray[np.uint8], threads: int) -> int:
     """Returns a 64-bit checksum of the bytes, which every flipped bit changes; ``docs/format.md`` defines it."""
@@ -32,7 +35,7 @@ def checksum(bytes: NDArray[np.uint8], threads: int) -> int:
 def any_leading_zero(data: NDArray[np.uint8]) -> bool:
     """Says whether some field of a text file, given as bytes, may be a code that looks like a number: 007, -01, 0x1F.
 
-    The answer may be a false yes, but never a false no.
+    The answer may be a false yes.
     """
 
 def encode_records(records: NDArray[np.uint8], threads: int) -> tuple[Codes, Int, Int]:
@@ -366,7 +369,7 @@ class Terms:
         """Sums s² over the terms in which two rows share the cell, for every two rows, (n, n)."""
 
     def spread(self, codes: NDArray[np.uint32], surprise: Real) -> Real:
-        """Computes the corrections of cells, (cells, C): s² times the sum of ``surprise``, C (y − μ) (n, C), over rows."""
+        """Returns the corrections of cells, (cells, C): s² times the sum of ``surprise``, C (y − μ) (n, C), over rows."""
 
     def folded(self, table: Real) -> list[Real]:
         """Sums the numbers of all levels, (cells, C), for the cells of the last level: one array per column or pair."""
@@ -721,7 +724,7 @@ class TokenLists:
     def __init__(self, tokens: list[str], offsets: Int, missing: NDArray[np.bool_] | None) -> None: ...
 
 class EncodedTexts:
-    """Texts to be scored: the ids of their tokens, as ``Words.encode`` or (with ``times``) ``Words.bags`` returns them."""
+    """Texts to be scored: the ids that ``Words.encode`` returns or, with ``times``, those that ``Words.bags`` returns."""
 
     offsets: Int
     ids: Codes
@@ -978,7 +981,7 @@ class Weights:
         threads: int,
         without: tuple[Groups, int] | None = None,
     ) -> Ids:
-        """Sets the rows of words from their counts: values[n] in a class that has the word n times (in n texts if ``once``).
+        """Sets the rows of words by their counts: values[n] in a class that has a word n times (in n texts if ``once``).
 
         If ``others``, n is the count of all other classes together. ``without`` leaves a group of the texts out.
         Returns the words that keep their rows, because a count is not whole or beyond ``values``.

@@ -40,6 +40,7 @@ impl<'py> IntoPyObject<'py> for Number {
 }
 
 impl From<Error> for PyErr {
+    /// The Python exception for an error: BadValue, NotThere, ValueError or OverflowError.
     fn from(error: Error) -> PyErr {
         match error {
             Error::BadValue { fault, feature, row, value } => {
