@@ -35,6 +35,7 @@ pub fn exp(x: f64) -> f64 {
     let x = x.max(LOWEST);
     let n = (x * LOG2_E + ROUNDING_SHIFT) - ROUNDING_SHIFT;
     let remainder = (x - n * LN_2.0) - n * LN_2.1;
+    // e^remainder is 1 + remainder + sum * remainder, by its power series.
     let mut sum = 0.0;
     for coefficient in COEFFICIENTS {
         sum = (sum + coefficient) * remainder;

@@ -210,7 +210,7 @@ pub fn weight_to_parts(weight: f64) -> Option<u128> {
     if nearest == weight {
         return Some(decimal_parts);
     }
-    // A double is m * 2^e; with e below -127, it is less than half a part.
+    // The double is mantissa * 2^exponent; with an exponent below -127, it is less than half a part.
     let bits = weight.to_bits();
     let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as i32 - 1075);
     let exact = u128::from(mantissa) * u128::from(PARTS);
@@ -475,7 +475,7 @@ pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
     };
     let [_, _, low, high] = product(first_bits, RECIPROCAL);
     let quotient = two_limbs(high, low);
-    // The bits that were cut off add less than six to this.
+    // The number's first 128 bits, over 10^36; the bits that were cut off add less than six to its last place.
     let shift = quotient.leading_zeros();
     let mantissa = quotient << shift >> 75;
     let below_mantissa = quotient << shift & ((1 << 75) - 1);

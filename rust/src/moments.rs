@@ -221,6 +221,7 @@ impl PieceSums {
     #[inline(always)]
     fn fill_tile(&mut self, Data { columns, scale, .. }: Data, rows: Range<usize>) {
         let width = self.width;
+        // `block_columns` of the array `block` are the features from `first` on.
         for (first, block, block_columns) in columns.blocks_of(self.features.clone()) {
             let features = first..first + block_columns.len();
             let (origin, inverse) = (&scale.origin[features.clone()], &scale.inverse[features]);
@@ -313,6 +314,7 @@ impl PieceSums {
         for class in self.block_classes.drain(..) {
             let first = PARTS * class * width / LANES;
             let parts = &mut self.near_parts[first..][..PARTS * width / LANES];
+            // Parts 0 and 1 add up to z, parts 2 to 4 to z²; each is a whole number of its unit, 2^-unit.
             for (lanes, sums) in
                 parts.chunks_exact(PARTS).zip(self.sums[class * width..].chunks_exact_mut(LANES))
             {
@@ -341,8 +343,10 @@ impl PieceSums {
         far_total: &mut HashMap<usize, FarSum>,
     ) {
         let width = self.width;
+        // The index in the totals, [feature][class], of a cell of these sums, [class][feature].
         let total_cell =
             |cell: usize| (self.features.start + cell % width) * self.n_classes + cell / width;
+        // Cells beyond the features only fill up the width.
         for cell in 0..self.n_classes * width {
             if cell % width >= self.features.len() {
                 continue;
@@ -443,7 +447,8 @@ fn add_near<const MISSING: bool>(
     let (parts, missing) = (parts.as_chunks_mut::<PARTS>().0, missing.as_chunks_mut::<LANES>().0);
     let factor = weight as f64;
     for ((z, parts), missing) in z.as_chunks::<LANES>().0.iter().zip(parts).zip(missing) {
-        // A copy is changed, so that all parts are read before any is written.
+        // A copy is changed, so that all parts are read before any is written. z is z1 + z2; z² is p1 + p2 + p3 and what
+        // is left of both remainders.
         let mut sums = *parts;
         for i in 0..LANES {
             let z = if MISSING && z[i].is_nan() { 0.0 } else { z[i] };

@@ -157,6 +157,7 @@ impl PieceSums {
             }
             return Ok(());
         }
+        // A far or heavy row: each z and each product of two, times the weight, in as many bits as it takes.
         let numbers: Vec<GridNumber> = z.iter().map(|&z| round_to_grid(z)).collect();
         let mut add = |cell: usize, size: u128, shift: u32, is_negative: bool| {
             let sum = self.far_sums.entry(first_cell + cell).or_default();
@@ -188,6 +189,7 @@ fn add_near(
     for (sum, &a) in column_sums.iter_mut().zip(whole) {
         sum.add(i128::from(a) * weight);
     }
+    // Column i has i + 1 pairs: with each column up to itself.
     for (i, &a) in whole.iter().enumerate() {
         let (sums_of_a, later_sums) = pair_sums.split_at_mut(i + 1);
         for (sum, &b) in sums_of_a.iter_mut().zip(whole) {

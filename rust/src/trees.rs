@@ -146,6 +146,7 @@ pub fn shares(
     demand(prior.len() == n_classes, "prior must have every class")?;
     // How many times each node has shares.
     let n_variants = if left_out { n_classes } else { 1 };
+    // The shares in the root, `[row's class][class]` or `[class]`.
     let root_shares = prior.repeat(n_variants);
     let mut shares_by_level: Vec<Vec<f64>> = vec![];
     for (depth, level) in sum_levels(levels, cells)?.iter().enumerate() {
@@ -307,6 +308,7 @@ pub fn grow(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<GrownTrees, E
     if cuts.is_empty() {
         return Ok(GrownTrees { plain, supervised: None });
     }
+    // The first level's node of a cell: the number of cuts before it.
     let node = |cell: usize| cuts.partition_point(|&cut| cut <= cell) as i64;
     let first_level: Vec<i64> = (0..cells.len()).map(node).collect();
     let levels = halve_by_count(totals, Some(&first_level))?;
@@ -373,6 +375,7 @@ pub fn choose_strengths(
     let n_classes = cells.n_classes;
     demand(prior.len() == n_classes, "prior must have every class")?;
     let levels = sum_levels(levels, cells)?;
+    // Number i of the cells' rows, `[cell][class]`, times the log prior of its class.
     let log_prior = |i: usize| cells.rows[i] * prior[i % n_classes].ln();
     let prior_likelihood: f64 = (0..cells.rows.len()).map(log_prior).sum();
     let total = |rows: &[f64]| rows.iter().sum();
@@ -478,7 +481,8 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     }
     let total: f64 = rows.iter().sum();
     let (left_bits, right_bits) = (bits(&left, n_classes), bits(&right, n_classes));
-    // The cut after cell i leaves the cells up to i on the left, and n_cells - 1 - i cells on the right.
+    // The cut after cell i leaves the cells up to i on the left, and n_cells - 1 - i cells on the right, whose sums are
+    // number `right_of(i)` of `right`. `cut_bits[i]` are the bits that describe the classes after that cut.
     let right_of = |i: usize| n_cells - 2 - i;
     let cut_bits: Vec<f64> =
         (0..n_cells - 1).map(|i| left_bits[i] + right_bits[right_of(i)]).collect();
@@ -486,6 +490,7 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     let best = cut_bits.iter().position(|&bits| bits <= least_bits)?;
     let all_bits = left_bits[n_cells - 1];
     let saved_bits = all_bits - cut_bits[best];
+    // log2(3^k - 2) for k present classes, and by how much the halves' classes × entropy are less: terms of the cost of a cut.
     let class_subsets = n_classes_present * 3_f64.log2()
         + (-2.0 * 3_f64.powf(-n_classes_present)).ln_1p() / 2_f64.ln();
     let entropy = |rows: &[f64], bits: f64| n_present(rows) * bits / rows.iter().sum::<f64>();

@@ -312,6 +312,7 @@ impl<'a> Scoring<'a> {
         let n_impossible = threads::try_pieces(threads, out, ROWS, |i, out| {
             let first_row = i * ROWS;
             let mut unsure_rows = vec![];
+            // The rows of this piece, the classes to write, and rows that need exact sums.
             let (rows, classes, unsure) =
                 (first_row..first_row + out.len(), &mut *out, &mut unsure_rows);
             wide!(rough.classes(matrix, start, rows, |row, class| match class {
@@ -341,6 +342,7 @@ impl<'a> Scoring<'a> {
         let width = self.n_classes();
         let mut out = vec![0.0; self.n_rows * width];
         let n_impossible = self.score_blocks(threads, &mut out, width, |sums, scratch, out| {
+            // `out` has the block's rows of the scores.
             let n_impossible = self.convert_sums(kind, sums, scratch)?;
             sums.write_rows(width, out);
             Ok(n_impossible)
@@ -448,6 +450,7 @@ impl<'a> Scoring<'a> {
         let threads = threads::worth(threads, self.n_values());
         let block_rows = self.rows_per_block(threads);
         let padded_rows = pad_rows(block_rows);
+        // Blocks that are scored with the same memory.
         let piece_blocks =
             (self.n_rows.div_ceil(16 * threads).div_ceil(block_rows)).clamp(1, MOST_BLOCKS);
         let piece_rows = piece_blocks * block_rows;
@@ -665,7 +668,7 @@ impl Sums<'_> {
     /// Copies each row's sums, `[class]`, to the beginning of its row in `out`, whose rows are `width` long.
     fn write_rows(&self, width: usize, out: &mut [f64]) {
         // A few classes at a time, so that neither side leaves the cache: 40,000 rows of 100 classes take 20 ms to score,
-        // and 42 ms class by class with 32 rows.
+        // and 42 ms class by class with 32 rows. Each group has the sums of eight classes, `[class][row]`.
         for (group, sums) in self.values.chunks(8 * self.padded_rows).enumerate() {
             let n_classes = sums.len() / self.padded_rows;
             for (row, out) in out.chunks_mut(width).enumerate() {
@@ -682,6 +685,7 @@ impl Sums<'_> {
         let mut best = [0_i32; ROWS];
         for (class, sums) in (0..).zip(self.classes()) {
             for ((&x, highest), best) in sums.iter().zip(&mut highest).zip(&mut best) {
+                // Selections instead of a branch, so that the loop is vectorized.
                 *best = if x > *highest { class } else { *best };
                 *highest = if x > *highest { x } else { *highest };
             }

@@ -131,6 +131,7 @@ impl Bumps {
         if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
         }
+        // The first cell at or above z in the first column, and a few around it.
         let nearest = self.centres[0].partition_point(|&c| c < buffers.scaled_z[0]);
         let neighbours = nearest.saturating_sub(4)..(nearest + 4).min(self.weights.len());
         let log = |cell: usize| {
@@ -289,6 +290,7 @@ impl<'a> Product<'a> {
         if self.shape == Shape::Normal {
             return units + log_kernels;
         }
+        // The log of the wide normal's density in each column.
         let log_floors = present.iter().map(|&j| {
             let [mean, deviation] = self.floor[j];
             let u = ((z[j] - mean) / deviation).abs().min(FARTHEST_U);

@@ -506,6 +506,7 @@ impl Totals {
     fn add_pair_words(&mut self, weights: &Weights) {
         let words = std::mem::take(&mut self.pair_words);
         // Loads all words into the cache side by side, before the loop below needs them one after the other.
+        // The numbers themselves have no meaning here.
         let touched = words.iter().map(|&(place, _)| weights.touch(place));
         std::hint::black_box(touched.fold(0, |bits, n| bits ^ n));
         let default = weights.default();
