@@ -311,6 +311,7 @@ mod tests {
     #[test]
     fn plain_lines_are_columns() {
         let text = "1.5,2, a \n\n-0.25,-3,b\n 1e3 ,18,a";
+        // Words 0 and 1 are the missing texts, 2 is the known "b", and 3 is "a", which first is byte 7 of the text.
         let columns = vec![
             Column::Real(vec![1.5, -0.25, 1000.0]),
             Column::Whole(vec![2, -3, 18]),

@@ -44,6 +44,7 @@ impl Level for f64 {
     type Counter = u64;
     const MOST_COUNT: usize = 1 << 16;
 
+    /// The threshold itself.
     fn limit(threshold: f64) -> Option<f64> {
         Some(threshold)
     }
@@ -69,8 +70,8 @@ macro_rules! whole_levels {
             type Counter = $counter;
             const MOST_COUNT: usize = $most_count;
 
+            /// The lowest value above the threshold: the floor plus 1. None if the type has no such value.
             fn limit(threshold: f64) -> Option<$t> {
-                // The lowest value above the threshold, if there is one, is the floor and 1.
                 let floor = threshold.floor();
                 if floor >= <$t>::MAX as f64 {
                     None
@@ -84,6 +85,7 @@ macro_rules! whole_levels {
             fn exceeds(self, limit: $t) -> bool {
                 self >= limit
             }
+            /// Whole numbers are never missing.
             #[inline(always)]
             fn is_missing(self) -> bool {
                 false

@@ -42,6 +42,7 @@ impl<const L: usize> PartialOrd for Int<L> {
 }
 
 impl<const L: usize> Ord for Int<L> {
+    /// Compares the signs, then the limbs from the highest to the lowest.
     fn cmp(&self, other: &Self) -> Ordering {
         let highest_first = |int: &Self| int.0.into_iter().rev();
         let signs = other.is_negative().cmp(&self.is_negative());

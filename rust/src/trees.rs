@@ -538,6 +538,7 @@ mod tests {
 
     #[test]
     fn halves_have_equally_many_rows() {
+        // The counts of four cells, and the node of each cell on each level.
         let levels = halve_by_count(&[1.0, 1.0, 2.0, 4.0], None).unwrap();
         assert_eq!(levels, [vec![0, 0, 0, 1], vec![0, 0, 1, 2], vec![0, 1, 2, 3]]);
         let levels = halve_by_count(&[1.0; 4], Some(&[0, 0, 0, 1])).unwrap();

@@ -56,6 +56,7 @@ fn continues_field(byte: u8) -> bool {
     is_letter | (byte == b'_') | ((byte.wrapping_sub(b'+') < 16) & (byte != b','))
 }
 
+/// Whether a byte is an ASCII digit.
 #[inline(always)]
 fn is_digit(byte: u8) -> bool {
     byte.wrapping_sub(b'0') < 10

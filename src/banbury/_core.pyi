@@ -104,8 +104,12 @@ class Integers:
     def values(self, exponent: int) -> Real:
         """Returns the numbers times 2**exponent, each rounded once to a double."""
 
-    def is_negative(self) -> NDArray[np.bool_]: ...
-    def is_zero(self) -> NDArray[np.bool_]: ...
+    def is_negative(self) -> NDArray[np.bool_]:
+        """Says for each number whether it is below 0."""
+
+    def is_zero(self) -> NDArray[np.bool_]:
+        """Says for each number whether it is 0."""
+
     def __add__(self, other: Integers) -> Integers: ...
     def __sub__(self, other: Integers) -> Integers: ...
     def times(self, factor: float) -> tuple[Integers, bool]:

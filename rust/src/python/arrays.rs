@@ -137,6 +137,7 @@ pub(super) struct Changed<'py, T: Element>(PyReadwriteArrayDyn<'py, T>);
 impl<'py, T: Element> FromPyObject<'_, 'py> for Changed<'py, T> {
     type Error = PyErr;
 
+    /// Borrows an array to write to it; an error if it is of another type, not contiguous, not writable or in use.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let array = any.cast::<PyArrayDyn<T>>();
         let dtype = || T::get_dtype(any.py());
@@ -249,6 +250,7 @@ pub(super) enum RowWeights<'py> {
 impl<'py> FromPyObject<'_, 'py> for RowWeights<'py> {
     type Error = PyErr;
 
+    /// Borrows an array of int64, (rows,), or of uint64, (rows, 2); an error for any other.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if any.cast::<PyArrayDyn<i64>>().is_ok() {
             return any.extract().map(RowWeights::Whole);
@@ -343,6 +345,7 @@ pub(super) struct Threads(pub(super) usize);
 impl FromPyObject<'_, '_> for Threads {
     type Error = PyErr;
 
+    /// The int as a number of threads; an error if it is below 1.
     fn extract(any: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         match usize::try_from(any.extract::<i64>()?) {
             Ok(threads) if threads > 0 => Ok(Threads(threads)),
@@ -366,6 +369,7 @@ pub(super) struct NumPy<T> {
 }
 
 impl<T> From<Vec<T>> for NumPy<T> {
+    /// An array with one axis.
     fn from(numbers: Vec<T>) -> Self {
         NumPy { shape: vec![numbers.len()], numbers }
     }
@@ -381,6 +385,7 @@ impl<'py, T: Element> IntoPyObject<'py> for NumPy<T> {
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
 
+    /// A NumPy array of this shape, which takes over the numbers.
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array = ArrayD::from_shape_vec(self.shape, self.numbers);
         let array = array.map_err(|error| malformed(error.to_string()))?;

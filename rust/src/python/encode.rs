@@ -66,6 +66,7 @@ pub(super) enum HeldOffsets<'py> {
 impl<'py> FromPyObject<'_, 'py> for HeldOffsets<'py> {
     type Error = PyErr;
 
+    /// Borrows an array of int32 or of int64.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         any.extract().map(HeldOffsets::Narrow).or_else(|_| any.extract().map(HeldOffsets::Wide))
     }

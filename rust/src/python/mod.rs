@@ -31,6 +31,7 @@ impl<'py> IntoPyObject<'py> for Number {
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
 
+    /// A float or an int.
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Number::Real(x) => Ok(PyFloat::new(py, x).into_any()),

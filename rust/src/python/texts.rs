@@ -49,6 +49,7 @@ pub(super) type Strings<'py> = HeldList<'py, false>;
 impl<'py, const MISSING: bool> FromPyObject<'_, 'py> for HeldList<'py, MISSING> {
     type Error = PyErr;
 
+    /// Borrows the strings of a list; a TypeError for anything else, with the row if an object of the list is no string.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let list = any.cast::<PyList>();
         let list = list.map_err(|_| PyTypeError::new_err("the argument must be a list of str"))?;
@@ -127,6 +128,7 @@ pub(super) enum HeldTexts<'py> {
 impl<'py> FromPyObject<'_, 'py> for HeldTexts<'py> {
     type Error = PyErr;
 
+    /// Borrows a list of str, or an object of one of the classes of texts.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         match any.is_instance_of::<PyList>() {
             true => any.extract().map(HeldTexts::List),

@@ -44,6 +44,8 @@ impl Trees {
 
 #[pymethods]
 impl Trees {
+    /// `levels` has the levels of all columns, each (levels, cells), one after the other; `depths` and `sizes` the number of levels
+    /// and of cells of each column.
     #[new]
     fn new(levels: Longs, depths: Longs, sizes: Longs) -> Self {
         Trees { levels: levels.to_vec(), depths: depths.to_vec(), sizes: sizes.to_vec() }

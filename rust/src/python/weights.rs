@@ -163,6 +163,7 @@ pub(super) struct SharedWeights(pub(super) Arc<weights::Weights>);
 impl<'py> FromPyObject<'_, 'py> for SharedWeights {
     type Error = PyErr;
 
+    /// The weights that a Python object of class `Weights` has now.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         Ok(SharedWeights(any.cast::<Weights>()?.get().0.get(any.py())))
     }

@@ -250,6 +250,7 @@ impl<'a> Scoring<'a> {
         Ok(Scoring { n_rows, log_prior, parts, features })
     }
 
+    /// The number of classes.
     pub fn n_classes(&self) -> usize {
         self.log_prior.len()
     }

@@ -222,6 +222,7 @@ impl Tokeniser {
         self.settings.log || self.settings.length
     }
 
+    /// The settings that the tokeniser was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -168,6 +168,7 @@ struct Reader<'a, const MAIL: bool, const LOWER: bool> {
 impl<const MAIL: bool, const LOWER: bool> Job for Reader<'_, MAIL, LOWER> {
     type Output = Result<(), Error>;
 
+    /// Reads the text to its end: blocks of ASCII at once, all others part by part.
     #[inline(always)]
     fn run<M: Machine>(mut self, machine: M) -> Result<(), Error> {
         while self.at < self.text.len() {
