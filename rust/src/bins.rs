@@ -15,10 +15,11 @@ const LARGEST: f64 = 9.007199254740992e15;
 /// The bin of a missing value.
 pub const MISSING: i64 = i64::MIN;
 
-/// The bin of each row: `floor((x - start) / width)`, [`MISSING`] for NaN.
+/// The bin of each row's value in a block of one column: `floor((x - start) / width)`, [`MISSING`] for NaN. An infinite value is
+/// an error, as is a bin beyond 2^53.
 pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Vec<i64>, Error> {
-    let (n, k) = column.shape();
-    demand(k == 1, "bins takes one column")?;
+    let (n, n_columns) = column.shape();
+    demand(n_columns == 1, "bins takes one column")?;
     demand(start.is_finite(), "start must be finite")?;
     demand(width.is_finite() && width > 0.0, "width must be a positive number")?;
     let mut bins = vec![0; n];
@@ -39,8 +40,8 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
     Ok(bins)
 }
 
-/// Writes the bins of a piece if all are below 2^51 or missing. Returns whether they are. 3 million rows took 4.8 ms instead of
-/// 18.7 ms.
+/// Writes the bins of a piece of a column. Returns whether all are below 2^51 or missing; if not, what was written is wrong. 3
+/// million rows took 4.8 ms instead of 18.7 ms.
 fn write_small_bins(out: &mut [i64], column: ArrayView1<f64>, start: f64, width: f64) -> bool {
     wide!({
         let mut are_small = true;
@@ -56,7 +57,7 @@ fn write_small_bins(out: &mut [i64], column: ArrayView1<f64>, start: f64, width:
     })
 }
 
-/// The bin of a value, or why it is refused.
+/// The bin of a value, [`MISSING`] for NaN; or why the value is refused.
 #[inline(always)]
 fn checked_bin(x: f64, start: f64, width: f64) -> Result<i64, Fault> {
     let bin = ((x - start) / width).floor();
@@ -71,7 +72,7 @@ fn checked_bin(x: f64, start: f64, width: f64) -> Result<i64, Fault> {
     }
 }
 
-/// Refuses the first value that is neither NaN nor a whole number from 0 to 2^53.
+/// An error for the first value found, if there is one, that is neither NaN nor a whole number from 0 to 2^53.
 pub fn demand_counts(columns: &Columns, threads: usize) -> Result<(), Error> {
     let n = columns.rows().unwrap_or(0);
     let threads = threads::worth(threads, n.saturating_mul(columns.features()));
@@ -92,6 +93,7 @@ pub fn demand_counts(columns: &Columns, threads: usize) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether a value is NaN or a whole number from 0 to 2^53.
 #[inline(always)]
 fn is_count(x: f64) -> bool {
     ((0.0..=LARGEST).contains(&x) && x == x.trunc()) || x.is_nan()

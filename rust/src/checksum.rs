@@ -10,17 +10,19 @@
 
 use crate::threads;
 
-// All three are part of the format.
+// All three are part of the format. A piece is in bytes; a lane takes words of 8 bytes.
 const PIECE: usize = 1 << 20;
 const LANES: usize = 8;
 const FACTOR: u64 = 0x9fb2_1c65_1e98_df25;
 
+/// Mixes two numbers into one; for each `b` it is invertible in `a`, and the other way round.
 #[inline(always)]
 fn step(a: u64, b: u64) -> u64 {
     let product = (a ^ b).wrapping_mul(FACTOR);
     product ^ product >> 32
 }
 
+/// Mixes the eight words of a block into the lanes, one into each.
 #[inline(always)]
 fn add_block(lanes: &mut [u64; LANES], block: &[u8; 8 * LANES]) {
     let (words, _) = block.as_chunks();
@@ -29,7 +31,9 @@ fn add_block(lanes: &mut [u64; LANES], block: &[u8; 8 * LANES]) {
     }
 }
 
+/// The sum of a piece of bytes, of any length: its last block is filled up with zeros, and its length is part of the sum.
 fn sum_of_piece(piece: &[u8]) -> u64 {
+    // Lane k starts at k + 1.
     let mut lanes = [1, 2, 3, 4, 5, 6, 7, 8];
     let (blocks, last_bytes) = piece.as_chunks();
     for block in blocks {
@@ -43,10 +47,11 @@ fn sum_of_piece(piece: &[u8]) -> u64 {
     lanes.into_iter().fold(piece.len() as u64, step)
 }
 
-/// The checksum of these bytes.
+/// The checksum of these bytes, which does not depend on the number of threads (at most `threads`).
 pub fn checksum(bytes: &[u8], threads: usize) -> u64 {
-    let threads = threads::worth(threads, bytes.len() / 8);
+    let n_words = bytes.len() / 8;
+    let threads = threads::worth(threads, n_words);
     let sums = threads::ranges(threads, bytes.len(), PIECE, |range| sum_of_piece(&bytes[range]));
-    let sums: Vec<u8> = sums.into_iter().flat_map(u64::to_le_bytes).collect();
-    sum_of_piece(&sums)
+    let sum_bytes: Vec<u8> = sums.into_iter().flat_map(u64::to_le_bytes).collect();
+    sum_of_piece(&sum_bytes)
 }

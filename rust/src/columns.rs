@@ -14,8 +14,9 @@ pub trait Value: Copy + Send + Sync + 'static {
     fn real(self) -> f64;
     /// The smallest double that is not below the value: it exceeds any double exactly if the value does.
     fn raised(self) -> f64;
+    /// The value itself, for messages.
     fn number(self) -> Number;
-    /// The value as an `i64`; `otherwise` if it does not fit.
+    /// The value as an `i64`; `otherwise` if it does not fit, and always for types of real numbers.
     fn integer(self, otherwise: i64) -> i64;
 }
 
@@ -135,7 +136,8 @@ macro_rules! with_typed_levels {
 }
 pub(crate) use with_typed_levels;
 
-/// Converts numbers into the buffer, in the order in which they are in memory. Returns the view of the converted matrix.
+/// Replaces the contents of the buffer with the converted numbers of a matrix, in the order in which they are in memory. Returns
+/// the converted matrix, a view of the buffer.
 fn convert_into<'b, T: Copy, U>(
     buffer: &'b mut Vec<U>,
     view: ArrayView2<T>,
@@ -153,17 +155,19 @@ fn convert_into<'b, T: Copy, U>(
     view_of(view.dim().set_f(!is_row_major), buffer)
 }
 
-/// A matrix of this shape; `numbers` must have the right length.
+/// `numbers` as a matrix of this shape; an empty one if they do not have the right length, which callers ensure.
 fn view_of<U>(shape: Shape<Ix2>, numbers: &[U]) -> ArrayView2<'_, U> {
     let empty = |_| ArrayView2::from(&[] as &[[U; 0]]);
     ArrayView2::from_shape(shape, numbers).unwrap_or_else(empty)
 }
 
 impl Block<'_> {
+    /// (rows, columns).
     pub fn shape(&self) -> (usize, usize) {
         with_typed_view!(self, view => view.dim())
     }
 
+    /// Whether the numbers are of an integer type.
     pub fn is_whole(&self) -> bool {
         !matches!(self, Block::F64(_) | Block::F32(_))
     }
@@ -173,7 +177,7 @@ impl Block<'_> {
         with_typed_view!(self, view => view[[row, column]].number())
     }
 
-    /// These rows and columns as doubles: in place, or converted into the buffer.
+    /// These rows and columns as doubles, (rows × columns): in place, or converted into the buffer.
     pub fn reals<'b>(
         &'b self,
         rows: Range<usize>,
@@ -188,7 +192,8 @@ impl Block<'_> {
         }
     }
 
-    /// These rows and columns as numbers that exceed a threshold exactly where the values do.
+    /// These rows and columns, (rows × columns), as numbers that exceed a threshold exactly where the values do: in place, or
+    /// converted into the buffer.
     pub fn levels<'b>(
         &'b self,
         rows: Range<usize>,
@@ -205,8 +210,8 @@ impl Block<'_> {
         }
     }
 
-    /// These rows and columns as whole numbers: in place, or converted into the buffer. `low` is the start of each column's
-    /// range: values that do not fit an `i64` become a number outside that range.
+    /// These rows and columns as whole numbers, (rows × columns): in place, or converted into the buffer. `low` has the start of
+    /// each column's range: values that do not fit an `i64` become a number outside that range. The block must be whole.
     pub fn integers<'b>(
         &'b self,
         rows: Range<usize>,
@@ -235,6 +240,7 @@ impl Block<'_> {
 }
 
 impl Number {
+    /// The nearest double.
     pub fn real(self) -> f64 {
         match self {
             Number::Real(x) => x,
@@ -269,7 +275,7 @@ pub fn zip_with<T: Copy, I: Iterator>(
 /// 19 ms with 128 rows and 30 ms with 32; 200,000 rows of 20 codes, 13 and 18 ms.
 pub const MOST_LISTED: usize = 128;
 
-/// Memory for the converted values of a column in a selection of rows.
+/// Memory for the converted values of a column in a selection of rows; None until values are converted.
 pub type ColumnBuffer<T> = Option<[T; MOST_LISTED]>;
 
 /// Which rows are read: a range, or a list of at most [`MOST_LISTED`].
@@ -280,6 +286,7 @@ pub enum RowSelection<'a> {
 }
 
 impl RowSelection<'_> {
+    /// The number of selected rows.
     #[inline(always)]
     pub fn len(&self) -> usize {
         match self {
@@ -297,7 +304,7 @@ impl RowSelection<'_> {
         }
     }
 
-    /// Converts a column's values in these rows.
+    /// Converts a column's values in these rows into the buffer, and returns them, one per row.
     #[inline(always)]
     fn convert<'v, T: Copy, U: Copy + Default>(
         &self,
@@ -333,7 +340,7 @@ impl RowSelection<'_> {
         }
     }
 
-    /// A column's values in these rows as doubles that are contiguous in memory.
+    /// A column's values in these rows as doubles that are contiguous in memory: in place, or converted into the buffer.
     pub fn contiguous_reals<'v>(
         &self,
         block: &'v Block,
@@ -348,7 +355,8 @@ impl RowSelection<'_> {
         with_typed_view!(block, view => self.convert(view.column(column), buffer, Value::real))
     }
 
-    /// A column's values in these rows as numbers that exceed a threshold exactly where the values do.
+    /// A column's values in these rows as numbers that exceed a threshold exactly where the values do: in place, or converted into
+    /// the buffer.
     pub fn levels<'v>(
         &self,
         block: &'v Block,
@@ -399,6 +407,7 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
+    /// An error if the blocks differ in the number of rows.
     pub fn new(blocks: Vec<Block<'a>>) -> Result<Self, Error> {
         let mut starts = vec![0];
         let mut total = 0;
@@ -416,15 +425,17 @@ impl<'a> Columns<'a> {
         Ok(Columns { blocks, starts })
     }
 
+    /// The number of features.
     pub fn features(&self) -> usize {
         self.starts[self.blocks.len()]
     }
 
-    /// The number of rows, if there is a block.
+    /// The number of rows; None if there is no block.
     pub fn rows(&self) -> Option<usize> {
         self.blocks.first().map(|block| block.shape().0)
     }
 
+    /// An error if the columns do not have `n` rows; none if there is no column.
     pub fn demand_rows(&self, n: usize) -> Result<(), Error> {
         match self.rows() {
             Some(rows) if rows != n => {
@@ -434,6 +445,7 @@ impl<'a> Columns<'a> {
         }
     }
 
+    /// An error unless all columns are of integer types.
     pub fn demand_whole(&self) -> Result<(), Error> {
         match self.blocks.iter().all(Block::is_whole) {
             true => Ok(()),
@@ -441,18 +453,19 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The blocks that hold these features: (first feature, block, columns of the block).
+    /// The blocks that hold these features, in order: (first feature, block, the columns of the block that hold them).
     pub fn blocks_of(
         &self,
         features: Range<usize>,
     ) -> impl Iterator<Item = (usize, &Block<'a>, Range<usize>)> {
-        self.blocks.iter().zip(self.starts.windows(2)).filter_map(move |(block, ends)| {
-            let (start, end) = (features.start.max(ends[0]), features.end.min(ends[1]));
-            (start < end).then(|| (start, block, start - ends[0]..end - ends[0]))
+        // A block has the features `bounds[0]..bounds[1]`.
+        self.blocks.iter().zip(self.starts.windows(2)).filter_map(move |(block, bounds)| {
+            let (start, end) = (features.start.max(bounds[0]), features.end.min(bounds[1]));
+            (start < end).then(|| (start, block, start - bounds[0]..end - bounds[0]))
         })
     }
 
-    /// The columns that hold these features: (feature, block, column of the block).
+    /// The columns that hold these features, in order: (feature, block, index of the column in the block).
     pub fn columns_of(
         &self,
         features: Range<usize>,
@@ -462,13 +475,13 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// The error for a value that is refused.
+    /// The error that refuses a feature's value in a row, with the value.
     #[cold]
     pub fn bad_value(&self, fault: Fault, row: usize, feature: usize) -> Error {
         Error::BadValue { fault, feature, row, value: self.value(row, feature) }
     }
 
-    /// The block of a feature, which must exist, and its column there.
+    /// The block of a feature, which must exist, and the index of its column in the block.
     pub fn block_of(&self, feature: usize) -> (&Block<'a>, usize) {
         let block = self.starts.partition_point(|&start| start <= feature) - 1;
         (&self.blocks[block], feature - self.starts[block])

@@ -14,15 +14,18 @@ pub enum Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Infinite,
+    /// Too many units from the origin of its feature.
     TooFar,
     NotZeroOrOne,
     NotACount,
+    /// In bins so narrow that their numbers are not exact.
     TooFine,
     Missing,
     Negative,
 }
 
 impl Fault {
+    /// The reason as error messages and Python's `BadValue` have it.
     pub fn name(self) -> &'static str {
         match self {
             Fault::Infinite => "infinite",
@@ -38,10 +41,10 @@ impl Fault {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
-    /// A value of a row is refused.
+    /// A value is refused: that of this feature in this row, both counted from 0.
     BadValue { fault: Fault, feature: usize, row: usize, value: Number },
-    /// More would be subtracted from a word (or from the texts of a class) than was added: `remainder`, which is negative, would
-    /// be left.
+    /// More would be subtracted than was added: `remainder`, which is negative, would be left of a word's sum in a class; or of the
+    /// number of the class's texts if `word` is None.
     NotThere { word: Option<Vec<u8>>, class: usize, remainder: Number },
     /// The arguments are wrong or do not fit together; the sentence says how.
     Malformed(Cow<'static, str>),
@@ -50,12 +53,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error for wrong arguments, with a sentence that says what is wrong.
     pub fn malformed(sentence: impl Into<Cow<'static, str>>) -> Self {
         Error::Malformed(sentence.into())
     }
 }
 
 impl fmt::Display for Error {
+    /// Writes the message. Without a word, [`Error::NotThere`] is about the number of texts of a class; `remainder` is negative.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::BadValue { fault, feature, row, value } => {
@@ -63,8 +68,8 @@ impl fmt::Display for Error {
             }
             Error::NotThere { word, class, remainder } => {
                 let word = word.as_deref().map(String::from_utf8_lossy);
-                let word = word.unwrap_or("its texts".into());
-                write!(f, "not there: {remainder:?} of {word:?} in class {class}")
+                let subject = word.unwrap_or("its texts".into());
+                write!(f, "not there: {remainder:?} of {subject:?} in class {class}")
             }
             Error::Malformed(sentence) => f.write_str(sentence),
             Error::TooMany(sentence) => f.write_str(sentence),

@@ -12,19 +12,21 @@ pub enum Kind {
     Word,
 }
 
-/// A parsed column: numbers, NaN where missing; or the number of each word, and the place of each new word's first occurrence in
-/// the text. Words that mean a missing value are numbered first, then known words, then new ones in the order of their
-/// occurrence.
+/// A parsed column, one entry per line.
 #[derive(Debug, PartialEq)]
 pub enum Column {
+    /// Numbers, NaN where missing.
     Real(Vec<f64>),
     Whole(Vec<i64>),
+    /// The number of each line's word; and where each new word first occurs in the text, its first byte and its end. Words that
+    /// mean a missing value are numbered first, then known words, then new ones in the order of their occurrence.
     Word(Vec<i32>, Vec<[i64; 2]>),
 }
 
-/// Parses lines whose fields are divided by `delimiter`; None if they are not plain. A field that is one of `missing`, perhaps
-/// with a blank before or after it, is a missing number. `known` has the known words of each column, each on a line; they are
-/// plain.
+/// Parses the lines of `data`, whose fields are divided by `delimiter`, into a column for each of `kinds`; None if they are not
+/// plain: if a line has another number of fields, a field is not of its kind, or a word contains `quote`. A field that is one of
+/// `missing`, perhaps with a blank before or after it, is a missing number. `known` has the known words of each column, each on a
+/// line; they are plain.
 pub fn parse<'a>(
     data: &'a [u8],
     delimiter: u8,
@@ -33,28 +35,31 @@ pub fn parse<'a>(
     missing: &[&'a [u8]],
     known: &[&'a [u8]],
 ) -> Option<Vec<Column>> {
+    // A byte that no word may contain; one that a number may contain.
     let is_odd = |byte: &u8| matches!(byte, b'\r' | b'\n') || Some(*byte) == quote;
     let in_number =
         |byte: &u8| byte.is_ascii_alphanumeric() || *byte <= b' ' || b"+-.".contains(byte);
-    let doubtful = |text: &&[u8]| text.iter().any(|byte| byte.is_ascii_digit() || is_odd(byte));
-    if quote.is_some_and(|quote| in_number(&quote)) || missing.iter().any(doubtful) {
+    let may_be_read_otherwise =
+        |text: &&[u8]| text.iter().any(|byte| byte.is_ascii_digit() || is_odd(byte));
+    if quote.is_some_and(|quote| in_number(&quote)) || missing.iter().any(may_be_read_otherwise) {
         return None;
     }
-    let first = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
-    let line_end: &[u8] = if data[..first].ends_with(b"\r") { b"\r\n" } else { b"\n" };
+    let first_line_length = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
+    let line_end: &[u8] = if data[..first_line_length].ends_with(b"\r") { b"\r\n" } else { b"\n" };
     let marks = Marks { delimiter, line: line_end[0] };
-    let n = data.len() / first.max(1);
-    let mut columns: Vec<_> = kinds.iter().map(|&kind| Fields::new(kind, n)).collect();
+    let likely_lines = data.len() / first_line_length.max(1);
+    let mut columns: Vec<_> = kinds.iter().map(|&kind| Fields::new(kind, likely_lines)).collect();
     for (fields, known) in columns.iter_mut().zip(known) {
         fields.know(missing, known);
     }
+    // The next byte to read: the beginning of a line, of a field, and at last the end of the line. Empty lines are passed over.
     let mut at = 0;
     while at < data.len() {
         if data[at] != marks.line {
-            for (left, fields) in (0..kinds.len()).rev().zip(&mut columns) {
+            for (n_later_fields, fields) in (0..kinds.len()).rev().zip(&mut columns) {
                 let end = fields.take(data, at, marks, missing)?;
                 let ends_line = data.get(end).is_none_or(|&byte| byte == marks.line);
-                if ends_line != (left == 0) {
+                if ends_line != (n_later_fields == 0) {
                     return None;
                 }
                 at = end + 1;
@@ -86,39 +91,41 @@ struct Marks {
 }
 
 impl Marks {
-    /// Sets the high bit of every byte that ends a field.
+    /// Sets the high bit of every byte among these eight that ends a field; all other bits are 0.
     #[inline(always)]
     fn among(self, eight: u64) -> u64 {
         marks(eight, self.delimiter) | marks(eight, self.line)
     }
 }
 
+/// Eight bytes of 1, and eight of 127: all bits but the high one of each byte.
 const ONES: u64 = u64::MAX / 255;
 const LOW: u64 = ONES * 127;
 
-/// Sets the high bit of every byte that is equal to `byte`.
+/// Sets the high bit of every byte among these eight that is equal to `byte`; all other bits are 0.
 #[inline(always)]
 fn marks(eight: u64, byte: u8) -> u64 {
     let differ = eight ^ (ONES * u64::from(byte));
     !(((differ & LOW) + LOW) | differ | LOW)
 }
 
-/// Where the field that begins at `at` ends.
+/// The index of the byte that ends the field that begins at `at`; the length of the data if none does.
 #[inline(always)]
 fn end_of(data: &[u8], mut at: usize, marks: Marks) -> usize {
     while let Some(&eight) = data.get(at..).and_then(<[u8]>::first_chunk) {
         let eight = u64::from_le_bytes(eight);
-        let found = marks.among(eight);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
+        let high_bits = marks.among(eight);
+        if high_bits != 0 {
+            return at + high_bits.trailing_zeros() as usize / 8;
         }
         at += 8;
     }
-    let rest = data.get(at..).unwrap_or_default();
-    let end = rest.iter().position(|&byte| byte == marks.delimiter || byte == marks.line);
-    end.map_or(data.len(), |end| at + end)
+    let last_bytes = data.get(at..).unwrap_or_default();
+    let length = last_bytes.iter().position(|&byte| byte == marks.delimiter || byte == marks.line);
+    length.map_or(data.len(), |length| at + length)
 }
 
+/// The fields of a column that were read: numbers, or the number of each word and all distinct words.
 enum Fields<'a> {
     Real(Vec<f64>),
     Whole(Vec<i64>),
@@ -126,6 +133,7 @@ enum Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// No fields, with room for `n`.
     fn new(kind: Kind, n: usize) -> Self {
         match kind {
             Kind::Real => Fields::Real(Vec::with_capacity(n)),
@@ -136,14 +144,17 @@ impl<'a> Fields<'a> {
 
     /// Numbers missing and known words before any field is read.
     fn know(&mut self, missing: &[&'a [u8]], known: &'a [u8]) {
-        if let Fields::Word(_, part) = self {
+        if let Fields::Word(_, dictionary) = self {
+            // Not read from the text.
+            let (first, times) = (0, 0);
             for word in missing.iter().copied().chain(lines(known)) {
-                part.code(word, 0, 0);
+                dictionary.code(word, first, times);
             }
         }
     }
 
-    /// Reads the field that begins at `at`, and returns where it ends; None if it is not of the column's kind.
+    /// Reads the field that begins at `at`, and returns the index of the byte that ends it; None if it is not of the column's
+    /// kind.
     #[inline(always)]
     fn take(
         &mut self,
@@ -161,26 +172,29 @@ impl<'a> Fields<'a> {
                 None => return None,
             }),
             Fields::Whole(numbers) => numbers.push(whole(field)?),
-            Fields::Word(codes, part) => {
+            Fields::Word(codes, dictionary) => {
                 let is_blank = |byte: Option<&u8>| byte.is_some_and(|&byte| byte <= b' ');
                 let (word, start) = match is_blank(field.first()) | is_blank(field.last()) {
                     true => stripped(field)?,
                     false => (field, 0),
                 };
-                codes.push(part.code(word, at + start, 1));
+                let times = 1;
+                codes.push(dictionary.code(word, at + start, times));
             }
         }
         Some(end)
     }
 
-    /// The parsed column. `n_known` words were numbered before; None if a new word has an odd byte.
+    /// The parsed column. `n_known` words were numbered before any field was read; None if a new word has an odd byte, or there are
+    /// too many words.
     fn finished(self, n_known: usize, is_odd: impl Fn(&u8) -> bool) -> Option<Column> {
         Some(match self {
             Fields::Real(numbers) => Column::Real(numbers),
             Fields::Whole(numbers) => Column::Whole(numbers),
-            Fields::Word(codes, part) => {
-                let part = part.checked().ok()?;
-                let new = part.first.iter().zip(&part.keys).skip(n_known);
+            Fields::Word(codes, dictionary) => {
+                let dictionary = dictionary.checked().ok()?;
+                // New words, and where they first occur.
+                let new = dictionary.first.iter().zip(&dictionary.keys).skip(n_known);
                 if new.clone().any(|(_, word)| word.iter().any(&is_odd)) {
                     return None;
                 }
@@ -190,7 +204,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A word without the blanks around it, and how many bytes are before it; None if the blanks may contain the end of a line.
+/// A word without the blanks around it, and how many bytes are before it; None if the field contains a byte that ends a line.
 #[cold]
 fn stripped(field: &[u8]) -> Option<(&[u8], usize)> {
     let word = strip_space(field);
@@ -198,15 +212,16 @@ fn stripped(field: &[u8]) -> Option<(&[u8], usize)> {
     (!field.contains(&b'\r') && !field.contains(&b'\n')).then_some((word, start))
 }
 
-/// The sign and the digits of a number; None if it begins like a code such as 007, or not like a number.
+/// Whether a number is negative, and what follows the sign, without blanks: digits at both ends, anything between them. None if it
+/// begins like a code such as 007, or not like a number.
 #[inline(always)]
 fn digits_of(field: &[u8]) -> Option<(bool, &[u8])> {
     let mut field = field;
-    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = field {
-        field = rest;
+    while let [b' ' | b'\t', other_bytes @ ..] | [other_bytes @ .., b' ' | b'\t'] = field {
+        field = other_bytes;
     }
     let (negative, digits) = match field {
-        [b'-', rest @ ..] => (true, rest),
+        [b'-', digits @ ..] => (true, digits),
         _ => (false, field),
     };
     match digits {
@@ -222,11 +237,12 @@ const MOST_DIGITS: usize = 19;
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// Parses a decimal number to the nearest double. The digits and the power of ten are exact doubles, so their quotient is rounded
-/// once.
+/// Parses a decimal number to the nearest double; None if it is not a number. The digits and the power of ten are exact doubles, so
+/// their quotient is rounded once.
 #[inline(always)]
 fn real(field: &[u8]) -> Option<f64> {
     let (negative, digits) = digits_of(field)?;
+    // The index of the point; of the last digit if there is none.
     let (mut number, mut point) = (0u64, digits.len() - 1);
     for (at, &byte) in digits.iter().take(MOST_DIGITS).enumerate() {
         let digit = byte.wrapping_sub(b'0');
@@ -238,20 +254,22 @@ fn real(field: &[u8]) -> Option<f64> {
             return slowly(digits, negative);
         }
     }
-    let n_after = digits.len() - 1 - point;
-    if digits.len() > MOST_DIGITS || number >= 1 << 53 || n_after >= POWERS.len() {
+    let n_decimals = digits.len() - 1 - point;
+    if digits.len() > MOST_DIGITS || number >= 1 << 53 || n_decimals >= POWERS.len() {
         return slowly(digits, negative);
     }
-    let number = number as f64 / POWERS[n_after];
+    let number = number as f64 / POWERS[n_decimals];
     Some(if negative { -number } else { number })
 }
 
+/// [`real`] for the text of any number without its sign; None if it is not a number, or one that is 0, infinite or subnormal.
 #[cold]
 fn slowly(digits: &[u8], negative: bool) -> Option<f64> {
     let number: f64 = str::from_utf8(digits).ok()?.parse().ok()?;
     number.is_normal().then_some(if negative { -number } else { number })
 }
 
+/// Parses a whole number; None if it is not one or has 19 digits or more.
 #[inline(always)]
 fn whole(field: &[u8]) -> Option<i64> {
     let (negative, digits) = digits_of(field)?;
@@ -269,11 +287,12 @@ fn whole(field: &[u8]) -> Option<i64> {
     Some(if negative { -number } else { number })
 }
 
+/// Whether a field is one of `missing`, as it is or without a blank before it, after it, or both.
 #[cold]
 fn is_missing(field: &[u8], missing: &[&[u8]]) -> bool {
-    let later = field.strip_prefix(b" ").unwrap_or(field);
-    let without = |text: &'_ [u8]| text.len() - usize::from(text.ends_with(b" "));
-    [field, later, &field[..without(field)], &later[..without(later)]]
+    let after_blank = field.strip_prefix(b" ").unwrap_or(field);
+    let end = |text: &'_ [u8]| text.len() - usize::from(text.ends_with(b" "));
+    [field, after_blank, &field[..end(field)], &after_blank[..end(after_blank)]]
         .iter()
         .any(|text| missing.contains(text))
 }
@@ -284,6 +303,7 @@ mod tests {
 
     const ALL: [Kind; 3] = [Kind::Real, Kind::Whole, Kind::Word];
 
+    /// Three columns, of a real, a whole number and a word: "b" is a known word, and an empty field and NA are missing values.
     fn parsed(text: &str) -> Option<Vec<Column>> {
         parse(text.as_bytes(), b',', Some(b'"'), &ALL, &[b"", b"NA"], &[b"", b"", b"b\n"])
     }
@@ -291,6 +311,7 @@ mod tests {
     #[test]
     fn plain_lines_are_columns() {
         let text = "1.5,2, a \n\n-0.25,-3,b\n 1e3 ,18,a";
+        // Words 0 and 1 are the missing texts, 2 is the known "b", and 3 is "a", which first is byte 7 of the text.
         let columns = vec![
             Column::Real(vec![1.5, -0.25, 1000.0]),
             Column::Whole(vec![2, -3, 18]),
@@ -330,8 +351,10 @@ mod tests {
             "-,2,a",
             "1,2,",
         ] {
+            // An empty word is plain.
             assert_eq!(parsed(line).is_none(), line != "1,2,", "{line}");
         }
+        // A missing text that could be a number, and a quotation mark that may occur in numbers.
         assert_eq!(parse(b"1", b',', None, &[Kind::Real], &[b"-9"], &[b""]), None);
         assert_eq!(parse(b"1", b',', Some(b'1'), &[Kind::Real], &[], &[b""]), None);
     }
@@ -346,10 +369,12 @@ mod tests {
             "1.7976931348623157e308",
             "3.14159265358979323846",
         ] {
-            let Some(columns) = parse(text.as_bytes(), b',', None, &[Kind::Real], &[], &[b""])
+            let (quote, missing, known) = (None, &[], &[&b""[..]]);
+            let Some(columns) = parse(text.as_bytes(), b',', quote, &[Kind::Real], missing, known)
             else {
                 panic!("{text}")
             };
+            // The standard library's parser rounds once.
             assert_eq!(columns, [Column::Real(vec![text.parse().unwrap()])]);
         }
     }

@@ -14,10 +14,10 @@ pub const DIGITS: u32 = 18;
 /// No number has more limbs: these hold 2^63 times the square of 2^457, the largest z in units of 2^-57, in parts of a row.
 const MOST_LIMBS: usize = 24;
 
-/// Weights, and sums of weights, are below 2^63.
+/// 2^63: weights, and sums of weights, in rows, are below this.
 const HEAVIEST: f64 = 9_223_372_036_854_775_808.0;
 
-/// A number of `64 * L` bits.
+/// A number of `64 * L` bits: its limbs in two's complement, the lowest first. Sums that do not fit wrap around.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Int<const L: usize>(pub [u64; L]);
 
@@ -42,6 +42,7 @@ impl<const L: usize> PartialOrd for Int<L> {
 }
 
 impl<const L: usize> Ord for Int<L> {
+    /// Compares the signs, then the limbs from the highest to the lowest.
     fn cmp(&self, other: &Self) -> Ordering {
         let highest_first = |int: &Self| int.0.into_iter().rev();
         let signs = other.is_negative().cmp(&self.is_negative());
@@ -70,10 +71,12 @@ impl<const L: usize> Int<L> {
         }
     }
 
+    /// Adds another number.
     pub fn merge(&mut self, other: &Self) {
         add(&mut self.0, &other.0, 0);
     }
 
+    /// Subtracts another number.
     pub fn subtract(&mut self, other: &Self) {
         subtract(&mut self.0, &other.0, 0);
     }
@@ -86,14 +89,13 @@ impl<const L: usize> Int<L> {
         is_negative(&self.0)
     }
 
-    /// Divides a number that is not negative. Returns the remainder.
+    /// Divides the number, which is not negative, in place, rounding down. Returns the remainder.
     #[inline(always)]
     pub fn divide(&mut self, divisor: u64) -> u64 {
         divide(&mut self.0, divisor)
     }
 
-    /// Multiplies a number that is not negative by a number of parts, and rounds down. Also returns whether the product is exact.
-    /// It must fit.
+    /// The number, which is not negative, times `parts` / 10^18, rounded down; and whether that is exact. The product must fit.
     pub fn times(&self, parts: u128) -> (Self, bool) {
         let mut product = [0; MOST_LIMBS];
         multiply(&[parts as u64, (parts >> 64) as u64], &self.0, &mut product);
@@ -101,7 +103,7 @@ impl<const L: usize> Int<L> {
         (Int(std::array::from_fn(|limb| product[limb])), remainder == 0)
     }
 
-    /// Rounded to a double, in units of 10^-digits.
+    /// The number times 10^-digits, rounded to a double.
     #[cfg(test)]
     pub fn value(&self, digits: u32) -> f64 {
         value(&self.0, digits, 0)
@@ -123,7 +125,7 @@ impl Sum256 {
         (self.low, self.high) = (low, self.high + (number >> 127) + i128::from(carry));
     }
 
-    /// Adds (or, if `negative`, subtracts) a product of less than 2^191.
+    /// Adds (or, if `negative`, subtracts) a · b, which is less than 2^191.
     #[inline(always)]
     pub fn add_product(&mut self, a: u128, b: u64, negative: bool) {
         let low_product = u128::from(a as u64) * u128::from(b);
@@ -139,18 +141,20 @@ impl Sum256 {
         self.high += high + i128::from(carry);
     }
 
+    /// Adds another sum.
     pub fn merge(&mut self, other: &Self) {
         let (low, carry) = self.low.overflowing_add(other.low);
         (self.low, self.high) = (low, self.high + other.high + i128::from(carry));
     }
 
+    /// The sum as four limbs.
     pub fn int(&self) -> Int<4> {
         let (low, high) = (self.low, self.high as u128);
         Int([low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64])
     }
 }
 
-/// The limbs of a · b, the lowest first.
+/// The four limbs of a · b, the lowest first.
 #[inline(always)]
 pub fn product(a: u128, b: u128) -> [u64; 4] {
     let mut limbs = [0; 4];
@@ -158,7 +162,7 @@ pub fn product(a: u128, b: u128) -> [u64; 4] {
     limbs
 }
 
-/// Powers of ten, all of them doubles.
+/// 10^0 to 10^18, each of which is exact as a double.
 const TENS: [u64; DIGITS as usize + 1] = {
     let mut tens = [1; DIGITS as usize + 1];
     let mut i = 1;
@@ -168,7 +172,7 @@ const TENS: [u64; DIGITS as usize + 1] = {
     }
     tens
 };
-/// Powers of ten as doubles.
+/// 10^0 to 10^18 as doubles.
 const POWERS: [f64; DIGITS as usize + 1] = {
     let (mut powers, mut i) = ([1.0; DIGITS as usize + 1], 0);
     while i < powers.len() {
@@ -182,7 +186,7 @@ pub const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
 /// The lightest weight that [`light_weight_to_parts`] converts.
 const LIGHTEST: f64 = 1.0 / 18_446_744_073_709_551_616.0; // 2^-64
 
-/// Rounds a weight to fifteen decimal digits. Returns it in parts of a row, and as the nearest double.
+/// Rounds a weight, in rows, to fifteen decimal digits. Returns it in parts of a row, and as the nearest double, in rows.
 #[inline(always)]
 fn round_to_fifteen_digits(weight: f64) -> (u128, f64) {
     // The decimals that leave fifteen digits. The exponent gives their number or one more: log10 2 is a little more than 77 /
@@ -196,8 +200,8 @@ fn round_to_fifteen_digits(weight: f64) -> (u128, f64) {
     (parts, digits as f64 / TENS[decimals] as f64)
 }
 
-/// Converts a weight to parts of a row: exactly as the decimal number that it is written as, if that has at most fifteen digits;
-/// rounded otherwise. None if it is negative, NaN or 2^63 and more.
+/// Converts a weight, in rows, to parts of a row: exactly as the decimal number that it is written as, if that has at most
+/// fifteen digits; rounded otherwise. None if it is negative, NaN or 2^63 and more.
 #[inline]
 pub fn weight_to_parts(weight: f64) -> Option<u128> {
     if !(0.0..HEAVIEST).contains(&weight) {
@@ -207,7 +211,7 @@ pub fn weight_to_parts(weight: f64) -> Option<u128> {
     if nearest == weight {
         return Some(decimal_parts);
     }
-    // A double is m * 2^e; with e below -127, it is less than half a part.
+    // The double is mantissa * 2^exponent; with an exponent below -127, it is less than half a part.
     let bits = weight.to_bits();
     let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as i32 - 1075);
     let exact = u128::from(mantissa) * u128::from(PARTS);
@@ -218,8 +222,8 @@ pub fn weight_to_parts(weight: f64) -> Option<u128> {
     }
 }
 
-/// [`weight_to_parts`] for weights from 2^-64 to 16, with fewer conversions between integers and doubles, which take most of its time. None
-/// for other weights.
+/// [`weight_to_parts`] for weights from 2^-64 to below 16, with fewer conversions between integers and doubles, which take most of
+/// its time. None for other weights.
 #[inline(always)]
 pub fn light_weight_to_parts(weight: f64) -> Option<u64> {
     if !(LIGHTEST..16.0).contains(&weight) {
@@ -241,8 +245,9 @@ pub fn light_weight_to_parts(weight: f64) -> Option<u64> {
     Some(if digits / POWERS[decimals] == weight { decimal_parts } else { rounded_parts })
 }
 
-/// Converts the shares of classes in a row to parts. They add up exactly to the weight of the row, which is their sum rounded to
-/// fifteen digits: the largest share absorbs the rounding. A class with the only share has the whole weight.
+/// Converts one row's weights, `[class]`, to parts of a row. They add up exactly to the weight of the row, which is their sum
+/// rounded to fifteen digits: the largest share absorbs the rounding. A class with the only share has the whole weight. None if a
+/// weight or their sum is negative, NaN or 2^63 and more.
 pub fn shares_to_parts(weights: &[f64]) -> Option<Vec<u128>> {
     let mut parts: Vec<u128> =
         weights.iter().map(|&weight| weight_to_parts(weight)).collect::<Option<_>>()?;
@@ -259,6 +264,7 @@ pub fn shares_to_parts(weights: &[f64]) -> Option<Vec<u128>> {
 
 // Numbers as slices of limbs ------------------------------------------------------------------------------------------
 
+/// Whether a number, limbs in two's complement, is negative.
 pub fn is_negative(a: &[u64]) -> bool {
     a.last().is_some_and(|&limb| limb >> 63 == 1)
 }
@@ -268,8 +274,8 @@ fn sign_limb(a: &[u64]) -> u64 {
     if is_negative(a) { u64::MAX } else { 0 }
 }
 
-/// Combines a and b limb by limb with `step`, which adds or subtracts and returns the carry. `extension` continues b above its
-/// last limb.
+/// Combines a and b limb by limb, in a, with `step`, which adds or subtracts two limbs and returns the result and the carry.
+/// `extension` is the limb that continues b above its last one.
 #[inline(always)]
 fn combine_limbs(a: &mut [u64], b: &[u64], extension: u64, step: impl Fn(u64, u64) -> (u64, bool)) {
     let mut carry = false;
@@ -280,16 +286,19 @@ fn combine_limbs(a: &mut [u64], b: &[u64], extension: u64, step: impl Fn(u64, u6
     }
 }
 
+/// Adds b to a. `extension` is the limb that continues b above its last one.
 #[inline(always)]
 fn add(a: &mut [u64], b: &[u64], extension: u64) {
     combine_limbs(a, b, extension, u64::overflowing_add);
 }
 
+/// Subtracts b from a. `extension` is the limb that continues b above its last one.
 #[inline(always)]
 fn subtract(a: &mut [u64], b: &[u64], extension: u64) {
     combine_limbs(a, b, extension, u64::overflowing_sub);
 }
 
+/// Adds b to a or, if `negative`, subtracts it. `extension` is the limb that continues b above its last one.
 #[inline(always)]
 fn add_signed(a: &mut [u64], b: &[u64], extension: u64, negative: bool) {
     match negative {
@@ -312,7 +321,7 @@ fn multiply(a: &[u64], b: &[u64], product: &mut [u64]) {
     }
 }
 
-/// Divides a number that is not negative. Returns the remainder.
+/// Divides a number that is not negative, in place, rounding down. Returns the remainder.
 #[inline(always)]
 fn divide(a: &mut [u64], divisor: u64) -> u64 {
     let mut remainder = 0;
@@ -344,6 +353,7 @@ struct Magnitude {
 }
 
 impl Magnitude {
+    /// The absolute value and the sign of a number in two's complement, of at most twice [`MOST_LIMBS`] limbs.
     fn of(a: &[u64]) -> Self {
         let (mut limbs, negative) = ([0; 2 * MOST_LIMBS], is_negative(a));
         limbs[..a.len()].copy_from_slice(a);
@@ -354,6 +364,7 @@ impl Magnitude {
         Magnitude { limbs, len: a.len(), negative }.without_leading_zeros()
     }
 
+    /// The same number, with `len` such that the highest limb in use is not 0.
     fn without_leading_zeros(mut self) -> Self {
         while self.len > 0 && self.limbs[self.len - 1] == 0 {
             self.len -= 1;
@@ -361,24 +372,26 @@ impl Magnitude {
         self
     }
 
+    /// The limbs in use.
     fn limbs(&self) -> &[u64] {
         &self.limbs[..self.len]
     }
 
+    /// The product with its sign.
     fn times(&self, other: &Self) -> Self {
         let (mut limbs, negative) = ([0; 2 * MOST_LIMBS], self.negative != other.negative);
         multiply(self.limbs(), other.limbs(), &mut limbs);
         Magnitude { limbs, len: self.len + other.len, negative }.without_leading_zeros()
     }
 
-    /// Divides, and returns the remainder.
+    /// Divides the absolute value in place, rounding down, and returns the remainder.
     fn divide(&mut self, divisor: u64) -> u64 {
         let remainder = divide(&mut self.limbs[..self.len], divisor);
         *self = self.without_leading_zeros();
         remainder
     }
 
-    /// Rounds to 64 significant bits, and those to a double. `has_remainder`: a remainder was cut off before.
+    /// The absolute value, rounded to 64 significant bits, and those to a double. `has_remainder`: a remainder was cut off before.
     fn round(&self, has_remainder: bool) -> ScaledDouble {
         let Some((&highest, lower)) = self.limbs().split_last() else {
             return ScaledDouble { mantissa: 0.0, exponent: 0 };
@@ -399,7 +412,7 @@ impl Magnitude {
         if self.negative { -x } else { x }
     }
 
-    /// Writes the number with its sign, in two's complement.
+    /// Writes the number with its sign into all limbs of `cell`, in two's complement.
     fn write(&self, cell: &mut [u64]) {
         let n_limbs = cell.len();
         cell.fill(0);
@@ -424,7 +437,7 @@ fn scale_by_power(mut x: f64, exponent: i32) -> f64 {
     x
 }
 
-/// `a * 2^exponent * 10^-digits`, rounded once.
+/// `a * 2^exponent * 10^-digits`, rounded once, for limbs `a` in two's complement and digits that are a multiple of [`DIGITS`].
 pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
     let mut number = Magnitude::of(a);
     let (mut has_remainder, mut exponent) = (false, exponent);
@@ -447,7 +460,7 @@ pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
 /// 2^247 / 10^36, rounded down: a number of 128 bits.
 const RECIPROCAL: u128 = 226_156_424_291_633_194_186_662_080_095_093_570_025;
 
-/// [`value`] of a number that is not negative, in units of 10^-36, in a tenth of the time.
+/// `a * 10^-36`, rounded once, for a number that is not negative: the same as [`value`], in a tenth of the time.
 pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
     let zeros = match a {
         [0, 0, 0] => return 0.0,
@@ -463,7 +476,7 @@ pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
     };
     let [_, _, low, high] = product(first_bits, RECIPROCAL);
     let quotient = two_limbs(high, low);
-    // The bits that were cut off add less than six to this.
+    // The number's first 128 bits, over 10^36; the bits that were cut off add less than six to its last place.
     let shift = quotient.leading_zeros();
     let mantissa = quotient << shift >> 75;
     let below_mantissa = quotient << shift & ((1 << 75) - 1);
@@ -491,6 +504,8 @@ pub struct Integers {
 const TOO_LARGE: &str = "a sum has become too large to be held";
 
 impl Integers {
+    /// Numbers in units of 10^-digits; `words` has `limbs` limbs of each cell, cell by cell. An error if they do not fill the
+    /// shape, are too many, or `digits` is not a multiple of 18 up to 72.
     pub fn new(
         shape: Vec<usize>,
         digits: u32,
@@ -507,12 +522,13 @@ impl Integers {
         Integers { shape, limbs, digits, words }.canonical()
     }
 
-    /// Whole numbers that fit 64 bits.
+    /// An array of these numbers, one per cell of the shape.
     pub fn of_i64(shape: Vec<usize>, numbers: Vec<i64>) -> Self {
         let words = numbers.into_iter().map(|n| n as u64).collect();
         Integers { shape, limbs: 1, digits: 0, words }
     }
 
+    /// An array of these numbers, one per cell of the shape, in units of 10^-digits; an error as in [`Integers::new`].
     pub fn of_wide<const L: usize>(
         shape: Vec<usize>,
         digits: u32,
@@ -521,7 +537,7 @@ impl Integers {
         Integers::new(shape, digits, L, numbers.iter().flat_map(|n| n.0).collect())
     }
 
-    /// Returns the array with numbers, in units of 10^-digits, added to some cells.
+    /// Returns the array with numbers, in units of 10^-digits, added to some cells: `addends` has them by the index of the cell.
     pub fn plus_sparse<const L: usize>(
         &self,
         addends: &HashMap<usize, Int<L>>,
@@ -541,26 +557,32 @@ impl Integers {
         sum.canonical()
     }
 
+    /// The unit is 10^-digits.
     pub fn digits(&self) -> u32 {
         self.digits
     }
 
+    /// The number of limbs of each cell.
     pub fn limbs(&self) -> usize {
         self.limbs
     }
 
+    /// The limbs of all cells, cell by cell, the lowest of each first.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
+    /// The number of cells.
     pub fn len(&self) -> usize {
         self.words.len() / self.limbs
     }
 
+    /// The limbs of each cell, in order.
     pub fn cells(&self) -> impl ExactSizeIterator<Item = &[u64]> + '_ {
         self.words.chunks_exact(self.limbs)
     }
 
+    /// The limbs of cell i.
     fn cell(&self, i: usize) -> &[u64] {
         &self.words[i * self.limbs..(i + 1) * self.limbs]
     }
@@ -584,6 +606,7 @@ impl Integers {
         Ok(self.with_limbs(limbs))
     }
 
+    /// The same numbers with so many limbs each, which must be enough.
     fn with_limbs(self, limbs: usize) -> Self {
         if limbs == self.limbs {
             return self;
@@ -600,7 +623,8 @@ impl Integers {
     fn with_digits(&self, digits: u32) -> Self {
         let mut finer = self.clone();
         while finer.digits < digits {
-            finer = finer.multiply(&Magnitude::of(&[PARTS, 0]), 1);
+            let factor_limbs = 1;
+            finer = finer.multiply(&Magnitude::of(&[PARTS, 0]), factor_limbs);
             finer.digits += DIGITS;
         }
         finer
@@ -617,7 +641,7 @@ impl Integers {
         product
     }
 
-    /// Adds or, if `negative`, subtracts an array of the same shape.
+    /// The sum with an array of the same shape or, if `negative`, the difference; an error if it is too large.
     fn plus_signed(&self, other: &Self, negative: bool) -> Result<Self, Error> {
         demand(self.shape == other.shape, "arrays must have one shape")?;
         if self.limbs == 1 && other.limbs == 1 && self.digits == other.digits {
@@ -641,20 +665,23 @@ impl Integers {
         sum.canonical()
     }
 
+    /// The sum, cell by cell; an error if the shapes differ or a sum is too large.
     pub fn plus(&self, other: &Self) -> Result<Self, Error> {
         self.plus_signed(other, false)
     }
 
+    /// The difference, cell by cell; an error as in [`Integers::plus`].
     pub fn minus(&self, other: &Self) -> Result<Self, Error> {
         self.plus_signed(other, true)
     }
 
-    /// Multiplies by a number of parts, and rounds down to parts. Also returns whether the product is exact.
+    /// The array times `factor` / 10^18, rounded down to 18 digits, or to those that it has; and whether that is exact.
     pub fn times(&self, factor: u128) -> Result<(Self, bool), Error> {
         let is_whole = factor.is_multiple_of(u128::from(PARTS));
         let factor = if is_whole { factor / u128::from(PARTS) } else { factor };
         let factor = Magnitude::of(&[factor as u64, (factor >> 64) as u64, 0]);
-        let mut product = self.multiply(&factor, 2);
+        let factor_limbs = 2;
+        let mut product = self.multiply(&factor, factor_limbs);
         let (limbs, mut is_exact) = (product.limbs, true);
         if !is_whole && self.digits > 0 {
             for cell in product.words.chunks_exact_mut(limbs) {
@@ -672,7 +699,7 @@ impl Integers {
         Ok((product.canonical()?, is_exact))
     }
 
-    /// Selects cells along an axis.
+    /// Selects cells along an axis: cell i of the result is cell `index[i]`. An error if there is no such axis or cell.
     pub fn take(&self, index: &[usize], axis: usize) -> Result<Self, Error> {
         let AxisLayout { n_blocks, length, width } = self.axis_layout(axis)?;
         demand(index.iter().all(|&i| i < length), "an index is beyond the end of the axis")?;
@@ -686,7 +713,8 @@ impl Integers {
         self.with_axis(axis, index.len(), words)
     }
 
-    /// Moves cell i along an axis of the new length `size` to `index[i]`, and adds up cells that move to the same index.
+    /// Moves cell i along an axis of the new length `size` to `index[i]`, and adds up cells that move to the same index; 0 where
+    /// none does. An error if there is no such axis, or an index is missing or not below `size`.
     pub fn merge(&self, index: &[usize], size: usize, axis: usize) -> Result<Self, Error> {
         let AxisLayout { n_blocks, length, width } = self.axis_layout(axis)?;
         demand(
@@ -695,6 +723,7 @@ impl Integers {
         )?;
         let mut is_taken = vec![false; size];
         let is_sum = index.iter().any(|&i| std::mem::replace(&mut is_taken[i], true));
+        // With room for sums, if cells are added up.
         let wide = self.clone().with_limbs(self.limbs + usize::from(is_sum));
         let (limbs, width) = (wide.limbs, width / self.limbs * wide.limbs);
         let mut words = vec![0; n_blocks * size * width];
@@ -710,6 +739,7 @@ impl Integers {
         wide.with_axis(axis, size, words)
     }
 
+    /// How the cells lie along this axis; an error if there is no such axis.
     fn axis_layout(&self, axis: usize) -> Result<AxisLayout, Error> {
         demand(axis < self.shape.len(), "there is no such axis")?;
         Ok(AxisLayout {
@@ -726,7 +756,8 @@ impl Integers {
         Integers { shape, words, ..*self }.canonical()
     }
 
-    /// Reshapes the array. With an index, cell i of the result is cell `index[i]`.
+    /// The array in another shape. With an index, cell i of the result is cell `index[i]`, both counted in C order. An error if the
+    /// number of cells is not that of the shape.
     pub fn reshape(&self, shape: Vec<usize>, index: Option<&[usize]>) -> Result<Self, Error> {
         let mut reshaped = Integers { shape, ..self.clone() };
         if let Some(index) = index {
@@ -738,7 +769,7 @@ impl Integers {
         if index.is_some() { reshaped.canonical() } else { Ok(reshaped) }
     }
 
-    /// Concatenates arrays along the first axis.
+    /// Concatenates arrays along the first axis; an error if there is none, or if they differ in another axis.
     pub fn concatenate(arrays: &[&Integers]) -> Result<Self, Error> {
         let digits = arrays.iter().map(|array| array.digits).max().unwrap_or(0);
         let finer: Vec<Integers> = arrays.iter().map(|array| array.with_digits(digits)).collect();
@@ -756,7 +787,7 @@ impl Integers {
         Integers::new(shape, digits, limbs, words.collect())
     }
 
-    /// Rounded to doubles, times a power of two.
+    /// The numbers times 2^exponent, each rounded once to a double, cell by cell.
     pub fn values(&self, exponent: i32) -> Vec<f64> {
         if self.limbs == 1 && self.digits == 0 {
             // A million numbers take 0.6 ms instead of 49 ms.
@@ -766,16 +797,18 @@ impl Integers {
         self.cells().map(|cell| value(cell, self.digits, exponent)).collect()
     }
 
+    /// Whether each cell is negative.
     pub fn is_negative(&self) -> Vec<bool> {
         self.cells().map(is_negative).collect()
     }
 
+    /// Whether each cell is 0.
     pub fn is_zero(&self) -> Vec<bool> {
         self.cells().map(|cell| cell.iter().all(|&limb| limb == 0)).collect()
     }
 }
 
-/// How cells lie along an axis: the array is `[block][index][word]`.
+/// How cells lie along an axis: the limbs are `[block][index along the axis][limb]`; these are the three lengths.
 struct AxisLayout {
     n_blocks: usize,
     length: usize,
@@ -784,29 +817,32 @@ struct AxisLayout {
 
 /// The number of cells of a shape; None if it is 2^48 or more.
 pub fn n_cells(shape: &[usize]) -> Option<usize> {
+    // None if the product overflows.
     let multiply = |n: usize, &length: &usize| n.checked_mul(length);
     shape.iter().try_fold(1, multiply).filter(|&n| n < 1 << 48)
 }
 
-/// The pairs of columns of a block, (i, j) with j <= i, i by i.
+/// The pairs of so many columns, (i, j) with j <= i, i by i.
 fn column_pairs(columns: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..columns).flat_map(|i| (0..=i).map(move |j| (i, j)))
 }
 
 /// The sum of products of deviations from the mean for each pair of columns: `(n Σab - Σa Σb) / n`, exact and then rounded once
-/// or twice.
+/// or twice, `[cell][pair]`; 0 where n is 0.
 ///
-/// `sums` is `[cell][the columns, then the pairs]`; the sums of pairs are in units of 2^-114.
+/// `n` has the number of rows of each cell, and `sums` is `[cell][the columns, then the pairs]`; sums of columns are in units of
+/// 2^-57, those of pairs in units of 2^-114. Pairs are (i, j) with j <= i, i by i. An error if the lengths do not fit together.
 pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f64>, Error> {
     let width = columns + columns * (columns + 1) / 2;
     demand(sums.len() == n.len() * width, "sums must go with the numbers of rows")?;
     let digits = n.digits.max(sums.digits);
     let (n, sums) = (n.with_digits(digits), sums.with_digits(digits));
+    // Of `n` and of `sums`: one of them cancels in the quotient.
     let unit = 10_f64.powi(-(digits as i32));
     let mut deviations = Vec::with_capacity(n.len() * (width - columns));
     for (cell, n_rows) in n.cells().enumerate() {
         let n_rows = Magnitude::of(n_rows);
-        let divisor = n_rows.round(false);
+        let divisor = n_rows.round(false); // no remainder was cut off
         let sum = |i: usize| Magnitude::of(sums.cell(cell * width + i));
         let column_sums: Vec<Magnitude> = (0..columns).map(sum).collect();
         for (pair, (i, j)) in column_pairs(columns).enumerate() {
@@ -817,8 +853,8 @@ pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f
             let n_times_products = n_rows.times(&sum(columns + pair));
             let product_of_sums = column_sums[i].times(&column_sums[j]);
             let difference = difference(&n_times_products, &product_of_sums);
-            let dividend = difference.round(false);
-            let exponent = dividend.exponent - divisor.exponent - 114;
+            let dividend = difference.round(false); // no remainder was cut off
+            let exponent = dividend.exponent - divisor.exponent - 114; // sums of pairs count 2^-114
             let deviation = scale_by_power(dividend.mantissa / divisor.mantissa, exponent);
             deviations.push(difference.with_sign(deviation * unit));
         }

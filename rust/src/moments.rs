@@ -35,16 +35,19 @@ const MOST_PIECES: usize = 256;
 /// A sum of values that may be far from the origin.
 pub type FarSum = Int<18>;
 
-/// The weight of the rows of each class, and their sums of z and of products of z.
+/// The weight of the rows of each class, and their sums of z and of products of two z, in the shapes of [`count_moments`] or of
+/// `products::count_products`.
 #[derive(Debug)]
 pub struct ClassSums {
+    /// Weights, in rows.
     pub rows: Integers,
+    /// Weighted sums of z in units of 2^-57, and of products in units of 2^-114.
     pub sums: Integers,
 }
 
 impl ClassSums {
-    /// `rows` and `near_sums` are the sums that fit 128 and 256 bits, and their shapes. `far_sums` has what is to be added to
-    /// some of the latter, by position.
+    /// `rows` and `near_sums` are the weights and the sums that fit 128 and 256 bits, and their shapes; all count in units of
+    /// 10^-digits of a row. `far_sums` has what is to be added to some of `near_sums`, by index.
     pub fn new(
         digits: u32,
         (rows, rows_shape): (&[i128], Vec<usize>),
@@ -73,13 +76,15 @@ impl Data<'_, '_> {
     pub fn checked_z(self, row: usize, feature: usize) -> Result<f64, Error> {
         let x = self.columns.value(row, feature).real();
         let z = self.scale.z_without_overflow(x, feature);
+        // Why it is refused, if it is.
         let fault = if x.is_infinite() { Fault::Infinite } else { Fault::TooFar };
         if z.abs() <= FARTHEST { Ok(z) } else { Err(self.columns.bad_value(fault, row, feature)) }
     }
 }
 
-/// Sums z and z² over the rows of each class: weights `[feature][class]` and sums `[feature][class][z, z²]`. A missing value
-/// (NaN) adds nothing to its feature.
+/// Sums z and z² over the rows of each class. Returns the weights of the rows with a value, `[feature][class]`, and the sums,
+/// `[feature][class][z, z²]`. A missing value (NaN) adds nothing to its feature; rows of class -1 are passed over. An infinite
+/// value is an error, as is a z beyond [`FARTHEST`].
 pub fn count_moments(
     columns: &Columns,
     scale: &Scale,
@@ -100,8 +105,10 @@ pub fn count_moments(
         sums.count(Data { columns, scale, rows }, piece)?;
         Ok(sums)
     })?;
+    // [feature][class]: the weight of all rows, from which those without a value are subtracted; sums of z and z².
     let mut present = count_classes(rows, threads).repeat(n_features);
     let mut total = vec![[Sum256::default(); 2]; n_features * n_classes];
+    // What far values add to each sum, by index [feature][class][z, z²].
     let mut far = HashMap::new();
     for sums in &piece_sums {
         sums.merge_into(&mut present, &mut total, &mut far);
@@ -120,14 +127,14 @@ fn piece_rows(n: usize, n_classes: usize) -> usize {
     rows.div_ceil(BLOCK).max(1) * BLOCK
 }
 
-/// A whole number of 2^-57: `size * 2^shift`, with a sign.
+/// A whole number, in units of 2^-57: `size * 2^shift`, with a sign.
 pub struct GridNumber {
     pub size: u64,
     pub shift: u32,
     pub is_negative: bool,
 }
 
-/// Rounds z, of at most 2^400, to a whole number of 2^-57.
+/// Rounds z, which is present and at most 2^400 from 0, to a whole number of units of 2^-57.
 #[inline(always)]
 pub fn round_to_grid(z: f64) -> GridNumber {
     if z.abs() <= NEAR {
@@ -139,7 +146,7 @@ pub fn round_to_grid(z: f64) -> GridNumber {
     GridNumber { size: mantissa, shift: exponent as u32 + 57 - 1075, is_negative: z < 0.0 }
 }
 
-/// A near z as a whole number of 2^-57.
+/// A near z in units of 2^-57, rounded to a whole number.
 #[inline(always)]
 pub fn round_near_to_grid(z: f64) -> i64 {
     (z * GRID).round_ties_even() as i64
@@ -156,10 +163,11 @@ struct PieceSums {
     /// The classes with near rows in the block, as a list and as a flag for each class.
     block_classes: Vec<usize>,
     is_in_block: Vec<bool>,
+    /// Sums of z and z² of the near values of all blocks, as whole numbers.
     sums: Vec<[Sum256; 2]>,
-    /// By cell.
+    /// Sums of z and z² of far values, by cell: index into `sums`.
     far_sums: HashMap<usize, [FarSum; 2]>,
-    /// The weight of rows without a value: of light rows, and of all others.
+    /// The weight of rows without a value, in the units of the caller's weights: of light rows, and of all others.
     missing_light: Vec<i64>,
     missing_heavy: Vec<i128>,
     /// z, `[row][feature]`.
@@ -168,10 +176,11 @@ struct PieceSums {
     buffer: Vec<f64>,
 }
 
-/// Parts of the sums of a block.
+/// Parts of the sums of z and z² of a block: two of z, three of z².
 const PARTS: usize = 5;
 
 impl PieceSums {
+    /// Sums of no rows; `rows` gives the number of classes and the units of weights.
     fn new(features: Range<usize>, rows: &Rows) -> Self {
         let width = features.len().next_multiple_of(LANES);
         let cells = width * rows.n_classes;
@@ -192,10 +201,11 @@ impl PieceSums {
         }
     }
 
+    /// Adds the rows in `range` that have a class, tile by tile.
     fn count(&mut self, data: Data, range: Range<usize>) -> Result<(), Error> {
-        let block = if data.rows.has_ones() { BLOCK } else { BLOCK / LIGHT as usize };
-        for start in range.clone().step_by(block) {
-            let end = range.end.min(start + block);
+        let block_rows = if data.rows.has_ones() { BLOCK } else { BLOCK / LIGHT as usize };
+        for start in range.clone().step_by(block_rows) {
+            let end = range.end.min(start + block_rows);
             for from in (start..end).step_by(TILE_ROWS) {
                 let tile = from..end.min(from + TILE_ROWS);
                 self.add_tile(data, tile)?;
@@ -207,10 +217,11 @@ impl PieceSums {
         Ok(())
     }
 
-    /// Writes z of these rows into the tile.
+    /// Writes z of these rows of the data into `self.tile`, `[row][feature]`; NaN where a value is missing.
     #[inline(always)]
     fn fill_tile(&mut self, Data { columns, scale, .. }: Data, rows: Range<usize>) {
         let width = self.width;
+        // `block_columns` of the array `block` are the features from `first` on.
         for (first, block, block_columns) in columns.blocks_of(self.features.clone()) {
             let features = first..first + block_columns.len();
             let (origin, inverse) = (&scale.origin[features.clone()], &scale.inverse[features]);
@@ -220,6 +231,7 @@ impl PieceSums {
         }
     }
 
+    /// Adds the rows `tile` of the data, at most [`TILE_ROWS`], that have a class.
     fn add_tile(&mut self, data: Data, tile: Range<usize>) -> Result<(), Error> {
         wide!({
             self.fill_tile(data, tile.clone());
@@ -233,7 +245,8 @@ impl PieceSums {
         })
     }
 
-    /// Adds a row of the tile, which is row `row` of the data. `is_near`: all rows of the tile are near and complete.
+    /// Adds row `tile_row` of the tile, which is row `row` of the data and has a class. `is_near`: all rows of the tile are near
+    /// and complete.
     #[inline(always)]
     fn add_row(
         &mut self,
@@ -245,6 +258,7 @@ impl PieceSums {
         let (width, class) = (self.width, data.rows.classes[row] as usize);
         let z = &self.tile[tile_row * width..(tile_row + 1) * width];
         let cells = class * width..(class + 1) * width;
+        // In rows; the largest number for parts of a row, which are not light.
         let weight = match data.rows.weights {
             Weights::Ones => 1,
             Weights::Whole(weights) => weights[row],
@@ -271,7 +285,7 @@ impl PieceSums {
         Ok(())
     }
 
-    /// Adds a row value by value, as whole numbers.
+    /// Adds row `tile_row` of the tile, row `row` of the data, value by value, as whole numbers.
     #[inline(never)]
     fn add_values(&mut self, data: Data, row: usize, tile_row: usize) -> Result<(), Error> {
         let (width, weight) = (self.width, data.rows.weight(row));
@@ -294,16 +308,18 @@ impl PieceSums {
         Ok(())
     }
 
-    /// Moves the block's sums of near values into the sums of whole numbers.
+    /// Adds the block's sums of near values to the sums of whole numbers, and empties the block.
     fn flush_block(&mut self) {
         let width = self.width;
         for class in self.block_classes.drain(..) {
             let first = PARTS * class * width / LANES;
             let parts = &mut self.near_parts[first..][..PARTS * width / LANES];
+            // Parts 0 and 1 add up to z, parts 2 to 4 to z²; each is a whole number of its unit, 2^-unit.
             for (lanes, sums) in
                 parts.chunks_exact(PARTS).zip(self.sums[class * width..].chunks_exact_mut(LANES))
             {
                 for (lane, [sum, square]) in sums.iter_mut().enumerate() {
+                    // A part's sum as a whole number of 2^-unit.
                     let part = |part: usize, unit: i32| {
                         i128::from((lanes[part][lane] * 2_f64.powi(unit)) as i64)
                     };
@@ -318,7 +334,8 @@ impl PieceSums {
         }
     }
 
-    /// Adds to the totals of all pieces and features, `[feature][class]`.
+    /// Adds these sums to the totals of all pieces and features: `total` is `[feature][class]`, `far_total` has the indices of
+    /// `[feature][class][z, z²]`. Subtracts the weight of rows without a value from `present`, `[feature][class]`.
     fn merge_into(
         &self,
         present: &mut [i128],
@@ -326,8 +343,10 @@ impl PieceSums {
         far_total: &mut HashMap<usize, FarSum>,
     ) {
         let width = self.width;
+        // The index in the totals, [feature][class], of a cell of these sums, [class][feature].
         let total_cell =
             |cell: usize| (self.features.start + cell % width) * self.n_classes + cell / width;
+        // Cells beyond the features only fill up the width.
         for cell in 0..self.n_classes * width {
             if cell % width >= self.features.len() {
                 continue;
@@ -346,7 +365,7 @@ impl PieceSums {
     }
 }
 
-/// Adds near z and their squares `weight` times, as whole numbers.
+/// Adds near z and their squares to their sums, one of each for each z, `weight` times, as whole numbers.
 #[inline(always)]
 fn add_weighted(z: &[f64], weight: u64, sums: &mut [[Sum256; 2]]) {
     for (&z, [sum, square]) in z.iter().zip(sums) {
@@ -357,7 +376,7 @@ fn add_weighted(z: &[f64], weight: u64, sums: &mut [[Sum256; 2]]) {
     }
 }
 
-/// Adds z and its square `weight` times.
+/// Adds z, near or far, and its square `weight` times.
 #[inline(never)]
 fn add_far([sum, square]: &mut [FarSum; 2], z: f64, weight: u128) {
     let GridNumber { size, shift, is_negative } = round_to_grid(z);
@@ -366,7 +385,8 @@ fn add_far([sum, square]: &mut [FarSum; 2], z: f64, weight: u128) {
     square.add_wide(product(squared, weight), 2 * shift, false);
 }
 
-/// Writes z of a block's rows into rows that are `width` long.
+/// Writes z of `values` (rows × columns) into rows of `tile` that are `width` long. `origin` and `inverse` (1 / unit) have a
+/// number per column.
 #[inline(always)]
 fn write_z(
     values: ArrayView2<f64>,
@@ -425,9 +445,10 @@ fn add_near<const MISSING: bool>(
     const SQUARE: f64 = 1.5 * (1_u64 << 19) as f64;
     const BELOW_SQUARE: f64 = 1.5 / (1_u64 << 22) as f64;
     let (parts, missing) = (parts.as_chunks_mut::<PARTS>().0, missing.as_chunks_mut::<LANES>().0);
-    let times = weight as f64;
+    let factor = weight as f64;
     for ((z, parts), missing) in z.as_chunks::<LANES>().0.iter().zip(parts).zip(missing) {
-        // A copy is changed, so that all parts are read before any is written.
+        // A copy is changed, so that all parts are read before any is written. z is z1 + z2; z² is p1 + p2 + p3 and what
+        // is left of both remainders.
         let mut sums = *parts;
         for i in 0..LANES {
             let z = if MISSING && z[i].is_nan() { 0.0 } else { z[i] };
@@ -440,11 +461,11 @@ fn add_near<const MISSING: bool>(
             let remainder = square - p1;
             let p2 = (remainder + BELOW_SQUARE) - BELOW_SQUARE;
             let p3 = (error + BELOW_SQUARE) - BELOW_SQUARE;
-            sums[0][i] += times * z1;
-            sums[1][i] += times * z2;
-            sums[2][i] += times * p1;
-            sums[3][i] += times * (p2 + p3);
-            sums[4][i] += times * ((remainder - p2) + (error - p3));
+            sums[0][i] += factor * z1;
+            sums[1][i] += factor * z2;
+            sums[2][i] += factor * p1;
+            sums[3][i] += factor * (p2 + p3);
+            sums[4][i] += factor * ((remainder - p2) + (error - p3));
         }
         *parts = sums;
         if MISSING {

@@ -21,13 +21,14 @@ const BLOCK: usize = 1024;
 /// Pieces of rows, at most: each has sums of its own.
 const MOST_PIECES: usize = 64;
 
-/// How many columns and pairs of columns there are.
+/// The number of cells, sums that are kept for each class: one for each column and each pair of columns, (0, 0) included.
 pub fn n_cells(columns: usize) -> usize {
     columns + columns * (columns + 1) / 2
 }
 
-/// Sums over the rows of each class: weights `[class]` and sums `[class][cell]`. The cells are the columns, then the pairs of
-/// columns (0, 0), (1, 0), (1, 1), (2, 0) and so on.
+/// Returns, over the rows of each class that have no missing value, the weights `[class]` and the sums of z and of products of
+/// two z, `[class][cell]`. The cells are the columns, then the pairs of columns (0, 0), (1, 0), (1, 1), (2, 0) and so on. Rows
+/// of class -1 are passed over. An infinite value is an error, as is a z beyond [`FARTHEST`].
 pub fn count_products(
     columns: &Columns,
     scale: &Scale,
@@ -52,20 +53,24 @@ pub fn count_products(
     )
 }
 
+/// The sums over one piece of the rows.
 struct PieceSums {
+    /// The number of columns.
     columns: usize,
-    /// z of a block of rows, `[row][column]`.
+    /// z of a block of rows, `[row][column]`, NaN where missing; empty when no block is read.
     z: Vec<f64>,
-    /// One row's z as whole numbers.
+    /// Memory for the z of one near row in units of 2^-57, `[column]`.
     whole: Vec<i64>,
-    /// The weight of the rows of each class.
+    /// The weight of the rows of each class, in rows or parts of a row as the caller's weights are.
     rows: Vec<i128>,
-    /// Sums `[class][cell]`; what near rows add, and what far ones add.
+    /// What near rows add to each sum, `[class][cell]`.
     near_sums: Vec<Sum256>,
+    /// What far or heavy rows add, by index into `near_sums`; sums to which they add nothing have no entry.
     far_sums: HashMap<usize, FarSum>,
 }
 
 impl PieceSums {
+    /// Sums of no rows; `rows` gives the number of classes.
     fn new(rows: &Rows, columns: usize) -> Self {
         PieceSums {
             columns,
@@ -77,16 +82,18 @@ impl PieceSums {
         }
     }
 
+    /// Adds the sums of another piece to these.
     fn merge(&mut self, other: &PieceSums) {
-        let rows = self.rows.iter_mut().zip(&other.rows);
-        rows.for_each(|(a, b)| *a += b);
-        let sums = self.near_sums.iter_mut().zip(&other.near_sums);
-        sums.for_each(|(a, b)| a.merge(b));
+        let class_weights = self.rows.iter_mut().zip(&other.rows);
+        class_weights.for_each(|(total, weight)| *total += weight);
+        let near_sums = self.near_sums.iter_mut().zip(&other.near_sums);
+        near_sums.for_each(|(total, sum)| total.merge(sum));
         for (&cell, sum) in &other.far_sums {
             self.far_sums.entry(cell).or_default().merge(sum);
         }
     }
 
+    /// Adds the rows in `range` that have a class, block by block. Returns the sums, without the memory for z.
     fn count(mut self, data: Data, range: Range<usize>) -> Result<PieceSums, Error> {
         for from in range.clone().step_by(BLOCK) {
             let block = from..range.end.min(from + BLOCK);
@@ -99,39 +106,43 @@ impl PieceSums {
         Ok(self)
     }
 
-    /// Computes z of these rows; NaN where a value is missing.
+    /// Fills `self.z` with z of these rows of the data, `[row][column]`; NaN where a value is missing.
     fn read(&mut self, data: Data, rows: Range<usize>) {
-        let d = self.columns;
+        let n_columns = self.columns;
         self.z.clear();
-        self.z.resize(rows.len() * d, 0.0);
+        self.z.resize(rows.len() * n_columns, 0.0);
         let mut buffer = vec![];
-        for (feature, block, column) in data.columns.columns_of(0..d) {
+        // `column` is the feature's column within the array `block`.
+        for (feature, block, column) in data.columns.columns_of(0..n_columns) {
             let values = block.reals(rows.clone(), column..column + 1, &mut buffer);
             for (block_row, &x) in values.iter().enumerate() {
-                self.z[block_row * d + feature] = data.scale.z_without_overflow(x, feature);
+                self.z[block_row * n_columns + feature] = data.scale.z_without_overflow(x, feature);
             }
         }
     }
 
-    /// Adds a row of the data, which is row `block_row` of the block.
+    /// Adds row `row` of the data, which has a class, and whose z are row `block_row` of `self.z`; nothing if a value is missing.
+    /// A value that is infinite or too far is an error.
     fn add(&mut self, data: Data, row: usize, block_row: usize) -> Result<(), Error> {
-        let (d, rows) = (self.columns, data.rows);
+        let (n_columns, rows) = (self.columns, data.rows);
         let class = rows.classes[row] as usize;
-        let z = &self.z[block_row * d..(block_row + 1) * d];
+        let z = &self.z[block_row * n_columns..(block_row + 1) * n_columns];
         if let Some(feature) = z.iter().position(|z| z.abs() > FARTHEST) {
             data.checked_z(row, feature)?;
         }
         if z.iter().any(|z| z.is_nan()) {
             return Ok(());
         }
+        // In rows, or in parts of a row.
         let weight = rows.weight(row);
         self.rows[class] += weight as i128;
-        let first_cell = class * n_cells(d);
-        if weight >> 64 == 0 && z.iter().all(|z| z.abs() <= NEAR) {
+        let first_cell = class * n_cells(n_columns);
+        let is_below_2_to_64 = weight >> 64 == 0;
+        if is_below_2_to_64 && z.iter().all(|z| z.abs() <= NEAR) {
             for (whole, &z) in self.whole.iter_mut().zip(z) {
                 *whole = round_near_to_grid(z);
             }
-            let sums = &mut self.near_sums[first_cell..first_cell + n_cells(d)];
+            let sums = &mut self.near_sums[first_cell..first_cell + n_cells(n_columns)];
             match rows.weights {
                 // Without weights this takes half the time: 6 ms instead of 15 for 2,000 rows of 60 columns.
                 Weights::Ones => {
@@ -146,12 +157,13 @@ impl PieceSums {
             }
             return Ok(());
         }
+        // A far or heavy row: each z and each product of two, times the weight, in as many bits as it takes.
         let numbers: Vec<GridNumber> = z.iter().map(|&z| round_to_grid(z)).collect();
         let mut add = |cell: usize, size: u128, shift: u32, is_negative: bool| {
             let sum = self.far_sums.entry(first_cell + cell).or_default();
             sum.add_wide(product(size, weight), shift, is_negative);
         };
-        let mut pair_cell = d;
+        let mut pair_cell = n_columns;
         for (i, a) in numbers.iter().enumerate() {
             add(i, u128::from(a.size), a.shift, a.is_negative);
             for b in &numbers[..=i] {
@@ -164,7 +176,8 @@ impl PieceSums {
     }
 }
 
-/// Adds the whole numbers of a row, `weight` times, and the products of all pairs of them, as `add_pair` does.
+/// Adds the whole numbers of a row, `[column]`, `weight` times to the sums of one class, `[cell]`. Calls `add_pair(sum, a, b)`
+/// for each pair of them, which adds their product as often.
 #[inline(always)]
 fn add_near(
     whole: &[i64],
@@ -176,6 +189,7 @@ fn add_near(
     for (sum, &a) in column_sums.iter_mut().zip(whole) {
         sum.add(i128::from(a) * weight);
     }
+    // Column i has i + 1 pairs: with each column up to itself.
     for (i, &a) in whole.iter().enumerate() {
         let (sums_of_a, later_sums) = pair_sums.split_at_mut(i + 1);
         for (sum, &b) in sums_of_a.iter_mut().zip(whole) {

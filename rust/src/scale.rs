@@ -5,7 +5,7 @@ use crate::error::{Error, demand};
 /// The largest |z|: sums can hold its square.
 pub const FARTHEST: f64 = f64::from_bits((1023 + 400) << 52); // 2^400
 
-/// Origin and unit of each feature.
+/// The origin and the unit of each feature's scale, `[feature]`.
 #[derive(Clone, Debug)]
 pub struct Scale<'a> {
     pub origin: &'a [f64],
@@ -14,6 +14,7 @@ pub struct Scale<'a> {
 }
 
 impl<'a> Scale<'a> {
+    /// An error unless there is a finite origin for each feature, and a unit that is a power of two.
     pub fn new(origin: &'a [f64], unit: &[f64], features: usize) -> Result<Self, Error> {
         demand(
             origin.len() == features && unit.len() == features,
@@ -27,7 +28,7 @@ impl<'a> Scale<'a> {
         Ok(Scale { origin, inverse: unit.iter().map(|x| 1.0 / x).collect() })
     }
 
-    /// z of x, even if x - origin overflows.
+    /// z of a feature's value x, even if x - origin overflows; NaN for NaN, infinite for an infinite x or if z is too large.
     pub fn z_without_overflow(&self, x: f64, feature: usize) -> f64 {
         let (origin, inverse) = (self.origin[feature], self.inverse[feature]);
         let z = (x - origin) * inverse;
@@ -35,6 +36,7 @@ impl<'a> Scale<'a> {
     }
 }
 
+/// Whether x is 2 to a whole number, -1022 or more.
 fn is_power_of_two(x: f64) -> bool {
     x.is_normal() && x > 0.0 && x.to_bits() << 12 == 0
 }

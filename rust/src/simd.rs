@@ -2,6 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+/// A closure that pulp runs, compiled for the widest vectors of the machine.
 struct Dispatched<F> {
     work: F,
 }

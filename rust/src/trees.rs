@@ -21,7 +21,7 @@ const SMALLEST: f64 = 1e-300;
 /// Two cuts that differ by fewer bits per row than this are equally good: far more than rounding.
 const TOLERANCE: f64 = 1e-12;
 
-/// Rows per cell and class, `[cell][class]`.
+/// The number of rows of each class in each cell of a column, `[cell][class]`; it may be fractional.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a> {
     rows: &'a [f64],
@@ -29,6 +29,7 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
+    /// An error unless `rows` has a number per class of each cell.
     pub fn new(rows: &'a [f64], n_classes: usize) -> Result<Self, Error> {
         demand(
             n_classes > 0 && rows.len().is_multiple_of(n_classes),
@@ -37,12 +38,14 @@ impl<'a> Cells<'a> {
         Ok(Cells { rows, n_classes })
     }
 
+    /// The number of cells.
     fn len(&self) -> usize {
         self.rows.len() / self.n_classes
     }
 }
 
-/// Builds the levels of a tree by halving nodes by count, below a first level if there is one. `rows` is the count of each cell.
+/// Builds the levels of a tree by halving nodes by count, below a first level (the node of each cell) if there is one. `rows` is
+/// the count of each cell. Returns the node of each cell on each level, `[level][cell]`, the finest level last.
 pub fn halve_by_count(rows: &[f64], first_level: Option<&[i64]>) -> Result<Vec<Vec<i64>>, Error> {
     let n_cells = rows.len();
     demand(
@@ -54,6 +57,7 @@ pub fn halve_by_count(rows: &[f64], first_level: Option<&[i64]>) -> Result<Vec<V
         *sum += rows;
         Some(*sum)
     }));
+    // The cell at which each node of the last level begins, then the number of cells.
     let mut edges = vec![0, n_cells];
     let mut levels = vec![];
     if let Some(nodes) = first_level {
@@ -79,7 +83,8 @@ pub fn halve_by_count(rows: &[f64], first_level: Option<&[i64]>) -> Result<Vec<V
     Ok(levels)
 }
 
-/// The cell at which cells `low..high` are cut into halves of nearly equal counts; None if there are fewer than two cells.
+/// The cell before which cells `low..high` are cut into halves of nearly equal counts; None if there are fewer than two cells.
+/// `rows_before[cell]` is the count of all cells before `cell`.
 fn halve(rows_before: &[f64], low: usize, high: usize) -> Option<usize> {
     if high - low < 2 {
         return None;
@@ -94,16 +99,17 @@ fn halve(rows_before: &[f64], low: usize, high: usize) -> Option<usize> {
 /// The node of each cell, where nodes begin and end at these edges.
 fn nodes_between(edges: &[usize]) -> Vec<i64> {
     let nodes = edges.windows(2).zip(0..);
-    nodes.flat_map(|(ends, node)| std::iter::repeat_n(node, ends[1] - ends[0])).collect()
+    nodes.flat_map(|(bounds, node)| std::iter::repeat_n(node, bounds[1] - bounds[0])).collect()
 }
 
-/// A level: the parent of each node, and the rows of nodes, `[node][class]`.
+/// A level: the node of the level above that contains each node, and the number of rows in each node, `[node][class]`.
 struct Level {
     parents: Vec<usize>,
     rows: Vec<f64>,
 }
 
-/// Sums the rows of cells in the nodes of every level. An error unless the levels are a tree.
+/// Sums the rows of cells in the nodes of every level; `levels` is `[level][cell]`. The parent of the first level's nodes is 0, the
+/// root. An error unless the levels are a tree.
 fn sum_levels(levels: &[&[i64]], cells: Cells) -> Result<Vec<Level>, Error> {
     let n_cells = cells.len();
     let root = vec![0; n_cells];
@@ -126,8 +132,9 @@ fn sum_levels(levels: &[&[i64]], cells: Cells) -> Result<Vec<Level>, Error> {
     Ok(sums)
 }
 
-/// P(class | node) on each level, `[node][class]`; if `left_out`, without one row of each class in turn, `[node][row's
-/// class][class]`.
+/// P(class | node) on each level, `[level]` of `[node][class]`; if `left_out`, without one row of each class in turn, `[level]` of
+/// `[node][row's class][class]`. Each node's shares are smoothed by those of its parent, which count as many rows as the strength:
+/// the first one on the first level, the second one below. An error unless `levels`, `[level][cell]`, are a tree.
 pub fn shares(
     levels: &[&[i64]],
     cells: Cells,
@@ -139,6 +146,7 @@ pub fn shares(
     demand(prior.len() == n_classes, "prior must have every class")?;
     // How many times each node has shares.
     let n_variants = if left_out { n_classes } else { 1 };
+    // The shares in the root, `[row's class][class]` or `[class]`.
     let root_shares = prior.repeat(n_variants);
     let mut shares_by_level: Vec<Vec<f64>> = vec![];
     for (depth, level) in sum_levels(levels, cells)?.iter().enumerate() {
@@ -147,7 +155,9 @@ pub fn shares(
         let mut shares = Vec::with_capacity(level.rows.len() * n_variants);
         for (rows, &parent) in level.rows.chunks_exact(n_classes).zip(&level.parents) {
             let parent_shares = &shares_above[parent * root_shares.len()..][..root_shares.len()];
+            // `bases`: the parent's share of each class.
             for (row_class, bases) in parent_shares.chunks_exact(n_classes).enumerate() {
+                // The node's rows of a class, without one of `row_class` if it is left out.
                 let remaining = |class: usize| {
                     let removed = if left_out && class == row_class { 1.0 } else { 0.0 };
                     (rows[class] - removed).max(0.0)
@@ -163,7 +173,8 @@ pub fn shares(
     Ok(shares_by_level)
 }
 
-/// Splits an array of all columns into one for each column, of these lengths.
+/// Splits an array of all columns, one after the other, into one for each column, of these lengths; an error unless they add up to
+/// the array's.
 pub fn split_columns<T>(
     numbers: &[T],
     lengths: impl Iterator<Item = usize>,
@@ -180,7 +191,7 @@ pub fn split_columns<T>(
     Ok(columns)
 }
 
-/// The tree of a column: the node of each cell on every level, and the rows of its cells.
+/// The tree of a column: the node of each cell on every level, `[level][cell]`, and the rows of its cells.
 #[derive(Debug)]
 struct Tree<'a> {
     levels: Vec<&'a [i64]>,
@@ -195,6 +206,8 @@ pub struct Forest<'a> {
 }
 
 impl<'a> Forest<'a> {
+    /// `levels` has the levels of all trees, `[tree][level][cell]`, one after the other; `depths` the number of levels and `sizes`
+    /// the number of cells of each tree; `cells` the cells of all trees. An error unless these fit together.
     pub fn new(
         levels: &'a [i64],
         depths: &[i64],
@@ -214,8 +227,8 @@ impl<'a> Forest<'a> {
         Ok(Forest { trees: trees.collect(), n_classes })
     }
 
-    /// P(class | cell), as [`shares`] returns it, of all trees; after the cells of each tree the prior, for values that are in no
-    /// cell. Each tree has two strengths.
+    /// P(class | cell) of all trees, one after the other, `[cell][class]` or `[cell][row's class][class]` as [`shares`] returns it;
+    /// after the cells of each tree the prior, for values that are in no cell. `strengths` is `[tree][first level, later ones]`.
     pub fn shares(
         &self,
         strengths: &[f64],
@@ -236,7 +249,7 @@ impl<'a> Forest<'a> {
         Ok(cell_shares.concat())
     }
 
-    /// [`shares`] of a forest with a single tree.
+    /// [`shares`] of a forest that has a single tree; an error if it has another number.
     pub fn shares_by_level(
         &self,
         strengths: [f64; 2],
@@ -248,7 +261,7 @@ impl<'a> Forest<'a> {
         shares(levels, *cells, strengths, prior, left_out)
     }
 
-    /// [`choose_strengths`] for each tree. `is_cut_by_class`: whether the first level of each tree was.
+    /// [`choose_strengths`] for each tree. `is_cut_by_class`: whether each tree's first level was cut where the classes differ.
     pub fn choose_strengths(
         &self,
         is_cut_by_class: &[bool],
@@ -262,13 +275,13 @@ impl<'a> Forest<'a> {
         })
     }
 
-    /// How many threads pay off for work on all trees.
+    /// How many threads, at most `threads`, pay off for work on all trees.
     fn worth(&self, threads: usize) -> usize {
         threads::worth(threads, self.trees.iter().map(|tree| tree.cells.rows.len() * 8).sum())
     }
 }
 
-/// The levels of a tree, and the strengths of its first level and of all later ones.
+/// The levels of a tree, `[level][cell]`, and the strengths of its first level and of all later ones, in rows.
 pub struct GrownTree {
     pub levels: Vec<Vec<i64>>,
     pub strengths: [f64; 2],
@@ -288,24 +301,27 @@ pub fn grow(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<GrownTrees, E
         choose_strengths(&levels, cells, prior, is_cut_by_class)
     };
     let levels = halve_by_count(totals, None)?;
-    let chosen = choose_strengths(&levels, false)?;
+    let is_cut_by_class = false;
+    let chosen = choose_strengths(&levels, is_cut_by_class)?;
     let plain = GrownTree { levels, strengths: chosen.strengths };
     let cuts = cut_by_class(cells);
     if cuts.is_empty() {
         return Ok(GrownTrees { plain, supervised: None });
     }
+    // The first level's node of a cell: the number of cuts before it.
     let node = |cell: usize| cuts.partition_point(|&cut| cut <= cell) as i64;
     let first_level: Vec<i64> = (0..cells.len()).map(node).collect();
     let levels = halve_by_count(totals, Some(&first_level))?;
-    let supervised = choose_strengths(&levels, true)?;
+    let is_cut_by_class = true;
+    let supervised = choose_strengths(&levels, is_cut_by_class)?;
     let cost = cuts.len() as f64 * (cells.len().saturating_sub(1).max(2) as f64).ln();
     let is_better = supervised.gain - chosen.gain > cost;
     let supervised = GrownTree { levels, strengths: supervised.strengths };
     Ok(GrownTrees { plain, supervised: is_better.then_some(supervised) })
 }
 
-/// The leaf of each bin of numbers, in order: each bin is a leaf if there are at most `most`; otherwise neighbouring bins are
-/// joined to leaves with nearly equal numbers of rows. `totals` is the number of rows of each bin.
+/// The index of the leaf of each bin of numbers, ascending from 0: each bin is a leaf if there are at most `most`; otherwise
+/// neighbouring bins are joined to leaves with nearly equal numbers of rows. `totals` is the number of rows of each bin.
 pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     let n_bins = totals.len();
     if n_bins <= most {
@@ -326,7 +342,7 @@ pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     leaves
 }
 
-/// Sums the rows of cells by node, `[node][class]`. `nodes` has the node of each cell.
+/// Sums the rows of cells by node, `[node][class]`. `nodes` has the node of each cell, which is not negative.
 pub fn sum_by_node(cells: Cells, nodes: &[i64]) -> Vec<f64> {
     let n_classes = cells.n_classes;
     let n_nodes = nodes.iter().max().map_or(0, |&node| node as usize + 1);
@@ -348,8 +364,8 @@ pub struct ChosenStrengths {
     pub gain: f64,
 }
 
-/// The strengths that make the rows, each left out of its nodes, most likely. `is_cut_by_class`: whether the first level was,
-/// and has a strength of its own.
+/// The strengths that make the rows, each left out of its nodes, most likely. `levels` is `[level][cell]`. `is_cut_by_class`: the
+/// first level was cut where the classes differ, and has a strength of its own; otherwise both strengths are equal.
 pub fn choose_strengths(
     levels: &[&[i64]],
     cells: Cells,
@@ -359,6 +375,7 @@ pub fn choose_strengths(
     let n_classes = cells.n_classes;
     demand(prior.len() == n_classes, "prior must have every class")?;
     let levels = sum_levels(levels, cells)?;
+    // Number i of the cells' rows, `[cell][class]`, times the log prior of its class.
     let log_prior = |i: usize| cells.rows[i] * prior[i % n_classes].ln();
     let prior_likelihood: f64 = (0..cells.rows.len()).map(log_prior).sum();
     let total = |rows: &[f64]| rows.iter().sum();
@@ -384,8 +401,8 @@ pub fn choose_strengths(
     Ok(ChosenStrengths { strengths: best_strengths, gain: best_likelihood - prior_likelihood })
 }
 
-/// The share of each class in a level's nodes without one row of that class, under all strengths at once. `totals` is the number
-/// of rows of each node; `shares_above` are the shares in the nodes of the level above.
+/// The share of each class in a level's nodes without one row of that class, `[node][class]`, under all strengths at once. `totals`
+/// is the number of rows of each node; `shares_above` are the shares in the nodes of the level above, `[node][class]`.
 fn left_out_shares(
     level: &Level,
     totals: &[f64],
@@ -412,7 +429,7 @@ fn left_out_shares(
     })
 }
 
-/// Σ rows · log share, under each strength.
+/// Σ rows · log share over all cells and classes, under each strength; `rows` and `shares` are `[cell][class]`.
 fn likelihoods(rows: &[f64], shares: &[ByStrength]) -> ByStrength {
     wide!({
         let mut sums = [0.0; STRENGTHS.len()];
@@ -427,11 +444,12 @@ fn likelihoods(rows: &[f64], shares: &[ByStrength]) -> ByStrength {
     })
 }
 
-/// The cells before which cutting separates the classes best: by entropy, until a cut costs more bits than it saves.
+/// The cells before which cutting separates the classes best, ascending: by entropy, until a cut costs more bits than it saves.
 ///
 /// U. Fayyad and K. Irani, *Multi-interval discretization of continuous-valued attributes for classification learning* (1993).
 pub fn cut_by_class(cells: Cells) -> Vec<usize> {
     let n_classes = cells.n_classes;
+    // Intervals that are still to be cut: the first cell, and the end.
     let (mut cuts, mut intervals) = (vec![], vec![(0, cells.len())]);
     while let Some((low, high)) = intervals.pop() {
         if let Some(offset) = best_cut(&cells.rows[low * n_classes..high * n_classes], n_classes) {
@@ -444,12 +462,14 @@ pub fn cut_by_class(cells: Cells) -> Vec<usize> {
     cuts
 }
 
-/// The cell before which a cut leaves the least entropy, the lowest of equally good ones; None if describing the cut costs more.
+/// The cell before which a cut leaves the least entropy, the lowest of equally good ones; None if describing the cut costs more
+/// than it saves. `rows` is `[cell][class]`.
 fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     let n_cells = rows.len() / n_classes;
     if n_cells < 2 {
         return None;
     }
+    // Rows [class] of the first i + 1 cells, and of the last i + 1 cells.
     let left = cumulate(rows.chunks_exact(n_classes), n_classes);
     let right = cumulate(rows.chunks_exact(n_classes).rev(), n_classes);
     let rows_of = |sums: &[f64], i: usize| sums[i * n_classes..(i + 1) * n_classes].to_vec();
@@ -461,7 +481,8 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     }
     let total: f64 = rows.iter().sum();
     let (left_bits, right_bits) = (bits(&left, n_classes), bits(&right, n_classes));
-    // The cut after cell i leaves the cells up to i on the left, and n_cells - 1 - i cells on the right.
+    // The cut after cell i leaves the cells up to i on the left, and n_cells - 1 - i cells on the right, whose sums are
+    // number `right_of(i)` of `right`. `cut_bits[i]` are the bits that describe the classes after that cut.
     let right_of = |i: usize| n_cells - 2 - i;
     let cut_bits: Vec<f64> =
         (0..n_cells - 1).map(|i| left_bits[i] + right_bits[right_of(i)]).collect();
@@ -469,6 +490,7 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     let best = cut_bits.iter().position(|&bits| bits <= least_bits)?;
     let all_bits = left_bits[n_cells - 1];
     let saved_bits = all_bits - cut_bits[best];
+    // log2(3^k - 2) for k present classes, and by how much the halves' classes × entropy are less: terms of the cost of a cut.
     let class_subsets = n_classes_present * 3_f64.log2()
         + (-2.0 * 3_f64.powf(-n_classes_present)).ln_1p() / 2_f64.ln();
     let entropy = |rows: &[f64], bits: f64| n_present(rows) * bits / rows.iter().sum::<f64>();
@@ -479,7 +501,7 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     (saved_bits > cost).then_some(best + 1)
 }
 
-/// Cumulative sums of rows, `[cell][class]`.
+/// The rows of each class in each cell and all cells before it, `[cell][class]`; `cells` has the rows of each class, per cell.
 fn cumulate<'a>(cells: impl Iterator<Item = &'a [f64]>, n_classes: usize) -> Vec<f64> {
     let mut sums: Vec<f64> = vec![];
     for cell in cells {
@@ -494,7 +516,8 @@ fn cumulate<'a>(cells: impl Iterator<Item = &'a [f64]>, n_classes: usize) -> Vec
     sums
 }
 
-/// The bits that describe the classes of the rows of each cell: their number times their entropy.
+/// The bits that describe the classes of the rows of each cell: the number of rows times the entropy of their classes. `rows` is
+/// `[cell][class]`.
 fn bits(rows: &[f64], n_classes: usize) -> Vec<f64> {
     wide!({
         let times_log = |x: f64| x * ln(if x > 0.0 { x } else { 1.0 });
@@ -515,39 +538,47 @@ mod tests {
 
     #[test]
     fn halves_have_equally_many_rows() {
+        // The counts of four cells, and the node of each cell on each level.
         let levels = halve_by_count(&[1.0, 1.0, 2.0, 4.0], None).unwrap();
         assert_eq!(levels, [vec![0, 0, 0, 1], vec![0, 0, 1, 2], vec![0, 1, 2, 3]]);
-        let below = halve_by_count(&[1.0; 4], Some(&[0, 0, 0, 1])).unwrap();
-        assert_eq!(below, [vec![0, 0, 0, 1], vec![0, 1, 1, 2], vec![0, 1, 2, 3]]);
+        let levels = halve_by_count(&[1.0; 4], Some(&[0, 0, 0, 1])).unwrap();
+        assert_eq!(levels, [vec![0, 0, 0, 1], vec![0, 1, 1, 2], vec![0, 1, 2, 3]]);
         assert_eq!(halve_by_count(&[3.0], None).unwrap(), [[0]]);
         assert_eq!(halve_by_count(&[], None).unwrap(), [[0; 0]]);
     }
 
     #[test]
     fn shares_are_shrunk_to_those_of_the_wider_node() {
+        // Two cells with 3 and 1 rows of the first of two classes.
         let cells = Cells::new(&[3.0, 0.0, 1.0, 0.0], 2).unwrap();
-        let found = shares(&[&[0, 0], &[0, 1]], cells, [4.0, 2.0], &[0.5, 0.5], false).unwrap();
-        assert_eq!(found, [vec![0.75, 0.25], vec![4.5 / 5.0, 0.1, 2.5 / 3.0, 0.5 / 3.0]]);
-        let less = shares(&[&[0, 1]], cells, [0.0, 0.0], &[0.5, 0.5], true).unwrap();
-        assert_eq!(less, [[1.0, 0.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0]]);
+        let (prior, left_out) = ([0.5, 0.5], false);
+        let levels: [&[i64]; 2] = [&[0, 0], &[0, 1]];
+        let by_level = shares(&levels, cells, [4.0, 2.0], &prior, left_out).unwrap();
+        assert_eq!(by_level, [vec![0.75, 0.25], vec![4.5 / 5.0, 0.1, 2.5 / 3.0, 0.5 / 3.0]]);
+        let left_out = true;
+        let by_level = shares(&[&[0, 1]], cells, [0.0, 0.0], &prior, left_out).unwrap();
+        assert_eq!(by_level, [[1.0, 0.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0]]);
     }
 
     #[test]
     fn what_is_not_a_tree_is_refused() {
+        // Two cells of two classes: each of these levels has a wrong node, too few cells or no node for each cell.
         let cells = Cells::new(&[3.0, 0.0, 1.0, 0.0], 2).unwrap();
-        let prior = [0.5, 0.5];
-        for levels in [&[0_i64, 2][..], &[0, -1], &[0], &[0, 0]] {
-            assert!(shares(&[levels], cells, [1.0; 2], &prior, false).is_err(), "{levels:?}");
+        let (prior, left_out) = ([0.5, 0.5], false);
+        for level in [&[0_i64, 2][..], &[0, -1], &[0], &[0, 0]] {
+            assert!(shares(&[level], cells, [1.0; 2], &prior, left_out).is_err(), "{level:?}");
         }
-        assert!(choose_strengths(&[&[0, 1]], cells, &[1.0], false).is_err());
+        let (prior_of_one_class, is_cut_by_class) = ([1.0], false);
+        assert!(choose_strengths(&[&[0, 1]], cells, &prior_of_one_class, is_cut_by_class).is_err());
         assert!(Cells::new(&[1.0], 2).is_err());
     }
 
     #[test]
     fn cuts_are_where_the_classes_change() {
-        let found = |rows: &[f64]| cut_by_class(Cells::new(rows, 2).unwrap());
-        assert_eq!(found(&[12.0, 0.0, 2.0, 2.0, 0.0, 12.0]), [1]);
-        assert_eq!(found(&[1.0, 1.0, 1.0, 1.0]), [0; 0]);
-        assert_eq!(found(&[]), [0; 0]);
+        // Rows [cell][class] of two classes.
+        let cuts = |rows: &[f64]| cut_by_class(Cells::new(rows, 2).unwrap());
+        assert_eq!(cuts(&[12.0, 0.0, 2.0, 2.0, 0.0, 12.0]), [1]);
+        assert_eq!(cuts(&[1.0, 1.0, 1.0, 1.0]), [0; 0]);
+        assert_eq!(cuts(&[]), [0; 0]);
     }
 }

@@ -8,11 +8,13 @@ const PIECE: usize = 1 << 13;
 /// Whether a field may begin with a zero, or a sign and a zero, that is followed by a digit or an x. There may be false
 /// positives.
 pub fn any_leading_zero(data: &[u8]) -> bool {
+    // The byte `back` bytes before byte i; a comma before the beginning.
     let before = |i: usize, back: usize| i.checked_sub(back).map_or(b',', |i| data[i]);
     let is_code = |i: usize| is_code_start(before(i, 2), before(i, 1), data[i], data[i + 1]);
     if (0..data.len().saturating_sub(1).min(2)).any(is_code) {
         return true;
     }
+    // Pieces overlap by three bytes, the neighbours of a code's first zero.
     let mut start = 0;
     while start + 3 < data.len() {
         let piece = &data[start..data.len().min(start + PIECE + 3)];
@@ -54,6 +56,7 @@ fn continues_field(byte: u8) -> bool {
     is_letter | (byte == b'_') | ((byte.wrapping_sub(b'+') < 16) & (byte != b','))
 }
 
+/// Whether a byte is an ASCII digit.
 #[inline(always)]
 fn is_digit(byte: u8) -> bool {
     byte.wrapping_sub(b'0') < 10

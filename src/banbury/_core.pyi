@@ -1,11 +1,13 @@
-"""The border: arrays in, arrays out; every call releases the GIL. What has state is at the end: the words of texts.
+"""The compiled core: functions take arrays and return arrays, and release the GIL. Classes with state are at the end.
 
 Shapes: n rows, F features, C classes. ``columns`` is a list of arrays that together hold the F features in order:
 a 1-D array is one feature, a 2-D array is one feature per column; any strides; float64, float32, or integers of
-8 to 64 bits. ``classes`` holds a class number per row; a row whose class is -1 is passed over. ``weights`` is None for
-ones, whole numbers (n,), or parts of a row, 10^-18 each, as limbs (n, 2), which ``parts`` makes; above zero where a class is.
+8 to 64 bits. ``classes`` holds the class of each row; rows of class -1 are passed over. ``weights`` holds the weight of
+each row, above zero where the row has a class: None for ones, whole numbers (n,), or units of 10**-18 rows as limbs
+(n, 2), the lower limb first, which ``parts`` makes. ``threads`` is the most threads that a function uses.
 
-Every sum is a whole number and comes back in ``Integers``. One thread and eight, and rows in any order, give the same bits.
+Counts and sums are exact and come back as ``Integers``. The number of threads and the order of the rows change no bit.
+``z`` is (x - origin) / unit, with an ``origin`` and a ``unit`` (a power of two) for each feature.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,25 +24,28 @@ LabelSets = tuple[Int, Codes]  # classes of each row: offsets and numbers
 RowWeights = NDArray[np.int64] | NDArray[np.uint64] | None
 
 class BadValue(ValueError):
-    """``args`` is (what, feature, row, value); what: 'infinite', 'too far', 'not 0 or 1', 'not a count', 'too fine'."""
+    """A value is refused. ``args`` is (what, feature, row, value).
+
+    what: 'infinite', 'too far', 'not 0 or 1', 'not a count', 'too fine', 'missing' or 'negative'.
+    """
 
 def checksum(bytes: NDArray[np.uint8], threads: int) -> int:
-    """A 64-bit sum in which every flipped bit shows; ``docs/format.md`` says what it is."""
+    """Returns a 64-bit checksum of the bytes, which every flipped bit changes; ``docs/format.md`` defines it."""
 
 def any_leading_zero(data: NDArray[np.uint8]) -> bool:
-    """Whether some field of a text may begin with a zero, after a sign or none, and go on with a digit or an x.
+    """Says whether some field of a text file, given as bytes, may be a code that looks like a number: 007, -01, 0x1F.
 
-    A glance, which may err for yes: fields begin after all that does not stand within numbers, words, dates and times.
+    The answer may be a false yes.
     """
 
 def encode_records(records: NDArray[np.uint8], threads: int) -> tuple[Codes, Int, Int]:
-    """Numbers the distinct rows of an (n, width) byte matrix in the order they first occur.
+    """Numbers the distinct rows of an (n, width) byte matrix from 0, in the order they first occur.
 
-    Returns the code of each row, the row at which each code first occurs, and how often each occurs.
+    Returns the number of each row (its code), the row at which each code first occurs, and how often each code occurs.
     """
 
 def decode_records(records: NDArray[np.uint8], codes: Codes, threads: int) -> NDArray[np.uint8]:
-    """The record of each code, one after the other: the bytes of ``records[codes]``."""
+    """Returns the record of each code, one after the other: the bytes of ``records[codes]``."""
 
 def encode_strings(
     offsets: Column,
@@ -50,75 +55,96 @@ def encode_strings(
     strip: bool,
     threads: int,
 ) -> tuple[Codes, Int, Int]:
-    """The same for strings data[offsets[i]:offsets[i + 1]]; ``offsets`` is int32 or int64, n + 1 long.
+    """Numbers distinct strings as ``encode_records`` does; string i is data[offsets[i]:offsets[i + 1]].
 
-    ``valid`` is Arrow's bitmap (bit valid_offset + i; least significant first); a string that is not valid gets -1.
-    ``strip`` takes ASCII white space off both ends first.
+    ``offsets`` is int32 or int64, n + 1 long. ``valid`` is Arrow's bitmap (string i has bit valid_offset + i, least
+    significant first): a string that is not valid gets code -1. ``strip`` removes ASCII white space from both ends
+    first.
     """
 
 def parse_fields(
     data: NDArray[np.uint8], delimiter: int, quote: int | None, kinds: str, missing: list[bytes], known: list[bytes]
 ) -> list[Real | Int | tuple[Codes, list[tuple[int, int]]]] | None:
-    """The columns of plain lines of text, whose ``kinds`` are "f", "i" (whole numbers) or "s"; None where they are not plain.
+    """Parses plain lines of text into columns; returns None if the lines are not plain (see ``fields.rs``).
 
-    ``missing`` texts mean NaN. Words are numbered, blanks around them not counted: the missing ones, those ``known`` of their
-    column, each on a line, and then new ones as they come, with the place of each of these in ``data``.
+    ``delimiter`` and ``quote`` are bytes; ``kinds`` has a letter for each column: "f" (doubles), "i" (int64) or "s"
+    (words). A field that is one of the ``missing`` texts is NaN. Words become codes: the missing texts are numbered
+    first, then the words ``known`` of the column, each on a line, then new words in the order they occur. A column of
+    words comes with the (first byte, end) in ``data`` of each new word.
     """
 
 def encode_objects(values: list[Any]) -> tuple[Codes, Int, Int] | None:
-    """The same for a list of str; None and float NaN get -1. Any other object in the list: the answer is None."""
+    """Numbers the distinct str of a list as ``encode_records`` does; None and float NaN get -1.
+
+    Returns None if the list contains any other object.
+    """
 
 class Integers:
-    """An array of whole numbers of any size, in units of 10**-digits; immutable. Equal arrays have equal limbs and digits."""
+    """An array of whole numbers of any size, in units of 10**-digits; immutable.
+
+    Equal arrays have equal limbs and digits.
+    """
 
     shape: list[int]
-    digits: int  # 0, 18 or 36, as few as will do
-    value: Real  # rounded to the nearest double
+    digits: int  # 0, 18, 36 or more: the lowest multiple of 18 in which all numbers are whole
+    value: Real  # the numbers rounded to the nearest double, in this shape
     @staticmethod
     def zeros(shape: list[int]) -> Integers: ...
     @staticmethod
     def of(limbs: Int, digits: int) -> Integers:
-        """From limbs of 64 bits on the last axis, two's complement, least first."""
+        """Makes an array from limbs of 64 bits on the last axis, in two's complement, the lowest limb first."""
 
     @staticmethod
     def join(arrays: list[Integers]) -> Integers:
-        """One below the other, along the first axis."""
+        """Concatenates arrays along the first axis."""
 
     def limbs(self) -> Int:
-        """As few limbs as hold every number."""
+        """Returns the limbs as ``of`` takes them: (*shape, as few limbs as hold every number)."""
 
     def values(self, exponent: int) -> Real:
-        """Times 2**exponent, rounded once."""
+        """Returns the numbers times 2**exponent, each rounded once to a double."""
 
-    def is_negative(self) -> NDArray[np.bool_]: ...
-    def is_zero(self) -> NDArray[np.bool_]: ...
+    def is_negative(self) -> NDArray[np.bool_]:
+        """Says for each number whether it is below 0."""
+
+    def is_zero(self) -> NDArray[np.bool_]:
+        """Says for each number whether it is 0."""
+
     def __add__(self, other: Integers) -> Integers: ...
     def __sub__(self, other: Integers) -> Integers: ...
     def times(self, factor: float) -> tuple[Integers, bool]:
-        """Times a factor, rounded down to 18 digits, or to those that there are; and whether nothing was lost."""
+        """Multiplies by a factor, rounding down to 18 digits or to those that the array has.
 
-    def same(self, other: Integers) -> bool: ...
-    def take(self, index: Int, axis: int) -> Integers: ...
+        Also says whether the product is exact.
+        """
+
+    def same(self, other: Integers) -> bool:
+        """Says whether shape and numbers are equal."""
+
+    def take(self, index: Int, axis: int) -> Integers:
+        """Returns cells index[0], index[1] and so on along the axis."""
+
     def merge(self, index: Int, size: int, axis: int) -> Integers:
-        """Cell i of the axis becomes cell index[i] of so many; those that meet are added up."""
+        """Moves cell i along the axis to cell index[i] of ``size``, and adds up cells that move to the same one."""
 
     def arranged(self, shape: list[int], index: Int | None = None) -> Integers:
-        """In another shape; with ``index``, cell i is cell index[i], both counted in C order."""
+        """Reshapes the array; with ``index``, cell i of the result is cell index[i], both counted in C order."""
 
     def deviations(self, sums: Integers, columns: int) -> Real:
-        """(n * sum(z_i z_j) - sum(z_i) sum(z_j)) / n for every pair of columns, j <= i, exactly but for the last rounding.
+        """Returns (n * sum(z_i z_j) - sum(z_i) sum(z_j)) / n for every pair of columns (i, j), j <= i; 0 where n is 0.
 
-        These are numbers of rows; ``sums`` has an axis more, of the columns, then the pairs; z in units of 2**-57. 0 where n is.
+        This array holds n, the number of rows of each cell; ``sums`` has one more axis, the sums of the columns' z and
+        then of the pairs' products, as ``count_products`` returns them. The result is exact but for the last rounding.
         """
 
 def parts(weights: Real) -> NDArray[np.uint64]:
-    """Weights in parts of a row, (..., 2) limbs: the decimal number that fifteen digits write, or the nearest.
+    """Converts weights in rows to units of 10**-18 rows, (..., 2) limbs; exactly if fifteen digits write a weight.
 
-    Of soft labels, (n, C), a row's parts add up exactly to its sum to fifteen digits.
+    For soft labels, (n, C), the parts of a row add up exactly to the sum of its weights, rounded to fifteen digits.
     """
 
 def count_classes(classes: Codes, n_classes: int, weights: RowWeights, threads: int) -> Integers:
-    """Rows per class, (C,)."""
+    """Returns the weight of the rows of each class, (C,)."""
 
 def count_products(
     columns: Sequence[Column],
@@ -129,15 +155,20 @@ def count_products(
     weights: RowWeights,
     threads: int,
 ) -> tuple[Integers, Integers]:
-    """Rows that have all columns, (C,), and sums of z and z_i z_j, j <= i, (C, F + F(F+1)/2), in units of 2**-57 and 2**-114."""
+    """Sums z and the products z_i z_j, j <= i, over the rows of each class that have all columns.
+
+    Returns the weight of these rows, (C,), and the sums, (C, F + F(F+1)/2): of z in units of 2**-57, then of products
+    in units of 2**-114. Infinite x and |z| above 2**400 raise BadValue.
+    """
 
 def has_twins(offsets: Int, columns: NDArray[np.int32], n_columns: int, threads: int) -> bool:
-    """Whether some row of a sparse matrix has a column twice; those of row i are columns[offsets[i]:offsets[i + 1]]."""
+    """Says whether some row of a sparse matrix has a column twice; row i has columns[offsets[i]:offsets[i + 1]]."""
 
 def kernels_left_out(kernel: str, centres: Real, weights: Real, bandwidth: Real, cells: Int, threads: int) -> Real:
-    """Of some cells the log density at their centres, times the rows that there are, without one of their own rows.
+    """Computes the log density at the centre of each of ``cells``, leaving out one of the cell's own rows.
 
-    ``centres`` is (cells, columns), ascending in the first; ``bandwidth`` has one number per column.
+    The density is not divided by the number of rows. ``centres`` is (all cells, columns), ascending in the first
+    column; ``weights`` are the rows of each cell; ``bandwidth`` has one number per column; ``cells`` are indices.
     """
 
 def one_less(
@@ -150,17 +181,21 @@ def one_less(
     enough: tuple[float, float],
     threads: int,
 ) -> Real:
-    """What leaving out a row changes in the log density of its values in its own class, (rows,); NaN where that is not exact.
+    """Computes by how much leaving out a row changes the log density of its values in its own class, (rows,).
 
-    ``curves``: mean, precision, n and spread of bell curves, (features, classes), and the least variance, (features,).
-    ``enough``: what must be left of a sum of squares, as a share of it and as a multiple of the least variance.
+    The change is NaN where it would not be exact. ``curves`` are the mean, precision, number of rows and spread of
+    normal densities, (features, classes) each, and the least variance, (features,). ``enough`` is how much must be left
+    of a sum of squares: as a share of it, and as a multiple of the least variance.
     """
 
 def by_class(classes: Codes, n_classes: int, threads: int) -> tuple[Int, Int]:
-    """The rows of each class, class after class and within each in order; where each class begins, and their number."""
+    """Sorts the rows that have a class by class, keeping their order within each class.
+
+    Returns the rows, and where each class begins among them, then their number, (C + 1,).
+    """
 
 def shifted(column: Column, low: int, n_values: int, threads: int) -> Codes:
-    """Integers less ``low``; -1 where that is not one of 0 .. n_values - 1."""
+    """Subtracts ``low`` from each integer; returns -1 where the difference is not one of 0 .. n_values - 1."""
 
 def count_moments(
     columns: Sequence[Column],
@@ -171,10 +206,10 @@ def count_moments(
     weights: RowWeights,
     threads: int,
 ) -> tuple[Integers, Integers]:
-    """Rows (F, C), and the sums of z and z squared (F, C, 2), z = (x - origin) / unit, in units of 2**-57 and 2**-114.
+    """Sums z and its square over the rows of each class that have a value, feature by feature.
 
-    z is rounded to such a unit, and its square is exact.
-    ``unit`` is a power of two. NaN is passed over. Infinite x and |z| above 2**400 raise BadValue.
+    Returns the weight of these rows, (F, C), and the sums, (F, C, 2), of z in units of 2**-57 and of z squared in units
+    of 2**-114; z is rounded to its unit, and its square is exact. Infinite x and |z| above 2**400 raise BadValue.
     """
 
 def count_codes(
@@ -186,9 +221,11 @@ def count_codes(
     weights: RowWeights,
     threads: int,
 ) -> tuple[Integers, bool]:
-    """Rows (sum of size, C): feature f's value low[f] + k is row sum(size[:f]) + k.
+    """Counts the rows of each class by value.
 
-    Values outside low[f] .. low[f] + size[f] - 1 are passed over; also whether there are such, beside the lowest int64.
+    Returns counts, (sum of size, C): those of value low[f] + k of feature f are row sum(size[:f]) + k. Values outside
+    low[f] .. low[f] + size[f] - 1 are passed over. Also returns whether some value other than the lowest int64 was
+    passed over.
     """
 
 def count_flags(
@@ -199,10 +236,16 @@ def count_flags(
     weights: RowWeights,
     threads: int,
 ) -> Integers:
-    """Rows (F, 2, C), no then yes. Yes is x > threshold[f]; a NaN threshold demands x in {0, 1}."""
+    """Counts the rows of each class with x <= threshold[f] (no) and x > threshold[f] (yes), (F, 2, C); NaN is neither.
+
+    If the threshold is NaN, yes is 1, no is 0, and any other number raises BadValue.
+    """
 
 def bins(column: Column, start: float, width: float, threads: int) -> Int:
-    """floor((x - start) / width); NaN gives the lowest int64; infinite x and codes beyond 2**53 raise BadValue."""
+    """Returns floor((x - start) / width) for each row, and the lowest int64 for NaN.
+
+    Infinite x and bins beyond 2**53 raise BadValue.
+    """
 
 def count_leading(
     columns: Sequence[Column],
@@ -213,71 +256,91 @@ def count_leading(
     weights: RowWeights,
     threads: int,
 ) -> list[tuple[Int, Integers, int]]:
-    """Of each column the keys that occur, in order, the rows of each key and class, and how many bits were dropped.
+    """Counts the rows of each class by key: returns each column's keys, ascending, counts (keys, C) and dropped bits.
 
-    A key is the bits of a number, in the order of numbers, without the lowest: as many are dropped as the shift says, and as
-    few more as leave ``most`` keys.
+    A key is the bits of a number, ordered as numbers are, without the lowest bits: ``shifts`` has how many bits are
+    dropped in each column at least; more are dropped, as few as possible, until at most ``most`` keys are left.
     """
 
 def cuts_of(cells: Real) -> list[int]:
-    """The bins before which a cut is made, of rows per bin and class, (bins, classes), in the order of the values.
+    """Cuts bins where the classes differ: returns the bins before which it cuts. ``cells`` are rows (bins, classes).
 
-    Cuts tell the classes apart: by entropy, until one costs more than it saves. U. Fayyad and K. Irani, *Multi-interval
-    discretization of continuous-valued attributes for classification learning* (1993).
+    It cuts by entropy until a cut costs more bits than it saves. U. Fayyad and K. Irani, *Multi-interval discretization
+    of continuous-valued attributes for classification learning* (1993).
     """
 
+# The node of each cell, (levels, cells); the strengths of the first level and of all later ones.
 Grown = tuple[Int, tuple[float, float]]
 
 class Trees:
-    """Levels of all columns, one after the other, how many each has, and how many cells."""
+    """One tree per column: a tree's levels say to which node each cell belongs, from the widest nodes to the finest.
+
+    ``levels`` has the levels of all columns, each (levels, cells), one after the other; ``depths`` and ``sizes`` the
+    number of levels and of cells of each column. ``cells`` below are rows (cells of all columns, C); ``left_out`` means
+    that one row of each class in turn is left out, its own class. Strengths are the rows that a prior counts for.
+    """
 
     def __init__(self, levels: Int, depths: Int, sizes: Int) -> None: ...
     @staticmethod
     def leaves(bins: Real, totals: Real, sizes: Int, most: int, threads: int) -> list[tuple[Int, Real]]:
-        """Of each column the leaf of every bin, ``most`` at most and of equally many rows, and rows per leaf and class.
+        """Joins the bins of each column to at most ``most`` leaves of nearly equally many rows.
 
-        ``bins`` are rows per bin and class, of all columns; ``totals`` their sums, ``sizes`` the bins of each.
+        Returns for each column the leaf of every bin, and the rows (leaves, C). ``bins`` are rows (bins of all columns,
+        C), ``totals`` the rows of each bin, and ``sizes`` the number of bins of each column.
         """
 
     @staticmethod
     def grown(cells: Real, totals: Real, sizes: Int, priors: Real, threads: int) -> list[tuple[Grown, Grown | None]]:
-        """Of each column the tree of halves, (levels, cells), and its strengths; the same of a tree whose first level tells the
-        classes apart, where that gains more than it costs. ``cells`` are rows per leaf and class, of all columns."""
+        """Grows two trees per column: one by halving, and one that is first cut where the classes differ.
+
+        The second one is None if its cuts gain less than they cost. ``totals`` are the rows of each cell, ``sizes`` the
+        number of cells of each column, and ``priors`` the prior of each column, (columns, C).
+        """
 
     def shares(self, cells: Real, strengths: Real, prior: Real, left_out: bool, threads: int) -> Real:
-        """P(class | cell) of all columns, (cells, classes), or (cells, own class, classes); after each column's cells the prior.
+        """Returns P(class | cell) of all columns, (cells, C), or (cells, own class, C) if ``left_out``.
 
-        ``strengths`` are two of each column.
+        The prior follows the cells of each column, for values in no cell. ``strengths`` is (columns, 2).
         """
 
     def shares_by_level(self, cells: Real, strengths: tuple[float, float], prior: Real, left_out: bool) -> list[Real]:
-        """Of one tree P(class | node) of each level, (nodes, classes), or (nodes, own class, classes)."""
+        """Returns P(class | node) of each level of one tree, (nodes, C), or (nodes, own class, C) if ``left_out``."""
 
     def strengths(
         self, cells: Real, told_apart: Sequence[bool], prior: Real, threads: int
     ) -> tuple[list[tuple[float, float]], Real]:
-        """The strengths under which each column's rows, each left out, are likeliest; how much likelier than by the prior."""
+        """Chooses the strengths that make each column's rows, each left out of its nodes, most likely.
+
+        Returns (first level, later levels) for each column, and its log likelihood minus that under the prior alone.
+        ``told_apart`` says for each column whether its first level was cut where the classes differ.
+        """
 
 def steps(columns: Sequence[Column], cuts: Sequence[Real], threads: int) -> NDArray[np.uint16]:
-    """How many of its column's cuts are not above each number, (n, F); one more than there can be where it is missing."""
+    """Counts for each number the cuts of its column that are not above it, (n, F).
+
+    A missing number gets the number of its column's cuts and 1.
+    """
 
 def count_cells(
     codes: NDArray[np.uint32], sizes: Int, labels: Codes, weights: Real, n_classes: int, threads: int
 ) -> Real:
-    """What rows of each class weigh in the cells of all columns, (cells, C); a code that is the number of cells is in none."""
+    """Sums the weights of rows by cell and class, (cells of all columns, C).
 
+    ``codes`` is (n, columns), ``sizes`` the number of cells of each column; a code equal to that number is in no cell.
+    """
+
+# Column; cell of each code, (codes, levels); second column or -1; what its codes add to the cell; cells of each level.
 Group = tuple[int, NDArray[np.uint32], int, NDArray[np.uint32], Sequence[int]]
 
 class Terms:
-    """Where rows find their cells: a term for each level of each column and pair.
+    """Finds the cells of rows: there is a term for each level of each column and of each pair of columns (a group).
 
-    Of each: the column, the cell of its codes on every level, (codes, levels), another column or -1, what its codes add to the
-    cell, and the number of cells of each level. Rows are the codes of their columns, (n, columns).
+    Rows are the codes of their columns, (n, columns). A table has a row for every cell of all terms, term after term.
     """
 
     groups: list[Group]
     columns: list[tuple[int, int]]
-    n_cells: int
+    n_cells: int  # of all terms
     def __init__(self, groups: Sequence[Group]) -> None: ...
     def __len__(self) -> int: ...
     def scores(
@@ -289,58 +352,67 @@ class Terms:
         own: Codes | None,
         threads: int,
     ) -> Real:
-        """intercepts + Σ weight · what a term's cell says, (n, C).
+        """Adds up for each row the table's rows of its cells, times their terms' weights, and the intercepts: (n, C).
 
-        ``table`` has the cells of all terms, a number for each class; with ``own``, the class of each row, a number for each
-        class the row may have, and each class.
+        ``table`` is (cells, C). If ``own``, the class of each row, is not None, it is (cells, own class, C).
         """
 
     def evidence(
         self, codes: NDArray[np.uint32], table: Real, n_classes: int, own: Codes, given: int, threads: int
     ) -> NDArray[np.float32]:
-        """What each term says of each row beyond the last class, (n, C - 1, terms + given); the last ``given`` are left at 0."""
+        """Returns for each row, class and term the table's number for the class minus that for the last class.
+
+        The result is (n, C - 1, terms + given); the last ``given`` columns are left at 0. ``own`` is the class of each
+        row.
+        """
 
     def correct(self, codes: NDArray[np.uint32], passes: Passes, mu: Real, table: Real) -> None:
-        """Passes of dual coordinate ascent that improve μ, (n, C), and ``table``, (cells of all, C), in place."""
+        """Improves μ, (n, C), and corrections, ``table`` (cells, C), in place by passes of dual coordinate ascent."""
 
     def alike(self, codes: NDArray[np.uint32], threads: int) -> Real:
-        """Σ s² over the terms of which two rows share the cell, (n, n)."""
+        """Sums s² over the terms in which two rows share the cell, for every two rows, (n, n)."""
 
     def spread(self, codes: NDArray[np.uint32], surprise: Real) -> Real:
-        """Corrections, (cells of all, C), by what rows surprised by, C (y − μ), (n, C)."""
+        """Returns the corrections of cells, (cells, C): s² times the sum of ``surprise``, C (y − μ) (n, C), over rows."""
 
     def folded(self, table: Real) -> list[Real]:
-        """The numbers of all levels, (cells of all, C), summed up for the cells of each column's, or pair's, last level."""
+        """Sums the numbers of all levels, (cells, C), for the cells of the last level: one array per column or pair."""
 
 def weighed_slope(
     evidence: NDArray[np.float32], weights: Real, intercepts: Real, labels: Codes, row_weights: Real, threads: int
 ) -> tuple[float, Real]:
-    """-Σ log P(label) over rows, and its slope along each weight, then along each intercept; as ``Terms.evidence`` has it."""
+    """Returns -Σ log P(label) over rows, and its slope along each weight, then along each intercept.
+
+    ``evidence`` is (n, C - 1, terms), as ``Terms.evidence`` returns it.
+    """
 
 class Passes:
-    """Passes over rows that are corrected: C times the weight of each row, the scores it starts from, (n, C), the order of each
-    pass, and the mean change of μ at which passes end."""
+    """Settings of dual coordinate ascent over rows.
+
+    ``strengths`` is C (the penalty) times the weight of each row; ``offsets`` the scores each row starts from, (n, C);
+    ``orders`` the order of the rows in each pass; ``enough`` the mean change of μ at which passes end.
+    """
 
     def __init__(self, strengths: Real, offsets: Real, orders: Sequence[NDArray[np.uint32]], enough: float) -> None: ...
 
 def correct_alike(alike: Real, labels: Codes, passes: Passes, mu: Real) -> None:
-    """``Terms.correct`` by what rows have in common, (n, n); it improves μ."""
+    """Improves μ, (n, C), in place as ``Terms.correct`` does; ``alike`` is what ``Terms.alike`` returns, (n, n)."""
 
 def tempered(
     scores: NDArray[np.float32], labels: Codes, row_weights: Real, ridge: float, most: float, threads: int
 ) -> tuple[float, float]:
-    """Returns the least -Σ log P(label) of scores (n, C) times a factor, and that factor, which is at most ``most``.
+    """Finds the factor, at most ``most``, that makes -Σ log P(label) of scores (n, C) times the factor lowest.
 
-    ``ridge`` times the square of the factor's distance to 1 is added to the loss.
+    Returns the lowest loss and the factor. ``ridge`` times (factor - 1)² is added to the loss.
     """
 
 class Bags:
-    """Texts: text i has the words ``offsets[i]`` to ``offsets[i + 1]``, each so many times; ``hashes`` are of all that it has."""
+    """Texts as bags of words: text i has the words from ``offsets[i]`` to ``offsets[i + 1]``. W is ``n_words``."""
 
     offsets: Int
     words: NDArray[np.uint32]
-    times: Real
-    hashes: NDArray[np.uint64]
+    times: Real  # how often the text has each of its words
+    hashes: NDArray[np.uint64]  # of each text, with all its words
     n_words: int
     def __new__(
         cls,
@@ -354,17 +426,22 @@ class Bags:
     def ranked(
         offsets: Int, ids: Codes, times: Real, ranks: NDArray[np.uint32], threads: int
     ) -> tuple[Int, NDArray[np.uint32], Real, NDArray[np.uint64]]:
-        """Bags of ids, as ``Words.bags`` gives them, by the ranks of ids: offsets, ranks in order, times, and a hash of each
-        text. A word of rank 2**32 - 1 is left out."""
+        """Replaces the ids of bags, as ``Words.bags`` returns them, by their ranks; leaves out words of rank 2**32 - 1.
+
+        Returns offsets, ranks (ascending in each text), times, and a hash of each text.
+        """
 
     def count(self, labels: LabelSets, weights: Real, n_classes: int) -> Real:
-        """The weight of texts that have each word, by class (W, C)."""
+        """Sums the weights of the texts that have each word, by class, (W, C)."""
 
     def values(self, often: bool, scale: NDArray[np.float32], threads: int) -> Real:
-        """What each word counts in its text: its scale, times the root of times if ``often``; squares of a text sum to 1 or 0."""
+        """Returns what each word counts in its text: its scale, times the square root of times if ``often``.
+
+        The counts of a text are divided by their Euclidean length, unless that is 0.
+        """
 
     def scores(self, values: Real, table: NDArray[np.float32], threads: int) -> Real:
-        """Σ value · row of the word, (n, C)."""
+        """Sums value · table[word] over the words of each text, (n, C); ``table`` is (W, C)."""
 
     def left_out(
         self,
@@ -374,7 +451,7 @@ class Bags:
         own: NDArray[np.float32],
         threads: int,
     ) -> Real:
-        """The same by the rows of ``others`` in all classes but the text's own, and of ``own`` in those."""
+        """Sums as ``scores`` does, by the rows of ``own`` in the text's own classes and of ``others`` in all others."""
 
     def correct(
         self,
@@ -385,11 +462,10 @@ class Bags:
         mu: NDArray[np.float32],
         table: NDArray[np.float32],
     ) -> None:
-        """``Terms.correct`` over texts. What all texts have in common counts ``common`` in each; ``text_variances`` is
-        Σ variance · value²
-        of each text, (n, C).
+        """Improves μ, (n, C), and the corrections in ``table`` in place over texts, as ``Terms.correct`` does over rows.
 
-        ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts.
+        ``table`` is (W + 1, 2 C), corrections and then variances of words; its last row belongs to no word but to all
+        texts, in each of which it counts ``common``. ``text_variances`` is Σ variance · value² of each text, (n, C).
         """
 
     def correct_labels(
@@ -402,9 +478,10 @@ class Bags:
         table: NDArray[np.float32],
         threads: int,
     ) -> None:
-        """The same of labels, each a yes or no of its own, in lanes of 8 or 16, which threads work on side by side.
+        """Improves μ and ``table`` in place as ``correct`` does, for labels that are each a yes or no of its own.
 
-        Offsets and ``text_variances`` are (lanes · n, labels), ``mu`` is (lanes, n, labels), ``table`` (lanes, W + 1, 2, labels).
+        Labels are worked on in lanes of 8 or 16. The offsets of ``passes`` and ``text_variances`` are (lanes · n,
+        labels), ``mu`` is (lanes, n, labels), and ``table`` is (lanes, W + 1, 2, labels).
         """
 
     def label_scores(
@@ -414,12 +491,13 @@ class Bags:
         slopes: Real,
         threads: int,
     ) -> Real:
-        """Σ value · (what the word says of a label + the label's slope), (n, labels), by the pairs that occur.
+        """Sums value · (weight of word and label + slope of the label) over the words of each text, (n, labels).
 
-        ``index``: where each word's pairs begin, their labels, what they say, and what each word says of all labels.
+        ``index`` has the weights by pairs: where the pairs of each word begin, the label and the weight of each pair,
+        and the weight of each word for all other labels.
         """
 
-PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]
+PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]  # codes (n, columns), labels (n,), weights (n,), P(class) (C,)
 
 def pair_gains(
     rows: PairRows,
@@ -429,26 +507,36 @@ def pair_gains(
     posteriors: Real,
     threads: int,
 ) -> Real:
-    """Of each pair of columns: nats gained over both apart, rows left out; the strength that gains most; slope, curvature.
+    """Measures how much each pair of columns gains over both columns apart, in nats, each row left out of its cells.
 
-    ``rows``: codes (n, columns), labels, weights, P(class). Of each column ``nodes`` has the fine node of each code, the coarse
-    node of each fine one, P(class | node) of coarse and fine nodes, and the same without a row of each class.
+    Returns for each pair the gain, the strength that gains most, and the slope and the curvature. ``nodes`` has for
+    each column the fine node of each code, the coarse node of each fine one, P(class | node) of coarse and of fine
+    nodes, and the same without a row of each class.
     """
 
 def pair_tables(
     rows: PairRows, nodes: Sequence[Any], pairs: Sequence[tuple[int, int]], strengths: Real, threads: int
 ) -> list[tuple[Real, Real]]:
-    """Of each pair what its cells say beyond both columns, (cells, C), and the same of rows left out, (cells, C, C); flat."""
+    """Computes what the cells of each pair say of the classes beyond both columns.
+
+    Returns for each pair two flat arrays: (cells, C), and the same with one row of a class left out, (cells, C, C).
+    """
 
 def span(columns: Sequence[Column], threads: int) -> tuple[Int, Int]:
-    """Lowest and highest value of each integer feature, the lowest int64 passed over. Without rows: (0, -1)."""
+    """Returns the lowest and the highest value of each integer feature, (F,) each; 0 and -1 if it has none.
+
+    The lowest int64, which stands for a missing value, is passed over.
+    """
 
 def not_counts(columns: Sequence[Column], threads: int) -> None:
     """Raises BadValue unless every value is NaN or a whole number from 0 to 2**53."""
 
 class NormalPart:
-    """Per (F, C) adds constant - precision * (z - mean)**2, or with ``power``
-    constant - power * log1p(precision * (z - mean)**2); z is clipped to +-2**400 first, and NaN adds 0."""
+    """Adds constant - precision * (z - mean)**2 for each feature and class, all (F, C).
+
+    With ``power``, adds constant - power * log1p(precision * (z - mean)**2). z is clipped to +-2**400 first; NaN adds
+    0.
+    """
 
     def __init__(
         self,
@@ -462,35 +550,48 @@ class NormalPart:
     ) -> None: ...
 
 class TablePart:
-    """Integer features: with k = x - low[f], row lookups[f][k] of ``table`` (R, C) is added; outside the lookup row outside[f],
-    where -1 adds 0."""
+    """Adds for the integer x of feature f row lookups[f][x - low[f]] of ``table``, (R, C).
+
+    Where the lookup ends, adds row outside[f], or 0 if that is -1.
+    """
 
     def __init__(
         self, columns: Sequence[Column], low: Int, lookups: Sequence[NDArray[np.uint32]], outside: Int, table: Real
     ) -> None: ...
 
 class StepsPart:
-    """The row of ``table`` of each number's cell between its column's cuts, column after column; NaN adds 0."""
+    """Adds the row of ``table`` that belongs to each number's cell between its column's cuts; NaN adds 0.
+
+    ``table`` is (cells, C), column after column; n cuts make n + 1 cells.
+    """
 
     def __init__(self, columns: Sequence[Column], cuts: Sequence[Real], table: Real) -> None: ...
 
 class FlagsPart:
-    """(F, C) tables: x > threshold[f] adds yes, else no; NaN adds 0. A NaN threshold demands x in {0, 1}, or raises BadValue."""
+    """Adds the row of ``yes`` where x > threshold[f], else of ``no``, (F, C) both; NaN adds 0.
+
+    If the threshold is NaN, a number other than 0 and 1 raises BadValue.
+    """
 
     def __init__(self, columns: Sequence[Column], threshold: Real, no: Real, yes: Real) -> None: ...
 
 class HistogramPart:
-    """One feature: ``table`` (B, C) holds log densities of the bins first .. first + B - 1, numbered as ``bins`` numbers them;
-    k bins beyond either end the end's value falls by k * log 2. NaN adds 0."""
+    """Adds the log densities of the bin of one column's number; NaN adds 0.
+
+    ``table`` (B, C) has those of the bins first .. first + B - 1, numbered as ``bins`` numbers them. k bins beyond
+    either end, the log density of the last bin falls by k * log 2.
+    """
 
     def __init__(self, column: Column, start: float, width: float, first: int, table: Real) -> None: ...
 
 class KernelPart:
-    """One feature in z units, centres (B,) sorted, weights (B, C), columns summing to 1 (or all 0: adds 0), bandwidth (C,).
+    """Adds the log of a kernel density of one column; NaN adds 0.
 
-    Adds constant[c] + log(sum_b weights[b, c] * K((z - centres[b]) / bandwidth[c]) / bandwidth[c]) for kernel 'normal', far out
-    in logs. Compact kernels ('box' on [-1/2, 1/2); 'triangle', 'epanechnikov', 'biweight', 'triweight', 'cosine' on [-1, 1]):
-    that density mixed as (1 - 1e-6) * density + 1e-6 * normal(floor[0], floor[1]) (mean, standard deviation in z units).
+    In z units: ``centres`` (B,) ascend; ``weights`` (B, C) sum to 1 for each class (or are all 0: adds 0);
+    ``bandwidth`` (C,). Adds constant[c] + log(sum_b weights[b, c] * K((z - centres[b]) / bandwidth[c]) / bandwidth[c])
+    for kernel 'normal', far out in logs. Compact kernels ('box' on [-1/2, 1/2); 'triangle', 'epanechnikov', 'biweight',
+    'triweight', 'cosine' on [-1, 1]): that density mixed as (1 - 1e-6) * density + 1e-6 * normal(floor[0], floor[1])
+    (mean, standard deviation in z units).
     """
 
     def __init__(
@@ -507,13 +608,16 @@ class KernelPart:
     ) -> None: ...
 
 class LinearPart:
-    """One feature: the cells of a row of a matrix times ``weights`` (columns, C), and ``constant``."""
+    """Adds the cells of a matrix's row times ``weights`` (columns, C), and ``constant`` (C,), as one feature."""
 
     def __init__(self, matrix: Matrix, weights: Real, constant: Real) -> None: ...
 
 class EllipsePart:
-    """One feature of several columns: constant - q / 2, or with ``power`` constant - power * log1p(q), q being the squared
-    length of whiten * (z - mean), (C, F, F) and (C, F). A row that lacks a value adds 0."""
+    """Adds constant - q / 2, or with ``power`` constant - power * log1p(q), as one feature of several columns.
+
+    q is the squared length of whiten * (z - mean); ``whiten`` is (C, F, F), ``mean`` (C, F), ``constant`` and ``power``
+    (C,). A row that lacks a value adds 0.
+    """
 
     def __init__(
         self,
@@ -527,8 +631,11 @@ class EllipsePart:
     ) -> None: ...
 
 class ProductPart:
-    """One feature of several columns: a product of kernels about each of ``centres`` (cells, F), ascending in the first column,
-    with ``weights`` (cells, C), ``bandwidth`` (C, F) and ``floor`` (2, F), each as in ``KernelPart``."""
+    """Adds the log of a kernel density of several columns, as one feature: a product of kernels about each centre.
+
+    ``centres`` (cells, F) ascend in the first column; ``weights`` (cells, C), ``bandwidth`` (C, F) and ``floor`` (2, F)
+    are as in ``KernelPart``. The density is that of the columns that a row has.
+    """
 
     def __init__(
         self,
@@ -543,13 +650,15 @@ class ProductPart:
     ) -> None: ...
 
 class WordsPart:
-    """One feature. Of a text that has word w n_w times, x_w = 1 if ``counting`` is True, else what the tokeniser makes of n_w;
-    s_w and row_w are the word's scale and row, over the words that are set.
+    """Adds the score of a text, as one feature: constant[c] + sum_w x_w s_w (row_w[c] + base[c]) over its words w.
 
-    Adds constant[c] + sum_w x_w s_w (row_w[c] + base[c]). With ``polya`` (C,) and base None:
-    constant[c] + sum_w sum_{j < n_w} log(row_w[c] + j) - sum_{t < T} log(polya[c] + t), T = sum_w n_w (n_w = 1 if True).
-    With "unit" for ``counting``, x_w is the root of n_w, with "unit once" 1, over the length by which the squares of x_w s_w
-    sum to 1. A missing text adds 0. ``rough`` are the same rows in single precision.
+    s_w and row_w are the scale and the row of word w in ``weights``; words without a row are ignored, and a missing
+    text adds 0. If the text has the word n_w times, x_w is 1 if ``counting`` is True, what the tokeniser makes of n_w
+    if False, and for "unit" the square root of n_w, for "unit once" 1, divided so that the squares of x_w s_w sum to 1.
+
+    With ``polya`` (C,), and None for ``base``, adds instead constant[c] + sum_w sum_{j < n_w} log(row_w[c] + j) -
+    sum_{t < T} log(polya[c] + t), T = sum_w n_w (n_w = 1 if ``counting`` is True). ``rough`` has the same rows in
+    single precision, or is None.
     """
 
     def __init__(
@@ -566,7 +675,11 @@ class WordsPart:
     ) -> None: ...
 
 class CellsPart:
-    """A feature for each of ``terms``, which have no levels: the row of ``table`` (cells of all, C) of a row's cell."""
+    """Adds for each term the row of ``table`` (cells of all terms, C) that belongs to the row's cell.
+
+    Each term is a feature.
+    Terms must have a single level.
+    """
 
     def __init__(self, columns: Sequence[Column], terms: Terms, table: Real) -> None: ...
 
@@ -585,18 +698,18 @@ Part = (
 )
 
 def score(n_rows: int, log_prior: Real, parts: Sequence[Part], want: str, threads: int) -> tuple[NDArray[Any], int]:
-    """Adds the log-likelihoods of all parts to the log prior, row by row, in one pass.
+    """Adds the log-likelihoods of all parts to the log prior, (C,), row by row, in one pass.
 
-    ``want``: 'log_joint' or 'posterior' or 'log_posterior' (n, C) float64; 'class' (n,) int32, the first of the best;
-    'parts' (n, features of all parts in order, C): each feature's own log-likelihood, without the prior.
-    Also returns how many rows had every class at -inf; those answer with the prior (for 'posterior',
-    'log_posterior', 'class'). Infinite x raises BadValue, whose feature counts over all parts.
+    ``want`` says what is returned: 'log_joint', 'posterior' or 'log_posterior', (n, C) float64; 'class', (n,) int32,
+    the first of the best; 'parts', (n, features of all parts in order, C), each feature's own log-likelihood without
+    the prior. Also returns how many rows are impossible in every class (-inf): these get the prior for 'posterior',
+    'log_posterior' and 'class'. Infinite x raises BadValue, whose feature counts over all parts.
     """
 
 # Text ----------------------------------------------------------------------------------------------------------------
 
 class ArrowTexts:
-    """As ``encode_strings`` takes them."""
+    """Texts in Arrow's arrays, which are the arguments of ``encode_strings``."""
 
     offsets: Column
     data: NDArray[np.uint8]
@@ -607,7 +720,7 @@ class ArrowTexts:
     ) -> None: ...
 
 class TokenLists:
-    """The tokens of all texts, those of text i from ``offsets[i]`` to ``offsets[i + 1]``, and which texts are missing."""
+    """The tokens of all texts, those of text i from ``offsets[i]`` to ``offsets[i + 1]``; ``missing`` flags texts."""
 
     tokens: list[str]
     offsets: Int
@@ -615,7 +728,7 @@ class TokenLists:
     def __init__(self, tokens: list[str], offsets: Int, missing: NDArray[np.bool_] | None) -> None: ...
 
 class EncodedTexts:
-    """The ids of all tokens as ``encode`` gives them, or as ``bags`` does with ``times``; they are scored, and not counted."""
+    """Texts to be scored: the ids that ``Words.encode`` returns or, with ``times``, those that ``Words.bags`` returns."""
 
     offsets: Int
     ids: Codes
@@ -624,9 +737,11 @@ class EncodedTexts:
     def __init__(self, offsets: Int, ids: Codes, times: Codes | None, missing: NDArray[np.bool_] | None) -> None: ...
 
 class Matrix:
-    """How often each row has each of ``n_columns`` columns: all cells, or, with ``places`` (offsets and columns), some.
+    """How often each row has each of ``n_columns`` columns: ``values`` (n, columns), or those of a sparse matrix.
 
-    What is above a ``threshold`` counts 1, all else 0. NaN counts nothing if it is to ``skip``, and else is refused.
+    The values of row i of a sparse matrix are values[offsets[i]:offsets[i + 1]], in as many columns; ``places`` is
+    (offsets, columns). With a ``threshold``, a value above it counts 1, any other 0. NaN counts 0 if ``skip``, and is
+    refused otherwise.
     """
 
     values: Column
@@ -643,19 +758,19 @@ Texts = list[Any] | ArrowTexts | TokenLists | EncodedTexts | Matrix
 Ids = NDArray[np.uint32]
 
 def score_row(log_prior: Real, parts: Sequence[Part]) -> tuple[int, Real, Real, Real]:
-    """Returns the class, posterior, log posterior and 'parts' of a single row, each as ``score`` has it."""
+    """Scores a single row: returns its class, posterior (C,), log posterior (C,) and 'parts' (features, C)."""
 
 def score_each(which: Codes, models: Sequence[tuple[Real, Sequence[Part]]], want: str, threads: int, out: Real) -> int:
-    """Scores each row by the model (log prior, parts) of its number, into ``out``, (n, C); 0 where the number is -1.
+    """Scores row i by model which[i], a (log prior, parts), and writes to ``out``, (n, C); 0 where which[i] is -1.
 
-    Every part is of all n rows. Returns how many rows had every class at -inf.
+    Every part has all n rows. Returns how many rows are impossible in every class.
     """
 
 class NotThere(ValueError):
-    """Subtracting what was never added. ``args`` is (word or None, class number, what is left)."""
+    """Somebody subtracts what was never added. ``args`` is (word or None for texts, class, the negative remainder)."""
 
 class Tokeniser:
-    """How a text becomes tokens, and how much each counts; immutable, shared by threads."""
+    """Cuts texts into tokens, and says how much each token counts; immutable, shared by threads."""
 
     log: bool
     length: bool
@@ -671,25 +786,27 @@ class Tokeniser:
         length: bool,
         only: list[str] = ...,
     ) -> None:
-        """``pattern``: 'word' (two or more word characters), 'word1' (one or more), 'mail', 'given' (tokens come ready).
+        """Takes a ``pattern``: 'word' (two word characters or more), 'word1', 'mail', or 'given' (tokens come ready).
 
-        Of words, or of ``characters``, the n-grams from ``shortest`` to ``longest``; stop words are taken out first. A token
-        that a text has n times counts n, or log(1 + n) if ``log``; divided by the text's Euclidean length if ``length``. If there
-        are ``only`` some tokens, all others are left out once n-grams are made.
+        Tokens are n-grams of words, or of ``characters``, with ``shortest`` to ``longest`` of them; stop words are
+        removed first. If ``only`` is not empty, all tokens that it does not contain are removed last. A token that a
+        text has n times counts n, or log(1 + n) if ``log``, divided by the Euclidean length of the text's counts if
+        ``length``.
         """
 
     def tokens(self, text: str | list[str]) -> list[str]:
-        """Of one text (of a list of tokens for 'given'): 1-grams in order, then 2-grams, and so on."""
+        """Cuts one text (for 'given' a list of tokens) into tokens: 1-grams in order, then 2-grams, and so on."""
 
     def places(self, text: str | list[str]) -> tuple[Int, Int]:
-        """Where these tokens start and end, in characters of the text (for 'given' in tokens of the list)."""
+        """Returns where these tokens start and end, in characters of the text (for 'given' in tokens of the list)."""
 
 class Words:
-    """Sums of one column of text: per (word, class) occurrences and documents, per class texts.
+    """Sums of one column of text: occurrences and documents of each word in each class, and texts of each class.
 
-    A value: ``count`` and ``forget`` return others, for the price of the texts' words.
-    Every number is exact. An occurrence counts its text's weight times what the tokeniser makes of it, each in parts of 10**-18.
-    All occurrences together, and all texts, stay below 2**63: what would be more is a ValueError, and changes nothing.
+    Immutable: ``count`` and ``forget`` return new sums, in time proportional to the texts' words. Every number is
+    exact. An occurrence counts its text's weight times what the tokeniser makes of it, each in units of 10**-18. A
+    document is a text that has the word. All occurrences together, and all texts, stay below 2**63; more raise
+    OverflowError.
     """
 
     n_classes: int
@@ -707,10 +824,10 @@ class Words:
         threads: int,
         more: LabelSets | None = None,
     ) -> Words:
-        """With more texts, but those of class -1.
+        """Adds texts, except those of class -1, and returns the new sums.
 
-        ``weights``: whole numbers (n,), or numbers of 10**-18 (n, 2), the lower limb first, as ``parts`` gives them. ``more``:
-        further classes of each text.
+        ``weights``: None for ones, whole numbers (n,), or units of 10**-18 (n, 2), as ``parts`` makes them. ``more``
+        has further classes of each text.
         """
 
     def forget(
@@ -722,112 +839,125 @@ class Words:
         threads: int,
         more: LabelSets | None = None,
     ) -> Words:
-        """Without texts that were counted; raises NotThere where a sum would fall below zero. Words keep their ids."""
+        """Subtracts texts that were counted, and returns the new sums; words keep their ids.
+
+        Raises NotThere where a sum would fall below zero.
+        """
 
     def with_columns(self, n_columns: int) -> Words:
-        """The same with an id for each of the first n_columns columns."""
+        """Returns the same sums with an id for each of the first n_columns columns."""
 
     def columns(self) -> Int:
-        """By column the id of its word, -1 where it has none."""
+        """Returns the id of each column's word, -1 where it has none."""
 
     def changed_since(self, old: Words) -> Ids | None:
-        """The ids of the words that changed between the two, in order, where one was made from the other and little changed."""
+        """Returns the ids, ascending, of the words that changed since ``old``.
+
+        Returns None unless one was made from the other and little changed.
+        """
 
     def plus(self, other: Words) -> Words:
-        """Both together, words by name; ids of ours stay. Costs what the smaller has."""
+        """Adds the sums of both, words by name; words of this one keep their ids. Costs what the smaller one has."""
 
     def minus(self, other: Words) -> Words:
-        """Without the other's texts, and without words that no text has any more; raises NotThere."""
+        """Subtracts the other's sums, and drops words that no text has any more; raises NotThere as ``forget`` does."""
 
     def times(self, factor: float) -> tuple[Words, bool]:
-        """Every text so many times, and whether that is exact; else numbers are rounded down.
+        """Multiplies all sums by a factor; also says whether that is exact, or numbers were rounded down.
 
-        Texts and documents are rounded to 10**-18, occurrences to 10**-36; words of which nothing is left are gone.
+        Texts and documents are rounded to 10**-18, occurrences to 10**-36; words of which nothing is left are dropped.
         """
 
     def same(self, other: Words) -> bool:
-        """Whether all numbers are equal, words by name."""
+        """Says whether all numbers are equal, words by name."""
 
     def place(self, index: Int, n_classes: int) -> Words:
-        """Class c becomes class index[c], together with all others that do."""
+        """Moves class c to class index[c] of ``n_classes``, and adds up classes that move to the same one."""
 
     def take(self, index: Int) -> Words:
-        """Class i is class index[i] of this one; words that no text has any more are gone."""
+        """Selects classes: class i of the result is class index[i] here. Drops words that no text has any more."""
 
     def only(self, ids: Ids) -> Words:
-        """The same texts as if they had had these words only."""
+        """Returns the sums of the same texts as if they had had only these words."""
 
     def pairs(self, ids: Ids | None, index: Int | None = None, threads: int = 1) -> tuple[Int, Codes, Real, Real]:
-        """starts (n + 1,); then per pair, in class order: class, occurrences, documents, each rounded once.
+        """Returns the pairs of these words and the classes of the texts that have them.
 
-        None: all ids in order. Pairs without documents are left out. With ``index``, class c is class index[c], together with all
-        others that are; -1 is left out.
+        First ``starts`` (n + 1,): word i has the pairs from starts[i] to starts[i + 1]; then for each pair, by word and
+        ascending class, its class, occurrences and documents, each rounded once. ``ids`` None means all ids in order.
+        With ``index``, class c counts as class index[c], added up with others that do; -1 leaves it out.
         """
 
     def having(self, index: Int) -> Ids:
-        """The ids of the words that some text has of a class whose index is not -1, in order."""
+        """Returns the ids, ascending, of the words that some text has of a class whose index is not -1."""
 
     def texts(self) -> Integers:
-        """Per class (C,)."""
+        """Returns the number of texts of each class, (C,)."""
 
     def occurrences(self) -> Integers:
-        """Per class, over all words."""
+        """Returns the occurrences of all words in each class, (C,)."""
 
     def documents(self) -> Integers:
-        """Per class, over all words: of each word the texts that have it."""
+        """Returns the documents of all words in each class, (C,): a text counts once for each word that it has."""
 
-    def words(self, ids: Ids | None) -> list[str]: ...
+    def words(self, ids: Ids | None) -> list[str]:
+        """Returns the names of these words, or of all if ``ids`` is None."""
+
     def find(self, words: list[str]) -> Int:
-        """The ids of words; -1 where there is none."""
+        """Returns the id of each word; -1 where there is none."""
 
     def with_words(self, words: list[str]) -> Words:
-        """The same with ids for these words too, which no text has."""
+        """Returns the same sums with ids for these words too, which no text has."""
 
     def encode(self, tokeniser: Tokeniser, texts: Texts, threads: int) -> tuple[Int, Codes]:
-        """Offsets (n + 1,) and the ids of all tokens in order; -1: unknown."""
+        """Returns offsets (n + 1,), and the ids of all texts' tokens in order, -1 for unknown ones."""
 
     def bags(self, tokeniser: Tokeniser, texts: Texts, threads: int) -> tuple[Int, Codes, Codes]:
-        """Offsets (n + 1,), and of each text the ids of its known words, ascending, each once, and how often it has them."""
+        """Returns offsets (n + 1,), the ids of each text's known words, ascending, and how often the text has each."""
 
     def in_order(self) -> Ids:
-        """The ids of the words that some text has, by their UTF-8 bytes."""
+        """Returns the ids of the words that some text has, in the order of their UTF-8 bytes."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All of it as arrays, which are equal if all numbers are: words in the order of their bytes, none without texts.
+        """Returns all numbers as arrays, which are equal if all numbers are: words in the order of their bytes.
 
-        bytes uint8, and ends (words,) int64 of each word in it; starts (words + 1,) int64 of each word's n cells; classes (n,)
-        uint32. If all numbers are whole, and all occurrences together below 2**32: occurrences and documents (n,) uint32; texts
-        (C,) int64. If not: parts (n, 2, 3) int64, the occurrences and documents in units of 10**-36, three limbs of 64 bits each,
-        least first; texts.parts (C, 3) int64, the same of texts.
+        Words without texts are left out. bytes uint8, and ends (words,) int64 of each word in it; starts (words + 1,)
+        int64 of each word's n cells; classes (n,) uint32. If all numbers are whole, and all occurrences together below
+        2**32: occurrences and documents (n,) uint32; texts (C,) int64. If not: parts (n, 2, 3) int64, the occurrences
+        and documents in units of 10**-36, three limbs of 64 bits each, least first; texts.parts (C, 3) int64, the same
+        of texts.
         """
 
     @staticmethod
     def from_state(n_classes: int, n_columns: int, state: Mapping[str, NDArray[Any]], threads: int = 1) -> Words:
-        """What ``state`` gave; ValueError for anything that does not fit together."""
+        """Makes the sums whose ``state`` this is; raises ValueError if arrays do not fit together."""
 
 class Groups:
-    """The cells of words whose classes are groups of texts, by group, of which one at a time is left out."""
+    """The sums of words by group of texts, of which one group at a time is left out."""
 
     def __init__(self, words: Words, classes: Int, groups: Int, n_groups: int, threads: int = 1) -> None:
-        """Class c of the words has the texts of class classes[c] and group groups[c]; classes ascend within a group."""
+        """Class c of ``words`` has the texts of class classes[c] and group groups[c]; classes ascend within a group."""
 
     def words(self, group: int) -> Ids:
-        """The ids of the words that texts of the group have, in order."""
+        """Returns the ids, ascending, of the words that texts of the group have."""
 
     def gone(self, total: Words, group: int) -> Ids:
-        """The ids of those that no other text has; ``total`` is all groups together, with the same ids."""
+        """Returns the ids of the group's words that no other text has; ``total`` has all groups, with the same ids."""
 
     def pairs_without(self, total: Words, group: int, ids: Ids) -> tuple[Int, Codes, Real, Real]:
-        """``Words.pairs`` of all texts but the group's; ``ids`` ascend."""
+        """Returns ``Words.pairs`` of all texts except the group's; ``ids`` ascend."""
 
 class Rough:
-    """What columns weigh in single precision: it finds the classes of most rows of a sparse matrix."""
+    """The weights of columns in single precision, which find the classes of most rows of a sparse matrix."""
 
 class Weights:
-    """A row of numbers per class for each word id; rows of few classes are kept by their pairs. Copies are made on write."""
+    """A row of weights, one per class, for each word id; ``set`` and its like change it in place.
+
+    Rows with few classes are kept as pairs of class and weight. Copies share memory until one is changed.
+    """
 
     def __init__(self, n_classes: int, default: Real, n_words: int = 0) -> None:
-        """``default`` (C,) is added to a word's ``common`` number in classes that it has no value for; room for ``n_words``."""
+        """Adds ``default`` (C,) to a word's ``common`` number in classes without a value; has room for ``n_words``."""
 
     def set(
         self,
@@ -839,9 +969,10 @@ class Weights:
         values: Real,
         threads: int = 1,
     ) -> None:
-        """Row of ids[i]: values[j] in class classes[j], starts[i] <= j < starts[i + 1]; common[i] + default[c] in all others.
+        """Sets the row of word ids[i]: values[j] in class classes[j] for starts[i] <= j < starts[i + 1].
 
-        scale[i] multiplies what a token of the word adds; 1 if None.
+        Its weight is common[i] + default[c] in every other class c. scale[i] multiplies what a token of the word adds;
+        1 if ``scale`` is None.
         """
 
     def set_counted(
@@ -854,25 +985,28 @@ class Weights:
         threads: int,
         without: tuple[Groups, int] | None = None,
     ) -> Ids:
-        """Rows of words, whatever they had before: values[n] in a class that has a word n times, or whose ``others`` do.
+        """Sets the rows of words by their counts: values[n] in a class that has a word n times (in n texts if ``once``).
 
-        ``once``: in n texts. ``without`` leaves a group of the texts out. Gives the words that have a count beyond ``values``,
-        or one that is not whole: they keep the row they have.
+        If ``others``, n is the count of all other classes together. ``without`` leaves a group of the texts out.
+        Returns the words that keep their rows, because a count is not whole or beyond ``values``.
         """
 
     def follow(self, words: Words, ids: Ids, once: bool, others: bool, values: Real) -> Ids:
-        """The same of words that may have a row, which is brought up to date; words that no text has any more lose theirs.
+        """Updates rows as ``set_counted`` sets them; words that no text has any more lose their rows.
 
-        Words that it gives keep the row they have.
+        Returns the words that keep their rows as ``set_counted`` does.
         """
 
     def skip(self, ids: Ids) -> None:
-        """These words are outside the vocabulary, as are ids never set."""
+        """Removes the rows of these words: they are ignored in texts, as are words that were never set."""
 
     def rows(self, ids: Ids) -> tuple[NDArray[np.bool_], Real, Real]:
-        """Whether set (n,); rows (n, C), zeros where not; scales (n,)."""
+        """Returns whether each word has a row, (n,); the rows, (n, C), zeros where there is none; the scales, (n,)."""
 
     def rough(self, words: Words, base: Real, n_columns: int, threads: int) -> Rough | None:
-        """The rows of the first columns in single precision, ``base`` added; None if they are many, or one is not finite."""
+        """Converts the rows of the first columns' words, plus ``base`` (C,), to single precision.
+
+        Returns None if there are too many classes, or a number is not finite.
+        """
 
     def copy(self) -> Weights: ...

@@ -13,11 +13,13 @@ use pyo3::prelude::*;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+/// A ValueError with this sentence.
 pub(super) fn malformed(sentence: impl Into<String>) -> PyErr {
     PyValueError::new_err(sentence.into())
 }
 
-/// Borrows an array, so that nobody can write to it meanwhile; a copy if it is not aligned.
+/// Borrows the array `any`, so that nobody can write to it meanwhile; a copy if it is not aligned. An error, which calls the
+/// argument `name`, if it is no array of this type.
 fn borrow<'py, T: Element>(
     any: &Bound<'py, PyAny>,
     name: &str,
@@ -27,8 +29,8 @@ fn borrow<'py, T: Element>(
         malformed(format!("{name} must be an array of {dtype}"))
     };
     let array = any.cast::<PyArrayDyn<T>>().map_err(|_| wrong())?;
-    let even = |stride: &isize| stride % size_of::<T>() as isize == 0;
-    if array.is_aligned() && array.strides().iter().all(even) {
+    let is_whole = |stride: &isize| stride % size_of::<T>() as isize == 0;
+    if array.is_aligned() && array.strides().iter().all(is_whole) {
         return Ok(array.try_readonly()?);
     }
     let copy = any.call_method0("copy")?;
@@ -38,10 +40,12 @@ fn borrow<'py, T: Element>(
 /// An array that is contiguous in memory; a copy if the caller's is not.
 pub(super) struct Held<'py, T: Element> {
     pub(super) array: PyReadonlyArrayDyn<'py, T>,
+    /// Its numbers in C order; None if the caller's array is contiguous.
     copy: Option<Vec<T>>,
 }
 
 impl<'py, T: Element + Copy> Held<'py, T> {
+    /// An error, which calls the argument `name`, unless it is an array of this type with so many dimensions.
     pub(super) fn new(any: &Bound<'py, PyAny>, name: &str, dimensions: usize) -> PyResult<Self> {
         let array = borrow::<T>(any, name)?;
         if array.ndim() != dimensions {
@@ -55,6 +59,7 @@ impl<'py, T: Element + Copy> Held<'py, T> {
         Ok(Held { array, copy })
     }
 
+    /// The numbers in C order.
     pub(super) fn slice(&self) -> &[T] {
         match &self.copy {
             Some(copy) => copy,
@@ -62,10 +67,10 @@ impl<'py, T: Element + Copy> Held<'py, T> {
         }
     }
 
-    /// The numbers of an array that must have this many columns.
+    /// The numbers of a matrix in C order; an error, which calls the argument `name`, unless it has this many columns.
     pub(super) fn matrix(&self, columns: usize, name: &str) -> PyResult<&[T]> {
         match self.array.shape() {
-            [_, k] if *k == columns => Ok(self.slice()),
+            [_, width] if *width == columns => Ok(self.slice()),
             shape => Err(malformed(format!("{name} must be (.., {columns}), got {shape:?}"))),
         }
     }
@@ -84,7 +89,7 @@ where
         let note = format!("while processing '{name}'");
         match error.value(any.py()).call_method1("add_note", (note,)) {
             Ok(_) => error,
-            Err(other) => other,
+            Err(error_of_note) => error_of_note,
         }
     })
 }
@@ -120,6 +125,7 @@ impl<T: Element + Copy, const AXES: usize> Array<'_, T, AXES> {
         self.shape().last().copied().unwrap_or(1)
     }
 
+    /// The length of each axis.
     pub(super) fn shape(&self) -> &[usize] {
         self.0.array.shape()
     }
@@ -131,6 +137,7 @@ pub(super) struct Changed<'py, T: Element>(PyReadwriteArrayDyn<'py, T>);
 impl<'py, T: Element> FromPyObject<'_, 'py> for Changed<'py, T> {
     type Error = PyErr;
 
+    /// Borrows an array to write to it; an error if it is of another type, not contiguous, not writable or in use.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let array = any.cast::<PyArrayDyn<T>>();
         let dtype = || T::get_dtype(any.py());
@@ -149,11 +156,13 @@ impl<'py, T: Element> FromPyObject<'_, 'py> for Changed<'py, T> {
 }
 
 impl<T: Element> Changed<'_, T> {
+    /// The numbers in C order, to write to.
     pub(super) fn slice(&mut self) -> &mut [T] {
         self.0.as_slice_mut().unwrap_or(&mut [])
     }
 }
 
+/// An array as (rows × columns); an array with one axis is one column. An error if it has more than two.
 fn as_columns<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<ArrayView2<'a, T>> {
     let view = array.as_array();
     let view = match view.ndim() {
@@ -172,6 +181,7 @@ macro_rules! held_blocks {
         }
 
         impl<'py> HeldBlock<'py> {
+            /// Borrows the array `any`; an error if it is no array, or of another type.
             pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
                 let array = any.cast::<PyUntypedArray>();
                 let dtype = array.map_err(|_| malformed("columns must be arrays"))?.dtype();
@@ -183,6 +193,7 @@ macro_rules! held_blocks {
                 }
             }
 
+            /// The array as (rows × columns).
             pub(super) fn block(&self) -> PyResult<Block<'_>> {
                 match self {
                     $(HeldBlock::$name(array) => Ok(Block::$name(as_columns(array)?)),)*
@@ -205,6 +216,7 @@ impl<'py> FromPyObject<'_, 'py> for HeldBlock<'py> {
     }
 }
 
+/// A list of arrays that together hold the columns, in order.
 pub(super) struct HeldColumns<'py>(Vec<HeldBlock<'py>>);
 
 impl<'py> FromPyObject<'_, 'py> for HeldColumns<'py> {
@@ -216,11 +228,13 @@ impl<'py> FromPyObject<'_, 'py> for HeldColumns<'py> {
 }
 
 impl<'py> HeldColumns<'py> {
+    /// Borrows the arrays of an iterable.
     pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
         let blocks = any.try_iter()?.map(|item| HeldBlock::new(&item?));
         Ok(HeldColumns(blocks.collect::<PyResult<_>>()?))
     }
 
+    /// The columns of all arrays; an error if they are not equally long.
     pub(super) fn columns(&self) -> PyResult<Columns<'_>> {
         let blocks: PyResult<Vec<_>> = self.0.iter().map(HeldBlock::block).collect();
         Ok(Columns::new(blocks?)?)
@@ -236,6 +250,7 @@ pub(super) enum RowWeights<'py> {
 impl<'py> FromPyObject<'_, 'py> for RowWeights<'py> {
     type Error = PyErr;
 
+    /// Borrows an array of int64, (rows,), or of uint64, (rows, 2); an error for any other.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if any.cast::<PyArrayDyn<i64>>().is_ok() {
             return any.extract().map(RowWeights::Whole);
@@ -248,15 +263,18 @@ impl<'py> FromPyObject<'_, 'py> for RowWeights<'py> {
     }
 }
 
-/// Classes and weights of rows, and the threads that check them.
+/// Classes and weights of rows, and how many threads check them.
 pub(super) struct HeldRows<'py> {
+    /// -1 for none.
     classes: Codes<'py>,
     pub(super) n_classes: usize,
+    /// None: each row weighs 1.
     weights: Option<RowWeights<'py>>,
     threads: usize,
 }
 
 impl<'py> HeldRows<'py> {
+    /// An error if the number of classes is negative; classes and weights are checked by [`HeldRows::with`].
     pub(super) fn new(
         classes: Codes<'py>,
         n_classes: i64,
@@ -266,7 +284,7 @@ impl<'py> HeldRows<'py> {
         Ok(HeldRows { classes, n_classes: size(n_classes, "n_classes")?, weights, threads })
     }
 
-    /// Calls `f` without the GIL.
+    /// Calls `f` with the rows, without the GIL, and returns what it returns. An error if classes or weights are wrong.
     pub(super) fn with<'a, R: Send>(
         &'a self,
         py: Python<'py>,
@@ -289,10 +307,12 @@ pub(super) type LabelSets<'py> = (Longs<'py>, Codes<'py>);
 pub(super) struct Shared<T>(Mutex<Arc<T>>);
 
 impl<T: Clone + Send + Sync> Shared<T> {
+    /// A value that is shared with whoever has this `Arc`.
     pub(super) fn new(value: impl Into<Arc<T>>) -> Self {
         Shared(Mutex::new(value.into()))
     }
 
+    /// Waits until no other thread has the lock.
     fn lock(&self) -> MutexGuard<'_, Arc<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -306,12 +326,14 @@ impl<T: Clone + Send + Sync> Shared<T> {
         }
     }
 
-    /// Changes the value. Call it without the GIL: the thread that holds the lock may need the GIL.
+    /// Changes the value with `f`, and returns what `f` returns. Call it without the GIL: the thread that holds the lock may need
+    /// the GIL.
     pub(super) fn change<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         f(Arc::make_mut(&mut self.lock()))
     }
 }
 
+/// The number as a size; an error, which calls the argument `name`, if it is negative.
 pub(super) fn size(number: i64, name: &str) -> PyResult<usize> {
     usize::try_from(number).map_err(|_| malformed(format!("{name} must not be negative")))
 }
@@ -323,6 +345,7 @@ pub(super) struct Threads(pub(super) usize);
 impl FromPyObject<'_, '_> for Threads {
     type Error = PyErr;
 
+    /// The int as a number of threads; an error if it is below 1.
     fn extract(any: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         match usize::try_from(any.extract::<i64>()?) {
             Ok(threads) if threads > 0 => Ok(Threads(threads)),
@@ -339,19 +362,20 @@ impl Deref for Threads {
     }
 }
 
-/// Numbers that become a NumPy array when they are returned to Python.
+/// Numbers in C order that become a NumPy array of this shape when they are returned to Python.
 pub(super) struct NumPy<T> {
     numbers: Vec<T>,
     shape: Vec<usize>,
 }
 
 impl<T> From<Vec<T>> for NumPy<T> {
+    /// An array with one axis.
     fn from(numbers: Vec<T>) -> Self {
         NumPy { shape: vec![numbers.len()], numbers }
     }
 }
 
-/// An array of this shape, which must fit the numbers.
+/// An array of this shape, which must fit the numbers, in C order.
 pub(super) fn shaped<T>(numbers: Vec<T>, shape: &[usize]) -> NumPy<T> {
     NumPy { numbers, shape: shape.to_vec() }
 }
@@ -361,6 +385,7 @@ impl<'py, T: Element> IntoPyObject<'py> for NumPy<T> {
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
 
+    /// A NumPy array of this shape, which takes over the numbers.
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array = ArrayD::from_shape_vec(self.shape, self.numbers);
         let array = array.map_err(|error| malformed(error.to_string()))?;

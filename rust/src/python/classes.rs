@@ -1,7 +1,8 @@
 //! Frozen Python classes whose fields are the arguments of a kernel.
 
-/// Defines the Python classes; for each a struct of the same fields, borrowed while a kernel reads them; and an enum of these
-/// structs.
+/// Defines Python classes (`$Class`) that keep the objects they are made of; for each a struct of the same fields (`$Held`),
+/// borrowed while a kernel reads them; and an enum of these structs (`$Any`), which is extracted from an object of any of the
+/// classes. For another object the error is `$wrong` and its type.
 macro_rules! classes {
     (
         $options:tt $(#[$about:meta])* $Any:ident, $wrong:literal:

@@ -13,6 +13,7 @@ use crate::scale::Scale;
 use crate::{bins, moments, products};
 use pyo3::prelude::*;
 
+/// The weight of the rows of each class, (classes,).
 #[pyfunction]
 pub(super) fn count_classes(
     py: Python,
@@ -28,6 +29,8 @@ pub(super) fn count_classes(
     Ok(Integers(counts))
 }
 
+/// By how much leaving out a row changes the log density of its values in its own class, (rows,); NaN where that is not exact.
+/// `curves` are mean, precision, n and spread, (features, classes), and the least variance of each feature.
 #[pyfunction]
 pub(super) fn one_less(
     py: Python,
@@ -53,7 +56,7 @@ pub(super) fn one_less(
     Ok(changes.into())
 }
 
-/// Whether some row of a sparse matrix has a column twice.
+/// Whether some row of a sparse matrix has a column twice; row i has `columns[offsets[i]..offsets[i + 1]]`.
 #[pyfunction]
 pub(super) fn has_twins(
     py: Python,
@@ -67,7 +70,7 @@ pub(super) fn has_twins(
     Ok(py.detach(|| crate::words::has_twins(offsets, columns, n_columns, *threads))?)
 }
 
-/// Functions that sum numbers, each column on its scale.
+/// Functions that sum z, each column on its scale: they return the weights of rows by class, and the sums.
 macro_rules! sums_on_scales {
     ($($name:ident by $kernel:path),*) => {$(
         #[pyfunction]
@@ -91,6 +94,7 @@ macro_rules! sums_on_scales {
 }
 sums_on_scales!(count_moments by moments::count_moments, count_products by products::count_products);
 
+/// The rows of each class, class after class and in order within each; and where each class begins, then their number.
 #[pyfunction]
 pub(super) fn by_class(
     py: Python,
@@ -98,7 +102,8 @@ pub(super) fn by_class(
     n_classes: i64,
     threads: Threads,
 ) -> PyResult<(NumPy<i64>, NumPy<i64>)> {
-    let rows = HeldRows::new(classes, n_classes, None, *threads)?;
+    let weights = None;
+    let rows = HeldRows::new(classes, n_classes, weights, *threads)?;
     let (order, starts) = rows.with(py, |rows| Ok(classes::by_class(rows, *threads)))?;
     Ok((order.into(), starts.into()))
 }
@@ -118,6 +123,8 @@ pub(super) fn shifted(
     Ok(shifted.into())
 }
 
+/// The weight of the rows of each class by value, (sum of `size`, classes): the values of a feature are its `size` from `low` on.
+/// Also whether some value is outside that range.
 #[pyfunction]
 pub(super) fn count_codes(
     py: Python,
@@ -137,6 +144,7 @@ pub(super) fn count_codes(
     Ok((Integers(counts), any_outside))
 }
 
+/// The weight of the rows of each class at most and above each threshold, (features, 2, classes).
 #[pyfunction]
 pub(super) fn count_flags(
     py: Python,
@@ -154,6 +162,7 @@ pub(super) fn count_flags(
     Ok(Integers(counts))
 }
 
+/// The bin of each row of a column, `floor((x - start) / width)`; the lowest int64 for NaN.
 #[pyfunction(name = "bins")]
 pub(super) fn bins_of(
     py: Python,
@@ -167,6 +176,7 @@ pub(super) fn bins_of(
     Ok(bins.into())
 }
 
+/// The lowest and the highest value of each integer feature; 0 and -1 if it has none.
 #[pyfunction]
 pub(super) fn span(
     py: Python,
@@ -178,6 +188,7 @@ pub(super) fn span(
     Ok((low.into(), high.into()))
 }
 
+/// An error unless every value is NaN or a whole number from 0 to 2^53.
 #[pyfunction]
 pub(super) fn not_counts(py: Python, columns: HeldColumns, threads: Threads) -> PyResult<()> {
     let columns = columns.columns()?;

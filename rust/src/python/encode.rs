@@ -11,22 +11,26 @@ use pyo3::types::{PyList, PyString};
 /// (the code of each row, the row at which each code first occurs, how often each occurs).
 type Encoding = (NumPy<i32>, NumPy<i64>, NumPy<i64>);
 
+/// Converts an encoding for Python.
 fn to_encoding(encoded: Encoded) -> Encoding {
     (encoded.codes.into(), encoded.first.into(), encoded.counts.into())
 }
 
+/// A 64-bit checksum of the bytes.
 #[pyfunction]
 pub(super) fn checksum(py: Python, bytes: Bytes, threads: Threads) -> PyResult<u64> {
     let bytes = &*bytes;
     Ok(py.detach(|| crate::checksum::checksum(bytes, *threads)))
 }
 
+/// Whether some field of a text may be a code that looks like a number, such as 007.
 #[pyfunction]
 pub(super) fn any_leading_zero(py: Python, data: Bytes) -> PyResult<bool> {
     let bytes = &*data;
     Ok(py.detach(|| crate::zeros::any_leading_zero(bytes)))
 }
 
+/// Numbers the distinct rows of a byte matrix, (rows, width), in the order they first occur.
 #[pyfunction]
 pub(super) fn encode_records(
     py: Python,
@@ -39,6 +43,7 @@ pub(super) fn encode_records(
     Ok(to_encoding(encoded))
 }
 
+/// The bytes of the record of each code, one after the other; `records` is (records, width).
 #[pyfunction]
 pub(super) fn decode_records(
     py: Python,
@@ -61,12 +66,14 @@ pub(super) enum HeldOffsets<'py> {
 impl<'py> FromPyObject<'_, 'py> for HeldOffsets<'py> {
     type Error = PyErr;
 
+    /// Borrows an array of int32 or of int64.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         any.extract().map(HeldOffsets::Narrow).or_else(|_| any.extract().map(HeldOffsets::Wide))
     }
 }
 
 impl HeldOffsets<'_> {
+    /// The offsets as kernels read them.
     pub(super) fn offsets(&self) -> Offsets<'_> {
         match self {
             HeldOffsets::Narrow(offsets) => Offsets::Narrow(offsets),
@@ -75,6 +82,8 @@ impl HeldOffsets<'_> {
     }
 }
 
+/// Numbers distinct strings; string i is `data[offsets[i]..offsets[i + 1]]`. It is missing unless its bit in `valid`, Arrow's
+/// bitmap, is set. `strip` removes white space from both ends first.
 #[pyfunction]
 pub(super) fn encode_strings(
     py: Python,
@@ -92,7 +101,7 @@ pub(super) fn encode_strings(
     Ok(to_encoding(encoded))
 }
 
-/// A column of a text's fields: numbers, or codes and the spans of new words.
+/// A column of a text's fields: numbers, or the code of each word and the (first byte, end) of each new word.
 #[derive(IntoPyObject)]
 pub(super) enum Field {
     Real(NumPy<f64>),
@@ -100,6 +109,7 @@ pub(super) enum Field {
     Word(NumPy<i32>, Vec<[i64; 2]>),
 }
 
+/// The columns of plain lines of text; None if they are not plain. `kinds` has a letter for each column: f, i or s.
 #[pyfunction]
 pub(super) fn parse_fields(
     py: Python,
@@ -130,11 +140,13 @@ pub(super) fn parse_fields(
     Some(columns?.into_iter().map(field).collect())
 }
 
-/// Strings are Python's own, so this one keeps the GIL.
+/// Numbers the distinct str of a list; None and NaN get -1. None if the list contains another object. Strings are Python's own, so
+/// this function keeps the GIL.
 #[pyfunction]
 pub(super) fn encode_objects(values: &Bound<PyList>) -> PyResult<Option<Encoding>> {
     let mut numbering = Numbering::default();
     let mut encoded = Encoded::default();
+    // The string of each code.
     let mut distinct: Vec<Bound<PyString>> = vec![];
     encoded.codes.reserve(values.len());
     for (row, value) in values.iter().enumerate() {
@@ -150,7 +162,7 @@ pub(super) fn encode_objects(values: &Bound<PyList>) -> PyResult<Option<Encoding
             Ok(text) => numbering.number(text.as_bytes().hash(), |code| {
                 distinct[code].to_str().is_ok_and(|known| known == text)
             }),
-            // Lone surrogates have no UTF-8; Python itself compares them.
+            // Lone surrogates have no UTF-8: all such strings get one hash, and Python itself compares them.
             Err(_) => numbering
                 .number(u64::MAX, |code| distinct[code].as_any().eq(&string).unwrap_or(false)),
         };

@@ -9,21 +9,24 @@ use pyo3::prelude::*;
 #[pyclass(module = "banbury._core", frozen)]
 pub(crate) struct Integers(pub(crate) integers::Integers);
 
-/// (limbs, digits), the arguments of `Integers.of`.
+/// (limbs on the last axis, digits), the arguments of `Integers.of`.
 type State = (NumPy<i64>, u32);
 
+/// Indices of cells; an error if one is negative.
 fn convert_index(index: Longs) -> PyResult<Vec<usize>> {
     index.iter().map(|&i| size(i, "index")).collect()
 }
 
 #[pymethods]
 impl Integers {
+    /// An array of zeros.
     #[staticmethod]
     fn zeros(shape: Vec<usize>) -> PyResult<Self> {
         let n_cells = integers::n_cells(&shape).ok_or(malformed("shape has too many cells"))?;
         Ok(Integers(integers::Integers::of_i64(shape, vec![0; n_cells])))
     }
 
+    /// Numbers in units of 10^-digits, from limbs on the last axis, the lowest first.
     #[staticmethod]
     fn of(limbs: &Bound<PyAny>, digits: u32) -> PyResult<Self> {
         let array =
@@ -34,6 +37,7 @@ impl Integers {
         Ok(Integers(integers::Integers::new(shape, digits, limbs, words)?))
     }
 
+    /// Concatenates arrays along the first axis.
     #[staticmethod]
     fn join(arrays: Vec<Bound<Integers>>) -> PyResult<Self> {
         let arrays: Vec<_> = arrays.iter().map(|array| &array.get().0).collect();
@@ -50,16 +54,20 @@ impl Integers {
         self.0.digits()
     }
 
+    /// The limbs of each number, on a new last axis, the lowest first.
     fn limbs(&self) -> NumPy<i64> {
         let words = self.0.words().iter().map(|&word| word as i64).collect();
         shaped(words, &[&self.0.shape[..], &[self.0.limbs()]].concat())
     }
 
+    /// The numbers, each rounded to the nearest double.
     #[getter]
     fn value(&self) -> NumPy<f64> {
-        self.values(0)
+        let exponent = 0;
+        self.values(exponent)
     }
 
+    /// The numbers times 2^exponent, each rounded once to a double.
     fn values(&self, exponent: i32) -> NumPy<f64> {
         shaped(self.0.values(exponent), &self.0.shape)
     }
@@ -80,37 +88,44 @@ impl Integers {
         Ok(Integers(self.0.minus(&other.0)?))
     }
 
+    /// The numbers times a factor, rounded down to 18 digits or to those that they have; and whether that is exact.
     fn times(&self, factor: f64) -> PyResult<(Self, bool)> {
-        let factor = weight_to_parts(factor).ok_or(malformed("factor must be below 2**63"))?;
-        let (product, is_exact) = self.0.times(factor)?;
+        let parts = weight_to_parts(factor).ok_or(malformed("factor must be below 2**63"))?;
+        let (product, is_exact) = self.0.times(parts)?;
         Ok((Integers(product), is_exact))
     }
 
+    /// Whether shape and numbers are equal.
     fn same(&self, other: &Integers) -> bool {
         self.0 == other.0
     }
 
+    /// Cells index[0], index[1] and so on along the axis.
     fn take(&self, index: Longs, axis: usize) -> PyResult<Self> {
         Ok(Integers(self.0.take(&convert_index(index)?, axis)?))
     }
 
+    /// Moves cell i along the axis to cell index[i] of `size`, and adds up cells that move to the same one.
     fn merge(&self, index: Longs, size: usize, axis: usize) -> PyResult<Self> {
         Ok(Integers(self.0.merge(&convert_index(index)?, size, axis)?))
     }
 
+    /// The array in another shape; with an index, cell i of the result is cell index[i], both counted in C order.
     #[pyo3(signature = (shape, index = None))]
     fn arranged(&self, shape: Vec<usize>, index: Option<Longs>) -> PyResult<Self> {
         let index = index.map(convert_index).transpose()?;
         Ok(Integers(self.0.reshape(shape, index.as_deref())?))
     }
 
-    /// The sum of products of deviations from the mean, for each of these numbers of rows and each pair of columns.
+    /// The sum of products of deviations from the mean, for each of these numbers of rows and each pair of columns, (..., pairs).
+    /// `sums` has one more axis: the sums of z of the columns, then those of the pairs' products.
     fn deviations(&self, py: Python, sums: &Integers, columns: usize) -> PyResult<NumPy<f64>> {
         let deviations = py.detach(|| integers::deviations(&self.0, &sums.0, columns))?;
         let n_pairs = columns * (columns + 1) / 2;
         Ok(shaped(deviations, &[&self.0.shape[..], &[n_pairs]].concat()))
     }
 
+    /// (`Integers.of`, its arguments), for pickle.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, State)> {
         let this = slf.get();
         Ok((slf.get_type().getattr("of")?, (this.limbs(), this.0.digits())))

@@ -31,6 +31,7 @@ impl<'py> IntoPyObject<'py> for Number {
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
 
+    /// A float or an int.
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Number::Real(x) => Ok(PyFloat::new(py, x).into_any()),
@@ -40,6 +41,7 @@ impl<'py> IntoPyObject<'py> for Number {
 }
 
 impl From<Error> for PyErr {
+    /// The Python exception for an error: BadValue, NotThere, ValueError or OverflowError.
     fn from(error: Error) -> PyErr {
         match error {
             Error::BadValue { fault, feature, row, value } => {

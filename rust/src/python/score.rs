@@ -69,11 +69,12 @@ classes! {
     }
 }
 
+/// The kernel of this name; an error if there is none.
 fn kernel_named(name: &str) -> PyResult<kernel::Shape> {
     kernel::Shape::named(name).ok_or_else(|| malformed(format!("there is no kernel {name:?}")))
 }
 
-/// The numbers of the argument `name`, a table that must have a column for each class.
+/// The numbers of the argument `name`, a table (rows × classes); an error unless it has a column for each class.
 fn class_table<'a>(table: &'a RealTable, n_classes: usize, name: &str) -> PyResult<&'a [f64]> {
     match table.width() {
         width if width == n_classes => Ok(table),
@@ -81,13 +82,13 @@ fn class_table<'a>(table: &'a RealTable, n_classes: usize, name: &str) -> PyResu
     }
 }
 
-/// Columns of which there is only this one.
+/// A single column as columns.
 fn single_column<'a>(block: &'a HeldBlock) -> PyResult<Columns<'a>> {
     Ok(Columns::new(vec![block.block()?])?)
 }
 
 impl HeldPart<'_> {
-    /// Converts the arguments to a part of a model.
+    /// Converts the arguments to a part of a model with so many classes; an error if they do not fit together.
     fn part(&self, n_classes: usize) -> PyResult<Part<'_>> {
         Ok(match self {
             HeldPart::Normal(part) => {
@@ -141,9 +142,10 @@ impl HeldPart<'_> {
                     part.bandwidth.len() == n_classes,
                     "bandwidth must have one number per class",
                 )?;
+                let n_features = 1;
                 Part::Kernel(kernel::Kernel::new(
                     single_column(&part.column)?,
-                    Scale::new(from_ref(&part.origin), &[part.unit], 1)?,
+                    Scale::new(from_ref(&part.origin), &[part.unit], n_features)?,
                     kernel_named(&part.kernel)?,
                     &part.centres,
                     class_table(&part.weights, n_classes, "weights")?,
@@ -206,7 +208,7 @@ impl HeldPart<'_> {
     }
 }
 
-/// A model and the rows that it scores.
+/// A model, and the `n` rows that it scores; `log_prior` has a number per class.
 fn scoring<'a>(n: usize, log_prior: &'a Reals, parts: &'a [HeldPart]) -> PyResult<Scoring<'a>> {
     let parts = parts.iter().map(|part| part.part(log_prior.len()));
     Ok(Scoring::new(n, log_prior, parts.collect::<PyResult<_>>()?)?)
@@ -219,6 +221,8 @@ pub(super) enum Scores {
     Numbers(NumPy<f64>),
 }
 
+/// The log density at the centre of each of `cells` (indices) without one of its own rows, not divided by the number of rows.
+/// `centres` is (all cells, columns), ascending in the first column; `weights` are the rows of each cell.
 #[pyfunction]
 pub(super) fn kernels_left_out(
     py: Python,
@@ -236,6 +240,8 @@ pub(super) fn kernels_left_out(
     Ok(log_densities.into())
 }
 
+/// Scores all rows. `want` is "class", "parts" (each feature's log-likelihood) or a kind of score; also returns how many rows are
+/// impossible in every class.
 #[pyfunction]
 pub(super) fn score(
     py: Python,
@@ -272,17 +278,19 @@ type RowScores = (i32, NumPy<f64>, NumPy<f64>, NumPy<f64>);
 /// Scores a single row.
 #[pyfunction]
 pub(super) fn score_row(py: Python, log_prior: Reals, parts: Vec<HeldPart>) -> PyResult<RowScores> {
-    let scoring = scoring(1, &log_prior, &parts)?;
+    let (n_rows, threads) = (1, 1);
+    let scoring = scoring(n_rows, &log_prior, &parts)?;
     py.detach(|| {
-        let (classes, _) = scoring.classes(1)?;
-        let (posterior, _) = scoring.scores(ScoreKind::Posterior, 1)?;
-        let (log_posterior, _) = scoring.scores(ScoreKind::LogPosterior, 1)?;
-        let (likelihoods, _) = scoring.likelihoods(1)?;
+        let (classes, _) = scoring.classes(threads)?;
+        let (posterior, _) = scoring.scores(ScoreKind::Posterior, threads)?;
+        let (log_posterior, _) = scoring.scores(ScoreKind::LogPosterior, threads)?;
+        let (likelihoods, _) = scoring.likelihoods(threads)?;
         let likelihoods = shaped(likelihoods, &[scoring.features(), scoring.n_classes()]);
         Ok((classes[0], posterior.into(), log_posterior.into(), likelihoods))
     })
 }
 
+/// The kind of score of this name; an error if there is none.
 fn score_kind(name: &str) -> PyResult<ScoreKind> {
     match name {
         "log_joint" => Ok(ScoreKind::LogJoint),
@@ -292,7 +300,8 @@ fn score_kind(name: &str) -> PyResult<ScoreKind> {
     }
 }
 
-/// Scores each row by the model that `which` assigns to it, and writes the scores to `out`.
+/// Scores each row by the model whose index `which` has for it, -1 for none, and writes the scores to `out`, (rows, classes).
+/// Returns how many rows are impossible in every class.
 #[pyfunction]
 pub(super) fn score_each(
     py: Python,

@@ -33,10 +33,11 @@ pub fn string_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PySt
     }
 }
 
-/// Held by the thread that asks the interpreter for a table.
+/// The lock of the thread that asks the interpreter for a table.
 static ASKING: Mutex<()> = Mutex::new(());
 
-/// Calls function `name` of `banbury.characters` and hands the table to `take`, unless another thread has done so.
+/// Calls function `name` of `banbury.characters` and hands the table that it returns to `take`, unless `is_there` says that
+/// another thread has done so.
 ///
 /// Takes the GIL. A thread that waits for the lock releases the GIL, so there is no deadlock.
 fn ask(
@@ -56,6 +57,7 @@ fn ask(
     })
 }
 
+/// Fetches the tables from `banbury.characters`.
 const TABLES: Source = Source {
     characters: || {
         ask(
@@ -79,6 +81,7 @@ const TABLES: Source = Source {
     },
 };
 
+/// The pattern of this name; an error if there is none.
 fn pattern_of(name: &str) -> PyResult<Pattern> {
     match name {
         "word" => Ok(Pattern::Word),
@@ -104,6 +107,8 @@ impl Tokeniser {
 
 #[pymethods]
 impl Tokeniser {
+    /// `shortest` and `longest` are the numbers of words (or `characters`) of n-grams; `only`, if not empty, has the tokens that
+    /// are kept. A ValueError if settings contradict each other.
     #[new]
     #[pyo3(signature = (pattern, lowercase, characters, shortest, longest, stop_words, log, length, only=vec![]))]
     fn new(
@@ -142,11 +147,13 @@ impl Tokeniser {
         Ok(Tokeniser(Arc::new(text::Tokeniser::new(settings)?)))
     }
 
+    /// Whether a token that a text has n times counts log(1 + n).
     #[getter]
     fn log(&self) -> bool {
         self.0.settings().log
     }
 
+    /// Whether counts are divided by the text's Euclidean length.
     #[getter]
     fn length(&self) -> bool {
         self.0.settings().length
@@ -181,9 +188,11 @@ impl Tokeniser {
     }
 }
 
+/// One position for each token.
 type Places<'py> = Bound<'py, PyArray1<i64>>;
 
-/// Reads one text, or one list of words.
+/// The tokens of a str, by `read`, or of a list of str, by `gather`; a TypeError for anything else. Both get the UTF-8, and fill
+/// the tokens.
 fn of_one(
     text: &Bound<'_, PyAny>,
     read: impl FnOnce(&[u8], &mut Tokens) -> Result<(), Error>,

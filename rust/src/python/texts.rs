@@ -17,6 +17,7 @@ enum HeldText<'py> {
 }
 
 impl<'py> HeldText<'py> {
+    /// A text that is not missing.
     fn new(string: Bound<'py, PyString>) -> PyResult<Self> {
         if string.to_str().is_ok() {
             return Ok(HeldText::Str(string));
@@ -25,6 +26,7 @@ impl<'py> HeldText<'py> {
         Ok(HeldText::Bytes(bytes.cast_into()?))
     }
 
+    /// The UTF-8, lone surrogates included; None for a missing text.
     fn bytes(&self) -> PyResult<Option<&[u8]>> {
         Ok(match self {
             HeldText::Missing => None,
@@ -47,6 +49,7 @@ pub(super) type Strings<'py> = HeldList<'py, false>;
 impl<'py, const MISSING: bool> FromPyObject<'_, 'py> for HeldList<'py, MISSING> {
     type Error = PyErr;
 
+    /// Borrows the strings of a list; a TypeError for anything else, with the row if an object of the list is no string.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let list = any.cast::<PyList>();
         let list = list.map_err(|_| PyTypeError::new_err("the argument must be a list of str"))?;
@@ -71,10 +74,12 @@ impl<'py, const MISSING: bool> FromPyObject<'_, 'py> for HeldList<'py, MISSING> 
 }
 
 impl<const MISSING: bool> HeldList<'_, MISSING> {
+    /// The UTF-8 of each string, None for a missing one.
     fn texts(&self) -> PyResult<Vec<Option<&[u8]>>> {
         self.0.iter().map(HeldText::bytes).collect()
     }
 
+    /// The UTF-8 of each string, empty for a missing one.
     pub(super) fn bytes(&self) -> PyResult<Vec<&[u8]>> {
         let texts = self.0.iter();
         texts.map(|text| Ok(text.bytes()?.unwrap_or(&[]))).collect()
@@ -103,6 +108,7 @@ classes! {
 }
 
 impl HeldMatrix<'_> {
+    /// The matrix as kernels read it; an error if its arrays do not fit together.
     pub(super) fn matrix(&self) -> PyResult<words::Matrix<'_>> {
         let values = self.values.block()?;
         let layout = match &self.places {
@@ -122,6 +128,7 @@ pub(super) enum HeldTexts<'py> {
 impl<'py> FromPyObject<'_, 'py> for HeldTexts<'py> {
     type Error = PyErr;
 
+    /// Borrows a list of str, or an object of one of the classes of texts.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         match any.is_instance_of::<PyList>() {
             true => any.extract().map(HeldTexts::List),
@@ -131,6 +138,7 @@ impl<'py> FromPyObject<'_, 'py> for HeldTexts<'py> {
 }
 
 impl HeldTexts<'_> {
+    /// The texts as kernels read them; an error if their arrays do not fit together.
     pub(super) fn texts(&self) -> PyResult<Texts<'_>> {
         let arrays = match self {
             HeldTexts::List(list) => return Ok(Texts::Borrowed(list.texts()?)),

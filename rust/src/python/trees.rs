@@ -6,20 +6,22 @@ use crate::threads;
 use crate::trees::{self, Cells, Forest, GrownTree};
 use pyo3::prelude::*;
 
+/// The cells before which cutting separates the classes best; `cells` are rows (cells, classes).
 #[pyfunction]
 pub(super) fn cuts_of(py: Python, cells: RealTable) -> PyResult<Vec<usize>> {
     let cells = Cells::new(&cells, cells.width())?;
     Ok(py.detach(|| trees::cut_by_class(cells)))
 }
 
-/// Splits an array of all columns into one for each column, with `width` numbers for each of its cells.
+/// Splits an array of all columns into one for each column, with `width` numbers for each of its cells; `sizes` has the number of
+/// cells of each column.
 fn split_columns<'a, T>(numbers: &'a [T], sizes: &[i64], width: usize) -> PyResult<Vec<&'a [T]>> {
     Ok(trees::split_columns(numbers, sizes.iter().map(|&size| size.max(0) as usize * width))?)
 }
 
-/// (the leaf of each bin of a column, rows per leaf and class).
+/// (the leaf of each bin of a column, rows (leaves, classes)).
 type Leaves = (NumPy<i64>, NumPy<f64>);
-/// (levels, strengths of the first level and of all later ones).
+/// (the node of each cell, (levels, cells); strengths of the first level and of all later ones).
 type Grown = (NumPy<i64>, (f64, f64));
 /// (strengths of each tree, how much each gains).
 type Strengths = (Vec<[f64; 2]>, NumPy<f64>);
@@ -33,6 +35,7 @@ pub(super) struct Trees {
 }
 
 impl Trees {
+    /// These trees with the rows of their cells, (cells of all trees, classes).
     fn forest<'a>(&'a self, cells: &'a RealTable) -> PyResult<Forest<'a>> {
         let cells = Cells::new(cells, cells.width())?;
         Ok(Forest::new(&self.levels, &self.depths, &self.sizes, cells)?)
@@ -41,12 +44,15 @@ impl Trees {
 
 #[pymethods]
 impl Trees {
+    /// `levels` has the levels of all columns, each (levels, cells), one after the other; `depths` and `sizes` the number of levels
+    /// and of cells of each column.
     #[new]
     fn new(levels: Longs, depths: Longs, sizes: Longs) -> Self {
         Trees { levels: levels.to_vec(), depths: depths.to_vec(), sizes: sizes.to_vec() }
     }
 
-    /// The leaves of all columns; `totals` is the number of rows of each bin.
+    /// Joins the bins of each column to leaves, at most `most`. `bins` are rows (bins of all columns, classes), `totals` the number
+    /// of rows of each bin, `sizes` the number of bins of each column.
     #[staticmethod]
     fn leaves(
         py: Python,
@@ -58,7 +64,8 @@ impl Trees {
     ) -> PyResult<Vec<Leaves>> {
         let n_classes = bins.width();
         let bins = split_columns(&bins, &sizes, n_classes)?;
-        let totals = split_columns(&totals, &sizes, 1)?;
+        let per_bin = 1;
+        let totals = split_columns(&totals, &sizes, per_bin)?;
         let leaves = py.detach(|| {
             threads::try_map(*threads, bins.len(), |column| {
                 let leaves = trees::quantiles(totals[column], most);
@@ -71,7 +78,8 @@ impl Trees {
     }
 
     /// For each column, the tree by halving, (levels, cells), and its strengths; and those of the tree cut by the classes, if it
-    /// is better.
+    /// is better. `cells` are rows (cells of all columns, classes), `totals` the number of rows of each cell, `sizes` the number of
+    /// cells of each column, and `priors` (columns, classes).
     #[staticmethod]
     fn grown(
         py: Python,
@@ -84,10 +92,12 @@ impl Trees {
         let n_classes = cells.width();
         let priors: Vec<&[f64]> = priors.chunks_exact(n_classes.max(1)).collect();
         let cells = split_columns(&cells, &sizes, n_classes)?;
-        let totals = split_columns(&totals, &sizes, 1)?;
+        let per_cell = 1;
+        let totals = split_columns(&totals, &sizes, per_cell)?;
         if priors.len() != cells.len() {
             return Err(malformed("priors must have a row for each column"));
         }
+        // A tree for Python.
         let grown = |tree: GrownTree| {
             let shape = [tree.levels.len(), tree.levels[0].len()];
             (shaped(tree.levels.concat(), &shape), tree.strengths.into())
@@ -103,7 +113,7 @@ impl Trees {
     }
 
     /// Shares of the classes in the cells of all columns, (cells, classes), or (cells, row's class, classes); after each column's
-    /// cells the prior.
+    /// cells the prior. `strengths` is (columns, 2): of the first level and of all later ones.
     fn shares(
         &self,
         py: Python,
@@ -119,7 +129,7 @@ impl Trees {
         Ok(shape_shares(shares, prior.len(), left_out))
     }
 
-    /// Shares of the classes in the nodes of every level of a single tree.
+    /// Shares of the classes in the nodes of every level of a single tree: (nodes, classes), or (nodes, row's class, classes).
     fn shares_by_level(
         &self,
         cells: RealTable,
@@ -133,7 +143,8 @@ impl Trees {
         Ok(shares_by_level.into_iter().map(shape).collect())
     }
 
-    /// The best strengths for each column, and the log likelihood of its rows minus that under the prior alone.
+    /// The best strengths for each column, and the log likelihood of its rows minus that under the prior alone. `told_apart`:
+    /// whether each column's first level was cut where the classes differ.
     fn strengths(
         &self,
         py: Python,
@@ -150,11 +161,11 @@ impl Trees {
     }
 }
 
-/// Shares as an array (nodes, classes), or (nodes, row's class, classes).
+/// Shares as an array (nodes, classes), or (nodes, row's class, classes) if `left_out`.
 fn shape_shares(shares: Vec<f64>, n_classes: usize, left_out: bool) -> NumPy<f64> {
-    let n_rows = shares.len() / n_classes;
+    let n_distributions = shares.len() / n_classes;
     match left_out {
-        true => shaped(shares, &[n_rows / n_classes, n_classes, n_classes]),
-        false => shaped(shares, &[n_rows, n_classes]),
+        true => shaped(shares, &[n_distributions / n_classes, n_classes, n_classes]),
+        false => shaped(shares, &[n_distributions, n_classes]),
     }
 }

@@ -18,6 +18,7 @@ pub(super) struct Weights(Shared<weights::Weights>);
 
 #[pymethods]
 impl Weights {
+    /// No rows, with room for `n_words`; `default` has a number per class.
     #[new]
     #[pyo3(signature = (n_classes, default, n_words=0))]
     fn new(n_classes: i64, default: Reals, n_words: i64) -> PyResult<Self> {
@@ -28,6 +29,8 @@ impl Weights {
         Ok(Weights(Shared::new(weights.with_room(size(n_words, "n_words")?))))
     }
 
+    /// Sets the rows of words: word `ids[i]` has `values[j]` in class `classes[j]` for j from `starts[i]` to `starts[i + 1]`, and
+    /// `common[i]` plus the default of the class in all others. `scale` has a factor for each word; None for ones.
     #[pyo3(signature = (ids, common, scale, starts, classes, values, threads = Threads(1)))]
     #[allow(clippy::too_many_arguments)]
     fn set(
@@ -52,6 +55,9 @@ impl Weights {
         Ok(py.detach(|| self.0.change(|weights| weights.set(&given, *threads)))?)
     }
 
+    /// Sets the rows of words by their counts: `values[n]` in a class that has the word n times, or in n texts if `once`; if
+    /// `others`, n is the count of all other classes. `without` leaves a group of texts out. Returns the words that keep their
+    /// rows.
     #[pyo3(signature = (words, ids, once, others, values, threads, without=None))]
     #[allow(clippy::too_many_arguments)]
     fn set_counted(
@@ -77,10 +83,12 @@ impl Weights {
             others,
             values: &values,
         };
-        let left = py.detach(|| self.0.change(|weights| counted.set(weights, *threads)))?;
-        Ok(left.into())
+        let unset_ids = py.detach(|| self.0.change(|weights| counted.set(weights, *threads)))?;
+        Ok(unset_ids.into())
     }
 
+    /// Updates rows that [`Weights::set_counted`] may have set; words that no text has any more lose theirs. Returns the words that
+    /// keep their rows.
     fn follow(
         &self,
         py: Python,
@@ -93,16 +101,18 @@ impl Weights {
         let words = words.get(py);
         let (ids, values) = (&*ids, &*values);
         let counted = Counted { words: &words, without: None, ids, once, others, values };
-        let left = py.detach(|| self.0.change(|weights| counted.update(weights)))?;
-        Ok(left.into())
+        let unset_ids = py.detach(|| self.0.change(|weights| counted.update(weights)))?;
+        Ok(unset_ids.into())
     }
 
+    /// Removes the rows of these words.
     fn skip(&self, py: Python, ids: Ids) -> PyResult<()> {
         let ids = &*ids;
         py.detach(|| self.0.change(|weights| weights.skip(ids)));
         Ok(())
     }
 
+    /// Whether each word has a row, (words,); the rows, (words, classes), zeros where there is none; the scales, (words,).
     fn rows(&self, py: Python, ids: Ids) -> PyResult<Rows> {
         let ids = &*ids;
         let weights = self.0.get(py);
@@ -120,6 +130,8 @@ impl Weights {
         Ok((has_weights.into(), rows, scales.into()))
     }
 
+    /// The rows of the first columns' words plus `base`, in single precision; None if there are too many classes, or a number is
+    /// not finite.
     fn rough(
         &self,
         py: Python,
@@ -135,12 +147,13 @@ impl Weights {
         Ok(rough.map(Rough))
     }
 
+    /// A copy, which shares memory with this until one of both is changed.
     fn copy(&self, py: Python) -> Self {
         Weights(Shared::new(self.0.get(py)))
     }
 }
 
-/// Rows of weights in single precision.
+/// The weights of a matrix's columns in single precision.
 #[pyclass(module = "banbury._core", frozen)]
 pub(super) struct Rough(pub(super) rough::Rough);
 
@@ -150,12 +163,14 @@ pub(super) struct SharedWeights(pub(super) Arc<weights::Weights>);
 impl<'py> FromPyObject<'_, 'py> for SharedWeights {
     type Error = PyErr;
 
+    /// The weights that a Python object of class `Weights` has now.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         Ok(SharedWeights(any.cast::<Weights>()?.get().0.get(any.py())))
     }
 }
 
-/// How words count: once (true) or as often as they occur (false), "unit" or "unit once"; as draws from an urn if there are `balls`.
+/// How words count, by what Python calls `name`: once (true) or as often as they occur (false), "unit" or "unit once"; as draws
+/// from an urn if there are `balls`, `[class]`.
 pub(super) fn counting_of<'a>(
     name: &Bound<'_, PyAny>,
     balls: Option<&'a [f64]>,

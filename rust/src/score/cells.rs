@@ -10,27 +10,32 @@ use std::ops::Range;
 /// How each term finds its cells. A column may be in many pairs: the numbers of its codes are looked up once for all of them.
 #[derive(Debug)]
 pub struct Plan {
+    /// One for each term.
     finders: Vec<CellFinder>,
     /// Lookups that pairs use.
     lookups: Vec<Lookup>,
 }
 
-/// A number for each code of a column.
+/// A number for each code of a column, by which pairs find their cells.
 #[derive(Debug, PartialEq)]
 struct Lookup {
     column: usize,
+    /// By code.
     numbers: Vec<u32>,
 }
 
+/// How a term finds the cell of a row, counted from the term's first cell.
 #[derive(Debug)]
 enum CellFinder {
     /// The group's own lookup has the cell of each code.
     Column,
-    /// The cell is the number from the first lookup times the width, plus that from the second one.
+    /// The cell is the number from the first lookup times the width, plus that from the second one. Lookups are indices into those
+    /// of the plan.
     Pair { lookups: [usize; 2], width: u32 },
 }
 
 impl Plan {
+    /// The plan for the terms of columns and pairs, which have one level each.
     pub fn of(terms: &Terms) -> Plan {
         let mut plan = Plan { finders: vec![], lookups: vec![] };
         for group in terms.groups() {
@@ -38,12 +43,14 @@ impl Plan {
                 None => CellFinder::Column,
                 Some((other, second)) => {
                     let width = second.iter().max().map_or(1, |last| last + 1);
-                    let is_even = group.first.iter().all(|first| first.is_multiple_of(width));
-                    let width = if is_even { width } else { 1 };
-                    let first = group.first.iter().map(|first| first / width).collect();
-                    let first = plan.share_lookup(group.column, first);
-                    let second = plan.share_lookup(*other, second.clone());
-                    CellFinder::Pair { lookups: [first, second], width }
+                    // A cell is the sum of what both codes add. If what the first one adds are multiples of the width, it is
+                    // divided by it, so that pairs can share the lookup.
+                    let are_multiples = group.first.iter().all(|first| first.is_multiple_of(width));
+                    let width = if are_multiples { width } else { 1 };
+                    let first_numbers = group.first.iter().map(|first| first / width).collect();
+                    let first_lookup = plan.share_lookup(group.column, first_numbers);
+                    let second_lookup = plan.share_lookup(*other, second.clone());
+                    CellFinder::Pair { lookups: [first_lookup, second_lookup], width }
                 }
             };
             plan.finders.push(finder);
@@ -51,7 +58,7 @@ impl Plan {
         plan
     }
 
-    /// The index of a lookup among all lookups, to which it is added if it is new.
+    /// The index in `self.lookups` of the lookup that has these numbers, by code of the column; it is added if it is new.
     fn share_lookup(&mut self, column: usize, numbers: Vec<u32>) -> usize {
         let lookup = Lookup { column, numbers };
         self.lookups.iter().position(|known| *known == lookup).unwrap_or_else(|| {
@@ -73,6 +80,8 @@ pub struct CellTables<'a> {
 }
 
 impl<'a> CellTables<'a> {
+    /// `table` is `[cell][class]`, term after term. An error if it has another length, or terms have several levels or columns that
+    /// do not exist.
     pub fn new(
         columns: Columns<'a>,
         (terms, plan): (&'a Terms, &'a Plan),
@@ -90,6 +99,7 @@ impl<'a> CellTables<'a> {
         Ok(CellTables { columns, terms, plan, table, n_classes })
     }
 
+    /// Adds the scores of these terms (a range of their indices) to the sums, `[class][row]`.
     pub(super) fn add(
         &self,
         terms: Range<usize>,
@@ -99,6 +109,7 @@ impl<'a> CellTables<'a> {
         let (lookups, n_rows) = (&self.plan.lookups, sums.rows.len());
         let Scratch { indices, codes, .. } = scratch;
         let cell_tile = allocate_tile(indices);
+        // Which lookups have their numbers of this block's rows in `codes`, [lookup][row].
         let mut is_read = vec![false; lookups.len()];
         codes.resize(lookups.len() * ROWS, 0);
         for tile in tiles(terms) {
@@ -133,10 +144,11 @@ impl<'a> CellTables<'a> {
         Ok(())
     }
 
-    /// Writes the number of each row's code in a column; codes beyond `numbers` have the last one.
+    /// Writes the entry in `numbers` of each row's code in a column; codes beyond `numbers` have the last one.
     fn look_up(&self, column: usize, numbers: &[u32], rows: &RowSelection, out: &mut [u32]) {
         let (block, column) = self.columns.block_of(column);
         let last = numbers.last().copied().unwrap_or(0);
-        look_up(rows.integers(block, column, 0, &mut None), 0, numbers, last, out);
+        let (low, mut buffer) = (0, None); // codes begin at 0
+        look_up(rows.integers(block, column, low, &mut buffer), low, numbers, last, out);
     }
 }

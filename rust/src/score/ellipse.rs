@@ -16,11 +16,14 @@ pub struct Ellipse<'a> {
     mean: &'a [f64],
     /// Lower triangular matrices, `[class][row][column]`.
     whiten: &'a [f64],
+    /// `[class]`, as is `power`.
     constant: &'a [f64],
     power: Option<&'a [f64]>,
 }
 
 impl<'a> Ellipse<'a> {
+    /// `mean` is `[class][column]`, `whiten` `[class][row][column]`; `constant` and `power` have a number per class. An error if
+    /// one has another length or is not finite.
     pub fn new(
         columns: Columns<'a>,
         scale: Scale<'a>,
@@ -30,9 +33,9 @@ impl<'a> Ellipse<'a> {
         power: Option<&'a [f64]>,
         n_classes: usize,
     ) -> Result<Self, Error> {
-        let d = columns.features();
-        let fits = mean.len() == n_classes * d
-            && whiten.len() == n_classes * d * d
+        let n_columns = columns.features();
+        let fits = mean.len() == n_classes * n_columns
+            && whiten.len() == n_classes * n_columns * n_columns
             && constant.len() == n_classes
             && power.is_none_or(|power| power.len() == n_classes);
         demand(
@@ -47,11 +50,13 @@ impl<'a> Ellipse<'a> {
         Ok(Ellipse { columns, scale, mean, whiten, constant, power })
     }
 
+    /// Adds the log densities to the sums, `[class][row]`. An infinite value is an error. `buffer` is memory.
     pub(super) fn add(&self, sums: &mut Sums, buffer: &mut Vec<f64>) -> Result<(), Error> {
-        let d = self.columns.features();
+        let n_columns = self.columns.features();
         buffer.clear();
-        buffer.resize(2 * d, 0.0);
-        let (z, centred) = buffer.split_at_mut(d);
+        buffer.resize(2 * n_columns, 0.0);
+        // One row's z, and its z less a class's mean.
+        let (z, centred) = buffer.split_at_mut(n_columns);
         for i in 0..sums.rows.len() {
             read_row(&self.columns, &self.scale, sums.rows.row(i), z)?;
             if z.iter().any(|z| z.is_nan()) {
@@ -59,11 +64,12 @@ impl<'a> Ellipse<'a> {
             }
             let sums = sums.values[i..].iter_mut().step_by(sums.padded_rows);
             for (class, sum) in sums.enumerate() {
-                let mean = &self.mean[class * d..(class + 1) * d];
+                let mean = &self.mean[class * n_columns..(class + 1) * n_columns];
                 for ((out, z), mean) in centred.iter_mut().zip(&*z).zip(mean) {
                     *out = z - mean;
                 }
-                let whiten = &self.whiten[class * d * d..(class + 1) * d * d];
+                let n_cells = n_columns * n_columns;
+                let whiten = &self.whiten[class * n_cells..(class + 1) * n_cells];
                 let q = squared_length(whiten, centred);
                 *sum += match self.power {
                     None => self.constant[class] - 0.5 * q,
@@ -75,7 +81,7 @@ impl<'a> Ellipse<'a> {
     }
 }
 
-/// The squared length of a lower triangular matrix times a vector.
+/// The squared length of a lower triangular matrix, `[row][column]`, times a vector.
 #[inline(always)]
 fn squared_length(matrix: &[f64], x: &[f64]) -> f64 {
     wide!({

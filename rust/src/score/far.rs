@@ -6,13 +6,14 @@
 /// Differences are clamped to this, so that a sum of them cannot overflow.
 const LARGEST: f64 = f64::from_bits((1023 + 960) << 52); // 2^960
 
-/// The log prior and the log-likelihoods of one row, `[term][class]`.
+/// The log prior and the log-likelihoods of one row, `[term][class]`, of which the log prior is the first term.
 pub(super) struct RowTerms {
     n_classes: usize,
     values: Vec<f64>,
 }
 
 impl RowTerms {
+    /// The log prior alone.
     pub(super) fn new(log_prior: &[f64]) -> Self {
         RowTerms { n_classes: log_prior.len(), values: log_prior.to_vec() }
     }
@@ -22,7 +23,8 @@ impl RowTerms {
         self.values.extend(term);
     }
 
-    /// The log joint probability of each class minus that of the most probable one, or -inf; None if all are impossible.
+    /// The log joint probability of each class minus that of the most probable one, -inf for an impossible class; None if all are
+    /// impossible.
     pub(super) fn differences(&self) -> Option<Vec<f64>> {
         let terms = |class: usize| self.values.iter().skip(class).step_by(self.n_classes);
         let is_possible = |&class: &usize| terms(class).all(|log| log.is_finite());
@@ -40,7 +42,7 @@ impl RowTerms {
         Some(differences)
     }
 
-    /// The log joint probability of a class minus that of another one.
+    /// The log joint probability of a class minus that of another one; both are possible.
     fn difference(&self, class: usize, base_class: usize) -> f64 {
         let mut total = ExactSum::default();
         for term in self.values.chunks_exact(self.n_classes) {
@@ -57,7 +59,9 @@ struct ExactSum {
 }
 
 impl ExactSum {
+    /// Adds x, which is finite.
     fn add(&mut self, x: f64) {
+        // Each addition leaves its rounding error as a summand, if it is not 0.
         let mut n_errors = 0;
         let mut carry = x;
         for i in 0..self.summands.len() {
@@ -74,6 +78,7 @@ impl ExactSum {
         }
     }
 
+    /// The sum as a double.
     fn value(&self) -> f64 {
         self.summands.iter().fold(0.0, |total, summand| total + summand)
     }
@@ -91,12 +96,13 @@ fn add_with_error(a: f64, b: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
+    /// The differences to the best class of these terms, `[term][class]`, of which the first is the log prior.
     fn compared(terms: &[&[f64]]) -> Option<Vec<f64>> {
-        let mut all = RowTerms::new(terms[0]);
+        let mut row_terms = RowTerms::new(terms[0]);
         for term in &terms[1..] {
-            all.add(term.iter().copied());
+            row_terms.add(term.iter().copied());
         }
-        all.differences()
+        row_terms.differences()
     }
 
     #[test]
@@ -112,25 +118,25 @@ mod tests {
 
     #[test]
     fn what_classes_have_in_common_cancels() {
-        let found = compared(&[&[-1.0, -2.0], &[-5e20, -5e20], &[-3.0, -1.5]]);
-        assert_eq!(found, Some(vec![-0.5, 0.0]));
-        let found = compared(&[&[-1.0, -2.0], &[-3e20, -1e20], &[-1e20, -3e20]]);
-        assert_eq!(found, Some(vec![0.0, -1.0]));
+        let differences = compared(&[&[-1.0, -2.0], &[-5e20, -5e20], &[-3.0, -1.5]]);
+        assert_eq!(differences, Some(vec![-0.5, 0.0]));
+        let differences = compared(&[&[-1.0, -2.0], &[-3e20, -1e20], &[-1e20, -3e20]]);
+        assert_eq!(differences, Some(vec![0.0, -1.0]));
     }
 
     #[test]
     fn a_class_without_a_chance_swallows_nothing() {
-        let found = compared(&[&[0.0; 3], &[-9e40, -2.0, -3.0], &[-1e6, -1e6, -1e6]]);
-        assert_eq!(found, Some(vec![-9e40, 0.0, -1.0]));
-        let never = f64::NEG_INFINITY;
-        let found = compared(&[&[0.0; 3], &[never, -1e9, -1e9], &[-1.0, -2.0, -3.0]]);
-        assert_eq!(found, Some(vec![never, 0.0, -1.0]));
-        assert_eq!(compared(&[&[0.0, never], &[never, 0.0]]), None);
+        let differences = compared(&[&[0.0; 3], &[-9e40, -2.0, -3.0], &[-1e6, -1e6, -1e6]]);
+        assert_eq!(differences, Some(vec![-9e40, 0.0, -1.0]));
+        let impossible = f64::NEG_INFINITY;
+        let differences = compared(&[&[0.0; 3], &[impossible, -1e9, -1e9], &[-1.0, -2.0, -3.0]]);
+        assert_eq!(differences, Some(vec![impossible, 0.0, -1.0]));
+        assert_eq!(compared(&[&[0.0, impossible], &[impossible, 0.0]]), None);
     }
 
     #[test]
     fn differences_do_not_overflow() {
-        let found = compared(&[&[0.0; 2], &[-f64::MAX, f64::MAX], &[-f64::MAX, f64::MAX]]);
-        assert_eq!(found, Some(vec![-2.0 * LARGEST, 0.0]));
+        let differences = compared(&[&[0.0; 2], &[-f64::MAX, f64::MAX], &[-f64::MAX, f64::MAX]]);
+        assert_eq!(differences, Some(vec![-2.0 * LARGEST, 0.0]));
     }
 }

@@ -8,16 +8,16 @@ use crate::simd::wide;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
-/// A value above its threshold adds `yes`, another `no`, a missing one nothing; tables are `[feature][class]`.
+/// A value above its threshold adds the log-likelihood of yes, another that of no, a missing one nothing.
 #[derive(Debug)]
 pub struct Flags<'a> {
     pub(super) columns: Columns<'a>,
     thresholds: Thresholds<'a>,
-    /// `[class][feature]`.
+    /// The log-likelihoods of both answers, `[class][feature]`.
     logs: Vec<AnswerBits>,
 }
 
-/// The bits of a log-likelihood: those of the answer no, and those in which the answer yes differs.
+/// The bits of the log-likelihood of the answer no, and those bits in which that of the answer yes differs (xor).
 #[derive(Clone, Copy, Debug)]
 struct AnswerBits {
     no: u64,
@@ -32,6 +32,7 @@ struct Oddities {
 }
 
 impl<'a> Flags<'a> {
+    /// `no` and `yes` are the log-likelihoods of the answers, `[feature][class]`; an error if one has another length.
     pub fn new(
         columns: Columns<'a>,
         thresholds: Thresholds<'a>,
@@ -45,8 +46,8 @@ impl<'a> Flags<'a> {
             "no and yes must be (features, classes)",
         )?;
         let bits = |cell: usize| {
-            let [no, yes] = [no[cell].to_bits(), yes[cell].to_bits()];
-            AnswerBits { no, difference: no ^ yes }
+            let [no_bits, yes_bits] = [no[cell].to_bits(), yes[cell].to_bits()];
+            AnswerBits { no: no_bits, difference: no_bits ^ yes_bits }
         };
         let logs = (0..n_classes)
             .flat_map(|class| (class..no.len()).step_by(n_classes).map(bits))
@@ -54,6 +55,8 @@ impl<'a> Flags<'a> {
         Ok(Flags { columns, thresholds, logs })
     }
 
+    /// Adds the log-likelihoods of these features to the sums, `[class][row]`. A value other than 0, 1 and NaN where only these
+    /// are allowed is an error.
     pub(super) fn add(
         &self,
         features: Range<usize>,
@@ -73,7 +76,8 @@ impl<'a> Flags<'a> {
         Ok(())
     }
 
-    /// Adds features whose answers are in the tiles. Without `MISSING`, none is missing and `present` is not read.
+    /// Adds the log-likelihoods of features whose answers are in the tiles `[feature][row]`: all ones where a value is yes, and
+    /// where it is present. Without `MISSING`, none is missing and `present` is not read.
     fn add_flags<const MISSING: bool>(
         &self,
         features: Range<usize>,
@@ -107,7 +111,8 @@ impl<'a> Flags<'a> {
         });
     }
 
-    /// Writes all ones where a value is yes, `[feature][row]`. Returns whether some values are missing.
+    /// Writes into the tile `yes`, `[feature][row]`, all ones where a value is above its threshold, else zeros. Returns whether
+    /// some values are missing. The first value that must be 0 or 1 and is not is an error.
     fn fill_answers(
         &self,
         features: Range<usize>,
@@ -117,12 +122,14 @@ impl<'a> Flags<'a> {
         let mut has_missing = false;
         let columns = self.columns.columns_of(features).zip(yes.chunks_exact_mut(STRIDE));
         for ((feature, block, column), yes) in columns {
-            with_typed_levels!(rows.levels(block, column, &mut None), column => {
+            // The column's values in these rows, in place or converted into `buffer`, which is allocated if needed.
+            let mut buffer = None;
+            with_typed_levels!(rows.levels(block, column, &mut buffer), values => {
                 let rule = self.thresholds.rule(feature);
-                let oddities = write_answers(column, rule, &mut yes[..rows.len()]);
+                let oddities = write_answers(values, rule, &mut yes[..rows.len()]);
                 has_missing |= oddities.has_missing;
                 if oddities.has_bad {
-                    let first_bad = column.iter().position(|x| !x.is_flag() && !x.is_missing());
+                    let first_bad = values.iter().position(|x| !x.is_flag() && !x.is_missing());
                     let row = rows.row(first_bad.unwrap_or(0));
                     return Err(self.columns.bad_value(Fault::NotZeroOrOne, row, feature));
                 }
@@ -131,24 +138,28 @@ impl<'a> Flags<'a> {
         Ok(has_missing)
     }
 
-    /// Writes all ones where a value is present.
+    /// Writes into the tile `present`, `[feature][row]`, all ones where a value is not missing, else zeros.
     fn fill_present(&self, features: Range<usize>, rows: &RowSelection, present: &mut [u64]) {
         let columns = self.columns.columns_of(features).zip(present.chunks_exact_mut(STRIDE));
         for ((_, block, column), present) in columns {
-            with_typed_levels!(rows.levels(block, column, &mut None), column => {
+            // The column's values in these rows, in place or converted into `buffer`, which is allocated if needed.
+            let mut buffer = None;
+            with_typed_levels!(rows.levels(block, column, &mut buffer), values => {
                 let present = &mut present[..rows.len()];
-                zip_mut(present, column, |bits, x| *bits = all_ones_if(!x.is_missing()));
+                zip_mut(present, values, |bits, x| *bits = all_ones_if(!x.is_missing()));
             });
         }
     }
 }
 
+/// All bits set, or none.
 #[inline(always)]
 fn all_ones_if(condition: bool) -> u64 {
     (condition as u64).wrapping_neg()
 }
 
-/// Writes all ones where the answer of a column is yes.
+/// Writes all ones where a column's value is above its threshold, else zeros. Returns whether values are missing, or not 0 or 1
+/// where they must be.
 #[inline(always)]
 fn write_answers<T: Level>(
     column: ArrayView1<T>,

@@ -18,10 +18,13 @@ pub struct Histogram<'a> {
     n_classes: usize,
 }
 
-/// Bins farther beyond the table are treated like this one: larger sums would lose the differences between the classes.
+/// In bins beyond the table, 2^20. Values farther out are treated as if they were here: larger sums would lose the differences
+/// between the classes.
 const FARTHEST: f64 = 1_048_576.0;
 
 impl<'a> Histogram<'a> {
+    /// `table` has the log densities of the bins from `first` on, `[bin][class]`. An error if it has no bin or no row per bin, if
+    /// `start` or `width` is wrong, or if there is not exactly one column.
     pub fn new(
         columns: Columns<'a>,
         start: f64,
@@ -40,6 +43,7 @@ impl<'a> Histogram<'a> {
         Ok(Histogram { columns, start, width, first: first as f64, table, n_classes })
     }
 
+    /// Adds the log densities to the sums, `[class][row]`; nothing where the value is missing. An infinite value is an error.
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
         let last_bin = (self.table.len() / self.n_classes - 1) as f64;
         let mut buffer = None;
@@ -49,6 +53,7 @@ impl<'a> Histogram<'a> {
                 return Err(self.columns.bad_value(Fault::Infinite, sums.rows.row(i), 0));
             }
             if !x.is_nan() {
+                // Counted from the table's first bin.
                 let bin = ((x - self.start) / self.width).floor() - self.first;
                 let nearest_bin = bin.clamp(0.0, last_bin);
                 let fall = (bin - nearest_bin).abs().min(FARTHEST) * LN_2;

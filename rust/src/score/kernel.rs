@@ -31,7 +31,7 @@ const WIDEST: f64 = 32.0;
 const MARGIN: f64 = 64.0;
 /// Where bumps are this many bandwidths from 0, doubles are too coarse for cells, and there are none.
 const FINEST: f64 = f64::from_bits((1023 + 40) << 52); // 2^40
-/// The cells that are kept at most, of a class and of all classes. Where all cells are in use, keeping too few is slow: 200,000
+/// The most cells that are kept, of a class and of all classes. Where all cells are in use, keeping too few is slow: 200,000
 /// rows and 2,000 bumps took 20 ms, and 1,900 ms with 2^8 cells per class.
 const MOST_KEPT: usize = 1 << 15;
 const ALL_KEPT: usize = 1 << 19;
@@ -51,6 +51,7 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// The shape that Python calls by this name; None if there is none.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "normal" => Shape::Normal,
@@ -69,7 +70,7 @@ impl Shape {
         if self == Shape::Box { 0.5 } else { 1.0 }
     }
 
-    /// The density of a compact kernel, 0 outside.
+    /// The density of a compact kernel of bandwidth 1 at `u`, 0 outside its reach; 0 for the normal kernel.
     pub(super) fn density(self, u: f64) -> f64 {
         let inside = (1.0 - u * u).max(0.0);
         match self {
@@ -90,28 +91,35 @@ pub(super) fn is_valid_width(width: f64) -> bool {
     (1.0 / FARTHEST_U..=FARTHEST_U).contains(&width)
 }
 
-/// The bumps on a class's occupied bins.
+/// The bumps on a class's occupied bins, in z units.
 #[derive(Debug)]
 struct Bumps {
+    /// Ascending; with a weight above 0 for each.
     centres: Vec<f64>,
     weights: Vec<f64>,
     largest_weight: f64,
     bandwidth: f64,
+    /// What is added to the log density.
     constant: f64,
+    /// Cells on the line, for normal kernels; otherwise none.
     cells: SeriesCells,
 }
 
-/// Cells of equal width from `start` on. A cell is kept in the slot of its number's lowest bits; the first one there stays.
+/// Cells of equal width, in z units, from `start` on. A cell is kept in the slot of its number's lowest bits; the first one there
+/// stays.
 #[derive(Debug, Default)]
 struct SeriesCells {
     start: f64,
     width: f64,
     /// 1 / width.
     inverse_width: f64,
+    /// A whole number; 0 if there are no cells.
     n_cells: f64,
+    /// A power of two of them, if there are cells.
     slots: Vec<OnceLock<Box<Cell>>>,
 }
 
+/// A cell, numbered from 0 at `start`, and the log density around its middle (a z).
 #[derive(Debug)]
 struct Cell {
     number: usize,
@@ -128,19 +136,21 @@ enum LogDensity {
     NoSeries,
 }
 
+/// The coefficients of 1, s, s² and so on.
 type Series = [f64; TERMS];
 
-/// Adds each class's log density of z, and a constant; a class without weights adds nothing.
+/// Adds each class's log density of z, and a constant; a class without weights adds nothing, nor does a missing value.
 #[derive(Debug)]
 pub struct Kernel<'a> {
     pub(super) columns: Columns<'a>,
     scale: Scale<'a>,
     shape: Shape,
+    /// The bumps of each class.
     classes: Vec<Bumps>,
     floor: WideNormal,
 }
 
-/// The wide normal density that is mixed into compact kernels.
+/// The wide normal density that is mixed into compact kernels, in z units.
 #[derive(Debug)]
 struct WideNormal {
     mean: f64,
@@ -150,6 +160,9 @@ struct WideNormal {
 }
 
 impl<'a> Kernel<'a> {
+    /// `centres` are ascending, in z units; `weights` are `[centre][class]`; `bandwidth` and `constant` have a number per class;
+    /// `floor` is the mean and the deviation of the wide normal, in z units. An error if these do not fit together, or there is
+    /// not exactly one column.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         columns: Columns<'a>,
@@ -186,8 +199,8 @@ impl<'a> Kernel<'a> {
             "floor must be a mean and a positive standard deviation",
         )?;
         let classes = (0..n_classes).map(|class| {
-            let column = weights.iter().skip(class).step_by(n_classes);
-            let occupied = centres.iter().zip(column).filter(|&(_, &w)| w > 0.0);
+            let class_weights = weights.iter().skip(class).step_by(n_classes);
+            let occupied = centres.iter().zip(class_weights).filter(|&(_, &w)| w > 0.0);
             let (centres, weights): (Vec<f64>, Vec<f64>) = occupied.unzip();
             let cells = match shape {
                 Shape::Normal => {
@@ -213,6 +226,7 @@ impl<'a> Kernel<'a> {
         Ok(Kernel { columns, scale, shape, classes, floor })
     }
 
+    /// Adds the log densities to the sums, `[class][row]`. An infinite value is an error.
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
         let mut z = [f64::NAN; ROWS];
         let z = &mut z[..sums.rows.len()];
@@ -225,7 +239,7 @@ impl<'a> Kernel<'a> {
         Ok(())
     }
 
-    /// Writes z of each row, NaN where it is missing.
+    /// Writes z of each of these rows, at most [`FARTHEST`] from 0; NaN where it is missing. An infinite value is an error.
     fn write_z(&self, sums: &Sums, z: &mut [f64]) -> Result<(), Error> {
         let (block, column) = self.columns.block_of(0);
         let mut buffer = None;
@@ -239,7 +253,7 @@ impl<'a> Kernel<'a> {
         Ok(())
     }
 
-    /// The log density of a class at z, and the class's constant.
+    /// The log density of a class at z plus the class's constant; 0 for a class without bumps.
     #[inline(always)]
     fn log_density(&self, bumps: &Bumps, z: f64) -> f64 {
         if bumps.centres.is_empty() {
@@ -273,6 +287,7 @@ impl Bumps {
         }
     }
 
+    /// The log density at z, which lies in this cell.
     #[inline(always)]
     fn log_normal_in_cell(&self, cell: &Cell, z: f64) -> f64 {
         let s = (z - cell.middle) * (2.0 * self.cells.inverse_width);
@@ -285,13 +300,15 @@ impl Bumps {
         }
     }
 
-    /// Terms that are this far below the nearest bump do not matter: farther, the lighter that bump is beside the heaviest.
+    /// How far below the logarithm of the nearest bump (`nearest` is its index) a term's logarithm may be before it does not
+    /// matter: farther, the lighter that bump is beside the heaviest.
     fn negligible_distance(&self, nearest: usize) -> f64 {
         NEGLIGIBLE + (self.largest_weight / self.weights[nearest]).ln()
     }
 
     /// The log density as a sum relative to the nearest bump, so that nothing underflows however far out z is.
     fn log_sum_of_bumps(&self, z: f64) -> f64 {
+        // The distance of a centre, in bandwidths.
         let u = |centre: f64| ((z - centre) / self.bandwidth).clamp(-FARTHEST_U, FARTHEST_U);
         let Neighbours { n_below, nearest } = find_neighbours(&self.centres, z);
         let nearest_u = u(self.centres[nearest]);
@@ -309,6 +326,7 @@ impl Bumps {
         f64::ln(total) - 0.5 * nearest_u * nearest_u - self.bandwidth.ln() - LOG_SQRT_TAU
     }
 
+    /// The cell of this number: with one series of all bumps if that is exact, else one for the bumps on either side, else none.
     fn compute_cell(&self, number: usize) -> Cell {
         let middle = self.cells.start + (number as f64 + 0.5) * self.cells.width;
         let n_bumps = self.centres.len();
@@ -323,7 +341,8 @@ impl Bumps {
         Cell { number, middle, log_density }
     }
 
-    /// The series of the log density of these bumps about `middle`; None if there are none, or if it would not be exact.
+    /// The series of the log density of these bumps (a range of indices) about `middle`; None if there are none, or if it would
+    /// not be exact.
     /// With s = (z - middle) / half, u = (middle - centre) / bandwidth and u' that of the nearest bump, the density is
     /// exp(-(u' + HALF s)² / 2) Σ weight exp(-(u² - u'²) / 2) exp(-HALF (u - u') s), but for a constant. The sum's power series
     /// has moments of the bumps for coefficients, and its logarithm their cumulants.
@@ -361,7 +380,7 @@ impl Bumps {
         coefficients.first_chunk().filter(|_| is_exact).copied()
     }
 
-    /// The sum of compact bumps at z.
+    /// The density at z, the sum of compact bumps.
     fn density(&self, shape: Shape, z: f64) -> f64 {
         let reach = shape.reach() * self.bandwidth;
         // One bump more on either side: z - reach may have been rounded.
@@ -379,12 +398,13 @@ impl Bumps {
     }
 }
 
-/// How many centres are below a number, and the index of the nearest one.
+/// How many centres are below a number, and the index of the centre nearest to it.
 struct Neighbours {
     n_below: usize,
     nearest: usize,
 }
 
+/// The neighbours of z among centres, which ascend; there is at least one.
 fn find_neighbours(centres: &[f64], z: f64) -> Neighbours {
     let n_below = centres.partition_point(|&centre| centre < z);
     let is_left_nearer = n_below > 0
@@ -407,7 +427,8 @@ fn visit_outwards(
 }
 
 impl SeriesCells {
-    /// Empty slots for all cells, or for about `most_kept` of them.
+    /// Empty slots for all cells of bumps with these centres, or for about `most_kept` of them; no cells if there are no bumps, or
+    /// if doubles are too coarse.
     fn new(centres: &[f64], bandwidth: f64, most_kept: usize) -> Self {
         let (Some(&lowest), Some(&highest)) = (centres.first(), centres.last()) else {
             return SeriesCells::default();
@@ -442,7 +463,7 @@ fn cumulants<const N: usize>(moments: [f64; N]) -> [f64; N] {
     log_series
 }
 
-/// A polynomial, summed in pairs, which processors can compute side by side.
+/// The sum of `c[k]` times s to the k, in pairs, which processors can compute side by side.
 #[inline(always)]
 fn polynomial(c: &[f64; TERMS], s: f64) -> f64 {
     let (square, pair) = (s * s, |k: usize| c[k] + c[k + 1] * s);
@@ -459,7 +480,7 @@ pub(super) fn log_add(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Bumps, with room for so many cells.
+    /// Bumps with constant 0, and slots for about `most` cells.
     fn bumps(centres: &[f64], weights: &[f64], bandwidth: f64, most: usize) -> Bumps {
         Bumps {
             centres: centres.to_vec(),
@@ -471,7 +492,7 @@ mod tests {
         }
     }
 
-    /// Uneven weights on bins, some of them empty.
+    /// Bumps of uneven weights on `n` bins of width 1, of which only every so many have one, and whole stretches none.
     fn uneven(n: usize, every: usize, bandwidth: f64) -> Bumps {
         let bins = (0..n).filter(|i| i % every == 0 && i % 97 > 30);
         let (centres, weights): (Vec<f64>, Vec<f64>) =
@@ -485,62 +506,77 @@ mod tests {
             let bumps = uneven(600, every, bandwidth);
             for i in -2000..8000 {
                 let z = f64::from(i) * 0.101;
-                let (found, wanted) = (bumps.log_normal(z), bumps.log_sum_of_bumps(z));
-                let gap = (found - wanted).abs();
-                assert!(gap <= 3e-12 * wanted.abs().max(1.0), "{every} {bandwidth} {z} {gap:e}");
+                let (log, expected) = (bumps.log_normal(z), bumps.log_sum_of_bumps(z));
+                let error = (log - expected).abs();
+                assert!(
+                    error <= 3e-12 * expected.abs().max(1.0),
+                    "{every} {bandwidth} {z} {error:e}"
+                );
             }
         }
     }
 
     #[test]
     fn beside_a_bump_of_next_to_no_weight_the_others_count() {
-        let bumps = bumps(&[0.0, 9.0, 20.0], &[1.0, 1e-200, 1.0], 1.0, 1000);
+        let (bandwidth, most_cells) = (1.0, 1000);
+        let bumps = bumps(&[0.0, 9.0, 20.0], &[1.0, 1e-200, 1.0], bandwidth, most_cells);
         for z in [9.0_f64, 9.01, 10.0, 12.0] {
-            let far = (-0.5 * z * z).exp() + (-0.5 * (20.0 - z) * (20.0 - z)).exp();
-            let wanted = far.ln() - LOG_SQRT_TAU;
-            assert!((bumps.log_normal(z) - wanted).abs() < 1e-11, "{z}");
-            assert!((bumps.log_sum_of_bumps(z) - wanted).abs() < 1e-11, "{z}");
+            // What the bumps at 0 and at 20 add.
+            let outer_bumps = (-0.5 * z * z).exp() + (-0.5 * (20.0 - z) * (20.0 - z)).exp();
+            let expected = outer_bumps.ln() - LOG_SQRT_TAU;
+            assert!((bumps.log_normal(z) - expected).abs() < 1e-11, "{z}");
+            assert!((bumps.log_sum_of_bumps(z) - expected).abs() < 1e-11, "{z}");
         }
     }
 
     #[test]
     fn most_cells_have_a_series() {
-        let bumps = uneven(600, 1, 5.0);
+        let (n_bins, every, bandwidth) = (600, 1, 5.0);
+        let bumps = uneven(n_bins, every, bandwidth);
         let cells: Vec<Cell> =
-            (0..bumps.cells.n_cells as usize).map(|i| bumps.compute_cell(i)).collect();
-        let without = cells.iter().filter(|cell| matches!(cell.log_density, LogDensity::NoSeries));
-        let (without, n) = (without.count(), cells.len());
-        assert!(without * 100 < n, "{without} of {n}");
+            (0..bumps.cells.n_cells as usize).map(|number| bumps.compute_cell(number)).collect();
+        let has_no_series = |cell: &&Cell| matches!(cell.log_density, LogDensity::NoSeries);
+        let (n_without, n_cells) = (cells.iter().filter(has_no_series).count(), cells.len());
+        assert!(n_without * 100 < n_cells, "{n_without} of {n_cells}");
     }
 
     #[test]
     fn gaps_are_crossed() {
+        // Two bumps, so many bandwidths apart; z is near the middle between them.
+        let (bandwidth, most_cells) = (1.0, 1000);
         for gap in [5.0, 30.0, 300.0, 3000.0, 1e6] {
-            let bumps = bumps(&[0.0, gap], &[1.0, 3.0], 1.0, 1000);
+            let bumps = bumps(&[0.0, gap], &[1.0, 3.0], bandwidth, most_cells);
             for i in -100..=100 {
                 let z = gap * (0.5 + f64::from(i) * 1e-5);
-                let (found, wanted) = (bumps.log_normal(z), bumps.log_sum_of_bumps(z));
-                assert!((found - wanted).abs() <= 1e-11 * wanted.abs(), "{gap} {z}");
+                let (log, expected) = (bumps.log_normal(z), bumps.log_sum_of_bumps(z));
+                assert!((log - expected).abs() <= 1e-11 * expected.abs(), "{gap} {z}");
             }
         }
     }
 
     #[test]
     fn answers_do_not_depend_on_the_cells_kept() {
-        let (few, many) = (uneven(500, 2, 3.0), uneven(500, 2, 3.0));
-        let few = Bumps { cells: SeriesCells::new(&few.centres, few.bandwidth, 1), ..few };
-        assert!(few.cells.slots.len() < 4 && many.cells.slots.len() > 1000);
+        // The same bumps with slots for few cells and for all.
+        let (n_bins, every, bandwidth) = (500, 2, 3.0);
+        let all_kept = uneven(n_bins, every, bandwidth);
+        let few_kept = uneven(n_bins, every, bandwidth);
+        let most_kept = 1;
+        let cells = SeriesCells::new(&few_kept.centres, bandwidth, most_kept);
+        let few_kept = Bumps { cells, ..few_kept };
+        assert!(few_kept.cells.slots.len() < 4 && all_kept.cells.slots.len() > 1000);
         for i in (0..5000).rev() {
             let z = f64::from(i) * 0.1;
-            assert_eq!(few.log_normal(z), many.log_normal(z));
+            assert_eq!(few_kept.log_normal(z), all_kept.log_normal(z));
         }
     }
 
     #[test]
     fn where_doubles_are_coarse_there_are_no_cells() {
-        let far = bumps(&[2_f64.powi(50), 2_f64.powi(50) + 1.0], &[1.0, 1.0], 1.0, 9);
-        assert_eq!(far.cells.n_cells, 0.0);
-        assert!(far.log_normal(2_f64.powi(50)).is_finite());
-        assert!(far.log_normal(-FARTHEST).is_finite());
+        let centres = [2_f64.powi(50), 2_f64.powi(50) + 1.0];
+        let (bandwidth, most_cells) = (1.0, 9);
+        let far_bumps = bumps(&centres, &[1.0, 1.0], bandwidth, most_cells);
+        assert_eq!(far_bumps.cells.n_cells, 0.0);
+        assert!(far_bumps.log_normal(2_f64.powi(50)).is_finite());
+        assert!(far_bumps.log_normal(-FARTHEST).is_finite());
     }
 }

@@ -13,12 +13,14 @@ pub struct Linear<'a> {
     pub(super) matrix: Matrix<'a>,
     /// `[column][class]`.
     weights: &'a [f64],
+    /// `[class]`.
     constant: &'a [f64],
-    /// The largest size of a weight if terms may cancel: if weights have both signs and cells may count more than 1.
+    /// The largest absolute weight if terms may cancel: if weights have both signs and cells may count more than 1. Else None.
     steepest: Option<f64>,
 }
 
 impl<'a> Linear<'a> {
+    /// `weights` is `[column][class]`, `constant` has a number per class. An error if one has another length or is not finite.
     pub fn new(
         matrix: Matrix<'a>,
         weights: &'a [f64],
@@ -41,6 +43,7 @@ impl<'a> Linear<'a> {
         Ok(Linear { matrix, weights, constant, steepest })
     }
 
+    /// Adds the scores to the sums, `[class][row]`. A cell that the matrix refuses is an error.
     pub(super) fn add(&self, sums: &mut Sums, scratch: &mut Scratch) -> Result<(), Error> {
         for (sums, &constant) in sums.classes_mut().zip(self.constant) {
             sums.iter_mut().for_each(|sum| *sum += constant);
@@ -51,21 +54,23 @@ impl<'a> Linear<'a> {
         }
     }
 
-    /// Whether a row has terms beyond `far`, which may cancel in its sum.
+    /// Whether a row may have a term above `far` in absolute value; false if terms cannot cancel in its sum.
     pub(super) fn has_term_beyond(&self, far: f64, row: usize) -> Result<bool, Error> {
         let Some(steepest) = self.steepest else {
             return Ok(false);
         };
         let mut is_beyond = false;
-        self.matrix.each_of(row, &mut vec![], |_, x| is_beyond |= x * steepest > far)?;
+        let mut buffer = vec![];
+        self.matrix.each_of(row, &mut buffer, |_, x| is_beyond |= x * steepest > far)?;
         Ok(is_beyond)
     }
 
-    /// Adds the constant and a term for each cell of a row.
+    /// Adds the constant and a term, a number per class, for each cell of a row.
     pub(super) fn add_terms(&self, row: usize, terms: &mut RowTerms) -> Result<(), Error> {
         let n_classes = self.constant.len();
         terms.add(self.constant.iter().copied());
-        self.matrix.each_of(row, &mut vec![], |column, x| {
+        let mut buffer = vec![];
+        self.matrix.each_of(row, &mut buffer, |column, x| {
             let weights = &self.weights[column as usize * n_classes..][..n_classes];
             terms.add(weights.iter().map(|weight| x * weight));
         })
@@ -83,18 +88,21 @@ impl<'a> Linear<'a> {
         Ok(())
     }
 
-    /// Adds the totals of the block's i-th row to its sums; an error if one of its cells is refused.
+    /// Adds `totals`, `[class]`, to the sums of the block's i-th row. A total that is NaN shows that one of the row's cells is
+    /// refused, which is an error.
     #[inline(always)]
     fn add_totals(&self, i: usize, totals: &[f64], sums: &mut Sums) -> Result<(), Error> {
         if totals.iter().any(|total| total.is_nan()) {
-            self.matrix.each_of(sums.rows.row(i), &mut vec![], |_, _| {})?;
+            // Finds the cell: its error is returned here.
+            let mut buffer = vec![];
+            self.matrix.each_of(sums.rows.row(i), &mut buffer, |_, _| {})?;
         }
         let sums = sums.values[i..].iter_mut().step_by(sums.padded_rows);
         sums.zip(totals).for_each(|(sum, total)| *sum += total);
         Ok(())
     }
 
-    /// Writes the counts of these columns to the tile.
+    /// Writes the counts of these columns of a dense matrix to the tile, `[column][row]`. A cell that is refused is an error.
     fn fill_tile(&self, columns: Range<usize>, sums: &Sums, tile: &mut [f64]) -> Result<(), Error> {
         let Layout::Dense(block) = self.matrix.layout() else {
             return Ok(());
@@ -127,7 +135,7 @@ fn write_counts(counts: impl Iterator<Item = f64>, tile: &mut [f64], i: usize) -
     is_valid
 }
 
-/// [`write_counts`] of cells that are side by side in memory.
+/// [`write_counts`] of the cells of a row that are side by side in memory.
 #[inline(always)]
 fn write_row(matrix: &Matrix, cells: &[f64], tile: &mut [f64], i: usize) -> bool {
     wide!(match matrix.is_plain() {
@@ -136,7 +144,7 @@ fn write_row(matrix: &Matrix, cells: &[f64], tile: &mut [f64], i: usize) -> bool
     })
 }
 
-/// Adds the products of the tile's counts and the weights of its columns.
+/// Adds the products of the tile's counts, `[column][row]`, and the weights of its columns, `[column][class]`, to the sums.
 #[inline(always)]
 fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums, tile: &[f64]) {
     wide!({
@@ -144,14 +152,14 @@ fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums
             let (groups, _) = sums.as_chunks_mut::<LANES>();
             for (group_index, group) in groups.iter_mut().enumerate() {
                 let mut totals = *group;
-                for j in 0..n_columns {
-                    let weight = weights[j * n_classes + class];
-                    let rows = &tile[j * STRIDE + group_index * LANES..];
-                    let Some(x) = rows.first_chunk::<LANES>() else {
+                for column in 0..n_columns {
+                    let weight = weights[column * n_classes + class];
+                    let rows = &tile[column * STRIDE + group_index * LANES..];
+                    let Some(counts) = rows.first_chunk::<LANES>() else {
                         return;
                     };
                     for lane in 0..LANES {
-                        totals[lane] += x[lane] * weight;
+                        totals[lane] += counts[lane] * weight;
                     }
                 }
                 *group = totals;
@@ -160,7 +168,7 @@ fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums
     });
 }
 
-/// Adds the products of sparse rows, row by row.
+/// Adds the products of the counts in sparse rows and their columns' weights, row by row. `buffer` is memory.
 fn add_sparse(linear: &Linear, sums: &mut Sums, buffer: &mut Vec<f64>) -> Result<(), Error> {
     wide!(match linear.constant.len() {
         1 => add_in_registers::<1>(linear, sums, buffer),

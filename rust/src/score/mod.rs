@@ -50,7 +50,7 @@ const PIECE_BLOCKS: usize = 8;
 const LEAST_PIECE_BLOCKS: usize = 64;
 const MOST_PIECE_BLOCKS: usize = 512;
 
-/// The log-likelihoods of some features, and how to compute them.
+/// The values of some features in all rows, and how their log-likelihoods are computed.
 #[derive(Debug)]
 pub enum Part<'a> {
     Normal(normal::Normal<'a>),
@@ -65,9 +65,10 @@ pub enum Part<'a> {
     Cells(cells::CellTables<'a>),
 }
 
-/// The sums of a block of rows, `[class][row]`, to which the parts add.
+/// The sums of a block of rows, `[class][row]`, to which the parts add log-likelihoods.
 pub(crate) struct Sums<'a> {
     pub values: &'a mut [f64],
+    /// The rows of the data whose sums these are.
     pub rows: RowSelection<'a>,
     /// Sums per class: one for each row, filled up to a multiple of [`LANES`].
     pub padded_rows: usize,
@@ -78,7 +79,7 @@ fn pad_rows(n_rows: usize) -> usize {
     n_rows.next_multiple_of(LANES)
 }
 
-/// Memory that parts use again from block to block.
+/// Memory that parts use again from block to block; what it holds between their calls has no meaning.
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub reals: Vec<f64>,
@@ -93,7 +94,7 @@ pub(crate) struct Scratch {
     product: product::RowBuffers,
 }
 
-/// A tile for intermediate values, allocated when it is first needed.
+/// A tile for intermediate values, `[feature][row]` with [`STRIDE`] numbers per feature, allocated if it is empty.
 pub(crate) fn allocate_tile<T: Clone + Default>(tile: &mut Vec<T>) -> &mut [T] {
     if tile.is_empty() {
         tile.resize(FEATURES * STRIDE, T::default());
@@ -101,13 +102,13 @@ pub(crate) fn allocate_tile<T: Clone + Default>(tile: &mut Vec<T>) -> &mut [T] {
     tile
 }
 
-/// Splits features into ranges that fill a tile each.
+/// Splits features into ranges of at most [`FEATURES`], which fill a tile each.
 pub(crate) fn tiles(features: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let end = features.end;
     features.step_by(FEATURES).map(move |first| first..end.min(first + FEATURES))
 }
 
-/// Writes z of a row, at most [`FARTHEST`] from 0; NaN where a value is missing.
+/// Writes z of row `row`, `[feature]`, at most [`FARTHEST`] from 0; NaN where a value is missing. An infinite value is an error.
 fn read_row(columns: &Columns, scale: &Scale, row: usize, z: &mut [f64]) -> Result<(), Error> {
     for (feature, block, column) in columns.columns_of(0..columns.features()) {
         let x = block.value(row, column).real();
@@ -120,7 +121,7 @@ fn read_row(columns: &Columns, scale: &Scale, row: usize, z: &mut [f64]) -> Resu
 }
 
 impl<'a> Part<'a> {
-    /// The columns, if each is a feature or has its own term.
+    /// The columns that the part reads, unless it reads texts or a matrix or takes all its columns as one feature: then None.
     fn columns(&self) -> Option<&Columns<'a>> {
         Some(match self {
             Part::Normal(part) => &part.columns,
@@ -133,6 +134,7 @@ impl<'a> Part<'a> {
         })
     }
 
+    /// The number of features in which the part's log-likelihood is shown.
     fn features(&self) -> usize {
         match self {
             Part::Cells(part) => part.terms.len(),
@@ -140,6 +142,7 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// An error unless the part has `n` rows.
     fn demand_rows(&self, n: usize) -> Result<(), Error> {
         match self {
             Part::Words(part) => demand(part.texts.len() == n, "there must be n_rows texts"),
@@ -150,7 +153,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The number of values to read: numbers, or bytes of text.
+    /// The number of values to read, by which the work is judged: numbers, or bytes of text.
     fn n_values(&self, n_rows: usize) -> usize {
         match self {
             Part::Words(part) => part.texts.bytes(),
@@ -161,7 +164,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Adds the log-likelihoods of these features. Parts that are a single feature ignore `features`.
+    /// Adds the log-likelihoods of these features of the part to the sums. Parts that are a single feature ignore `features`. A
+    /// value that the part refuses is an error, whose feature counts from the part's first one.
     fn add(
         &self,
         features: Range<usize>,
@@ -182,7 +186,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Adds a term for each feature, word or cell of a single row, the one row of `sums`.
+    /// Adds to `terms` one term, a number per class, for each feature, word or matrix cell of a single row, the one row of `sums`,
+    /// whose values are overwritten.
     fn add_terms(
         &self,
         sums: &mut Sums,
@@ -209,8 +214,10 @@ impl<'a> Part<'a> {
 #[derive(Debug)]
 pub struct Scoring<'a> {
     n_rows: usize,
+    /// `[class]`.
     log_prior: &'a [f64],
     parts: Vec<Part<'a>>,
+    /// The number of features of all parts.
     features: usize,
 }
 
@@ -223,6 +230,7 @@ pub enum ScoreKind {
 }
 
 impl<'a> Scoring<'a> {
+    /// An error if the log prior, `[class]`, is wrong, a part does not have `n_rows` rows, or the scores are too many for memory.
     pub fn new(n_rows: usize, log_prior: &'a [f64], parts: Vec<Part<'a>>) -> Result<Self, Error> {
         demand(!log_prior.is_empty(), "log_prior must have at least one class")?;
         demand(
@@ -242,25 +250,34 @@ impl<'a> Scoring<'a> {
         Ok(Scoring { n_rows, log_prior, parts, features })
     }
 
+    /// The number of classes.
     pub fn n_classes(&self) -> usize {
         self.log_prior.len()
     }
 
+    /// The number of features of all parts.
     pub fn features(&self) -> usize {
         self.features
     }
 
-    /// The most probable class of each row, the first if several are; and how many rows are impossible in every class.
+    /// The most probable class of each row, the first if several are; and how many rows are impossible in every class, which get
+    /// the class of the highest prior.
     pub fn classes(&self, threads: usize) -> Result<(Vec<i32>, usize), Error> {
         let mut out = vec![0; self.n_rows];
         if let [Part::Words(part)] = &self.parts[..]
             && let Some((matrix, rough, constant)) = part.rough_scoring()
         {
-            let start: Vec<f64> = self.log_prior.iter().zip(constant).map(|(a, b)| a + b).collect();
+            let start: Vec<f64> = self
+                .log_prior
+                .iter()
+                .zip(constant)
+                .map(|(log_prior, constant)| log_prior + constant)
+                .collect();
             let n_impossible = self.rough_classes(threads, matrix, rough, &start, &mut out)?;
             return Ok((out, n_impossible));
         }
-        let n_impossible = self.score_blocks(threads, &mut out, 1, |sums, scratch, out| {
+        let width = 1; // numbers per row
+        let n_impossible = self.score_blocks(threads, &mut out, width, |sums, scratch, out| {
             let (classes, n_impossible) = self.block_classes(sums, scratch)?;
             out.copy_from_slice(&classes[..out.len()]);
             Ok(n_impossible)
@@ -268,7 +285,8 @@ impl<'a> Scoring<'a> {
         Ok((out, n_impossible))
     }
 
-    /// The classes of a block's rows; and how many rows are impossible in every class.
+    /// The class of each of a block's rows, by its sums, of which those of far rows are replaced; elements beyond the rows of the
+    /// block have no meaning. And how many rows are impossible in every class.
     fn block_classes(
         &self,
         sums: &mut Sums,
@@ -281,8 +299,8 @@ impl<'a> Scoring<'a> {
         })
     }
 
-    /// Writes the class of each row from rough sums, and from exact ones where these leave a doubt. Returns how many rows are
-    /// impossible in every class.
+    /// Writes the class of each row to `out`: from rough sums (those of `rough`, beyond `start`, `[class]`), and from exact ones
+    /// where these leave a doubt. Returns how many rows are impossible in every class.
     fn rough_classes(
         &self,
         threads: usize,
@@ -295,6 +313,7 @@ impl<'a> Scoring<'a> {
         let n_impossible = threads::try_pieces(threads, out, ROWS, |i, out| {
             let first_row = i * ROWS;
             let mut unsure_rows = vec![];
+            // The rows of this piece, the classes to write, and rows that need exact sums.
             let (rows, classes, unsure) =
                 (first_row..first_row + out.len(), &mut *out, &mut unsure_rows);
             wide!(rough.classes(matrix, start, rows, |row, class| match class {
@@ -319,11 +338,12 @@ impl<'a> Scoring<'a> {
         Ok(n_impossible.into_iter().sum())
     }
 
-    /// The scores, `[row][class]`; and how many rows are impossible in every class.
+    /// The scores, `[row][class]`; and how many rows are impossible in every class, which get the prior as posterior.
     pub fn scores(&self, kind: ScoreKind, threads: usize) -> Result<(Vec<f64>, usize), Error> {
         let width = self.n_classes();
         let mut out = vec![0.0; self.n_rows * width];
         let n_impossible = self.score_blocks(threads, &mut out, width, |sums, scratch, out| {
+            // `out` has the block's rows of the scores.
             let n_impossible = self.convert_sums(kind, sums, scratch)?;
             sums.write_rows(width, out);
             Ok(n_impossible)
@@ -331,8 +351,8 @@ impl<'a> Scoring<'a> {
         Ok((out, n_impossible))
     }
 
-    /// Converts a block's sums, which are log joint probabilities, to scores. Returns how many rows are impossible in every
-    /// class.
+    /// Converts a block's sums, which are log joint probabilities, to scores of this kind, in place. Returns how many rows are
+    /// impossible in every class.
     fn convert_sums(
         &self,
         kind: ScoreKind,
@@ -377,7 +397,8 @@ impl<'a> Scoring<'a> {
         Ok((out, n_impossible))
     }
 
-    /// Writes the log-likelihood of each feature alone for the rows from `first_row` on; `out` has `width` numbers for each.
+    /// Writes the log-likelihood of each feature alone, `[row][feature][class]`, for the rows from `first_row` on; `out` has
+    /// `width` numbers for each row.
     fn write_likelihoods(
         &self,
         first_row: usize,
@@ -390,6 +411,7 @@ impl<'a> Scoring<'a> {
         let rows = RowSelection::Range(first_row..first_row + n_rows);
         let mut sums = Sums { values: &mut values, rows, padded_rows };
         let mut scratch = Scratch::default();
+        // `column`: where a feature's log-likelihoods begin in each row of `out`.
         let (mut first_feature, mut column) = (0, 0);
         for part in &self.parts {
             for feature in 0..part.features() {
@@ -404,7 +426,7 @@ impl<'a> Scoring<'a> {
         Ok(())
     }
 
-    /// The number of values to read.
+    /// The number of values to read, by which the work is judged.
     fn n_values(&self) -> usize {
         let n_values = self.parts.iter().map(|part| part.n_values(self.n_rows));
         n_values.fold(0, usize::saturating_add).max(self.n_rows)
@@ -417,8 +439,8 @@ impl<'a> Scoring<'a> {
         self.n_rows.div_ceil(n_blocks).clamp(1, ROWS)
     }
 
-    /// Computes sums block by block, and calls `finish` with each block's sums and its piece of `out`. Returns the total of what
-    /// `finish` returns, the number of impossible rows.
+    /// Computes sums block by block, and calls `finish` with each block's sums and its piece of `out`, which has `width` elements
+    /// for each row. Returns the total of what `finish` returns, the number of impossible rows.
     fn score_blocks<T: Send>(
         &self,
         threads: usize,
@@ -429,6 +451,7 @@ impl<'a> Scoring<'a> {
         let threads = threads::worth(threads, self.n_values());
         let block_rows = self.rows_per_block(threads);
         let padded_rows = pad_rows(block_rows);
+        // Blocks that are scored with the same memory.
         let piece_blocks =
             (self.n_rows.div_ceil(16 * threads).div_ceil(block_rows)).clamp(1, MOST_BLOCKS);
         let piece_rows = piece_blocks * block_rows;
@@ -448,7 +471,7 @@ impl<'a> Scoring<'a> {
         Ok(n_impossible.into_iter().sum())
     }
 
-    /// Adds up the log prior and the log-likelihoods of a block of rows.
+    /// Sets the sums of a block of rows, `[class][row]`, to the log prior plus the log-likelihoods of all parts.
     fn sum(&self, sums: &mut Sums, scratch: &mut Scratch) -> Result<(), Error> {
         for (sums, &log_prior) in sums.classes_mut().zip(self.log_prior) {
             sums.fill(log_prior);
@@ -464,8 +487,8 @@ impl<'a> Scoring<'a> {
     }
 
     /// Replaces sums by which classes cannot be compared: rows that are impossible in every class get the log prior, and rows
-    /// far from every class get the differences to their best one. Returns the number of impossible rows, or None if no sum had
-    /// to change.
+    /// far from every class get the differences to their best one. `highest` is each row's highest sum. Returns the number of
+    /// impossible rows, or None if no sum had to change.
     fn replace_far_rows(
         &self,
         highest: &[f64; ROWS],
@@ -479,6 +502,7 @@ impl<'a> Scoring<'a> {
             if highest.abs() <= far && !self.has_term_beyond(far, row)? {
                 continue;
             }
+            // The sum of each class less that of the best one; None if every class is impossible.
             let differences = match highest.is_finite() {
                 true => self.terms(row, scratch)?.differences(),
                 false => None,
@@ -492,7 +516,7 @@ impl<'a> Scoring<'a> {
         Ok(n_impossible)
     }
 
-    /// Whether a row has terms beyond `far`, although they may cancel in its sums.
+    /// Whether a row has a term above `far` in absolute value, although terms may cancel in its sums.
     fn has_term_beyond(&self, far: f64, row: usize) -> Result<bool, Error> {
         for part in &self.parts {
             if let Part::Linear(part) = part
@@ -504,7 +528,7 @@ impl<'a> Scoring<'a> {
         Ok(false)
     }
 
-    /// The log prior and the log-likelihoods of one row, term by term.
+    /// The log prior and the log-likelihoods of row `row`, term by term, each a number per class.
     fn terms(&self, row: usize, scratch: &mut Scratch) -> Result<far::RowTerms, Error> {
         let mut terms = far::RowTerms::new(self.log_prior);
         let padded_rows = pad_rows(1);
@@ -524,11 +548,13 @@ impl<'a> Scoring<'a> {
 #[derive(Debug)]
 pub struct AssignedScoring<'a> {
     models: Vec<Scoring<'a>>,
-    /// The number of each row's model, or -1 for none.
+    /// The index of each row's model, or -1 for none.
     model_of_row: &'a [i32],
 }
 
 impl<'a> AssignedScoring<'a> {
+    /// `model_of_row` has the index of each row's model, -1 for none. An error if another number occurs, or models differ in their
+    /// rows or classes.
     pub fn new(models: Vec<Scoring<'a>>, model_of_row: &'a [i32]) -> Result<Self, Error> {
         let n_rows = model_of_row.len();
         demand(n_rows <= u32::MAX as usize, "there are more rows than a u32 can number")?;
@@ -547,11 +573,13 @@ impl<'a> AssignedScoring<'a> {
         Ok(AssignedScoring { models, model_of_row })
     }
 
+    /// The number of classes of every model; 0 without models.
     pub fn n_classes(&self) -> usize {
         self.models.first().map_or(0, Scoring::n_classes)
     }
 
-    /// Writes the scores, `[row][class]`, 0 where a row has no model. Returns how many rows are impossible in every class.
+    /// Writes the scores of all rows to `out`, `[row][class]`, 0 where a row has no model. Returns how many rows are impossible in
+    /// every class.
     pub fn write_scores(
         &self,
         kind: ScoreKind,
@@ -570,7 +598,8 @@ impl<'a> AssignedScoring<'a> {
         Ok(n_impossible.into_iter().sum())
     }
 
-    /// Scores the rows from `first_row` on, model by model. Returns how many rows are impossible in every class.
+    /// Writes the scores of the rows from `first_row` on to `piece`, `[row][class]` with `width` classes, model by model; 0 where a
+    /// row has no model. Returns how many rows are impossible in every class.
     fn score_piece(
         &self,
         first_row: usize,
@@ -579,13 +608,14 @@ impl<'a> AssignedScoring<'a> {
         piece: &mut [f64],
     ) -> Result<usize, Error> {
         let model_of_row = &self.model_of_row[first_row..first_row + piece.len() / width];
+        // The rows of each model, numbered as in the data.
         let mut rows_by_model = vec![vec![]; self.models.len()];
         for ((row, &model), out) in
             (first_row as u32..).zip(model_of_row).zip(piece.chunks_exact_mut(width))
         {
             match usize::try_from(model) {
                 Ok(model) => rows_by_model[model].push(row),
-                Err(_) => out.fill(0.0),
+                Err(_) => out.fill(0.0), // -1: no model
             }
         }
         let (mut scratch, mut values, mut n_impossible) = (Scratch::default(), vec![], 0);
@@ -619,10 +649,12 @@ fn shift_feature(error: Error, first_feature: usize) -> Error {
 }
 
 impl Sums<'_> {
+    /// The sums of each class: one for each row, filled up to `padded_rows`.
     fn classes(&self) -> impl Iterator<Item = &[f64]> {
         self.values.chunks_exact(self.padded_rows)
     }
 
+    /// The same as [`Sums::classes`], to write to.
     fn classes_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
         self.values.chunks_exact_mut(self.padded_rows)
     }
@@ -634,10 +666,10 @@ impl Sums<'_> {
         rows.filter(|&&highest| highest == f64::NEG_INFINITY).count()
     }
 
-    /// Copies each row's sums to the beginning of its row in `out`, whose rows are `width` long.
+    /// Copies each row's sums, `[class]`, to the beginning of its row in `out`, whose rows are `width` long.
     fn write_rows(&self, width: usize, out: &mut [f64]) {
         // A few classes at a time, so that neither side leaves the cache: 40,000 rows of 100 classes take 20 ms to score,
-        // and 42 ms class by class with 32 rows.
+        // and 42 ms class by class with 32 rows. Each group has the sums of eight classes, `[class][row]`.
         for (group, sums) in self.values.chunks(8 * self.padded_rows).enumerate() {
             let n_classes = sums.len() / self.padded_rows;
             for (row, out) in out.chunks_mut(width).enumerate() {
@@ -648,12 +680,13 @@ impl Sums<'_> {
         }
     }
 
-    /// The highest sum of each row, and the first class that has it.
+    /// The highest sum of each row, and the first class that has it; elements beyond the rows have no meaning.
     fn best(&self) -> ([f64; ROWS], [i32; ROWS]) {
         let mut highest = [f64::NEG_INFINITY; ROWS];
         let mut best = [0_i32; ROWS];
         for (class, sums) in (0..).zip(self.classes()) {
             for ((&x, highest), best) in sums.iter().zip(&mut highest).zip(&mut best) {
+                // Selections instead of a branch, so that the loop is vectorized.
                 *best = if x > *highest { class } else { *best };
                 *highest = if x > *highest { x } else { *highest };
             }
@@ -661,11 +694,12 @@ impl Sums<'_> {
         (highest, best)
     }
 
+    /// The highest sum of each row; elements beyond the rows have no meaning.
     fn highest(&self) -> [f64; ROWS] {
         self.best().0
     }
 
-    /// Replaces each row's sums with their exponentials, scaled so that they add up to 1.
+    /// Replaces each row's sums with their exponentials, scaled so that they add up to 1. `highest` is each row's highest sum.
     fn posterior(&mut self, highest: &[f64; ROWS]) {
         let n = self.rows.len();
         let mut totals = [0.0; ROWS];
@@ -683,7 +717,8 @@ impl Sums<'_> {
         }
     }
 
-    /// Replaces each row's sums with the logarithms of what [`Sums::posterior`] gives, computed without underflow.
+    /// Replaces each row's sums with the logarithms of what [`Sums::posterior`] gives, computed without underflow. `highest` is
+    /// each row's highest sum.
     fn log_posterior(&mut self, highest: &[f64; ROWS]) {
         let n = self.rows.len();
         let mut totals = [0.0; ROWS];

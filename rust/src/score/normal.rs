@@ -9,7 +9,7 @@ use ndarray::ArrayView1;
 use std::ops::Range;
 
 /// Adds, per feature and class, `constant - q` with `q = precision * (z - mean)^2`, or with a power `constant - power *
-/// log1p(q)`.
+/// log1p(q)`; nothing where a value is missing.
 #[derive(Debug)]
 pub struct Normal<'a> {
     pub(super) columns: Columns<'a>,
@@ -25,10 +25,13 @@ struct Curve {
     mean: f64,
     precision: f64,
     constant: f64,
+    /// 0 if curves have no power.
     power: f64,
 }
 
 impl<'a> Normal<'a> {
+    /// Mean, precision, constant and power are `[feature][class]`, mean and precision in z units. An error if one has another
+    /// length or is not finite.
     pub fn new(
         columns: Columns<'a>,
         scale: Scale<'a>,
@@ -59,6 +62,7 @@ impl<'a> Normal<'a> {
         Ok(Normal { columns, scale, curves, has_power: power.is_some() })
     }
 
+    /// Adds the log densities of these features to the sums, `[class][row]`. An infinite value is an error.
     pub(super) fn add(
         &self,
         features: Range<usize>,
@@ -77,7 +81,8 @@ impl<'a> Normal<'a> {
         Ok(())
     }
 
-    /// Writes z, `[feature][row]`, at most [`FARTHEST`] from 0; NaN where a value is missing.
+    /// Writes z of these features and rows to the tile, `[feature][row]`, at most [`FARTHEST`] from 0; NaN where a value is
+    /// missing. An infinite value is an error.
     fn fill_tile(
         &self,
         features: Range<usize>,
@@ -88,14 +93,15 @@ impl<'a> Normal<'a> {
         for ((feature, block, column), tile) in columns {
             let z = &mut tile[..rows.len()];
             let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
-            if !write_z(rows.reals(block, column, &mut None), origin, inverse, z) {
+            let mut buffer = None;
+            if !write_z(rows.reals(block, column, &mut buffer), origin, inverse, z) {
                 self.clamp(feature, rows, z)?;
             }
         }
         Ok(())
     }
 
-    /// Clamps far values to [`FARTHEST`], and refuses infinite ones.
+    /// Clamps a feature's far z, one for each of these rows, to [`FARTHEST`], and refuses infinite values.
     fn clamp(&self, feature: usize, rows: &RowSelection, z: &mut [f64]) -> Result<(), Error> {
         for (i, z) in z.iter_mut().enumerate() {
             if z.abs() > FARTHEST {
@@ -110,8 +116,8 @@ impl<'a> Normal<'a> {
         Ok(())
     }
 
-    /// Adds the curves of features whose z are in the tile. `fall` gives by how much a curve is below its constant, from q and
-    /// the curve's power.
+    /// Adds the curves of features whose z are in the tile, `[feature][row]`, to the sums. `fall(q, power)` is by how much a curve
+    /// is below its constant.
     #[inline(always)]
     fn add_curves(
         &self,
@@ -146,7 +152,7 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// Writes z of a column. Returns whether all are present and at most [`FARTHEST`] from 0.
+/// Writes z of a column, whose unit is 1 / `inverse`. Returns whether all are present and at most [`FARTHEST`] from 0.
 #[inline(always)]
 fn write_z(column: ArrayView1<f64>, origin: f64, inverse: f64, z: &mut [f64]) -> bool {
     wide!({

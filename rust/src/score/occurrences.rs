@@ -13,15 +13,17 @@ const MOST_ROOM: usize = 1 << 11;
 pub(super) struct Occurrences {
     /// (id, how often it occurs).
     counts: Vec<(u32, u32)>,
+    /// The index in `counts` of each id.
     numbering: Numbering,
 }
 
 impl Occurrences {
+    /// (id, how often it occurs) of each distinct word.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         self.counts.iter().copied()
     }
 
-    /// Counts how often each word occurs in a text, except unknown ones.
+    /// Replaces the counts with those of a text, whose words have these ids; unknown words are left out.
     pub(super) fn count(&mut self, ids: &[u32]) {
         self.counts.clear();
         self.numbering.clear(ids.len().min(MOST_ROOM));
@@ -36,12 +38,13 @@ impl Occurrences {
     }
 }
 
-/// Appends how often each token that is not a known word occurs.
+/// Appends to `counts` how often each distinct token that is not a known word occurs; `ids` has the id of each token.
 pub(super) fn count_unknown(tokens: &Tokens, ids: &[u32], counts: &mut Vec<u32>) {
     let unknown = tokens.iter().zip(ids).filter(|(_, id)| **id == UNKNOWN);
-    let mut unknown: Vec<&[u8]> = unknown.map(|(token, _)| token).collect();
-    unknown.sort_unstable();
-    counts.extend(unknown.chunk_by(|a, b| a == b).map(|equal| equal.len() as u32));
+    let mut unknown_tokens: Vec<&[u8]> = unknown.map(|(token, _)| token).collect();
+    unknown_tokens.sort_unstable();
+    let equal_tokens = unknown_tokens.chunk_by(|token, next| token == next);
+    counts.extend(equal_tokens.map(|tokens| tokens.len() as u32));
 }
 
 #[cfg(test)]
@@ -53,6 +56,7 @@ mod tests {
     fn tables_grow_and_are_reused() {
         let mut occurrences = Occurrences::default();
         for n in [0, 5, 100_000, 7, 3000] {
+            // Ids that repeat after 30,011, and whose lowest bits are all 0.
             let ids: Vec<u32> = (0..n).map(|i| (i * 7919 % 30_011) << 12).collect();
             let mut expected = BTreeMap::new();
             for id in &ids {

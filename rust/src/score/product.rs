@@ -23,49 +23,54 @@ struct Bumps {
     centres: Vec<Vec<f64>>,
     /// What the centres of each column were divided by.
     unit: Vec<f64>,
+    /// The weight of each cell, above 0, and its logarithm.
     weights: Vec<f64>,
     log_weights: Vec<f64>,
     largest_log_weight: f64,
+    /// The centre of the cell in the middle of the order, `[column]`, in z units.
     middle: Vec<f64>,
+    /// `[column]`, in z units.
     bandwidth: Vec<f64>,
 }
 
 /// Memory for one row.
 #[derive(Default)]
 pub(crate) struct RowBuffers {
+    /// `[column]`, NaN where missing.
     z: Vec<f64>,
-    /// z on the scale of a class's centres.
+    /// z on the scale of a class's centres, `[column]`.
     scaled_z: Vec<f64>,
-    /// The columns that are not missing.
+    /// The indices of the columns that are not missing, ascending.
     present: Vec<usize>,
     /// The logarithm of each near cell's bump.
     logs: Vec<f64>,
 }
 
 impl Bumps {
-    /// `centres` are `[cell][column]`, in the order of the first column; cells without weight are left out.
+    /// The bumps of a class: `centres` are `[cell][column]`, in the order of the first column, with a weight for each cell; cells
+    /// without weight are left out. `bandwidth` has a number per column.
     fn new(
         shape: Shape,
         centres: &[f64],
         weights: impl Iterator<Item = f64>,
         bandwidth: &[f64],
     ) -> Self {
-        let d = bandwidth.len();
+        let n_columns = bandwidth.len();
         let unit = match shape {
             Shape::Normal => bandwidth.to_vec(),
-            _ => vec![1.0; d],
+            _ => vec![1.0; n_columns],
         };
-        let cells = centres.chunks_exact(d.max(1));
+        let cells = centres.chunks_exact(n_columns.max(1));
         let (cells, weights): (Vec<&[f64]>, Vec<f64>) =
-            cells.zip(weights).filter(|&(_, w)| w > 0.0).unzip();
-        let middle = cells.get(cells.len() / 2).map_or(vec![0.0; d], |c| c.to_vec());
-        let scaled = |j: usize| {
+            cells.zip(weights).filter(|&(_, weight)| weight > 0.0).unzip();
+        let middle = cells.get(cells.len() / 2).map_or(vec![0.0; n_columns], |cell| cell.to_vec());
+        let scaled_column = |j: usize| {
             let column = cells.iter().map(|cell| (cell[j] - middle[j]) / unit[j]);
             column.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)).collect()
         };
         let log_weights: Vec<f64> = weights.iter().map(|w| w.ln()).collect();
         Bumps {
-            centres: (0..d).map(scaled).collect(),
+            centres: (0..n_columns).map(scaled_column).collect(),
             largest_log_weight: log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             log_weights,
             weights,
@@ -75,7 +80,8 @@ impl Bumps {
         }
     }
 
-    /// The log of the weighted sum of bumps of height 1 at the scaled z in `buffers`. `left_out_cell`: without one of its rows.
+    /// The log of the weighted sum of bumps of height 1 at the scaled z in `buffers`, over the columns that are present; -inf if no
+    /// bump is near. `left_out_cell`: the cell of which one row is left out.
     fn log_sum(&self, shape: Shape, buffers: &mut RowBuffers, left_out_cell: Option<usize>) -> f64 {
         if self.weights.is_empty() {
             return f64::NEG_INFINITY;
@@ -120,11 +126,12 @@ impl Bumps {
         highest + sum_of_exponentials(logs, highest).ln()
     }
 
-    /// The range of cells that are not negligible beside a cell near in the first column; all if that column is missing.
+    /// The range of cells (indices) that are not negligible beside a cell near in the first column; all if that column is missing.
     fn near_cells_of_normal(&self, buffers: &RowBuffers) -> Range<usize> {
         if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
         }
+        // The first cell at or above z in the first column, and a few around it.
         let nearest = self.centres[0].partition_point(|&c| c < buffers.scaled_z[0]);
         let neighbours = nearest.saturating_sub(4)..(nearest + 4).min(self.weights.len());
         let log = |cell: usize| {
@@ -136,8 +143,8 @@ impl Bumps {
         self.cells_within(buffers, reach)
     }
 
-    /// The range of cells within `reach` in the first column, and one more on either side in case of rounding; all if that
-    /// column is missing.
+    /// The range of cells (indices) within `reach`, on the scale of the centres, in the first column, and one more on either side
+    /// in case of rounding; all if that column is missing.
     fn cells_within(&self, buffers: &RowBuffers, reach: f64) -> Range<usize> {
         if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
@@ -148,7 +155,7 @@ impl Bumps {
         start.saturating_sub(1)..(end + 1).min(centres.len())
     }
 
-    /// Converts z to the scale of the centres.
+    /// Writes z in `buffers` on the scale of the centres to `scaled_z`.
     fn scale_z(&self, buffers: &mut RowBuffers) {
         let z = buffers.z.iter().zip(&self.middle).zip(&self.unit);
         let scaled = z.map(|((z, middle), unit)| (z - middle) / unit);
@@ -157,7 +164,7 @@ impl Bumps {
     }
 }
 
-/// Σ exp(log - highest).
+/// Σ exp(log - highest), where `highest` is the highest of the logs.
 fn sum_of_exponentials(logs: &[f64], highest: f64) -> f64 {
     wide!({
         let mut lanes = [0.0; LANES];
@@ -180,14 +187,18 @@ pub struct Product<'a> {
     pub(super) columns: Columns<'a>,
     scale: Scale<'a>,
     shape: Shape,
+    /// The bumps of each class.
     classes: Vec<Bumps>,
     /// For each column, minus the logarithm of its unit.
     minus_log_units: Vec<f64>,
-    /// Mean and deviation of the wide normal of each column that is mixed into compact kernels.
+    /// Mean and deviation, in z units, of the wide normal of each column that is mixed into compact kernels.
     floor: Vec<[f64; 2]>,
 }
 
 impl<'a> Product<'a> {
+    /// `centres` are `[cell][column]`, ascending in the first column, `weights` `[cell][class]`, `bandwidth` `[class][column]`;
+    /// `floor` has the mean of the wide normal of each column, then the deviations. All in z units. An error if these do not fit
+    /// together.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         columns: Columns<'a>,
@@ -199,46 +210,49 @@ impl<'a> Product<'a> {
         floor: &[f64],
         n_classes: usize,
     ) -> Result<Self, Error> {
-        let d = columns.features();
-        let cells = centres.len() / d.max(1);
+        let n_columns = columns.features();
+        let n_cells = centres.len() / n_columns.max(1);
         demand(
-            cells * d == centres.len() && Some(weights.len()) == cells.checked_mul(n_classes),
+            n_cells * n_columns == centres.len()
+                && Some(weights.len()) == n_cells.checked_mul(n_classes),
             "centres must be (cells, columns), and weights (cells, classes)",
         )?;
         demand(
-            bandwidth.len() == n_classes * d && floor.len() == 2 * d,
+            bandwidth.len() == n_classes * n_columns && floor.len() == 2 * n_columns,
             "bandwidth must be (classes, columns), and floor (2, columns)",
         )?;
-        demand_ordered(centres, d)?;
+        demand_ordered(centres, n_columns)?;
         demand(
             weights.iter().all(|&w| (0.0..f64::INFINITY).contains(&w)),
             "weights must be finite and not negative",
         )?;
         demand(
-            bandwidth.iter().chain(&floor[d..]).all(|h| is_valid_width(*h))
-                && floor[..d].iter().all(|x| x.is_finite()),
+            bandwidth.iter().chain(&floor[n_columns..]).all(|width| is_valid_width(*width))
+                && floor[..n_columns].iter().all(|x| x.is_finite()),
             "bandwidth and deviations must be between 2**-500 and 2**500, and means finite",
         )?;
         let classes = (0..n_classes).map(|class| {
             let class_weights = weights.iter().skip(class).step_by(n_classes).copied();
-            Bumps::new(shape, centres, class_weights, &bandwidth[class * d..(class + 1) * d])
+            let class_bandwidth = &bandwidth[class * n_columns..(class + 1) * n_columns];
+            Bumps::new(shape, centres, class_weights, class_bandwidth)
         });
         Ok(Product {
             classes: classes.collect(),
             minus_log_units: scale.inverse.iter().map(|inverse| inverse.ln()).collect(),
-            floor: (0..d).map(|j| [floor[j], floor[d + j]]).collect(),
+            floor: (0..n_columns).map(|j| [floor[j], floor[n_columns + j]]).collect(),
             columns,
             scale,
             shape,
         })
     }
 
-    /// The number of values to read for one row.
+    /// The number of centres to read for one row, by which the work is judged.
     pub(super) fn values_per_row(&self) -> usize {
         let cells = self.classes.iter().map(|bumps| bumps.weights.len());
         cells.sum::<usize>().saturating_mul(self.columns.features())
     }
 
+    /// Adds the log densities to the sums, `[class][row]`. An infinite value is an error.
     pub(super) fn add(&self, sums: &mut Sums, buffers: &mut RowBuffers) -> Result<(), Error> {
         for i in 0..sums.rows.len() {
             self.read(sums.rows.row(i), buffers)?;
@@ -255,7 +269,7 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    /// Reads z of a row, and which of its columns are not missing.
+    /// Reads z of row `row` of the data, and which of its columns are not missing, into `buffers`.
     fn read(&self, row: usize, buffers: &mut RowBuffers) -> Result<(), Error> {
         let RowBuffers { z, present, .. } = buffers;
         z.resize(self.columns.features(), f64::NAN);
@@ -265,16 +279,18 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    /// The log density of a class at the row that was read.
+    /// The log density of a class at the row that was read into `buffers`, in the columns that it has.
     fn log_density(&self, bumps: &Bumps, buffers: &mut RowBuffers) -> f64 {
         bumps.scale_z(buffers);
-        let log_sum = bumps.log_sum(self.shape, buffers, None);
+        let left_out_cell = None;
+        let log_sum = bumps.log_sum(self.shape, buffers, left_out_cell);
         let RowBuffers { z, present, .. } = buffers;
         let units: f64 = present.iter().map(|&j| self.minus_log_units[j]).sum();
         let log_kernels = log_sum + log_height(self.shape, &bumps.bandwidth, present);
         if self.shape == Shape::Normal {
             return units + log_kernels;
         }
+        // The log of the wide normal's density in each column.
         let log_floors = present.iter().map(|&j| {
             let [mean, deviation] = self.floor[j];
             let u = ((z[j] - mean) / deviation).abs().min(FARTHEST_U);
@@ -284,13 +300,13 @@ impl<'a> Product<'a> {
     }
 }
 
-/// The log of the factor that turns bumps of height 1 into densities, in these columns.
+/// The log of the factor that turns bumps of height 1 into densities, in these columns; `bandwidth` has a number for every column.
 fn log_height(shape: Shape, bandwidth: &[f64], columns: &[usize]) -> f64 {
     let peak = if shape == Shape::Normal { LOG_SQRT_TAU } else { 0.0 };
     -columns.iter().map(|&j| bandwidth[j].ln() + peak).sum::<f64>()
 }
 
-/// An error unless centres are finite and in the order of their first column.
+/// An error unless centres, `[cell][column]` with `d` columns, are finite and in the order of their first column.
 fn demand_ordered(centres: &[f64], d: usize) -> Result<(), Error> {
     let first = centres.iter().step_by(d.max(1));
     demand(
@@ -299,8 +315,9 @@ fn demand_ordered(centres: &[f64], d: usize) -> Result<(), Error> {
     )
 }
 
-/// The log density at the centres of these cells, each without one of the cell's rows and not divided by the number of rows:
-/// -inf if a cell is alone and kernels are compact.
+/// The log density at the centres of these cells (indices), one number for each, each without one of the cell's rows and not
+/// divided by the number of rows: -inf if a cell is alone and kernels are compact. `centres` are `[cell][column]`, ascending in
+/// the first column, `weights` the rows of each cell; `bandwidth` has a number per column. An error if these do not fit together.
 pub fn leave_one_out(
     shape: Shape,
     centres: &[f64],
@@ -309,12 +326,12 @@ pub fn leave_one_out(
     cells: &[i64],
     threads: usize,
 ) -> Result<Vec<f64>, Error> {
-    let d = bandwidth.len();
-    let n = i64::try_from(weights.len()).unwrap_or(i64::MAX);
-    demand(cells.iter().all(|cell| (0..n).contains(cell)), "cells must be numbers of cells")?;
-    demand_ordered(centres, d)?;
+    let n_columns = bandwidth.len();
+    let n_cells = i64::try_from(weights.len()).unwrap_or(i64::MAX);
+    demand(cells.iter().all(|cell| (0..n_cells).contains(cell)), "cells must be numbers of cells")?;
+    demand_ordered(centres, n_columns)?;
     demand(
-        weights.len().checked_mul(d) == Some(centres.len())
+        weights.len().checked_mul(n_columns) == Some(centres.len())
             && weights.iter().all(|&w| w > 0.0 && w < f64::INFINITY),
         "weights must be one positive number for each cell",
     )?;
@@ -323,7 +340,7 @@ pub fn leave_one_out(
         "bandwidth must be between 2**-500 and 2**500",
     )?;
     let bumps = Bumps::new(shape, centres, weights.iter().copied(), bandwidth);
-    let columns: Vec<usize> = (0..d).collect();
+    let columns: Vec<usize> = (0..n_columns).collect();
     let log_height = log_height(shape, bandwidth, &columns);
     let mut log_densities = vec![0.0; cells.len()];
     let threads = threads::worth(threads, cells.len().saturating_mul(centres.len()));
@@ -343,6 +360,7 @@ pub fn leave_one_out(
 mod tests {
     use super::*;
 
+    /// Pseudo-random numbers from 0 to below 16.
     fn numbers(n: usize, seed: u64) -> Vec<f64> {
         let mut state = seed;
         let next = || {
@@ -352,7 +370,7 @@ mod tests {
         std::iter::repeat_with(next).take(n).collect()
     }
 
-    /// Three columns, ascending in the first, and a weight for each cell.
+    /// The centres of `n` cells, `[cell][column]` with three columns, ascending in the first; and a weight for each cell.
     fn cells(n: usize) -> (Vec<f64>, Vec<f64>) {
         let mut first = numbers(n, 1);
         first.sort_by(f64::total_cmp);
@@ -362,6 +380,7 @@ mod tests {
         (centres, numbers(n, 4).iter().map(|w| w + 1.0).collect())
     }
 
+    /// The log of the weighted sum of densities at z, cell by cell; `h` is the bandwidth of each column.
     fn slow(shape: Shape, centres: &[f64], weights: &[f64], h: &[f64], z: &[f64]) -> f64 {
         let cells = centres.chunks_exact(h.len()).zip(weights);
         let density = cells.map(|(cell, weight)| {
@@ -388,16 +407,18 @@ mod tests {
             for z in numbers(900, 9).chunks_exact(3) {
                 buffers.z = z.to_vec();
                 bumps.scale_z(&mut buffers);
-                let found =
-                    bumps.log_sum(shape, &mut buffers, None) + log_height(shape, &h, &[0, 1, 2]);
-                let wanted = slow(shape, &centres, &weights, &h, z);
-                assert!(found == wanted || (found - wanted).abs() < 1e-11, "{found} {wanted}");
+                let left_out_cell = None;
+                let log = bumps.log_sum(shape, &mut buffers, left_out_cell)
+                    + log_height(shape, &h, &[0, 1, 2]);
+                let expected = slow(shape, &centres, &weights, &h, z);
+                assert!(log == expected || (log - expected).abs() < 1e-11, "{log} {expected}");
             }
         }
     }
 
     #[test]
     fn far_away_it_falls_off_and_does_not_vanish() {
+        // Two cells of two columns: (0, 0) with weight 1, and (1, 5) with next to none; bandwidth 1.
         let bumps = Bumps::new(
             Shape::Normal,
             &[0.0, 0.0, 1.0, 5.0],
@@ -407,28 +428,37 @@ mod tests {
         let mut buffers =
             RowBuffers { z: vec![1.0, 50.0], present: vec![0, 1], ..RowBuffers::default() };
         bumps.scale_z(&mut buffers);
-        let found = bumps.log_sum(Shape::Normal, &mut buffers, None);
-        assert!((found + 1250.5).abs() < 1e-9);
+        let left_out_cell = None;
+        let log_sum = bumps.log_sum(Shape::Normal, &mut buffers, left_out_cell);
+        assert!((log_sum + 1250.5).abs() < 1e-9);
         buffers.z = vec![1.0, 5.0]; // beside a cell of next to no weight the others still count
         bumps.scale_z(&mut buffers);
-        assert!((bumps.log_sum(Shape::Normal, &mut buffers, None) + 13.0).abs() < 1e-12);
+        let log_sum = bumps.log_sum(Shape::Normal, &mut buffers, left_out_cell);
+        assert!((log_sum + 13.0).abs() < 1e-12);
     }
 
     #[test]
     fn without_one_row_a_cell_of_one_has_only_the_others() {
         let (centres, weights) = cells(100);
         let weights: Vec<f64> = weights.iter().map(|w| (w % 3.0).ceil()).collect();
-        let (h, every) = ([0.5, 0.9, 1.1], (0..100).collect::<Vec<i64>>());
-        let found = leave_one_out(Shape::Normal, &centres, &weights, &h, &every, 4).unwrap();
-        for (cell, found) in found.iter().enumerate() {
-            let mut fewer = weights.clone();
-            fewer[cell] -= 1.0;
+        let (bandwidth, all_cells) = ([0.5, 0.9, 1.1], (0..100).collect::<Vec<i64>>());
+        let threads = 4;
+        let logs =
+            leave_one_out(Shape::Normal, &centres, &weights, &bandwidth, &all_cells, threads)
+                .unwrap();
+        for (cell, log) in logs.iter().enumerate() {
+            let mut fewer_rows = weights.clone();
+            fewer_rows[cell] -= 1.0;
             let z = &centres[3 * cell..3 * cell + 3];
-            let wanted = slow(Shape::Normal, &centres, &fewer, &h, z);
-            assert!((found - wanted).abs() < 1e-9, "{found} {wanted}");
+            let expected = slow(Shape::Normal, &centres, &fewer_rows, &bandwidth, z);
+            assert!((log - expected).abs() < 1e-9, "{log} {expected}");
         }
-        let alone = leave_one_out(Shape::Box, &[0.0, 9.0], &[1.0, 1.0], &[1.0], &[1], 1);
-        assert_eq!(alone.unwrap(), [f64::NEG_INFINITY]);
-        assert!(leave_one_out(Shape::Box, &[0.0, 9.0], &[1.0, 1.0], &[1.0], &[2], 1).is_err());
+        // Two cells of one row each, too far from each other for a box.
+        let of_cell = |cell: i64| {
+            let (centres, weights, bandwidth, threads) = ([0.0, 9.0], [1.0, 1.0], [1.0], 1);
+            leave_one_out(Shape::Box, &centres, &weights, &bandwidth, &[cell], threads)
+        };
+        assert_eq!(of_cell(1).unwrap(), [f64::NEG_INFINITY]);
+        assert!(of_cell(2).is_err());
     }
 }

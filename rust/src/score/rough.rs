@@ -13,7 +13,7 @@ use crate::words::{Matrix, Row, Words};
 
 /// Numbers that are added side by side.
 const LANES: usize = 8;
-/// A column has at most this many numbers; models with more classes are scored in doubles only.
+/// A column has at most this many numbers, one more than there are classes; models with more classes are scored in doubles only.
 const WIDEST: usize = 8 * LANES;
 /// Columns that a thread writes at a time. 2^8 to 2^14 were equally fast: 30,000 columns of five classes took 1.2 to 1.3 ms.
 const PIECE: usize = 1 << 12;
@@ -24,17 +24,20 @@ const ROUNDING: f64 = 1.0 / 8_388_608.0; // 2^-23
 /// More than the rounding error of doubles, relative to that of floats.
 const FINER: f64 = 1.0 / 16_777_216.0; // 2^-24
 
-/// For each column the weights of an occurrence in each class, minus the midpoint of the lowest and the highest weight; then
-/// zeros; and last the largest size of these numbers, rounded up.
+/// The weights of a matrix's columns in single precision.
 #[derive(Debug)]
 pub struct Rough {
     n_classes: usize,
+    /// Numbers per column, a multiple of [`LANES`].
     width: usize,
+    /// For each column the weights of an occurrence in each class, minus the midpoint of the lowest and the highest weight; then
+    /// zeros; and last the largest absolute value of these numbers, rounded up.
     columns: Vec<f32>,
 }
 
 impl Rough {
-    /// Converts the weights of the first columns; None if there are too many classes, or a number is not finite.
+    /// Converts the weights of the first `n_columns` columns, to which `base`, `[class]`, is added; None if there are too many
+    /// classes, or a number is not finite. An error if `base` or the words have too few numbers.
     pub fn new(
         words: &Words,
         weights: &Weights,
@@ -55,11 +58,13 @@ impl Rough {
         let mut columns = vec![0.0; n_columns * width];
         let threads = threads::worth(threads, columns.len());
         let ids = &words.columns()[..n_columns];
+        // For each piece of columns, whether all numbers are finite.
         let are_finite = threads::pieces(threads, &mut columns, PIECE * width, |i, piece| {
             let mut row = vec![0.0; n_classes];
             let columns = piece.chunks_exact_mut(width).zip(&ids[i * PIECE..]);
             let mut is_finite = true;
             for (out, id) in columns {
+                // `id` is the word's id and 1, or 0 if no word is in the column; a word without weights counts 0.
                 let scale = weights.read(id.wrapping_sub(1), &mut row).unwrap_or(0.0);
                 row.iter_mut().zip(base).for_each(|(x, base)| *x = scale * (*x + base));
                 is_finite &= write_column(&row, out);
@@ -73,14 +78,14 @@ impl Rough {
         }))
     }
 
-    /// Whether it can score the rows of a matrix.
+    /// Whether it can score the rows of a matrix in so many classes: the matrix is sparse, and all its columns have weights here.
     pub fn fits(&self, matrix: &Matrix, n_classes: usize) -> bool {
-        let columns = matrix.n_columns() * self.width <= self.columns.len();
-        matrix.is_sparse() && columns && self.n_classes == n_classes
+        let has_columns = matrix.n_columns() * self.width <= self.columns.len();
+        matrix.is_sparse() && has_columns && self.n_classes == n_classes
     }
 
-    /// Calls `set_class` with the number of each of these rows and its class, or None where rounding leaves a doubt. `start` is the score
-    /// of each class before any cell is added.
+    /// Calls `set_class` with the number of each of these rows and its class, or None where rounding leaves a doubt. `start` is the
+    /// score of each class before any cell is added.
     #[inline(always)]
     pub fn classes(
         &self,
@@ -101,6 +106,7 @@ impl Rough {
         }
     }
 
+    /// [`Rough::classes`] with `W` numbers per column.
     #[inline(always)]
     fn classes_of<const W: usize>(
         &self,
@@ -115,6 +121,7 @@ impl Rough {
         for row in rows {
             let sums = RowSums::of(matrix.row(row, &mut buffer), columns);
             let n_cells = matrix.size(row);
+            // A bound of what was added, to which the rounding error is relative.
             let size = f64::from(sums.totals[W - 1]) + FINER * largest;
             let least_lead = 2.0 * (n_cells as f64 + 8.0) * ROUNDING * size;
             let is_exact = n_cells <= MOST_CELLS && sums.lowest >= 0.0;
@@ -125,7 +132,7 @@ impl Rough {
     }
 }
 
-/// Writes a column's numbers. Returns whether all are finite.
+/// Writes a column's numbers from its weights `row`, `[class]`, into `out`, which holds zeros. Returns whether all are finite.
 #[inline(always)]
 fn write_column(row: &[f64], out: &mut [f32]) -> bool {
     let low = row.iter().copied().fold(f64::INFINITY, f64::min);
@@ -146,7 +153,7 @@ struct BestClass {
     lead: f64,
 }
 
-/// The class of the highest score, the sum of `start` and `totals`.
+/// The class of the highest score, the sum of `start` and `totals`, `[class]`; None if no score is above -inf.
 #[inline(always)]
 fn best_class(start: &[f64], totals: &[f32]) -> Option<BestClass> {
     let mut best = None;
@@ -162,13 +169,15 @@ fn best_class(start: &[f64], totals: &[f32]) -> Option<BestClass> {
     best.map(|class| BestClass { class, lead: highest - second })
 }
 
-/// The sums of a row, and its lowest cell or 0; NaN if a cell is not a number.
+/// The sums of a row: cells times their columns' `W` numbers, `[number]`. And its lowest cell, or 0 if none is negative; NaN if a
+/// cell is not a number.
 struct RowSums<const W: usize> {
     totals: [f32; W],
     lowest: f32,
 }
 
 impl<const W: usize> RowSums<W> {
+    /// The sums of a row of a matrix whose columns have these numbers.
     #[inline(always)]
     fn of(row: Row, columns: &[[f32; W]]) -> Self {
         let (mut totals, mut lowest) = ([0.0; W], 0.0);

@@ -7,7 +7,7 @@ use crate::leading::Finder;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
-/// Adds the row of the table that belongs to each value.
+/// Adds the row of the table, a log-likelihood per class, that belongs to each value.
 #[derive(Debug)]
 pub struct LookupTable<'a> {
     pub(super) columns: Columns<'a>,
@@ -20,7 +20,7 @@ pub struct LookupTable<'a> {
 /// How to find the table's row of a value.
 #[derive(Debug)]
 enum RowFinder<'a> {
-    /// Feature f's value x has row `lookups[f][x - low[f]]`, or `outside[f]` where the lookup ends.
+    /// Feature f's value x has row `lookups[f][x - low[f]]`, or `outside[f]` where the lookup ends ([`NO_ROW`]: it adds nothing).
     Lookups { low: &'a [i64], lookups: Vec<&'a [u32]>, outside: Vec<u32> },
     /// The rows of feature f begin at `starts[f]`, one for each cell that its finder may find.
     Cells { starts: Vec<u32>, finders: Vec<Finder> },
@@ -30,6 +30,8 @@ enum RowFinder<'a> {
 const NO_ROW: u32 = u32::MAX;
 
 impl<'a> LookupTable<'a> {
+    /// A table for whole numbers: feature f's value x has row `lookups[f][x - low[f]]`, or `outside[f]` where the lookup ends (-1:
+    /// it adds nothing). `table` is `[row][class]`. An error if these do not fit together, or a column is not whole.
     pub fn new(
         columns: Columns<'a>,
         low: &'a [i64],
@@ -69,7 +71,8 @@ impl<'a> LookupTable<'a> {
         })
     }
 
-    /// A table with a row for every cell between the cuts of each feature; a missing value adds nothing.
+    /// A table, `[cell][class]`, with a row for every cell between the cuts of each feature, feature after feature; a missing value
+    /// adds nothing. `cuts` has the cuts of each feature, ascending. An error if these do not fit together.
     pub fn of_steps(
         columns: Columns<'a>,
         cuts: &[&[f64]],
@@ -92,6 +95,7 @@ impl<'a> LookupTable<'a> {
         Ok(LookupTable { columns, rows: RowFinder::Cells { starts, finders }, table, n_classes })
     }
 
+    /// Adds the table's rows for these features to the sums, `[class][row]`. An infinite value among cuts is an error.
     pub(super) fn add(
         &self,
         features: Range<usize>,
@@ -105,7 +109,7 @@ impl<'a> LookupTable<'a> {
         Ok(())
     }
 
-    /// Writes the table's row of each value, `[feature][row]`.
+    /// Writes the index of the table's row of each value to the tile, `[feature][row]`; [`NO_ROW`] where it adds nothing.
     fn fill_tile(
         &self,
         features: Range<usize>,
@@ -136,7 +140,8 @@ impl<'a> LookupTable<'a> {
     }
 }
 
-/// Adds rows of a table to the sums. `tile` has their numbers, `[feature][row]`.
+/// Adds rows of a table, `[row][class]`, to the sums. `tile` has their indices, `[feature][row]`; [`NO_ROW`] adds nothing, another
+/// index that the table does not have is an error.
 pub(super) fn add_table_rows(
     table: &[f64],
     n_classes: usize,
@@ -157,8 +162,8 @@ pub(super) fn add_table_rows(
     demand(is_complete, "a lookup must hold rows of table")
 }
 
-/// Adds row by row with the sums in registers. Returns whether the table has all rows. On 200,000 rows of 10 features, 2 and 5
-/// classes took 7.8 and 10 ms, and 9.2 and 12 ms with [`add_in_memory`]; 8 classes 12 and 36 ms.
+/// Does [`add_table_rows`] with the sums in registers. Returns whether the table has all rows. On 200,000 rows of 10 features, 2
+/// and 5 classes took 7.8 and 10 ms, and 9.2 and 12 ms with [`add_in_memory`]; 8 classes 12 and 36 ms.
 fn add_in_registers<const CLASSES: usize>(
     table: &[f64],
     n_features: usize,
@@ -186,7 +191,7 @@ fn add_in_registers<const CLASSES: usize>(
     is_complete
 }
 
-/// [`add_in_registers`] for any number of classes.
+/// Does the same as [`add_in_registers`] for any number of classes. Returns whether the table has all rows.
 fn add_in_memory(
     table: &[f64],
     n_classes: usize,
@@ -210,7 +215,7 @@ fn add_in_memory(
     is_complete
 }
 
-/// Writes each value's entry in `lookup`, whose first one belongs to `low`; `outside` for values that have none.
+/// Writes to `out` each value's entry in `lookup`, whose first one belongs to the value `low`; `outside` for values that have none.
 #[inline(always)]
 pub(super) fn look_up(
     column: ArrayView1<i64>,

@@ -5,22 +5,26 @@
 const RANGE: f64 = (1_u64 << 60) as f64;
 const MOST_FACTORS: u32 = 16;
 
-/// Sums of logarithms of draws, per class. Factors are multiplied before logarithms are taken.
+/// Products of draws whose logarithms are still to be added to totals, per class. Factors are multiplied before logarithms are
+/// taken.
 #[derive(Default)]
 pub(super) struct Urn {
+    /// `[class]`.
     products: Vec<f64>,
     /// How many factors each product has.
     n_factors: u32,
 }
 
 impl Urn {
+    /// Forgets all factors, and sets the number of classes.
     pub(super) fn begin(&mut self, n_classes: usize) {
         self.products.clear();
         self.products.resize(n_classes, 1.0);
         self.n_factors = 0;
     }
 
-    /// Draws one colour n times. `balls` is the number of its balls in each class's urn, not negative.
+    /// Draws one colour n times: multiplies the products by the factors, and adds their logarithms to `totals`, `[class]`, where
+    /// the products become long. `balls` is the number of the colour's balls in each class's urn, not negative.
     pub(super) fn draw(&mut self, balls: &[f64], n: u32, totals: &mut [f64]) {
         let last_draw = f64::from(n) - 1.0;
         let is_in_range = |balls: &f64| *balls >= 1.0 / RANGE && balls + last_draw <= RANGE;
@@ -41,7 +45,7 @@ impl Urn {
         }
     }
 
-    /// Adds the logarithms of the products to the totals.
+    /// Adds the logarithms of the products to `totals`, `[class]`, and begins new products.
     pub(super) fn end(&mut self, totals: &mut [f64]) {
         for (total, product) in totals.iter_mut().zip(&mut self.products) {
             *total += product.ln();
@@ -75,7 +79,7 @@ pub(super) fn log_rising(x: f64, n: u64) -> f64 {
     total
 }
 
-/// The remainder of log Γ(x) after (x - 1/2) log x - x + log(2π) / 2.
+/// The remainder of log Γ(x) after (x - 1/2) log x - x + log(2π) / 2, for x of at least 16, by Stirling's series.
 fn stirling_remainder(x: f64) -> f64 {
     let y = 1.0 / (x * x);
     (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y * (1.0 / 1680.0 - y / 1188.0)))) / x
@@ -85,6 +89,7 @@ fn stirling_remainder(x: f64) -> f64 {
 mod tests {
     use super::*;
 
+    /// [`log_rising`], logarithm by logarithm.
     fn slow(x: f64, n: u64) -> f64 {
         (0..n).map(|j| (x + j as f64).ln()).sum()
     }
@@ -93,10 +98,10 @@ mod tests {
     fn rising_factorials() {
         for x in [1e-300, 1e-9, 0.01, 0.5, 1.0, 3.7, 15.9, 16.0, 1e3, 1e9, 1e100] {
             for n in [0, 1, 2, 3, 15, 16, 17, 40, 1000, 12_345] {
-                let (found, expected) = (log_rising(x, n), slow(x, n));
+                let (log, expected) = (log_rising(x, n), slow(x, n));
                 assert!(
-                    (found - expected).abs() <= 1e-13 * (1.0 + expected.abs()),
-                    "{x} {n}: {found} {expected}"
+                    (log - expected).abs() <= 1e-13 * (1.0 + expected.abs()),
+                    "{x} {n}: {log} {expected}"
                 );
             }
         }
@@ -106,18 +111,20 @@ mod tests {
 
     #[test]
     fn draws_in_products() {
-        let rows = [[0.5, 2.0], [1e-30, 7.0], [1e200, 0.0], [3.0, 4.0], [1e-18, 1e18]];
+        // The balls of each colour in the urns of two classes.
+        let colours = [[0.5, 2.0], [1e-30, 7.0], [1e200, 0.0], [3.0, 4.0], [1e-18, 1e18]];
         let mut urn = Urn::default();
-        let (mut found, mut expected) = ([0.0; 2], [0.0; 2]);
-        urn.begin(2);
+        let (mut totals, mut expected) = ([0.0; 2], [0.0; 2]);
+        let n_classes = 2;
+        urn.begin(n_classes);
         for n in [1, 2, 16, 17, 300, 1, 5, 16, 16] {
-            for row in &rows {
-                urn.draw(row, n, &mut found);
-                expected.iter_mut().zip(row).for_each(|(total, &x)| *total += slow(x, n.into()));
+            for balls in &colours {
+                urn.draw(balls, n, &mut totals);
+                expected.iter_mut().zip(balls).for_each(|(total, &x)| *total += slow(x, n.into()));
             }
         }
-        urn.end(&mut found);
-        assert!((found[0] - expected[0]).abs() <= 1e-13 * expected[0].abs());
-        assert_eq!(found[1], f64::NEG_INFINITY);
+        urn.end(&mut totals);
+        assert!((totals[0] - expected[0]).abs() <= 1e-13 * expected[0].abs());
+        assert_eq!(totals[1], f64::NEG_INFINITY); // the second class has no ball of one colour
     }
 }

@@ -37,11 +37,13 @@ pub struct TextScores<'a> {
     tokeniser: &'a Tokeniser,
     words: &'a words::Words,
     weights: &'a Weights,
+    /// `[class]`, as is `constant`.
     base: Option<&'a [f64]>,
     constant: &'a [f64],
     counting: Counting<'a>,
-    /// The places of the weights of a matrix's columns.
+    /// Where the weights of each of a matrix's columns are; empty if texts are no matrix.
     columns: Vec<Place>,
+    /// The same weights in single precision, if there are such.
     rough: Option<&'a Rough>,
 }
 
@@ -49,7 +51,9 @@ pub struct TextScores<'a> {
 #[derive(Default)]
 pub(super) struct TextBuffers {
     tokens: Tokens,
+    /// The word id of each token, or `UNKNOWN`; not filled if the text came with counts.
     ids: Vec<u32>,
+    /// How often each distinct id occurs in `ids`.
     occurrences: Occurrences,
     /// The ids of the text's words and how much each counts.
     word_counts: Vec<(u32, f64)>,
@@ -64,15 +68,15 @@ pub(super) struct TextBuffers {
 /// The sums over the words of a text.
 #[derive(Default)]
 struct Totals {
-    /// By class, filled up to a multiple of cache lines.
+    /// The sum of count times scale times weight, by class, filled up to a multiple of cache lines.
     values: Vec<f64>,
-    /// The total count of all words, each times its scale.
+    /// The sum of count times scale over all words.
     times: f64,
-    /// The total count of the words that are kept by pairs, and the sum of their common numbers.
+    /// The sum of count times scale over the words that are kept by pairs, and that of count times scale times common number.
     pairs: f64,
     common: f64,
     impossible: ImpossibleClasses,
-    /// Words that are not kept whole, and how much they count: they are added last.
+    /// Words that are not kept whole, and how much each counts: they are added last.
     pair_words: Vec<(Place, f64)>,
 }
 
@@ -82,12 +86,14 @@ struct ImpossibleClasses {
     /// Words kept by pairs, and those among them whose common number is -inf.
     n_words: usize,
     n_infinite: usize,
-    /// By class, the words that are not at -inf only because they have a pair.
+    /// By class, the number of words that are not at -inf only because they have a pair.
     n_saved: Vec<usize>,
 }
 
 impl<'a> TextScores<'a> {
-    /// Rough weights must have been made of the same weights and base.
+    /// `base` and `constant` have a number per class. Rough weights must have been made of the same weights and base. An error if
+    /// arguments do not fit together: another number of classes, a base beside the balls of an urn, or a matrix that is counted
+    /// otherwise or has more columns than there are words.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         texts: Texts<'a>,
@@ -111,11 +117,12 @@ impl<'a> TextScores<'a> {
         }
         let mut columns = vec![];
         if let Texts::Counted(matrix) = &texts {
-            let counted = matches!(counting, Counting::Often | Counting::Unit { .. });
+            let uses_counts = matches!(counting, Counting::Often | Counting::Unit { .. });
             demand(
-                counted && matrix.n_columns() <= words.n_columns(),
+                uses_counts && matrix.n_columns() <= words.n_columns(),
                 "a matrix is counted as it is, and has no more columns than the words it is scored by",
             )?;
+            // The id of each column's word and 1; 0 if there is none.
             let ids = &words.columns()[..matrix.n_columns()];
             columns.extend(ids.iter().map(|id| weights.place(id.wrapping_sub(1))));
         }
@@ -132,7 +139,7 @@ impl<'a> TextScores<'a> {
         })
     }
 
-    /// (matrix, its rough weights, constant), if the texts are a matrix that can be scored roughly.
+    /// (matrix, its rough weights, constant of each class), if the texts are a matrix that can be scored roughly.
     pub(super) fn rough_scoring(&self) -> Option<(&Matrix<'a>, &Rough, &[f64])> {
         match (&self.texts, self.rough) {
             (Texts::Counted(matrix), Some(rough)) if self.counting == Counting::Often => {
@@ -143,6 +150,7 @@ impl<'a> TextScores<'a> {
         }
     }
 
+    /// Adds the scores to the sums, `[class][row]`; nothing for a missing text.
     pub(super) fn add(&self, sums: &mut Sums, buffers: &mut TextBuffers) -> Result<(), Error> {
         if let (Texts::Counted(matrix), Counting::Often) = (&self.texts, self.counting) {
             return self.add_matrix(matrix, sums, buffers);
@@ -158,7 +166,7 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Adds the constant and a term for each word of a text; nothing if it is missing.
+    /// Adds the constant and a term, a number per class, for each word of the text in row `row`; nothing if it is missing.
     pub(super) fn add_terms(
         &self,
         row: usize,
@@ -195,7 +203,7 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// [`TextScores::add`] for a matrix of counts.
+    /// [`TextScores::add`] for a matrix of counts. A cell that the matrix refuses is an error.
     fn add_matrix(
         &self,
         matrix: &Matrix,
@@ -222,7 +230,8 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Reads the ids of a text's words, and their counts if the text has them. Returns false if the text is missing.
+    /// Reads the text in row `row` into the buffers: the ids of its tokens, or its words' counts if it came with these. Returns
+    /// false if the text is missing.
     fn read(&self, row: usize, buffers: &mut TextBuffers) -> Result<bool, Error> {
         let TextBuffers { tokens, ids, word_counts, row: buffer, .. } = buffers;
         if let Texts::Counted(matrix) = &self.texts {
@@ -261,15 +270,15 @@ impl<'a> TextScores<'a> {
         self.counting == Counting::Often && !self.tokeniser.is_damped()
     }
 
-    /// Adds the scores of the text that was read to the totals.
+    /// Adds the scores of the text that was read to the totals in the buffers.
     fn add_text(&self, buffers: &mut TextBuffers) -> Result<(), Error> {
         if let Counting::Polya { balls, once } = self.counting {
             buffers.occurrences.count(&buffers.ids);
             return self.add_draws(balls, once, buffers);
         }
         if self.counts_occurrences() && !self.has_counts(buffers) {
-            let tokens = buffers.ids.iter().map(|&id| (id, 1.0));
-            self.add_words(tokens, &mut buffers.totals);
+            let words = buffers.ids.iter().map(|&id| (id, 1.0)); // each token counts 1
+            self.add_words(words, &mut buffers.totals);
             return Ok(());
         }
         self.count(buffers);
@@ -286,7 +295,7 @@ impl<'a> TextScores<'a> {
         }
     }
 
-    /// Counts the distinct words of the text that was read.
+    /// Writes how much each distinct word of the text that was read counts to `word_counts` in the buffers.
     fn count(&self, buffers: &mut TextBuffers) {
         if let Counting::Unit { once } = self.counting {
             return self.count_unit(once, buffers);
@@ -305,7 +314,8 @@ impl<'a> TextScores<'a> {
         buffers.word_counts.extend(word_counts);
     }
 
-    /// Counts the words that have weights so that the text has length 1.
+    /// Does the same as [`TextScores::count`] for the words that have weights, so that the text has length 1: √n or, if `once`, 1
+    /// for a word that occurs n times, over the length by which squares of count times scale sum to 1.
     fn count_unit(&self, once: bool, buffers: &mut TextBuffers) {
         if !self.has_counts(buffers) {
             buffers.occurrences.count(&buffers.ids);
@@ -328,7 +338,8 @@ impl<'a> TextScores<'a> {
         }
     }
 
-    /// Counts each word n or log(1 + n) times, divided by the Euclidean length if the tokeniser is set so.
+    /// Writes to `word_counts` what each word counts: n or log(1 + n) for n occurrences, divided by the Euclidean length over all
+    /// tokens if the tokeniser is set so.
     fn damp(&self, buffers: &mut TextBuffers) {
         let damping = Damping::of(self.tokeniser);
         buffers.token_counts.clear();
@@ -343,12 +354,12 @@ impl<'a> TextScores<'a> {
         buffers.word_counts.extend(words.map(|(id, n)| (id, damping.damp(n) / length)));
     }
 
-    /// Adds the weights of words, each times its count.
+    /// Adds the weights of words (id, count), each times its count, to the totals.
     fn add_words(&self, words: impl Iterator<Item = (u32, f64)>, totals: &mut Totals) {
         self.add_places(words.map(|(id, count)| (self.weights.place(id), count)), totals);
     }
 
-    /// [`TextScores::add_words`] for words whose places are known.
+    /// [`TextScores::add_words`] for words of which it is known where their weights are: (place, count).
     #[inline(always)]
     fn add_places(&self, rows: impl Iterator<Item = (Place, f64)>, totals: &mut Totals) {
         let table = self.weights.whole();
@@ -365,7 +376,8 @@ impl<'a> TextScores<'a> {
         totals.add_pair_words(self.weights);
     }
 
-    /// Adds the logarithms of drawing each word, and subtracts those of drawing any word as often.
+    /// Adds to the totals the logarithms of drawing each counted word as often as it occurs, or once if `once`, and subtracts those
+    /// of as many draws from `balls`, the total of all words' balls per class. A negative weight is an error.
     fn add_draws(&self, balls: &[f64], once: bool, buffers: &mut TextBuffers) -> Result<(), Error> {
         let TextBuffers { occurrences, row, urn, totals, .. } = buffers;
         row.resize(balls.len(), 0.0);
@@ -389,7 +401,7 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Adds a text's totals to its sums, which are `padded_rows` apart.
+    /// Adds a text's totals to its sums, one per class, which are `padded_rows` apart.
     fn add_totals(&self, totals: &Totals, sums: &mut [f64], padded_rows: usize) {
         let sums = sums.iter_mut().step_by(padded_rows);
         for (class, (sum, &constant)) in sums.zip(self.constant).enumerate() {
@@ -418,6 +430,7 @@ fn zero_if_infinite(x: f64) -> f64 {
 }
 
 impl Totals {
+    /// Sets all totals to 0, for weights of as many classes.
     fn clear(&mut self, weights: &Weights) {
         self.values.clear();
         self.values.resize(weights.lines() * LANES, 0.0);
@@ -427,7 +440,8 @@ impl Totals {
         self.pair_words.clear();
     }
 
-    /// Adds rows of one number of cache lines, with the totals in registers. Rows that do not exist add nothing.
+    /// Adds words (place, count) whose rows in `table` have `LINES` cache lines each, with the totals in registers. Words that have
+    /// no row there go to `pair_words`.
     #[inline(always)]
     fn add_lines<const LINES: usize>(
         &mut self,
@@ -443,6 +457,7 @@ impl Totals {
                     self.pair_words.push((place, count));
                     continue;
                 };
+                // The row's last number is the word's scale.
                 let factor = count * row[LINES - 1].0[LANES - 1];
                 if factor != 0.0 {
                     total_factor += factor;
@@ -458,7 +473,7 @@ impl Totals {
         });
     }
 
-    /// Adds whole rows of any number of cache lines.
+    /// [`Totals::add_lines`] for rows of any number of cache lines.
     #[inline(always)]
     fn add_any(&mut self, weights: &Weights, rows: impl Iterator<Item = (Place, f64)>) {
         wide!({
@@ -471,6 +486,7 @@ impl Totals {
         });
     }
 
+    /// Adds the row of a word, whose last number is its scale, times its count.
     #[inline(always)]
     fn add_whole(&mut self, row: &[Line], count: f64) {
         let scale = row.last().map_or(0.0, |line| line.0[LANES - 1]);
@@ -486,10 +502,11 @@ impl Totals {
         }
     }
 
-    /// Adds the words that are kept by pairs.
+    /// Adds the words in `pair_words` that are kept by pairs; words without weights add nothing.
     fn add_pair_words(&mut self, weights: &Weights) {
         let words = std::mem::take(&mut self.pair_words);
         // Loads all words into the cache side by side, before the loop below needs them one after the other.
+        // The numbers themselves have no meaning here.
         let touched = words.iter().map(|&(place, _)| weights.touch(place));
         std::hint::black_box(touched.fold(0, |bits, n| bits ^ n));
         let default = weights.default();
@@ -506,7 +523,8 @@ impl Totals {
         self.pair_words = words;
     }
 
-    /// Adds a word that is kept by pairs. `INFINITE`: its score without a pair may be -inf.
+    /// Adds a word that is kept by pairs, times its count. `default` is the weight, per class, that is added to its common number
+    /// in classes without a pair. `INFINITE`: one of both may be -inf.
     #[inline(always)]
     fn add_pairs<const INFINITE: bool>(&mut self, row: &Pairs, count: f64, default: &[f64]) {
         let factor = count * row.scale;
@@ -535,7 +553,7 @@ impl Totals {
 }
 
 impl ImpossibleClasses {
-    /// Whether a class, whose default weight is `default`, is impossible.
+    /// Whether a class, whose default weight is `default`, is impossible because of some word.
     fn contains(&self, class: usize, default: f64) -> bool {
         let n_infinite = if default == f64::NEG_INFINITY { self.n_words } else { self.n_infinite };
         self.n_saved.get(class).is_some_and(|&n_saved| n_saved < n_infinite)

@@ -5,11 +5,11 @@ pub const BLOCK: usize = 64;
 
 /// A block and what its bytes are. Bit `i` of a mask is about byte `i`.
 pub struct ClassifiedBlock {
-    /// `[0-9A-Za-z_]`
+    /// Word characters in ASCII: `[0-9A-Za-z_]`.
     pub word: u64,
     /// Bytes that may join two words in [`super::Pattern::Mail`].
     pub joiner: u64,
-    /// Not ASCII.
+    /// Bytes that are not ASCII.
     pub beyond: u64,
     /// The bytes, with ASCII letters lower-cased on request.
     pub bytes: [u8; BLOCK],
@@ -17,6 +17,7 @@ pub struct ClassifiedBlock {
 
 /// Instructions for blocks. `look` is inlined into the loop over a text, which is compiled for that machine.
 pub trait Machine: Copy {
+    /// Classifies the bytes of a block, and lower-cases its ASCII letters if `lowercase`.
     fn look(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock;
 }
 
@@ -26,20 +27,20 @@ pub fn is_joiner(byte: u8) -> bool {
     matches!(byte, b'-' | b'.' | b'@' | b'\'' | b'+' | b'&')
 }
 
-/// Any machine.
+/// Instructions that any machine has.
 #[derive(Clone, Copy)]
 pub struct Plain;
 
 impl Plain {
-    /// A bit for each byte that `holds`.
+    /// A mask whose bit `i` is 1 if `holds` is true of byte `i`.
     #[inline(always)]
     fn mask(block: &[u8; BLOCK], holds: impl Fn(u8) -> bool) -> u64 {
         let flags = block.map(|byte| u8::from(holds(byte)));
         let (eights, _) = flags.as_chunks::<8>();
         // The product moves the lowest bit of byte i to bit 56 + i.
         let bits =
-            |&eight: &[u8; 8]| u64::from_le_bytes(eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        eights.iter().rev().fold(0, |mask, eight| mask << 8 | bits(eight))
+            |&flags: &[u8; 8]| u64::from_le_bytes(flags).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        eights.iter().rev().fold(0, |mask, flags| mask << 8 | bits(flags))
     }
 }
 
@@ -83,6 +84,7 @@ mod wide {
     const JOINER: u8 = SIGN | AT;
 
     const ANY: u8 = DIGIT | EARLY | LATE;
+    /// The classes that the lower half of a byte allows, by that half.
     const LOW: [u8; 16] = [
         DIGIT | LATE | AT,
         ANY,
@@ -101,6 +103,7 @@ mod wide {
         EARLY | SIGN,
         EARLY | UNDERSCORE,
     ];
+    /// The classes that the upper half of a byte allows, by that half.
     const HIGH: [u8; 16] = {
         let mut high = [0; 16];
         high[2] = SIGN;
@@ -112,14 +115,15 @@ mod wide {
         high
     };
 
-    /// Half a block: the masks of word characters, joiners and bytes beyond ASCII, and the bytes.
+    /// Half a block: the masks of word characters, joiners and bytes beyond ASCII, and the bytes, with ASCII letters lower-cased if
+    /// `lowercase`.
     #[inline(always)]
     fn half(machine: V3, bytes: [u8; 32], lowercase: bool) -> (u32, u32, u32, [u8; 32]) {
         let (avx, avx2) = (machine.avx, machine.avx2);
-        let all = |byte: u8| avx._mm256_set1_epi8(byte as i8);
+        let repeat = |byte: u8| avx._mm256_set1_epi8(byte as i8);
         let twice = |table: [u8; 16]| -> __m256i { cast([table, table]) };
         let vector: __m256i = cast(bytes);
-        let upper = avx2._mm256_and_si256(avx2._mm256_srli_epi16::<4>(vector), all(0x0F));
+        let upper = avx2._mm256_and_si256(avx2._mm256_srli_epi16::<4>(vector), repeat(0x0F));
         let class = avx2._mm256_and_si256(
             // A byte beyond ASCII has no lower half here: the shuffle makes it zero.
             avx2._mm256_shuffle_epi8(twice(LOW), vector),
@@ -127,7 +131,7 @@ mod wide {
         );
         let mask = |classes: u8| {
             let outside = avx2._mm256_cmpeq_epi8(
-                avx2._mm256_and_si256(class, all(classes)),
+                avx2._mm256_and_si256(class, repeat(classes)),
                 avx._mm256_setzero_si256(),
             );
             !avx2._mm256_movemask_epi8(outside) as u32
@@ -135,10 +139,10 @@ mod wide {
         let lowered = match lowercase {
             true => {
                 let capital = avx2._mm256_and_si256(
-                    avx2._mm256_cmpgt_epi8(vector, all(b'A' - 1)),
-                    avx2._mm256_cmpgt_epi8(all(b'Z' + 1), vector),
+                    avx2._mm256_cmpgt_epi8(vector, repeat(b'A' - 1)),
+                    avx2._mm256_cmpgt_epi8(repeat(b'Z' + 1), vector),
                 );
-                avx2._mm256_or_si256(vector, avx2._mm256_and_si256(capital, all(0x20)))
+                avx2._mm256_or_si256(vector, avx2._mm256_and_si256(capital, repeat(0x20)))
             }
             false => vector,
         };
@@ -166,6 +170,7 @@ mod wide {
 /// A loop over blocks. `run` must be marked `#[inline(always)]`, and so must be what it calls.
 pub trait Job {
     type Output;
+    /// Does the job with the machine's instructions.
     fn run<M: Machine>(self, machine: M) -> Self::Output;
 }
 
@@ -174,6 +179,7 @@ pub trait Job {
 pub fn run<J: Job>(job: J) -> J::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(machine) = pulp::x86::V3::try_new() {
+        /// A job, and the machine that does it.
         struct On<J>(J, pulp::x86::V3);
         impl<J: Job> pulp::NullaryFnOnce for On<J> {
             type Output = J::Output;
@@ -191,15 +197,17 @@ pub fn run<J: Job>(job: J) -> J::Output {
 mod tests {
     use super::*;
 
+    /// Blocks to classify, and whether they are lower-cased.
     struct Look(Vec<[u8; BLOCK]>, bool);
 
     impl Job for Look {
+        /// The masks of word characters, joiners and bytes beyond ASCII of each block, and its bytes.
         type Output = Vec<(u64, u64, u64, [u8; BLOCK])>;
         #[inline(always)]
         fn run<M: Machine>(self, machine: M) -> Self::Output {
             let look = |block| {
-                let found = machine.look(block, self.1);
-                (found.word, found.joiner, found.beyond, found.bytes)
+                let block = machine.look(block, self.1);
+                (block.word, block.joiner, block.beyond, block.bytes)
             };
             self.0.iter().map(look).collect()
         }

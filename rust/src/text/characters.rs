@@ -16,6 +16,8 @@ pub const DOT_ABOVE: u32 = 0x0307;
 /// The capital sigma, whose lower case depends on where it stands; see [`Bearing`].
 pub const CAPITAL_SIGMA: u32 = 0x03A3;
 
+// An entry for a character: the distance to its lower case in the low 21 bits (modulo 2^21), and flags: whether it is a word
+// character, and whether it is white space.
 const CODE: u32 = 0x1F_FFFF;
 const WORD: u32 = 1 << 21;
 const SPACE: u32 = 1 << 22;
@@ -28,12 +30,13 @@ const SPECIAL: u32 = 1 << 25;
 /// The lower case of a character in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lowered {
+    /// One character, this code point.
     One(u32),
     /// That of [`DOTTED_I`].
     DottedI,
 }
 
-/// What a character is, and how far away its lower case.
+/// What a character is, and how far its lower case is from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(u32);
 
@@ -56,7 +59,7 @@ impl Kind {
         self.0 & (CODE | SPECIAL) == 0
     }
 
-    /// Its lower case, given the character; none if that is not one character by itself.
+    /// Its lower case, given the character; None if that is not one character, whatever stands around it.
     #[inline(always)]
     pub fn lower(self, code: u32) -> Option<u32> {
         (self.0 & SPECIAL == 0).then(|| code.wrapping_add(self.0) & CODE)
@@ -66,17 +69,20 @@ impl Kind {
 /// A value per code point, in pages of 256; equal pages are stored once.
 #[derive(Debug)]
 pub struct Pages<T> {
+    /// For each 256 code points, which of `pages` they have.
     index: Vec<u16>,
     pages: Vec<[T; 256]>,
 }
 
 impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
+    /// The values that `value` returns for each code point.
     fn new(value: impl Fn(usize) -> T) -> Self {
-        let mut places: HashMap<[T; 256], u16> = HashMap::new();
+        // Where each distinct page is in `pages`.
+        let mut page_numbers: HashMap<[T; 256], u16> = HashMap::new();
         let mut pages = vec![];
-        let index = (0..CODES / 256).map(|page| {
-            let page = std::array::from_fn(|i| value(page * 256 + i));
-            *places.entry(page).or_insert_with(|| {
+        let index = (0..CODES / 256).map(|number| {
+            let page = std::array::from_fn(|i| value(number * 256 + i));
+            *page_numbers.entry(page).or_insert_with(|| {
                 pages.push(page);
                 pages.len() as u16 - 1
             })
@@ -95,17 +101,19 @@ impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
 /// A character of two or three bytes, whose lower case, if that is wanted, has as many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
-    /// Its bytes, or those of its lower case, and others after them.
+    /// Its bytes, or those of its lower case, and others after them, which have no meaning.
     pub bytes: [u8; 4],
+    /// How many bytes it has.
     pub width: usize,
     pub is_word: bool,
     pub is_space: bool,
 }
 
-/// How many numbers two bytes can hold.
+/// Code points below this have at most two bytes.
 const TWOS: usize = 0x800;
 
-// An entry for a character of two bytes has its bytes in the low 16 bits, and two flags. 0 stands for a character that is not short.
+// An entry for a character of two bytes has its bytes in the low 16 bits, and two flags. 0 stands for a character that is not
+// short.
 const TWO_WORD: u32 = 1 << 16;
 const TWO_SPACE: u32 = 1 << 17;
 
@@ -114,11 +122,13 @@ const TWO_SPACE: u32 = 1 << 17;
 pub struct Characters {
     /// The table of [`set_characters`], with the distance to the lower case instead of the lower case.
     pages: Pages<u32>,
-    /// Characters of two bytes, as they are and lower-cased.
+    /// An entry for each character of two bytes, by code point: as they are, and lower-cased.
     twos: [[u32; TWOS]; 2],
 }
 
 impl Characters {
+    /// The characters of a table of [`set_characters`]; an error if the table has another length or a lower case that is no code
+    /// point.
     fn new(table: &[u32]) -> Result<Self, Error> {
         demand(table.len() == CODES, "a character table has 0x110000 entries")?;
         demand(
@@ -126,15 +136,16 @@ impl Characters {
             "a character table maps characters to characters",
         )?;
         let pages = Pages::new(|code| {
-            let (own, lower) = (table[code], table[code] & CODE);
+            let (entry, lower) = (table[code], table[code] & CODE);
             let distance = lower.wrapping_sub(code as u32) & CODE;
             let special = match code as u32 {
                 CAPITAL_SIGMA | DOTTED_I => SPECIAL,
                 _ => 0,
             };
             let flags = WORD | SPACE;
-            distance | own & flags | (table[lower as usize] & flags) << 2 | special
+            distance | entry & flags | (table[lower as usize] & flags) << 2 | special
         });
+        // The entry in `twos` of a code point.
         let two = |code: u32, lower: bool| {
             let kind = Kind(pages.get(code));
             let written = if lower { kind.lower(code) } else { Some(code) };
@@ -152,13 +163,13 @@ impl Characters {
         Ok(Characters { pages, twos })
     }
 
-    /// The first character of these four bytes if it is short.
+    /// The first character of these four bytes, lower-cased if `lower`; None if it is not short.
     #[inline(always)]
     pub fn short(&self, four: [u8; 4], lower: bool) -> Option<Short> {
         self.two(four, lower).or_else(|| self.three(four, lower))
     }
 
-    /// The first character if it is short and has two bytes.
+    /// The first character of these four bytes, lower-cased if `lower`; None unless it is short and has two bytes.
     #[inline(always)]
     pub fn two(&self, four: [u8; 4], lower: bool) -> Option<Short> {
         let bytes = u32::from_le_bytes(four);
@@ -166,12 +177,12 @@ impl Characters {
         if bytes & 0xC0E0 != 0x80C0 {
             return None;
         }
-        let two = self.twos[usize::from(lower)][code as usize];
-        let (is_word, is_space) = (two & TWO_WORD != 0, two & TWO_SPACE != 0);
-        (two != 0).then_some(Short { bytes: two.to_le_bytes(), width: 2, is_word, is_space })
+        let entry = self.twos[usize::from(lower)][code as usize];
+        let (is_word, is_space) = (entry & TWO_WORD != 0, entry & TWO_SPACE != 0);
+        (entry != 0).then_some(Short { bytes: entry.to_le_bytes(), width: 2, is_word, is_space })
     }
 
-    /// The first character if it is short, has three bytes, and is its own lower case if that is wanted.
+    /// The first character of these four bytes; None unless it is short, has three bytes and, if `lower`, is its own lower case.
     #[inline(always)]
     pub fn three(&self, four: [u8; 4], lower: bool) -> Option<Short> {
         let bytes = u32::from_le_bytes(four);
@@ -185,12 +196,13 @@ impl Characters {
         is_short.then_some(Short { bytes: four, width: 3, is_word, is_space })
     }
 
+    /// What the character of this code point is.
     #[inline(always)]
     pub fn get(&self, code: u32) -> Kind {
         Kind(self.pages.get(code))
     }
 
-    /// The lower case of the character that stands at byte `at` of a text.
+    /// The lower case of the character `found`, which begins at byte `at` of a text.
     pub fn lower(&self, text: &[u8], at: usize, found: Character) -> Result<Lowered, Error> {
         match (self.get(found.code).lower(found.code), found.code) {
             (Some(lower), _) => Ok(Lowered::One(lower)),
@@ -230,6 +242,7 @@ pub fn register(source: Source) {
     let _ = SOURCE.set(source);
 }
 
+/// Where the tables come from; an error if nobody has registered a source.
 fn source() -> Result<Source, Error> {
     #[cfg(test)]
     register(tables::SOURCE);
@@ -242,8 +255,8 @@ mod tables;
 
 /// Takes a table: per code point the lower case in the low 21 bits, bit 21 if it is a word character, bit 22 if white space.
 pub fn set_characters(table: &[u32]) -> Result<(), Error> {
-    let made = Characters::new(table)?;
-    CHARACTERS.get_or_init(|| made);
+    let characters = Characters::new(table)?;
+    CHARACTERS.get_or_init(|| characters);
     Ok(())
 }
 
@@ -273,7 +286,7 @@ pub fn have_bearings() -> Option<&'static Bearings> {
 /// The characters, fetched at the first call. Fetching may wait for the GIL.
 pub fn characters() -> Result<&'static Characters, Error> {
     match CHARACTERS.get() {
-        Some(found) => Ok(found),
+        Some(characters) => Ok(characters),
         None => fetch(source()?.characters, have_characters),
     }
 }
@@ -281,11 +294,12 @@ pub fn characters() -> Result<&'static Characters, Error> {
 /// The bearings, fetched at the first call. Fetching may wait for the GIL.
 pub fn bearings() -> Result<&'static Bearings, Error> {
     match BEARINGS.get() {
-        Some(found) => Ok(found),
+        Some(bearings) => Ok(bearings),
         None => fetch(source()?.bearings, have_bearings),
     }
 }
 
+/// Calls `source`, which sets a table, and returns the table, which `have` reads; an error if it was not set.
 #[cold]
 fn fetch<T>(
     source: fn() -> Result<(), Error>,
@@ -304,10 +318,11 @@ fn lower_sigma(text: &[u8], at: usize) -> Result<u32, Error> {
     let follows_cased =
         cased(bearings, before, utf8::last, |text, width| &text[..text.len() - width]);
     let precedes_cased = || cased(bearings, after, utf8::first, |text, width| &text[width..]);
-    Ok(if follows_cased && !precedes_cased() { 0x03C2 } else { 0x03C3 })
+    Ok(if follows_cased && !precedes_cased() { 0x03C2 } else { 0x03C3 }) // ς or σ
 }
 
-/// Whether the nearest character that is not ignorable is cased.
+/// Whether the nearest character that is not ignorable is cased; false if there is none. `nearest` reads the nearest character of a
+/// text, and `without(text, width)` cuts it off.
 fn cased(
     bearings: &Bearings,
     mut text: &[u8],
@@ -315,9 +330,9 @@ fn cased(
     without: fn(&[u8], usize) -> &[u8],
 ) -> bool {
     while !text.is_empty() {
-        let found = nearest(text);
-        match bearings.get(found.code) {
-            Bearing::Ignorable => text = without(text, found.width),
+        let character = nearest(text);
+        match bearings.get(character.code) {
+            Bearing::Ignorable => text = without(text, character.width),
             bearing => return bearing == Bearing::Cased,
         }
     }

@@ -23,29 +23,31 @@ pub fn read(text: &[u8], lowercase: bool, tokens: &mut Tokens) -> Result<(), Err
 /// So many bytes of plain ASCII are taken at once.
 const BLOCK: usize = 32;
 
-/// What `str.isspace` holds for, the four separators included.
+/// Whether an ASCII byte is white space to `str.isspace`, which holds for the four separators too.
 #[inline(always)]
 pub fn is_space(byte: u8) -> bool {
     byte.wrapping_sub(b'\t') < 5 || byte.wrapping_sub(0x1C) < 5
 }
 
+/// A text whose characters become tokens.
 struct Letters<'a> {
     text: &'a [u8],
-    /// How far it has been read.
+    /// How many of its bytes have been read.
     at: usize,
     lowercase: bool,
     tokens: &'a mut Tokens,
+    /// Whether the last character was white space.
     after_space: bool,
 }
 
 impl Letters<'_> {
-    /// Takes ASCII without two white spaces in a row; false if it is not that.
+    /// Makes the characters of a block tokens; false, and nothing is done, unless it is ASCII without two white spaces in a row.
     #[inline(always)]
     fn block(&mut self, block: &[u8; BLOCK]) -> bool {
         let spaces = block.map(|byte| u8::from(is_space(byte)));
-        let pairs = spaces.iter().zip(&spaces[1..]);
-        let crowded = pairs.fold(0, |any, (a, b)| any | a & b) != 0;
-        if !block.is_ascii() || crowded || self.after_space && spaces[0] == 1 {
+        let neighbours = spaces.iter().zip(&spaces[1..]);
+        let has_two_in_a_row = neighbours.fold(0, |any, (space, next)| any | space & next) != 0;
+        if !block.is_ascii() || has_two_in_a_row || self.after_space && spaces[0] == 1 {
             return false;
         }
         let first = self.tokens.text.len() as u32;
@@ -58,6 +60,7 @@ impl Letters<'_> {
         true
     }
 
+    /// An ASCII byte, lower-cased if the text is.
     #[inline(always)]
     fn ascii(&self, byte: u8) -> u8 {
         match self.lowercase {
@@ -66,19 +69,20 @@ impl Letters<'_> {
         }
     }
 
-    /// Takes characters one by one until they have `bytes` bytes.
+    /// Makes the next characters tokens, one by one, until they have `bytes` bytes or the text ends.
     fn some(&mut self, bytes: usize) -> Result<(), Error> {
         let end = self.text.len().min(self.at + bytes);
         while self.at < end {
             let byte = self.text[self.at];
             if byte.is_ascii() {
-                self.push(is_space(byte), [self.ascii(byte), 0, 0, 0], 1);
-                self.at += 1;
+                let width = 1;
+                self.push(is_space(byte), [self.ascii(byte), 0, 0, 0], width);
+                self.at += width;
                 continue;
             }
             let table = characters::characters()?;
-            let four = self.text[self.at..].first_chunk();
-            match four.and_then(|&four| table.short(four, self.lowercase)) {
+            let next_bytes = self.text[self.at..].first_chunk();
+            match next_bytes.and_then(|&four| table.short(four, self.lowercase)) {
                 Some(Short { bytes, width, is_space, .. }) => {
                     self.push(is_space, bytes, width);
                     self.at += width;
@@ -89,33 +93,36 @@ impl Letters<'_> {
         Ok(())
     }
 
-    /// Takes a character beyond ASCII.
+    /// Makes the next character, one beyond ASCII, a token. An error if the text becomes too long in lower case.
     fn beyond(&mut self) -> Result<(), Error> {
         let table = characters::characters()?;
-        let found = utf8::first(&self.text[self.at..]);
-        let space = table.get(found.code).is_space(self.lowercase);
+        let character = utf8::first(&self.text[self.at..]);
+        let is_space = table.get(character.code).is_space(self.lowercase);
         let lowered = match self.lowercase {
-            true => table.lower(self.text, self.at, found)?,
-            false => Lowered::One(found.code),
+            true => table.lower(self.text, self.at, character)?,
+            false => Lowered::One(character.code),
         };
         match lowered {
-            Lowered::One(code) => self.push_code(space, code),
+            Lowered::One(code) => self.push_code(is_space, code),
             Lowered::DottedI => {
-                self.push(false, [b'i', 0, 0, 0], 1);
-                self.push_code(false, DOT_ABOVE);
+                let (is_space, width) = (false, 1);
+                self.push(is_space, [b'i', 0, 0, 0], width);
+                self.push_code(is_space, DOT_ABOVE);
             }
         }
-        self.at += found.width;
-        let most = self.tokens.text.len() + self.text.len() - self.at;
-        demand(most < u32::MAX as usize, TOO_LONG)
+        self.at += character.width;
+        let likely_length = self.tokens.text.len() + self.text.len() - self.at;
+        demand(likely_length < u32::MAX as usize, TOO_LONG)
     }
 
+    /// Adds a character of this code point. `space`: it is white space.
     fn push_code(&mut self, space: bool, code: u32) {
         let (bytes, width) = utf8::encode(code);
         self.push(space, bytes, width);
     }
 
-    /// Adds a character; white space after white space turns that into a plain space instead.
+    /// Adds a character, the first `width` of these bytes. `space`: it is white space; white space after white space turns that
+    /// into a plain space instead.
     #[inline(always)]
     fn push(&mut self, space: bool, mut bytes: [u8; 4], mut width: usize) {
         if space

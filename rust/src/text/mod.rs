@@ -44,6 +44,7 @@ pub struct Settings {
     pub lowercase: bool,
     /// Count n-grams of characters instead of words.
     pub characters: bool,
+    /// How many words or characters the shortest and the longest n-gram have.
     pub shortest: u8,
     pub longest: u8,
     /// Tokens left out before n-grams are made; compared with the lower-cased token if `lowercase`.
@@ -56,7 +57,7 @@ pub struct Settings {
     pub length: bool,
 }
 
-/// The longest n-gram there is.
+/// How many words or characters the longest n-gram may have.
 pub const LONGEST: u8 = 5;
 
 /// Cuts texts into tokens. Immutable, shared by threads.
@@ -98,6 +99,7 @@ impl Tokeniser {
         Ok(())
     }
 
+    /// [`Tokeniser::read`] without leaving out tokens that are not in `only`.
     fn read_all(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         self.units(text, tokens)?;
         if !self.settings.characters && self.settings.longest > 1 {
@@ -108,7 +110,7 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Removes the tokens that are not in `only`.
+    /// Removes the tokens that are not in `self.only`, unless that is empty.
     #[inline(always)]
     fn keep(&self, tokens: &mut Tokens) {
         if !self.only.is_empty() {
@@ -116,13 +118,13 @@ impl Tokeniser {
         }
     }
 
-    /// Removes the tokens that are not in `only`; the names of the tokens are in `named`.
+    /// Removes the spans in `tokens` of tokens that are not in `self.only`; `named` has the same tokens, in order, with their text.
     fn keep_as(&self, named: &Tokens, tokens: &mut Tokens) {
         let mut names = named.iter();
         tokens.spans.retain(|_| names.next().is_some_and(|name| self.only.contains(name)));
     }
 
-    /// The words (or characters) of one text, before n-grams are made of them.
+    /// Replaces `tokens` with the words (or characters) of one text, without stop words, before n-grams are made of them.
     #[inline(always)]
     fn units(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         let Settings { pattern, lowercase, characters, .. } = self.settings;
@@ -142,8 +144,8 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// The places in the text, in characters, of the tokens that [`Tokeniser::read`] finds; an n-gram reaches from its first
-    /// word to the end of its last. Only the spans of `tokens` mean anything then.
+    /// Sets the spans of `tokens` to where the tokens that [`Tokeniser::read`] finds are in the text, in characters; an n-gram
+    /// reaches from its first word to the end of its last. The text of `tokens` has no meaning then.
     pub fn places(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         self.units(text, tokens)?;
         let Settings { lowercase, characters, shortest, longest, .. } = self.settings;
@@ -157,7 +159,8 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// [`Tokeniser::read`] for a text that was cut into words elsewhere. The words stay as they are.
+    /// [`Tokeniser::read`] for a text that was cut into words elsewhere, which `given` has in order. The words stay as they are.
+    /// Refuses words of 4 GB or more together, and every text unless the pattern is [`Pattern::Given`].
     pub fn gather<'t>(
         &self,
         given: impl Iterator<Item = &'t [u8]>,
@@ -168,6 +171,7 @@ impl Tokeniser {
         Ok(())
     }
 
+    /// [`Tokeniser::gather`] without leaving out tokens that are not in `only`.
     fn gather_all<'t>(
         &self,
         given: impl Iterator<Item = &'t [u8]>,
@@ -185,6 +189,7 @@ impl Tokeniser {
         Ok(())
     }
 
+    /// Empties `tokens`; an error unless the pattern is [`Pattern::Given`].
     fn begin_given(&self, tokens: &mut Tokens) -> Result<(), Error> {
         tokens.clear();
         demand(
@@ -193,15 +198,16 @@ impl Tokeniser {
         )
     }
 
-    /// [`Tokeniser::places`] for [`Tokeniser::gather`], in numbers of the words.
+    /// [`Tokeniser::places`] for [`Tokeniser::gather`]: spans are in words of the list, counted from 0.
     pub fn numbers<'t>(
         &self,
         given: impl Iterator<Item = &'t [u8]> + Clone,
         tokens: &mut Tokens,
     ) -> Result<(), Error> {
         self.begin_given(tokens)?;
-        let kept = (0..).zip(given.clone()).filter(|(_, word)| !self.stop_words.contains(word));
-        tokens.spans.extend(kept.map(|(number, _)| Span { start: number, end: number + 1 }));
+        let is_kept = |(_, word): &(u32, &[u8])| !self.stop_words.contains(word);
+        let numbered_words = (0..).zip(given.clone()).filter(is_kept);
+        tokens.spans.extend(numbered_words.map(|(i, _)| Span { start: i, end: i + 1 }));
         tokens.grams(self.settings.shortest, self.settings.longest);
         if !self.only.is_empty() {
             let mut named = Tokens::default();
@@ -216,6 +222,7 @@ impl Tokeniser {
         self.settings.log || self.settings.length
     }
 
+    /// The settings that the tokeniser was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -5,10 +5,10 @@ use super::tokens::{Span, Tokens};
 use super::{letters, utf8};
 use crate::error::Error;
 
-/// Replaces each token's place in the text that was read, in bytes, by its place in the text as written, in characters.
+/// Replaces each token's span in `tokens.text`, in bytes, by its span in `text`, the text as written, in characters.
 ///
-/// Both texts have the same characters one by one, but that a lower-cased [`DOTTED_I`] is two, and that white space in a
-/// row is one token where `characters` are counted.
+/// Both texts have the same characters one by one, except that a lower-cased [`DOTTED_I`] is two, and that white space in a
+/// row is one token where `characters` are tokens.
 pub fn replace(
     text: &[u8],
     lowercase: bool,
@@ -25,7 +25,8 @@ pub fn replace(
     Ok(())
 }
 
-/// The place in characters that each byte of the text that was read comes from.
+/// For each byte of `read`, the text that was made of `text`, the span of the character in `text` that it comes from, in
+/// characters.
 fn of_bytes(
     text: &[u8],
     read: &[u8],
@@ -33,27 +34,28 @@ fn of_bytes(
     characters: bool,
 ) -> Result<Vec<Span>, Error> {
     let mut places: Vec<Span> = Vec::with_capacity(read.len());
+    // The next character of `text`: its first byte, its number, and whether white space comes before it.
     let (mut at, mut number, mut after_space) = (0, 0, false);
     while at < text.len() {
-        let found = utf8::first(&text[at..]);
-        let space = characters && is_space(found.code, lowercase)?;
+        let character = utf8::first(&text[at..]);
+        let is_space = characters && is_space(character.code, lowercase)?;
         let place = Span { start: number, end: number + 1 };
         match places.last_mut() {
-            Some(last) if space && after_space => last.end = place.end,
+            Some(last) if is_space && after_space => last.end = place.end,
             _ => {
-                let times = 1 + u8::from(lowercase && found.code == DOTTED_I);
-                for _ in 0..times {
+                let n_read = 1 + u8::from(lowercase && character.code == DOTTED_I);
+                for _ in 0..n_read {
                     let width = utf8::first(&read[places.len()..]).width;
                     places.resize(places.len() + width, place);
                 }
             }
         }
-        (at, number, after_space) = (at + found.width, number + 1, space);
+        (at, number, after_space) = (at + character.width, number + 1, is_space);
     }
     Ok(places)
 }
 
-/// Whether a character, or its lower case if `lowercase`, is white space.
+/// Whether the character of this code point, or its lower case if `lowercase`, is white space.
 fn is_space(code: u32, lowercase: bool) -> Result<bool, Error> {
     match u8::try_from(code) {
         Ok(byte) if byte.is_ascii() => Ok(letters::is_space(byte)),

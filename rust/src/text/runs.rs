@@ -31,6 +31,7 @@ pub fn read(
             _ => u64::MAX,
         },
     };
+    // Whether words may be joined, and whether the text is lower-cased.
     match (pattern == Pattern::Mail, lowercase) {
         (false, true) => blocks::run(Reader::<false, true> { text, at: 0, words }),
         (false, false) => blocks::run(Reader::<false, false> { text, at: 0, words }),
@@ -39,7 +40,7 @@ pub fn read(
     }
 }
 
-/// The lowest `n` bits, up to all.
+/// A mask of the lowest `n` bits; all if `n` is 64 or more.
 #[inline(always)]
 fn lowest(n: usize) -> u64 {
     if n < BLOCK { (1 << n) - 1 } else { u64::MAX }
@@ -47,13 +48,14 @@ fn lowest(n: usize) -> u64 {
 
 /// The words found so far; a word that is not over yet is the last of them.
 struct Words<'a> {
+    /// The text as it is written, perhaps lower-cased.
     text: &'a mut Vec<u8>,
     /// The first `count` are words, the others room for more.
     spans: &'a mut Vec<Span>,
     count: usize,
-    /// 1 within a word.
+    /// 1 if what was taken ends within a word, else 0.
     inside: u64,
-    /// 1 within a word that has one character so far, and would be dropped if it ended now.
+    /// 1 if it ends within a word that has one character so far, and would be dropped if it ended now; else 0.
     lone: u64,
     /// All ones if words of one character are dropped, else 0.
     drop: u64,
@@ -67,16 +69,20 @@ const ROOM: usize = 4 * BLOCK;
 const USUAL: usize = 14;
 
 impl Words<'_> {
-    /// Takes the first `size` bytes of a block; the bits of `word` beyond are 0. The last character has `width` bytes.
+    /// Takes the first `size` bytes of a block. `word` has a bit for each byte, 1 if it is within a word; its bits beyond `size`
+    /// are 0. The last character has `width` bytes.
     #[inline(always)]
     fn take(&mut self, bytes: &[u8; BLOCK], size: usize, word: u64, width: usize) {
         let base = self.text.len();
         self.text.extend_from_slice(bytes);
         self.text.truncate(base + size);
+        // Masks of bytes: those after a byte within a word, first bytes of words, bytes after a word's end, and the first byte of
+        // the last character.
         let before = word << 1 | self.inside;
         let mut starts = word & !before;
         let mut ends = before & !word & lowest(size);
         let last = 1 << (size - width);
+        // Words of one byte that end in this block.
         let single = starts & !(word >> 1) & !last & self.drop;
         starts &= !single;
         ends &= !(single << 1);
@@ -91,9 +97,11 @@ impl Words<'_> {
         self.inside = word >> (size - 1) & 1;
     }
 
-    /// Starts and ends words where the bits are.
+    /// Starts words where the bits of `starts` are, and ends words where those of `ends` are. Bit 0 stands for byte `base` of the
+    /// text.
     #[inline(always)]
     fn write(&mut self, base: u32, starts: u64, ends: u64) {
+        // The index of the first word that has no end yet.
         let open = self.count - self.inside as usize;
         if self.spans.len() < self.count + BLOCK {
             self.spans.resize(self.count + ROOM, Span::default());
@@ -107,26 +115,29 @@ impl Words<'_> {
         self.count += starts.count_ones() as usize;
     }
 
-    /// Starts or goes on with a word.
+    /// Starts a word at the end of the text, or goes on with one, for a character that is appended next.
     fn more(&mut self) {
         self.lone = !self.inside & 1 & self.drop;
         if self.inside == 0 {
-            self.write(self.text.len() as u32, 1, 0);
+            let (starts, ends) = (1, 0);
+            self.write(self.text.len() as u32, starts, ends);
             self.inside = 1;
         }
     }
 
-    /// Ends the word, if there is one.
+    /// Ends the word, if there is one, at the end of the text; drops it if it is too short.
     fn end(&mut self) {
         self.count -= self.lone as usize;
         if self.inside & !self.lone == 1 {
-            self.write(self.text.len() as u32, 0, 1);
+            let (starts, ends) = (0, 1);
+            self.write(self.text.len() as u32, starts, ends);
         }
-        (self.inside, self.lone) = (0, 0);
+        (self.inside, self.lone) = (0, 0); // not within a word
     }
 }
 
-/// Calls `set` for the first span and the number of the first bit, and so on.
+/// Calls `set(span, number)` with the first span of `room` and the number of the lowest bit that is 1, the second span and the next
+/// such bit, and so on. It writes [`USUAL`] spans at least; what they hold beyond the last bit has no meaning.
 #[inline(always)]
 fn each(mut bits: u64, room: &mut [Span; BLOCK], set: impl Fn(&mut Span, u32)) {
     let mut next = || {
@@ -145,9 +156,11 @@ fn each(mut bits: u64, room: &mut [Span; BLOCK], set: impl Fn(&mut Span, u32)) {
     }
 }
 
+/// Reads the words of a text: words that may be joined if `MAIL`, lower-cased if `LOWER`.
 struct Reader<'a, const MAIL: bool, const LOWER: bool> {
+    /// The text as it came.
     text: &'a [u8],
-    /// How far it has been read.
+    /// How many of its bytes have been read.
     at: usize,
     words: Words<'a>,
 }
@@ -155,21 +168,23 @@ struct Reader<'a, const MAIL: bool, const LOWER: bool> {
 impl<const MAIL: bool, const LOWER: bool> Job for Reader<'_, MAIL, LOWER> {
     type Output = Result<(), Error>;
 
+    /// Reads the text to its end: blocks of ASCII at once, all others part by part.
     #[inline(always)]
     fn run<M: Machine>(mut self, machine: M) -> Result<(), Error> {
         while self.at < self.text.len() {
-            let rest = &self.text[self.at..];
-            let found = match rest.first_chunk() {
-                Some(block) => machine.look(block, LOWER),
-                None => machine.look(&padded(rest), LOWER),
+            let unread = &self.text[self.at..];
+            let block = match unread.first_chunk() {
+                Some(bytes) => machine.look(bytes, LOWER),
+                None => machine.look(&padded(unread), LOWER),
             };
-            let whole = rest.len() >= BLOCK && found.beyond == 0;
-            if whole && !(MAIL && found.joiner >> (BLOCK - 1) == 1) {
-                let word = self.join(found.word, found.joiner);
-                self.words.take(&found.bytes, BLOCK, word, 1);
+            let is_whole_ascii = unread.len() >= BLOCK && block.beyond == 0;
+            if is_whole_ascii && !(MAIL && block.joiner >> (BLOCK - 1) == 1) {
+                let word = self.join(block.word, block.joiner);
+                let last_width = 1; // all characters are ASCII
+                self.words.take(&block.bytes, BLOCK, word, last_width);
                 self.at += BLOCK;
             } else {
-                self.part(found)?;
+                self.part(block)?;
             }
         }
         self.words.end();
@@ -178,7 +193,7 @@ impl<const MAIL: bool, const LOWER: bool> Job for Reader<'_, MAIL, LOWER> {
     }
 }
 
-/// The end of a text, as a block.
+/// The end of a text, shorter than a block, as a block filled up with zeros.
 fn padded(rest: &[u8]) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     block[..rest.len()].copy_from_slice(rest);
@@ -186,7 +201,7 @@ fn padded(rest: &[u8]) -> [u8; BLOCK] {
 }
 
 impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
-    /// Word characters, and for mail what joins them.
+    /// The mask of bytes within words: word characters and, for mail, joiners with a word character on either side.
     #[inline(always)]
     fn join(&self, word: u64, joiner: u64) -> u64 {
         match MAIL {
@@ -195,23 +210,24 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
         }
     }
 
-    /// Takes as much as possible of the text's last block, or of a block that is not all ASCII, at once; if nothing, then one character.
+    /// Takes as much as possible of the text's last block, or of a block that is not all ASCII, at once; if nothing, then one
+    /// character.
     #[inline(always)]
     fn part(&mut self, mut found: ClassifiedBlock) -> Result<(), Error> {
-        let rest = self.text.len() - self.at;
-        let mut part = Part { size: rest.min(BLOCK), word: found.word, tails: 0 };
+        let n_unread = self.text.len() - self.at;
+        let mut part = Part { size: n_unread.min(BLOCK), word: found.word, tails: 0 };
         if found.beyond != 0 {
             self.look_up(&mut found, &mut part)?;
         }
-        if MAIL && 0 < part.size && part.size < rest {
+        if MAIL && 0 < part.size && part.size < n_unread {
             // Whether a joiner at the end joins words depends on what follows.
             part.size -= (found.joiner >> (part.size - 1) & 1) as usize;
         }
         if part.size == 0 {
             return self.character();
         }
-        let within = lowest(part.size);
-        part.word = self.join(part.word & within, found.joiner & within);
+        let part_mask = lowest(part.size);
+        part.word = self.join(part.word & part_mask, found.joiner & part_mask);
         if self.words.drop != 0 {
             part.drop_lone(self.words.inside);
         }
@@ -220,68 +236,71 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
         Ok(())
     }
 
-    /// Looks up the characters of a block beyond ASCII. The part ends before a character that does not fit in it.
+    /// Looks up the characters of a block beyond ASCII: sets the part's masks, and lower-cases the block's bytes if `LOWER`. The
+    /// part ends before a character that does not fit in the block, or whose lower case has another width.
     #[inline(always)]
     fn look_up(&self, block: &mut ClassifiedBlock, part: &mut Part) -> Result<(), Error> {
         let table = characters::characters()?;
-        let rest = &self.text[self.at..];
-        let mut copied = [0; BLOCK + 4];
-        let window: &[u8; BLOCK + 4] = rest.first_chunk().unwrap_or_else(|| {
-            copied[..rest.len()].copy_from_slice(rest);
-            &copied
+        let unread = &self.text[self.at..];
+        let mut copy = [0; BLOCK + 4];
+        // The block and the bytes of a last character.
+        let window: &[u8; BLOCK + 4] = unread.first_chunk().unwrap_or_else(|| {
+            copy[..unread.len()].copy_from_slice(unread);
+            &copy
         });
         let (mut word, mut tails) = (part.word, 0);
+        // The bytes that are still to be looked up.
         let mut beyond = block.beyond;
         while beyond != 0 {
             let at = beyond.trailing_zeros() as usize;
-            let four = [window[at], window[at + 1], window[at + 2], window[at + 3]];
-            // Clearing the lowest bit does not wait for its place, so it is quicker than clearing by place.
-            let without = |bits: u64| bits & bits.wrapping_sub(1);
-            if let Some(two) = table.two(four, LOWER)
+            let next_bytes = [window[at], window[at + 1], window[at + 2], window[at + 3]];
+            // Clearing the lowest bit does not wait for its position, so it is quicker than clearing by position.
+            let clear_lowest = |bits: u64| bits & bits.wrapping_sub(1);
+            if let Some(two_bytes) = table.two(next_bytes, LOWER)
                 && at + 2 <= BLOCK
             {
-                block.bytes[at..at + 2].copy_from_slice(&two.bytes[..2]);
-                word |= if two.is_word { 0b11 } else { 0 } << at;
+                block.bytes[at..at + 2].copy_from_slice(&two_bytes.bytes[..2]);
+                word |= if two_bytes.is_word { 0b11 } else { 0 } << at;
                 tails |= 0b10 << at;
-                beyond = without(without(beyond));
+                beyond = clear_lowest(clear_lowest(beyond));
                 continue;
             }
-            if let Some(three) = table.three(four, LOWER)
+            if let Some(three_bytes) = table.three(next_bytes, LOWER)
                 && at + 3 <= BLOCK
             {
-                word |= if three.is_word { 0b111 } else { 0 } << at;
+                word |= if three_bytes.is_word { 0b111 } else { 0 } << at;
                 tails |= 0b110 << at;
-                beyond = without(without(without(beyond)));
+                beyond = clear_lowest(clear_lowest(clear_lowest(beyond)));
                 continue;
             }
-            let found = utf8::first(&rest[at..]);
-            let kind = table.get(found.code);
-            let fits = at + found.width <= BLOCK
-                && (!LOWER || kind.is_lower() || lower_in_place(block, at, found, kind));
+            let character = utf8::first(&unread[at..]);
+            let kind = table.get(character.code);
+            let fits = at + character.width <= BLOCK
+                && (!LOWER || kind.is_lower() || lower_in_place(block, at, character, kind));
             if !fits {
                 part.size = at;
                 break;
             }
-            let own = ((1 << found.width) - 1) << at;
-            word |= if kind.is_word(LOWER) { own } else { 0 };
-            tails |= own & own << 1;
-            beyond &= !own;
+            let character_mask = ((1 << character.width) - 1) << at;
+            word |= if kind.is_word(LOWER) { character_mask } else { 0 };
+            tails |= character_mask & character_mask << 1;
+            beyond &= !character_mask;
         }
         (part.word, part.tails) = (word, tails & lowest(part.size));
         Ok(())
     }
 
-    /// Takes one character by itself.
+    /// Takes the next character of the text by itself. An error if the text becomes too long in lower case.
     #[cold]
     fn character(&mut self) -> Result<(), Error> {
         let table = characters::characters()?;
-        let found = utf8::first(&self.text[self.at..]);
-        let kind = table.get(found.code);
-        let after = &self.text[self.at + found.width..];
+        let character = utf8::first(&self.text[self.at..]);
+        let kind = table.get(character.code);
+        let after = &self.text[self.at + character.width..];
         let is_word = |code: u32| table.get(code).is_word(LOWER);
         let joins = MAIL
             && self.words.inside == 1
-            && found.width == 1
+            && character.width == 1
             && is_joiner(self.text[self.at])
             && !after.is_empty()
             && is_word(utf8::first(after).code);
@@ -291,8 +310,8 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
             self.words.end();
         }
         let lowered = match LOWER {
-            true => table.lower(self.text, self.at, found)?,
-            false => Lowered::One(found.code),
+            true => table.lower(self.text, self.at, character)?,
+            false => Lowered::One(character.code),
         };
         match lowered {
             Lowered::One(code) => utf8::push(self.words.text, code),
@@ -302,13 +321,13 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
                 utf8::push(self.words.text, characters::DOT_ABOVE);
             }
         }
-        self.at += found.width;
-        let most = self.words.text.len() + self.text.len() - self.at;
-        demand(most < u32::MAX as usize, TOO_LONG)
+        self.at += character.width;
+        let likely_length = self.words.text.len() + self.text.len() - self.at;
+        demand(likely_length < u32::MAX as usize, TOO_LONG)
     }
 }
 
-/// Writes the lower case over a character of a block; false if it is not one of the same width.
+/// Writes the lower case over the character `found` at byte `at` of a block; false if it is not one character of the same width.
 fn lower_in_place(block: &mut ClassifiedBlock, at: usize, found: Character, kind: Kind) -> bool {
     let Some(lower) = kind.lower(found.code) else {
         return false;
@@ -320,9 +339,10 @@ fn lower_in_place(block: &mut ClassifiedBlock, at: usize, found: Character, kind
     width == found.width
 }
 
-/// The beginning of a block.
+/// The beginning of a block: its number of bytes, and masks with a bit for each byte.
 struct Part {
     size: usize,
+    /// The bytes within words.
     word: u64,
     /// The bytes of characters after their first.
     tails: u64,
@@ -335,7 +355,8 @@ impl Part {
         (self.tails << (BLOCK - self.size)).leading_ones() as usize + 1
     }
 
-    /// Drops words of one character that has several bytes, and some of one byte; [`Words::take`] drops the others.
+    /// Drops words of one character that has several bytes, and some of one byte, from the mask; [`Words::take`] drops the others.
+    /// `inside` is 1 if the part begins within a word, else 0.
     #[inline(always)]
     fn drop_lone(&mut self, inside: u64) {
         let starts = self.word & !(self.word << 1 | inside);

@@ -1,6 +1,6 @@
 //! The tokens of one text, as slices of a text that is reused.
 
-/// Where a token stands in its text, in bytes.
+/// Where a token begins and ends in its text, in bytes unless a function says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     pub start: u32,
@@ -33,29 +33,34 @@ impl Tokens {
         self.slice(self.spans[i])
     }
 
+    /// The bytes of a token.
     #[inline(always)]
     fn slice(&self, span: Span) -> &[u8] {
         &self.text[span.start as usize..span.end as usize]
     }
 
+    /// The number of tokens.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
+    /// Whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
+    /// The bytes of each token, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.spans.iter().map(|&span| self.slice(span))
     }
 
+    /// Removes all tokens and their text.
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.spans.clear();
     }
 
-    /// Adds a word, a space before it unless it is the first.
+    /// Appends a word, with a space before it unless it is the first.
     pub(super) fn push(&mut self, word: &[u8]) {
         if !self.spans.is_empty() {
             self.text.push(b' ');
@@ -76,41 +81,44 @@ impl Tokens {
         std::mem::swap(&mut self.text, &mut self.unjoined);
         // Words are copied in whole steps, and what is copied too much is written over.
         self.unjoined.extend_from_slice(&[0; STEP]);
-        let bytes = |span: &Span| (span.end - span.start) as usize;
-        let size: usize = self.spans.iter().map(|span| bytes(span) + 1).sum();
+        let word_size = |span: &Span| (span.end - span.start) as usize;
+        let joined_size: usize = self.spans.iter().map(|span| word_size(span) + 1).sum();
         self.text.clear();
-        self.text.resize(size + STEP, 0);
+        self.text.resize(joined_size + STEP, 0);
+        // Where the next word begins in the joined text.
         let mut at = 0;
         for span in &mut self.spans {
-            let (from, size) = (span.start as usize, bytes(span));
+            let (old_start, size) = (span.start as usize, word_size(span));
             for step in (0..size.max(1)).step_by(STEP) {
-                let word = &self.unjoined[from + step..][..STEP];
-                self.text[at + step..][..STEP].copy_from_slice(word);
+                let bytes = &self.unjoined[old_start + step..][..STEP];
+                self.text[at + step..][..STEP].copy_from_slice(bytes);
             }
             let (start, end) = (at as u32, (at + size) as u32);
             *span = Span { start, end };
             self.text[at + size] = b' ';
             at += size + 1;
         }
-        self.text.truncate(size.saturating_sub(1));
+        self.text.truncate(joined_size.saturating_sub(1));
     }
 
-    /// Makes of tokens that follow each other the n-grams of these lengths, shorter ones first.
+    /// Replaces the spans of words (or characters) with those of their n-grams, from `shortest` to `longest` words that follow each
+    /// other, shorter ones first.
     pub(super) fn grams(&mut self, shortest: u8, longest: u8) {
-        let words = self.spans.len();
-        for n in usize::from(shortest.max(2))..=usize::from(longest).min(words) {
-            let grams = self.spans.len();
-            self.spans.extend_from_within(..words + 1 - n);
-            let (words, grams) = self.spans.split_at_mut(grams);
-            for (gram, last) in grams.iter_mut().zip(&words[n - 1..]) {
-                gram.end = last.end;
+        let n_words = self.spans.len();
+        for n in usize::from(shortest.max(2))..=usize::from(longest).min(n_words) {
+            let first_gram = self.spans.len();
+            self.spans.extend_from_within(..n_words + 1 - n);
+            let (words, grams) = self.spans.split_at_mut(first_gram);
+            for (gram, last_word) in grams.iter_mut().zip(&words[n - 1..]) {
+                gram.end = last_word.end;
             }
         }
         if shortest > 1 {
-            self.spans.drain(..words);
+            self.spans.drain(..n_words);
         }
     }
 
+    /// Appends [`Tokens::PADDING`] bytes to the text.
     pub(super) fn pad(&mut self) {
         self.text.extend_from_slice(&[0; Tokens::PADDING]);
     }

@@ -7,17 +7,18 @@ pub struct Character {
     pub width: usize,
 }
 
-/// What Python's `surrogateescape` makes of a byte that is no UTF-8.
+/// The character that Python's `surrogateescape` makes of a byte that is not UTF-8.
 #[inline(always)]
 fn stray(byte: u8) -> Character {
     Character { code: 0xDC00 + u32::from(byte), width: 1 }
 }
 
-/// The first character of bytes that are not empty.
+/// The first character of bytes that are not empty; of none, U+0000 with a width of 0.
 ///
 /// A byte that starts no well-formed sequence is a character by itself, one of U+DC80 to U+DCFF.
 #[inline(always)]
 pub fn first(bytes: &[u8]) -> Character {
+    // The six bits of a byte after the first one.
     let tail = |byte: u8| u32::from(byte) & 0x3F;
     match *bytes {
         [a @ ..0x80, ..] => Character { code: u32::from(a), width: 1 },
@@ -43,9 +44,10 @@ pub fn first(bytes: &[u8]) -> Character {
 /// The last character of bytes that are not empty, as reading from the front finds it.
 pub fn last(bytes: &[u8]) -> Character {
     let end = bytes.len();
-    let lead = (1..=end.min(4)).find(|&width| bytes[end - width] & 0xC0 != 0x80);
-    match lead.map(|width| (width, first(&bytes[end - width..]))) {
-        Some((width, found)) if found.width == width => found,
+    // How many bytes there are from the last one on that may begin a character.
+    let last_width = (1..=end.min(4)).find(|&width| bytes[end - width] & 0xC0 != 0x80);
+    match last_width.map(|width| (width, first(&bytes[end - width..]))) {
+        Some((width, character)) if character.width == width => character,
         _ => bytes.last().map_or(first(bytes), |&byte| stray(byte)),
     }
 }
@@ -53,6 +55,7 @@ pub fn last(bytes: &[u8]) -> Character {
 /// The bytes of a code point, and how many they are. Surrogates get the three bytes that their number has in the scheme.
 #[inline(always)]
 pub fn encode(code: u32) -> ([u8; 4], usize) {
+    // A byte after the first one, with the six bits from `shift` on.
     let tail = |shift: u32| 0x80 | (code >> shift) as u8 & 0x3F;
     match code {
         0..0x80 => ([code as u8, 0, 0, 0], 1),
@@ -62,7 +65,7 @@ pub fn encode(code: u32) -> ([u8; 4], usize) {
     }
 }
 
-/// Appends a code point.
+/// Appends a code point to a text, as [`encode`] writes it.
 pub fn push(text: &mut Vec<u8>, code: u32) {
     let (bytes, width) = encode(code);
     text.extend_from_slice(&bytes[..width]);

@@ -6,6 +6,7 @@ use crate::hash_table::{Key, Numbering};
 #[derive(Clone, Debug, Default)]
 pub struct WordSet {
     words: Vec<Vec<u8>>,
+    /// The index in `words` of each word.
     numbering: Numbering,
     /// For each first byte, a bit for each length; the last bit stands for all lengths from 63 on. Empty if there are no words.
     lengths: Vec<u64>,
@@ -19,6 +20,7 @@ fn glance(word: &[u8]) -> (usize, u64) {
 }
 
 impl WordSet {
+    /// The set of these words.
     pub fn new(words: &[Vec<u8>]) -> Self {
         let mut set = WordSet::default();
         for word in words {
@@ -26,20 +28,24 @@ impl WordSet {
             let (first, length) = glance(word);
             set.lengths[first] |= length;
             set.words.push(word.clone());
-            set.numbering.number(word.as_slice().hash(), |_| false);
+            // A word that is there twice does no harm.
+            let is_known = |_| false;
+            set.numbering.number(word.as_slice().hash(), is_known);
         }
         set
     }
 
+    /// Whether the set has no words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
+    /// Whether the set has this word.
     #[inline(always)]
     pub fn contains(&self, word: &[u8]) -> bool {
         let (first, length) = glance(word);
-        let likely = self.lengths.get(first).is_some_and(|&all| all & length != 0);
-        likely && self.numbering.has(word.hash(), |i| self.words[i] == word)
+        let may_contain = self.lengths.get(first).is_some_and(|&lengths| lengths & length != 0);
+        may_contain && self.numbering.has(word.hash(), |i| self.words[i] == word)
     }
 }
 
