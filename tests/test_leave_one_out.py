@@ -345,6 +345,16 @@ def test_texts_of_weight_zero_are_scored_by_all_others(family: Text) -> None:
     assert_left_out(table(["said"], family, WEIGHTS["some are zero"]))
 
 
+@pytest.mark.parametrize("largest", [1e-3, 1e-5, 1e-9])
+@pytest.mark.parametrize("model", ["multinomial", "presence"])
+def test_words_of_one_text_of_small_weight_leave_with_it(model: Any, largest: float) -> None:
+    """A weight is rounded when it is counted, and may come back a little larger."""
+    rng = np.random.default_rng(5)
+    texts = [f"shared unique{i} other{rng.integers(4)}" for i in range(40)]
+    weights = (rng.random(40) * largest).tolist()
+    assert_left_out(Data({"said": texts}, {"said": bb.Text(model=model)}, ["a", "b"] * 20, weights))
+
+
 @pytest.mark.parametrize("alpha", [0.01, 0.5, 2.0])
 @pytest.mark.parametrize("how", ["mle", "map", "mean", "predictive"])
 @pytest.mark.parametrize("prior", [None, "uniform", 2.0, [0.1, 0.2, 0.3, 0.4]], ids=str)

@@ -194,7 +194,7 @@ def short_names(labels: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]
     if len(set(short)) == len(short):
         return short
     return [
-        text if len(str(label)) <= longest else "…" + short_name(str(label)[1 - longest :])
+        text if len(str(label)) <= longest else "…" + short_name(str(label)[1 - longest :], longest)
         for text, label in zip(short, labels, strict=True)
     ]
 

@@ -279,8 +279,9 @@ def alike_folds(rows: MemoryRows, n_folds: int) -> Int:
     """
     # The low bits of a hash are left out.
     folds = (rows.hashes >> np.uint64(11)).astype(np.int64) % n_folds
-    if len(np.unique(folds[rows.labels >= 0])) < 2:
-        folds = np.unique(rows.hashes, return_inverse=True)[1].reshape(-1) % n_folds
+    is_labelled = rows.labels >= 0
+    if len(np.unique(folds[is_labelled])) < 2:
+        folds = np.searchsorted(np.unique(rows.hashes[is_labelled]), rows.hashes) % n_folds
     return folds
 
 

@@ -365,27 +365,33 @@ def compare(
     with its rows, and ``keep`` is that of ``validate``. Recipes without weighing that share rows are validated
     together.
     """
-    validations = list[Validation]()
-    seconds = list[float]()  # one entry per recipe
-    rows_and_recipes = list[tuple[LabelledRows, list[Recipe]]]()  # those that are validated together
-    for rows in {id(rows): rows for rows, _ in tried}.values():
-        recipes_of_rows = [recipe for recipe_rows, recipe in tried if recipe_rows is rows]
-        rows_and_recipes.append((rows, [recipe for recipe in recipes_of_rows if not recipe.weighs]))
-        rows_and_recipes += [(rows, [recipe]) for recipe in recipes_of_rows if recipe.weighs]
+    groups = list[list[int]]()  # the numbers, in ``tried``, of the recipes that are validated together
+    for rows_id in dict.fromkeys(id(rows) for rows, _ in tried):
+        numbers = [number for number, (rows, _) in enumerate(tried) if id(rows) == rows_id]
+        groups.append([number for number in numbers if not tried[number][1].weighs])
+        groups += [[number] for number in numbers if tried[number][1].weighs]
     has_slow_recipe = any(recipe.weighs for _, recipe in tried)
     relative_costs = [  # of each group, in counts of one plain recipe
-        WEIGHING_WORK if any(recipe.weighs for recipe in group_recipes) else len(group_recipes)
-        for _, group_recipes in rows_and_recipes
+        WEIGHING_WORK if any(tried[number][1].weighs for number in numbers) else len(numbers) for numbers in groups
     ]
+    validation_of = dict[int, Validation]()  # by the number of the recipe
+    seconds_of = dict[int, float]()
     with Steps() as steps:
-        for group_number, (rows, group_recipes) in enumerate(rows_and_recipes):
+        for group_number, numbers in enumerate(groups):
             is_short = has_slow_recipe and relative_costs[group_number] < WEIGHING_WORK
             steps.begin(
                 "plain evidence" if is_short else "",
                 relative_costs[group_number] / (sum(relative_costs[group_number:]) or 1.0),
                 timed=not is_short,
             )
+            if not numbers:
+                continue
             start_time = perf_counter()
-            validations += validate(rows, folds, group_recipes, seed=seed, keep=keep)
-            seconds += [perf_counter() - start_time] * len(group_recipes)
-    return RecipeComparison(tuple(tried), tuple(validations), scoring, tuple(seconds))
+            recipes = [tried[number][1] for number in numbers]
+            validations = validate(tried[numbers[0]][0], folds, recipes, seed=seed, keep=keep)
+            validation_of |= zip(numbers, validations, strict=True)
+            seconds_of |= dict.fromkeys(numbers, perf_counter() - start_time)
+    order = range(len(tried))
+    return RecipeComparison(
+        tuple(tried), tuple(validation_of[i] for i in order), scoring, tuple(seconds_of[i] for i in order)
+    )

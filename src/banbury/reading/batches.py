@@ -77,10 +77,10 @@ class Batch:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the batch with all its columns, made now if they are lazy; without ``share`` and ``non_features``."""
+        """Pickles the batch with all its columns, made now if they are lazy; without ``share``."""
         columns = {name: self.column(name) for name in self.names}
-        arguments = self.names, self.n_rows, columns, self.named, self.source, self.first_row, self.row_names
-        return Batch, arguments
+        position = self.source, self.first_row, self.row_names, None
+        return Batch, (self.names, self.n_rows, columns, self.named, *position, self.non_features)
 
     def column(self, name: str) -> Column:
         """The column of this name. Raises an error if there is none."""
@@ -195,11 +195,14 @@ class Batch:
         )
 
     def slice(self, start: int, stop: int) -> Batch:
-        """The rows from ``start`` up to ``stop``, numbered in this batch, without ``share`` and ``non_features``."""
+        """The rows from ``start`` up to ``stop``, numbered in this batch, without ``share``."""
         columns = self._change_columns(lambda matrix: matrix[start:stop], lambda column: column.slice(start, stop))
         n_rows = len(range(self.n_rows)[start:stop])
         row_names = self.row_names and self.row_names[start:stop]
-        return Batch(self.names, n_rows, columns, self.named, self.source, self.first_row + start, row_names)
+        first_row = self.first_row + start
+        return Batch(
+            self.names, n_rows, columns, self.named, self.source, first_row, row_names, non_features=self.non_features
+        )
 
     def with_codes(self, names: Sequence[str]) -> Batch:
         """The same rows with these columns replaced by codes of their distinct values."""
@@ -216,7 +219,7 @@ class Batch:
     def take(self, rows: Int) -> Batch:
         """The rows with these numbers in this batch, in this order; without row names and other facts about them."""
         columns = self._change_columns(lambda matrix: matrix.take(rows, axis=0), lambda column: column.take(rows))
-        return Batch(self.names, len(rows), columns, self.named, self.source)
+        return Batch(self.names, len(rows), columns, self.named, self.source, non_features=self.non_features)
 
     def _change_columns(
         self, change_matrix: Callable[[Array], Array], change_column: Callable[[Column], Column]

@@ -43,7 +43,8 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
     amounts = np.ones(len(word_ids)) if family.once else family.count_values(offsets, times)
     # What each word of each text added to the counts of its class, and whether it is a word without the text too.
     own_weights = held_out.weight[text_of_word] * amounts
-    stays = is_word[word_ids] if vocabulary is not None else documents[word_ids] - held_out.weight[text_of_word] > 0
+    is_elsewhere = _minus(documents[word_ids], held_out.weight[text_of_word]) > 0
+    stays = is_word[word_ids] if vocabulary is not None else is_elsewhere
 
     def per_text(numbers: Real) -> Real:
         """Sums numbers, one for each word of each text, over the words of each text."""
@@ -82,6 +83,8 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
 
 
 def _minus(total: Real, part: Real) -> Real:
-    """Returns total − part, in the same shape; 0 if no more is left than rounding."""
+    """Returns total − part, in the same shape; 0 if no more is left than rounding: weights are rounded to 10^-18 when
+    they are counted, and totals to doubles.
+    """
     left = total - part
-    return np.where(left <= 1e-12 * np.abs(total), 0.0, left)
+    return np.where(left <= 1e-12 * np.abs(total) + 1e-18, 0.0, left)
