@@ -188,6 +188,7 @@ def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> A
     recipe was chosen, if it was.
     """
     folds = _deal_folds(rows, default_folds(rows.n_labelled, [recipe], n_folds))
+    # The one way to divide the rows into these folds, and the scores of each row by the model of the other folds.
     (fold_set,) = replace(rows, fold=folds, groups=None).fold_sets(folds=None, seed=0)
     log_scores = LogScores.of(rows, fold_set, recipe, PendingWarnings())
     scores = log_scores.scores
