@@ -435,6 +435,7 @@ class Suspicious(Listed):
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
         """Why each row is suspicious: the evidence between its label and the suggested one, without the row itself."""
+        # Positions in the list, fold by fold, because only the last model learned again is kept.
         sorted_by_fold = sorted(range(len(self.rows)), key=lambda position: self._answers.fold_of(self.rows[position]))
         explanations = {position: self.explain(position) for position in sorted_by_fold}
         return tuple(explanations[position] for position in range(len(self.rows)))
