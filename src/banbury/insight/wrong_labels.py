@@ -188,6 +188,7 @@ def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> A
     recipe was chosen, if it was.
     """
     folds = _deal_folds(rows, default_folds(rows.n_labelled, [recipe], n_folds))
+    # The one way to divide the rows into these folds, and the scores of each row by the model of the other folds.
     (fold_set,) = replace(rows, fold=folds, groups=None).fold_sets(folds=None, seed=0)
     log_scores = LogScores.of(rows, fold_set, recipe, PendingWarnings())
     scores = log_scores.scores
@@ -434,6 +435,7 @@ class Suspicious(Listed):
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
         """Why each row is suspicious: the evidence between its label and the suggested one, without the row itself."""
+        # Positions in the list, fold by fold, because only the last model learned again is kept.
         sorted_by_fold = sorted(range(len(self.rows)), key=lambda position: self._answers.fold_of(self.rows[position]))
         explanations = {position: self.explain(position) for position in sorted_by_fold}
         return tuple(explanations[position] for position in range(len(self.rows)))

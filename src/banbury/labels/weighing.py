@@ -66,6 +66,7 @@ class LabelRows:
     extra_scores: Real | None = None  # (rows, labels)
 
     def __len__(self) -> int:
+        """The number of rows."""
         return len(self.weights)
 
     def take(self, row_numbers: Int) -> LabelRows:
@@ -430,9 +431,10 @@ class LabelTables:
         return WordEvidence(label_documents, rows_by_label, texts_with_word, float(rows_by_class[self.all_rows_class]))
 
     def _check(self, documents: Real, column: str) -> None:
-        """Raises if more rows with a label have a word or cell than rows at all have it.
+        """Raises if more rows with a label have a word or cell of a column than rows at all have it.
 
-        ``documents`` has how many rows of each class have each word or cell of the column (words or cells × classes).
+        ``documents`` has how many rows of each class have each word or cell (words or cells × classes). Classes are
+        those of the tally: each label, and one of all rows.
         """
         has_too_many = (documents[:, self.class_of_label] > documents[:, [self.all_rows_class]]).any(axis=0)  # labels
         if has_too_many.any():

@@ -108,12 +108,12 @@ class LabelWords:
         lexicon = lexicon_of(tally, column)
         all_rows_class = tally.classes.index(EVERY)
         sums = tally.of(column)
-        table = sums.table
+        table = sums.table  # the counts of words by class: each label, and all rows
         n_words = len(lexicon)
         n_labels = table.n_classes - 1
-        uses_all_words = lexicon.used.complete
+        uses_all_words = lexicon.used.complete  # all that the table has
         if uses_all_words:
-            # The number of words of each class.
+            # The number of words in the texts of each class.
             class_totals = (table.documents() if counts_documents else table.occurrences()).value
             total_of_all = float(class_totals[all_rows_class])
             label_totals = np.delete(class_totals, all_rows_class)
@@ -121,7 +121,7 @@ class LabelWords:
         else:
             total_of_all = 0.0
             label_totals = np.zeros(n_labels)
-        ids = lexicon.used.ids
+        ids = lexicon.used.ids  # where the table has each word
         word_counts = np.zeros(len(ids))
         n_pairs = np.zeros(len(ids), dtype=np.int64)  # the number of labels that each word occurs with
         label_batches = [np.zeros(0, dtype=np.uint32)]
@@ -135,6 +135,7 @@ class LabelWords:
             if not uses_all_words:
                 label_totals += np.bincount(pairs.labels, pair_counts, n_labels)
                 total_of_all += float(word_counts[batch].sum())
+            # Of each pair: how often its word occurs in all rows.
             count_in_all = np.repeat(word_counts[batch], n_pairs[batch])
             smoothed_without_label = (count_in_all - pair_counts + alpha) / (count_in_all + alpha)
             label_batches.append(pairs.labels)
@@ -191,10 +192,10 @@ class TellingWords:
         rows_by_label = np.delete(tally.rows.value, all_rows_class)
         n_rows = float(tally.n_rows)
         sums = tally.of(column)
-        ids = lexicon.used.ids
+        ids = lexicon.used.ids  # where the table has each word
         n_labels = sums.table.n_classes - 1
         pairs = LabelPairs.of(sums.table, ids, all_rows_class)
-        word_counts = pairs.occurrences_of_all
+        word_counts = pairs.occurrences_of_all  # how often each word occurs in all rows
         words_total = max(float(word_counts.sum()), 1.0)
         label_totals = np.bincount(pairs.labels, pairs.occurrences, n_labels)
         pair_words = np.repeat(np.arange(len(ids)), np.diff(pairs.starts))  # the word of each pair

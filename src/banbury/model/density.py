@@ -358,7 +358,9 @@ def _never_seen(
 
 
 def _columns(feature: Feature, missing_columns: set[str]) -> list[str]:
-    """Returns the names under which a feature's evidence is listed: its columns that a row has, or the feature itself."""
+    """Returns the names under which a feature's evidence is listed: the columns of a block but the missing ones, or the
+    feature itself if it is one column, a text or a block of occurrences.
+    """
     lists_columns = not feature.counter.words and (feature.holds_lists or feature.name not in feature.inputs)
     return [name for name in feature.columns if name not in missing_columns] if lists_columns else [feature.name]
 

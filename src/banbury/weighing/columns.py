@@ -127,6 +127,7 @@ def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
 def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
     """Returns the cells of each column that has cells, by the column's name."""
     cells_by_name: dict[str, Cells] = {}
+    # For each group of features of one family: the family, the features, and what was counted of them.
     for family, features, sums in tally.groups:
         if family.has_cells:
             family_cells = family.cells(features, sums, count_missing(tally, sums), threads)

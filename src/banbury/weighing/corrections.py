@@ -95,14 +95,14 @@ class CellLearner(CorrectionLearner):
         scores that rows start from (rows × classes). ``shared_cells`` is None if passes work on cells. ``seed`` decides
         the order in which passes visit rows.
         """
-        n_cells = 0 if shared_cells is not None else terms.n_cells
+        n_cells = 0 if shared_cells is not None else terms.n_cells  # 0: corrections are computed at the end
         n_classes = offsets.shape[1]
         super().__init__(offsets, rows.weights, np.zeros((n_cells, n_classes)), seed)
         self.terms = terms
         self.rows = rows
         self.shared_cells = shared_cells
-        self.truth = np.eye(n_classes)[rows.labels]
-        self.mu = self.truth.copy()
+        self.truth = np.eye(n_classes)[rows.labels]  # 1 for the class of each row (rows × classes)
+        self.mu = self.truth.copy()  # P(class | row), which passes change
 
     def run(self, passes: _core.Passes) -> None:
         """Runs passes over the rows, which change ``mu`` and, unless they work on pairs of rows, the corrections."""

@@ -222,6 +222,7 @@ class ClassifiedTexts:
     @cached_property
     def evidence(self) -> WordEvidence:
         """The evidence of words, counted from these texts and from those outside the sample."""
+        # How many texts of each class have each word (words × classes), and how many texts each class has.
         documents = self.bags.count(one_label_each(self.labels), self.weights, self.n_classes)
         texts = np.asarray(np.bincount(self.labels, self.weights, self.n_classes), dtype=np.float64)
         if self.counts_outside is None:

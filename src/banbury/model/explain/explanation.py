@@ -200,7 +200,7 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Returns the explanation as HTML for notebooks: texts with shaded words, and a bar for each feature and word."""
+        """Returns the explanation as HTML for notebooks: texts with shaded words, and a bar for all evidence."""
         return page.explanation(self)
 
 

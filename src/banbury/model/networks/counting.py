@@ -163,9 +163,11 @@ class NetworkCounts:
 
     @property
     def cell_numbers(self) -> Int:
-        """The numbers of the cells that have rows, in ascending order, as ``keys_at`` takes them."""
+        """The numbers of the cells that have rows, in ascending order, as ``keys_at`` takes them. The cells of all
+        tables are numbered one table after the other.
+        """
         numbers_by_table = []
-        start = 0
+        start = 0  # the number of the table's first cell
         for axes, keys in zip(axes_of(self.variables, self.parents), self.tally.sums[0].keys, strict=True):
             numbers_by_table.append(start + cells_of(keys, axes))
             start += prod(map(len, axes))

@@ -542,13 +542,14 @@ class BeliefNetwork(Displayed):
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """Returns log P(event | given); −∞ if the event is impossible."""
+        # For each observed node, by number: the likelihood of the observation under each value.
         evidence = self._evidence(given)
-        joint_evidence = self._evidence(event)
+        joint_evidence = self._evidence(event)  # of the event and what is given
         for node, likelihood in evidence.items():
             joint_evidence[node] = joint_evidence.get(node, 1.0) * likelihood
-        log_evidence = float(log_query(self._scorer, (), evidence))
+        log_evidence = float(log_query(self._scorer, query=(), evidence=evidence))
         self._check_possible(np.isfinite(log_evidence), given)
-        return float(log_query(self._scorer, (), joint_evidence)) - log_evidence
+        return float(log_query(self._scorer, query=(), evidence=joint_evidence)) - log_evidence
 
     def _check_possible(self, possible: Any, evidence: Mapping[str, Any] | None) -> None:
         """Raises an error that shows the evidence if it is not ``possible`` (a boolean)."""
@@ -654,9 +655,9 @@ class BeliefNetwork(Displayed):
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
         """Returns the most probable value of ``of`` in each row; the first one in a tie."""
         values = self._variables[self._target_node(of)].values
-        best = self.posterior(rows, of, **reading).argmax(axis=1)
-        same_type = len({type(value) for value in values}) == 1
-        return np.asarray(np.array(values, dtype=None if same_type else object)[best])
+        best_numbers = self.posterior(rows, of, **reading).argmax(axis=1)
+        have_one_type = len({type(value) for value in values}) == 1
+        return np.asarray(np.array(values, dtype=None if have_one_type else object)[best_numbers])
 
     def _target_node(self, of: str | None) -> int:
         """Returns the number of the queried node, which is the target unless given."""

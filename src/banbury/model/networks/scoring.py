@@ -136,6 +136,7 @@ class Scorer:
         if not incomplete:
             yield np.arange(n_rows), set(query)
             return
+        # Rows × incomplete variables; a pattern is a distinct line of it.
         is_missing = np.stack([value_numbers[variable] < 0 for variable in incomplete], axis=1)
         patterns, pattern_of_row, rows_of_pattern = np.unique(
             is_missing, axis=0, return_inverse=True, return_counts=True
