@@ -339,7 +339,7 @@ class Terms:
     """
 
     groups: list[Group]
-    columns: list[tuple[int, int]]
+    columns: list[tuple[int, int]]  # of each group: its column and its second column or -1
     n_cells: int  # of all terms
     def __init__(self, groups: Sequence[Group]) -> None: ...
     def __len__(self) -> int: ...
@@ -493,8 +493,8 @@ class Bags:
     ) -> Real:
         """Sums value · (weight of word and label + slope of the label) over the words of each text, (n, labels).
 
-        ``index`` has the weights by pairs: where the pairs of each word begin, the label and the weight of each pair,
-        and the weight of each word for all other labels.
+        ``index`` has the weights: where the pairs of each word begin, the label of each pair and what it adds to the
+        word's weight for that label, and the weight of each word for every label.
         """
 
 PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]  # codes (n, columns), labels (n,), weights (n,), P(class) (C,)
@@ -509,9 +509,10 @@ def pair_gains(
 ) -> Real:
     """Measures how much each pair of columns gains over both columns apart, in nats, each row left out of its cells.
 
-    Returns for each pair the gain, the strength that gains most, and the slope and the curvature. ``nodes`` has for
-    each column the fine node of each code, the coarse node of each fine one, P(class | node) of coarse and of fine
-    nodes, and the same without a row of each class.
+    Returns (pairs, 4): the gain, the strength that gains most, and the first and second slope of the loss along the
+    pair's weight. ``posteriors`` is P(class) of each row so far, (n, C). ``nodes`` has for each column the fine node of
+    each code, the coarse node of each fine one, P(class | node) of coarse and of fine nodes, and the same without a row
+    of each class.
     """
 
 def pair_tables(
