@@ -339,7 +339,7 @@ class Terms:
     """
 
     groups: list[Group]
-    columns: list[tuple[int, int]]
+    columns: list[tuple[int, int]]  # of each group: its column and its second column or -1
     n_cells: int  # of all terms
     def __init__(self, groups: Sequence[Group]) -> None: ...
     def __len__(self) -> int: ...
@@ -373,7 +373,7 @@ class Terms:
         """Sums s² over the terms in which two rows share the cell, for every two rows, (n, n)."""
 
     def spread(self, codes: NDArray[np.uint32], surprise: Real) -> Real:
-        """Returns the corrections of cells, (cells, C): s² times the sum of ``surprise``, C (y − μ) (n, C), over rows."""
+        """Returns s² times the sum of ``surprise``, C (y − μ) (n, C), over the rows of each cell, (cells, C)."""
 
     def folded(self, table: Real) -> list[Real]:
         """Sums the numbers of all levels, (cells, C), for the cells of the last level: one array per column or pair."""
@@ -462,7 +462,7 @@ class Bags:
         mu: NDArray[np.float32],
         table: NDArray[np.float32],
     ) -> None:
-        """Improves μ, (n, C), and the corrections in ``table`` in place over texts, as ``Terms.correct`` does over rows.
+        """Improves μ, (n, C), and the corrections in ``table`` in place as ``Terms.correct`` does, over texts.
 
         ``table`` is (W + 1, 2 C), corrections and then variances of words; its last row belongs to no word but to all
         texts, in each of which it counts ``common``. ``text_variances`` is Σ variance · value² of each text, (n, C).
@@ -493,8 +493,8 @@ class Bags:
     ) -> Real:
         """Sums value · (weight of word and label + slope of the label) over the words of each text, (n, labels).
 
-        ``index`` has the weights by pairs: where the pairs of each word begin, the label and the weight of each pair,
-        and the weight of each word for all other labels.
+        ``index`` has the weights: where the pairs of each word begin, the label of each pair and what it adds to the
+        word's weight for that label, and the weight of each word for every label.
         """
 
 PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]  # codes (n, columns), labels (n,), weights (n,), P(class) (C,)
@@ -509,9 +509,10 @@ def pair_gains(
 ) -> Real:
     """Measures how much each pair of columns gains over both columns apart, in nats, each row left out of its cells.
 
-    Returns for each pair the gain, the strength that gains most, and the slope and the curvature. ``nodes`` has for
-    each column the fine node of each code, the coarse node of each fine one, P(class | node) of coarse and of fine
-    nodes, and the same without a row of each class.
+    Returns (pairs, 4): the gain, the strength that gains most, and the first and second slope of the loss along the
+    pair's weight. ``posteriors`` is P(class) of each row so far, (n, C). ``nodes`` has for each column the fine node of
+    each code, the coarse node of each fine one, P(class | node) of coarse and of fine nodes, and the same without a row
+    of each class.
     """
 
 def pair_tables(
@@ -677,8 +678,7 @@ class WordsPart:
 class CellsPart:
     """Adds for each term the row of ``table`` (cells of all terms, C) that belongs to the row's cell.
 
-    Each term is a feature.
-    Terms must have a single level.
+    Each term is a feature; terms have a single level.
     """
 
     def __init__(self, columns: Sequence[Column], terms: Terms, table: Real) -> None: ...
@@ -728,7 +728,7 @@ class TokenLists:
     def __init__(self, tokens: list[str], offsets: Int, missing: NDArray[np.bool_] | None) -> None: ...
 
 class EncodedTexts:
-    """Texts to be scored: the ids that ``Words.encode`` returns or, with ``times``, those that ``Words.bags`` returns."""
+    """Texts to be scored: the ids that ``Words.encode`` returns or, with ``times``, that ``Words.bags`` returns."""
 
     offsets: Int
     ids: Codes
@@ -985,7 +985,7 @@ class Weights:
         threads: int,
         without: tuple[Groups, int] | None = None,
     ) -> Ids:
-        """Sets the rows of words by their counts: values[n] in a class that has a word n times (in n texts if ``once``).
+        """Sets the rows of words by their counts: values[n] in a class that has a word n times (``once``: in n texts).
 
         If ``others``, n is the count of all other classes together. ``without`` leaves a group of the texts out.
         Returns the words that keep their rows, because a count is not whole or beyond ``values``.
