@@ -574,7 +574,7 @@ def test_tuning_and_a_classifier_of_a_sample(pool: Any, frame: pandas.DataFrame)
         some = bb.tune(parts(table, 3), "label", folds=3, engine=pool, sample=80, **settings)
         assert some.tally == whole.tally and some.model.n_rows == 200
     chosen = bb.tune(parts(table, 3), "label", folds=3, engine=pool, sample=80, features="choose", alpha=1.0)
-    assert chosen.tally.n_rows == 200 and len(chosen.chosen.names) > 0
+    assert chosen.tally.n_rows == 200 and len(chosen.family_choice.names) > 0
     with pytest.raises(errors.BadSetting, match="text must be omitted when settings are compared on a sample"):
         bb.tune(
             parts(table, 3), "label", folds=3, engine=pool, sample=80, calibrate="platt", text={"min_count": [1, 2]}
