@@ -135,7 +135,7 @@ class NomogramDisplay(Display):
             text += "learned with bb.plots.shapes(model), or the evidence as it was counted: model.weighed(None)."
             raise errors.BadSetting(text)
         rows = None if data is None else ClassedRows(model, data, target, reading)
-        sheet = cls(model, label, opponent, scales=[])
+        sheet = cls(model, label, opponent, scales=[])  # the scales, a dictionary by feature, are filled here
         for feature in model.schema.features:
             sheet.scales[feature.name] = plain_scale(model, feature, sheet._decibans_of, rows, (label, opponent))
         return sheet

@@ -217,12 +217,14 @@ class WeighedLabels(LabelRecipe):
         return super().answer(rows, fold_set, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
-        """Returns a weighed model with thresholds; a plain one if all rows are identical (none can be held out)."""
+        """Returns a weighed model with thresholds; a plain one if all rows are identical, because
+        thresholds are chosen on log-odds of held-out rows and none can be held out.
+        """
         model = LabelModel.of(rows.tally, how=self.how)
         if not _rows_differ(rows):
             return model
-        weighing, scores = weigh_labels(model, rows, self.seed)
-        return self._with_thresholds(model.weighed(weighing), rows, scores)
+        weighing, held_out_scores = weigh_labels(model, rows, self.seed)
+        return self._with_thresholds(model.weighed(weighing), rows, held_out_scores)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the settings for JSON."""
@@ -305,7 +307,9 @@ def _limit_test_rows(rows: MemoryRows, fold_set: FoldSet) -> FoldSet:
 
 @recipe_of.register
 def _(model: LabelModel) -> LabelRecipe:
-    """Returns the recipe that made a model of labels. Thresholds are chosen again if the model is calibrated."""
+    """Returns the recipe that made a model of labels. A calibrated model has thresholds, which the recipe chooses again
+    for the best F1; ``telling`` is the number of words that the model is limited to, or None.
+    """
     threshold = None if model.calibration is None else "f1"
     method = getattr(model.calibration, "method", None)
     if model.weighing is not None:

@@ -571,10 +571,13 @@ def sniff_delimiter(text: str, quote: str) -> str:
     """The delimiter for which most records of ``text`` (the beginning of a file) have as many fields as the header; a
     space only if no other splits the header. ``quote``: the quotation mark, empty if there is none.
     """
-    scores = {delimiter: _agreement(text, delimiter, quote) for delimiter in DELIMITERS}
-    best = max(scores, key=lambda delimiter: scores[delimiter])
-    fallback = " " if _agreement(text, " ", quote)[0] == 1.0 else ","
-    return fallback if scores[best] == (0.0, 1) else best
+    # By delimiter: the share of records that have as many fields as the header, and the number of these fields.
+    agreements = {delimiter: _agreement(text, delimiter, quote) for delimiter in DELIMITERS}
+    best = max(agreements, key=lambda delimiter: agreements[delimiter])
+    share_split_by_space, _ = _agreement(text, " ", quote)
+    fallback = " " if share_split_by_space == 1.0 else ","
+    splits_no_header = agreements[best] == (0.0, 1)
+    return fallback if splits_no_header else best
 
 
 def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:

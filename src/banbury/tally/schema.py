@@ -302,8 +302,16 @@ class Schema:
         features = _features_of_entries(data["features"])
         columns = tuple(data["columns"])
         labels = LabelTarget.from_dict(data["labels"]) if "labels" in data else None
-        other_settings = data["named"], data["left_out"], data["target_kind"], labels, data.get("reading", {})
-        return cls(features, data["target"], columns, *other_settings)
+        return cls(
+            features,
+            data["target"],
+            columns,
+            named=data["named"],
+            left_out=data["left_out"],
+            target_kind=data["target_kind"],
+            labels=labels,
+            reading=data.get("reading", {}),
+        )
 
 
 def _entries(features: Features) -> Iterator[dict[str, Any]]:

@@ -101,9 +101,9 @@ def weigh_texts(
         n_texts: The number of texts of each class.
     """
     n_words, n_classes = class_scores.shape
-    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    weights = _core.Weights(n_classes, default=np.zeros(n_classes))
     set_cells(weights, lexicon.used.ids, class_scores.astype(np.float64), scale.astype(np.float64))
-    scores = WordScores(weights, np.zeros(n_classes), np.zeros(n_classes))
+    scores = WordScores(weights, base=np.zeros(n_classes), constant=np.zeros(n_classes))
     features = Features.of([lexicon.feature])
     words = lexicon.used
     return WeighedTextParameters(
