@@ -355,7 +355,8 @@ impl Finder {
         Ok(finder)
     }
 
-    /// How many cuts are in lower places than each place; marked by [`CROWDED`] if the place has several.
+    /// How many cuts are in lower places than each place; marked by [`CROWDED`] if the place has several. A place is an interval of
+    /// numbers: [`PLACES`] of negative and as many of positive ones, in ascending order. The last of `cuts` is NaN, which ends them.
     fn counted(&self) -> Box<[u16; 2 * PLACES]> {
         let mut first = Box::new([0; 2 * PLACES]);
         for &cut in &self.cuts[..self.cuts.len() - 1] {

@@ -73,6 +73,7 @@ impl Plan {
 pub struct CellTables<'a> {
     pub(super) columns: Columns<'a>,
     pub(super) terms: &'a Terms,
+    /// How the columns' codes are turned into cells: the lookups that terms share.
     plan: &'a Plan,
     /// `[cell][class]`, term after term.
     table: &'a [f64],

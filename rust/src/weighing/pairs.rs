@@ -119,7 +119,7 @@ impl<'a> Columns<'a> {
         }))
     }
 
-    /// The gain of a pair of columns, as [`Columns::gains`].
+    /// The gain of a pair of columns, as [`Columns::gains`], at the strength with the most nats. `posteriors` are `[row][class]`.
     fn gain(&self, pair: [usize; 2], strengths: &[f64], posteriors: &[f64]) -> Gain {
         let (n_classes, counted) = (self.prior.len(), Pair::new(self, pair));
         let mut best = Gain { nats: f64::NEG_INFINITY, ..Gain::default() };
@@ -132,6 +132,7 @@ impl<'a> Columns<'a> {
         if best.nats <= 0.0 {
             return best;
         }
+        // δ of each cell for a row of each class, left out: [cell][class of the row][class].
         let delta = counted.deltas(true, best.m);
         for row in 0..self.cells.rows() {
             let place = (counted.cell(self.cells.row(row)) * n_classes + self.labels[row] as usize)
@@ -247,7 +248,8 @@ impl<'a> Pair<'a> {
     }
 
     /// p / p₀ of the coarse cells, `[cell][class]`, without a row of class `own` if it is given; 1 if there is only one level, as
-    /// nothing is coarser then.
+    /// nothing is coarser then. p₀ are the posteriors of a cell if its columns were independent (`apart` computes them), p the
+    /// same shrunk from the cell's counts with a prior of m rows.
     fn ratios(&self, own: Option<usize>, m: f64) -> Vec<f64> {
         let n_classes = self.columns.prior.len();
         let mut ratios = vec![1.0; self.counts[COARSE].len()];

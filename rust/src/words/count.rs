@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
         Reader { batch, cut, threads, next: 0, end: 0, wave: cut.wave[0], look: true }
     }
 
-    /// How many bytes of text have `bytes` bytes of tokens.
+    /// About how many bytes of text have tokens of `bytes` bytes together.
     fn text(&self, bytes: usize) -> usize {
         // Every character begins an n-gram, but only one in about six begins a word.
         let characters = self.batch.tokeniser.settings().characters;
@@ -421,8 +421,8 @@ impl Words {
         Ok(kept)
     }
 
-    /// Adds the texts of a reader round by round, and appends their sums to `kept` if it is given. After an error the rounds before
-    /// it stay added.
+    /// Adds the texts of a reader, which cuts them into rounds, and appends their sums to `kept` if it is given. After an error the
+    /// rounds before it stay added. The vocabulary is split so that threads can add words to its parts.
     fn count_cut(
         &mut self,
         mut reader: Reader,
