@@ -422,8 +422,9 @@ class Parameters:
     features: Features
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns the parts with which the scoring kernel adds up log P(value | class) of these rows, in the order of
-        the features.
+        """Returns the parts with which the scoring kernel adds up log P(value | class) of these rows.
+
+        They are in the order of the features.
         """
         raise NotImplementedError
 
@@ -439,8 +440,9 @@ class Parameters:
         return replace(self, **selected_fields)  # type: ignore[type-var]
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for a row of each of these ``classes``, which are class numbers. Returns one
-        array per column, with an entry per row.
+        """Draws a value of each feature for a row of each of these ``classes``, which are class numbers.
+
+        Returns one array per column, with an entry per row.
         """
         raise NotImplementedError
 
@@ -456,8 +458,9 @@ class Parameters:
         return None
 
     def never_seen(self, rows: ColumnReader) -> Bool | None:
-        """Returns whether each row's value occurred in no counted row (rows × features); None if no feature lists its
-        values.
+        """Returns whether each row's value occurred in no counted row (rows × features).
+
+        None if no feature lists its values.
         """
         return None
 
@@ -476,10 +479,10 @@ class Parameters:
         return list(map(Term, features.names, values, log_likelihoods, is_known.tolist()))
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        """Yields values that may tell classes apart, for one column after the other; None if columns are modelled
-        jointly and have none.
+        """Yields values that may tell classes apart, for one column after the other.
 
-        ``compared`` says which classes are compared with which others. Here values are drawn, as many of each class.
+        None if columns are modelled jointly and have none. ``compared`` says which classes are compared with which others.
+        Here values are drawn, as many of each class.
         """
         if self.features.has_blocks:
             return None
@@ -490,20 +493,23 @@ class Parameters:
         )
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """Returns the numbers at which the density of a column jumps, in ascending order; None if it is not piecewise
-        constant. ``column`` names one of a block; a single column needs no name.
+        """Returns the numbers at which the density of a column jumps, in ascending order.
+
+        None if it is not piecewise constant. ``column`` names one of a block; a single column needs no name.
         """
         return None
 
     def curve(self, f: int) -> Curve | None:
-        """Returns the log density of feature number f as a curve, a sum of 1, x, x² and log x, up to what all classes
-        share; None if it is no such sum.
+        """Returns the log density of feature number f as a curve: a sum of 1, x, x² and log x.
+
+        It omits what all classes share; None if it is no such sum.
         """
         return None
 
     def linear(self) -> LinearWords | None:
-        """Returns the words of the feature and their weights if a row scores intercepts + counts @ weights; None if it
-        does not.
+        """Returns the words of the feature and their weights if a row scores intercepts + counts @ weights.
+
+        None if it does not.
         """
         return None
 
@@ -525,16 +531,16 @@ class NumericParameters(Parameters):
         raise NotImplementedError
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(x < cut | class) and P(x ≥ cut | class) of feature number f, for each of the numbers ``cuts`` (cuts
-        × classes each).
+        """Returns P(x < cut | class) and P(x ≥ cut | class) of feature number f, for each of the numbers ``cuts``.
+
+        Both are arrays of cuts × classes.
         """
         raise NotImplementedError
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
-        """Returns round numbers near the wanted ones (``near``), in the same shape, at which an interval of feature
-        number f that is shown to people may end.
+        """Returns round numbers near the wanted ones (``near``), in the same shape.
 
-        By default multiples of ``step``.
+        An interval of feature number f that is shown to people may end there. By default multiples of ``step``.
         """
         return evidence.round_ends(self.features[f], near, step)
 
@@ -547,8 +553,9 @@ class KeyedParameters(Parameters):
     """The base of parameters that give each of a list of values, or combinations of values, a probability."""
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """Returns P(value | class) of all values (values × classes), and for each line of it the feature's number and
-        the value.
+        """Returns P(value | class) of all values (values × classes).
+
+        Returns as well, for each line of it, the feature's number and the value.
         """
         raise NotImplementedError
 
@@ -625,14 +632,16 @@ class Counter:
         return "number"
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
-        """Returns what the first rows decided that two features must have in common for their sums to be added: two
-        results are compared by ==.
+        """Returns what the first rows decided that two features must share for their sums to be added.
+
+        Two results are compared by ==.
         """
         return feature.origin, feature.unit, feature.scales, feature.kinds
 
     def describe_scale(self, feature: Feature) -> str:
-        """Describes the scale of a feature for people, as a phrase that follows the family's name. A block has the
-        start of each column's bins and their width.
+        """Describes the scale of a feature for people, as a phrase that follows the family's name.
+
+        A block has the start of each column's bins and their width.
         """
         if feature.scales:
             grids = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
@@ -673,14 +682,16 @@ class Counter:
         return sums
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
-        """Describes in a few words what was counted of one feature (``sums`` are its own); ``missing`` is a phrase to
-        append about rows without a value.
+        """Describes in a few words what was counted of one feature (``sums`` are its own).
+
+        ``missing`` is a phrase to append about rows without a value.
         """
         return f"{errors.many(len(feature.inputs), 'column')}{missing}"
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Any:
-        """Returns the sums of ``features`` in ``n_classes`` classes that a file holds (``stored``); raises an error if
-        no rows can have them.
+        """Returns the sums of ``features`` in ``n_classes`` classes that a file holds (``stored``).
+
+        Raises an error if no rows can have them.
         """
         raise NotImplementedError
 
@@ -723,8 +734,9 @@ class Family:
         raise NotImplementedError
 
     def counting_key(self) -> tuple[Any, ...]:
-        """Returns what two families must have in common for their sums to be added: their name, and the settings that
-        decide what is counted.
+        """Returns what two families must have in common for their sums to be added.
+
+        That is their name, and the settings that decide what is counted.
         """
         return self.name, *(getattr(self, setting) for setting in self.counting)
 
@@ -736,16 +748,17 @@ class Family:
         return None
 
     def estimate(self, features: Features, sums: Any, choice: Choice, rng: Generator) -> Parameters:
-        """Estimates the parameters of features of this family from their sums (Counts, Moments, Products or Words), as
-        ``choice`` says. ``rng`` draws for how="gibbs".
+        """Estimates the parameters of features of this family from their sums, as ``choice`` says.
+
+        ``sums`` are Counts, Moments, Products or Words; ``rng`` draws for how="gibbs".
         """
         raise NotImplementedError
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
-        """Returns the log prior that "map" and "mean" add to the log-likelihood of ``parameters``, up to a constant; 0
-        without a prior.
+        """Returns the log prior that "map" and "mean" add to the log-likelihood of ``parameters``.
 
-        The mean under a Dirichlet, Beta or Gamma prior is the mode under one that is worth one more of each.
+        It is known up to a constant; 0 without a prior. The mean under a Dirichlet, Beta or Gamma prior is the mode under one
+        that is worth one more of each.
         """
         return 0.0
 
@@ -758,8 +771,9 @@ class Family:
         return [(1, 0)] * len(features)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        """Returns this family with the settings to try for a column of numbers, one entry for each; none if it cannot
-        fit or is too slow.
+        """Returns this family with the settings to try for a column of numbers, one entry for each.
+
+        Returns none if it cannot fit or is too slow.
         """
         return ()
 
@@ -787,10 +801,9 @@ class Family:
         return np.full(len(keys), float(alpha))
 
     def cells(self, features: Features, sums: Any, missing: Real, threads: int) -> Sequence[Any]:
-        """Returns for each column the cells by which its evidence is weighed (``Cells``); None for a column without
-        keys.
+        """Returns for each column the cells by which its evidence is weighed (``Cells``).
 
-        ``missing`` has the number of rows without a value (columns × classes).
+        None for a column without keys. ``missing`` has the number of rows without a value (columns × classes).
         """
         return [None] * len(features)
 
