@@ -169,7 +169,7 @@ def learning() -> Display:
     with datasets.unpack_folder("sms-spam") as folder:
         lines = (folder / "SMSSpamCollection").read_text(encoding="utf-8").splitlines()
     kinds, messages = zip(*(line.split("\t", 1) for line in lines), strict=True)
-    curve = bb.learning_curve(list(messages), list(kinds), beside="logistic_regression")
+    curve = bb.learning_curve(list(messages), list(kinds), peer="logistic_regression")
     return bb.plots.LearningCurveDisplay.from_learning_curve(curve)
 
 

@@ -318,7 +318,7 @@ LABEL_MODELS: dict[str, tuple[Sequence[str], Callable[[], bb.LabelModel]]] = {
         for how in ("mle", "map", "mean", "predictive", "gibbs")
     },
     "plain, map and alpha 2": (BOTH, partial(label_model, BOTH, how="map", alpha=2.0)),
-    "the most telling words": (BOTH, partial(label_model, BOTH, telling=20)),
+    "the most informative words": (BOTH, partial(label_model, BOTH, words_per_label=20)),
     "impossible values beside texts": (("text", "colour"), partial(label_model, ("text", "colour"), IMPOSSIBLE)),
     "blocks": (BOTH, partial(label_model, BOTH, BLOCKS)),
     "curves": (NUMBERS, partial(label_model, NUMBERS, CURVES)),

@@ -22,7 +22,7 @@ import by_shape
 from banbury import _core, errors
 from banbury.families.column_tree import pairs_of
 from banbury.families.joint import table_of
-from banbury.insight.dependence import telling_words
+from banbury.insight.dependence import informative_words
 from banbury.insight.dependence.densities import bits_of_normals
 from banbury.insight.dependence.testing import group_block, measure_block
 from banbury.reading import encode, read
@@ -543,7 +543,7 @@ def test_what_a_joint_table_tells_is_that_of_one_column_with_its_combinations():
     assert mutual_info_score(combined, even) / np.log(2) == pytest.approx(1.0)
     apart, together = (bb.diagnose(table, even, features=given) for given in ("categorical", block))
     assert [u.feature for u in apart.uninformative] == ["a", "b"]
-    assert together.uninformative == () and together.telling[0].bits == pytest.approx(1.0, abs=0.01)
+    assert together.uninformative == () and together.columns[0].bits == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize("apart", [0.5, 1.5, 4.0])
@@ -575,7 +575,7 @@ def test_a_block_tells_by_its_covariance_alone_unless_that_is_tied():
     table = {"a": rng.normal(size=400)}
     table["b"] = np.where(kinds == 0, 1.0, -1.0) * table["a"] + 0.3 * rng.normal(size=400)
     full, tied = (bb.diagnose(table, kinds, features={("a", "b"): family}) for family in (FULL, TIED))
-    assert full.telling[0].bits > 0.4 and not full.uninformative
+    assert full.columns[0].bits > 0.4 and not full.uninformative
     assert [u.feature for u in tied.uninformative] == ["a + b"]
 
 
@@ -585,7 +585,7 @@ def test_columns_that_lie_in_a_plane_and_few_rows_are_borne(rows):
     flat = {"a": kinds + np.linspace(0, 0.1, rows), "b": np.ones(rows), "c": np.arange(rows) * 1.0}
     flat["d"] = 2.0 * flat["a"]
     diagnosis = bb.diagnose(flat, kinds, features={tuple("abcd"): FULL})
-    assert diagnosis.telling[0].bits > 0 and diagnosis.telling[0].p < 0.05
+    assert diagnosis.columns[0].bits > 0 and diagnosis.columns[0].p < 0.05
     nothing = bb.diagnose({"a": np.ones(rows), "b": np.ones(rows)}, kinds, features={("a", "b"): FULL})
     assert nothing.uninformative[0].why == "too few rows, or one value only"
 
@@ -619,7 +619,7 @@ def test_columns_of_occurrences_tell_and_pair_as_flags_do(sparsely):
     data = sparse.csr_array(times) if sparsely else times
     flags = bb.mutual_information(bb.count(times, LABELS, features=bb.Bernoulli(threshold=0.0)))
     tally = bb.count(data, LABELS, features=block)
-    found = telling_words(tally)
+    found = informative_words(tally)
     assert found == pytest.approx(dict(flags)) and list(found) == list(flags)
     assert bb.mutual_information(tally)["x0 … x3"] == max(flags.values())
     diagnosis, other = (
@@ -637,7 +637,7 @@ def test_a_block_of_bins_is_cut_column_by_column():
     assert group_block([], np.zeros((0, 2)), 25).tolist() == []
 
 
-def test_a_gaussian_block_is_telling_column_by_column_as_its_columns_are():
+def test_a_gaussian_block_is_informative_column_by_column_as_its_columns_are():
     apart, block = (bb.estimate(bb.count(FLOWERS, SPECIES, features=f), how="mle") for f in ("gaussian", {NAMES: FULL}))
     for how in (apart, block):
         assert {r.feature for rows in how.informative(4).ratios.values() for r in rows} == set(NAMES)
@@ -665,7 +665,7 @@ def test_reports_and_figures_name_every_block(only):
     names = NAMED if only is None else [NAMED[list(BLOCKS).index(only)]]
     model = bb.estimate(bb.count(data, LABELS, features=blocks))
     page = bb.report(model, data, LABELS).html
-    told = {t.feature for t in bb.diagnose(data, LABELS, schema=model.schema).telling}
+    told = {t.feature for t in bb.diagnose(data, LABELS, schema=model.schema).columns}
     for name in names:
         assert name in page and name in str(model.tally) and name in told
         assert name in bb.mutual_information(model.tally)
@@ -675,13 +675,13 @@ def test_reports_and_figures_name_every_block(only):
 
 def test_another_learner_is_given_the_columns_of_blocks():
     data = {name: EVERYTHING[name] for name in ("x", "z", "colour", "size")}
-    settings = {"beside": "logistic_regression", "repeats": 2, "sizes": [60, 120]}
+    settings = {"peer": "logistic_regression", "repeats": 2, "sizes": [60, 120]}
     apart = bb.learning_curve(data, LABELS, **settings)
     blocks = bb.learning_curve(data, LABELS, features={("x", "z"): FULL, ("colour", "size"): bb.Joint()}, **settings)
-    assert blocks.beside.mean_accuracy == pytest.approx(apart.beside.mean_accuracy)
-    counts = bb.learning_curve(sparse.csr_array(TIMES), LABELS, **settings).beside
+    assert blocks.peer.mean_accuracy == pytest.approx(apart.peer.mean_accuracy)
+    counts = bb.learning_curve(sparse.csr_array(TIMES), LABELS, **settings).peer
     assert counts.mean_accuracy[-1] > 0.8
-    dense = bb.learning_curve(TIMES, LABELS, features=bb.Occurrences(), **settings).beside
+    dense = bb.learning_curve(TIMES, LABELS, features=bb.Occurrences(), **settings).peer
     assert counts.mean_accuracy == pytest.approx(dense.mean_accuracy)
 
 
@@ -693,8 +693,8 @@ def test_blocks_of_bins_are_looked_at(family):
     diagnosis = bb.diagnose(FLOWERS, kinds, schema=model.schema)
     assert diagnosis.n_pairs == 5 and ("c", "d") not in {(p.first, p.second) for p in diagnosis.pairs}
     assert {p.bits for p in diagnosis.pairs} < {p.bits for p in alone.pairs}
-    told = {t.feature: t.bits for t in diagnosis.telling}
-    assert told["c + d"] >= max(t.bits for t in alone.telling if t.feature in "cd")
+    told = {t.feature: t.bits for t in diagnosis.columns}
+    assert told["c + d"] >= max(t.bits for t in alone.columns if t.feature in "cd")
     assert 1.0 < bb.mutual_information(model.tally)["c + d"] < np.log2(3)
     assert model.informative(2).left_aside == ("c + d",)
     assert str(model.informative(2)).endswith("are modelled together: c + d.")

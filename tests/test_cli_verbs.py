@@ -199,7 +199,7 @@ def test_features_may_be_named_by_a_star(capsys, tmp_path, monkeypatch):
 
 DRAWN = {
     "evidence": ["plain.banbury wine.csv --row 3 --n 2", "tree.banbury wine.csv --against white"],
-    "compared-evidence": ["weighed.banbury wine.csv", "plain.banbury wine.csv --row 80 --beside kernels.banbury"],
+    "compared-evidence": ["weighed.banbury wine.csv", "plain.banbury wine.csv --row 80 --peer kernels.banbury"],
     "likelihood": ["plain.banbury --columns alcohol", "kernels.banbury wine.csv --columns hue"],
     "bandwidth": ["kernels.banbury --columns alcohol --class red"],
     "boundary": [f"kernels.banbury --columns {WINE}", f"kernels.banbury wine.csv --columns {WINE}"],
@@ -283,7 +283,7 @@ def test_what_plot_cannot_draw(wine, monkeypatch, capsys):
             "column 'hue' is counted as quantile_tree, which has no bandwidth",
         ),
         ("bandwidth plain.banbury --columns hue", 2, "use --features hue=kernel_density."),
-        ("compared-evidence plain.banbury wine.csv", 2, "--beside must be the file of another model"),
+        ("compared-evidence plain.banbury wine.csv", 2, "--peer must be the file of another model"),
         ("network plain.banbury", 1, "plain.banbury does not contain a belief network"),
         ("nomogram tree.banbury", 2, "cannot be compared with all others at once"),
         ("nomogram bells.banbury --class red --against rose", 2, "Draw what it has learned with banbury plot shapes."),

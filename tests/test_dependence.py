@@ -23,7 +23,7 @@ from sklearn.metrics import mutual_info_score
 
 import banbury as bb
 from banbury.errors import BadSetting, BadValue, BanburyError, EmptyData, LengthMismatch, UnknownColumn
-from banbury.insight.dependence import Diagnosis, Pair, diagnose, mutual_information, telling_words
+from banbury.insight.dependence import Diagnosis, Pair, diagnose, informative_words, mutual_information
 
 WEATHER = bb.datasets.play_tennis()
 
@@ -202,7 +202,7 @@ def test_words_tell_by_their_presence() -> None:
     wanted = {
         w: information([(w in t.replace(",", "").split(), k) for t, k in zip(TEXTS, KINDS, strict=True)]) for w in words
     }
-    found = telling_words(tally, n=100)
+    found = informative_words(tally, n=100)
     assert found == pytest.approx(wanted, abs=1e-12)
     assert list(found) == sorted(wanted, key=lambda w: (-round(wanted[w], 9), w))
     whole = mutual_information(tally, n=2)
@@ -211,18 +211,18 @@ def test_words_tell_by_their_presence() -> None:
     assert str(whole).endswith("text  0.459  'free', 'pills'")
 
 
-def test_telling_words_of_one_of_several_columns() -> None:
+def test_informative_words_of_one_of_several_columns() -> None:
     table = {"subject": ["a word too many", "and one more word"] * 4, "body": TEXTS + TEXTS[:2], "n": list(range(8))}
     tally = bb.count(table, KINDS + KINDS[:2], features={"subject": "text", "body": bb.Text(min_count=3)})
-    assert list(telling_words(tally, "body")) == ["pills", "free", "lunch", "now"]
+    assert list(informative_words(tally, "body")) == ["pills", "free", "lunch", "now"]
     with pytest.raises(
         BadSetting, match=r"feature must be a column of text, or a block of occurrences \(subject, body\). Got None"
     ):
-        telling_words(tally)
+        informative_words(tally)
     with pytest.raises(BadSetting, match=r"Got 'n' instead"):
-        telling_words(tally, "n")
+        informative_words(tally, "n")
     with pytest.raises(UnknownColumn, match="no column 'bod'"):
-        telling_words(tally, "bod")
+        informative_words(tally, "bod")
 
 
 def test_information_is_a_mapping_and_goes_to_json() -> None:
@@ -480,14 +480,14 @@ def test_rows_without_a_target_are_left_out_and_told() -> None:
     assert found.notes == ("Skipped: 2 rows without a target.",)
 
 
-def test_many_columns_are_the_most_telling_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_columns_are_the_most_informative_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("banbury.insight.dependence.pairs.MOST_COLUMNS", 3)
     rng = np.random.default_rng(13)
     x = rng.normal(size=(2000, 8))
     y = (x[:, 2] + x[:, 6] > 0).astype(int)
     x[:, 7] = x[:, 6]
     diagnosis = diagnose(x, y)
-    assert diagnosis.n_pairs == 3 and {t.feature for t in diagnosis.telling[:3]} == {"x2", "x6", "x7"}
+    assert diagnosis.n_pairs == 3 and {t.feature for t in diagnosis.columns[:3]} == {"x2", "x6", "x7"}
     assert diagnosis.notes == ("Only pairs of the 3 most informative of 8 columns were compared.",)
     assert by_names(diagnosis)[frozenset(("x6", "x7"))].duplicated
 
@@ -521,7 +521,7 @@ def test_words_that_come_together_are_named() -> None:
     assert frozenset(("text:'goal'", "text:'end'")) not in by_names(diagnosis)
     assert frozenset(("text:'last'", "text:'end'")) in by_names(diagnosis)  # one or the other
     assert "words that occur together" in diagnosis.advice
-    assert next(iter(diagnosis.telling[0].words)) in ("at", "speaks")
+    assert next(iter(diagnosis.columns[0].words)) in ("at", "speaks")
 
 
 @pytest.mark.parametrize(
@@ -562,8 +562,8 @@ def test_text_beside_columns_and_text_that_tells_nothing() -> None:
     texts = [" ".join(rng.choice(words, 4)) for _ in range(300)]
     y = rng.integers(0, 2, 300)
     diagnosis = diagnose({"text": texts, "n": y + rng.normal(size=300), "empty": [None] * 300}, y)
-    assert idle(diagnosis) == ["text", "empty"] and diagnosis.telling[0].feature == "n"
-    assert set(diagnosis.telling[1].words) == set(words)
+    assert idle(diagnosis) == ["text", "empty"] and diagnosis.columns[0].feature == "n"
+    assert set(diagnosis.columns[1].words) == set(words)
     assert diagnosis.uninformative[1].why == "left out: no value"
 
 
@@ -594,7 +594,7 @@ def test_columns_left_out_are_listed_with_the_reason() -> None:
         "same": "left out: one value only",
         "when": "left out: a date or time; convert it to numbers or words to use it",
     }
-    assert diagnosis.telling[0].bits == pytest.approx(1.0, abs=0.01)
+    assert diagnosis.columns[0].bits == pytest.approx(1.0, abs=0.01)
 
 
 def test_declared_columns_of_one_value_or_none() -> None:
@@ -615,7 +615,7 @@ def test_values_in_one_class_only_and_texts_without_words() -> None:
     table = {"late": [None, "a"] * 10 + [None, "b"] * 10, "mute": ["?", ""] * 20}
     diagnosis = diagnose(table, [0, 1] * 20, features={"late": "categorical", "mute": "text"})
     assert [u.why for u in diagnosis.uninformative] == ["values in one class only", "no words"]
-    assert [t.bits for t in diagnosis.telling] == [0.0, 0.0]
+    assert [t.bits for t in diagnosis.columns] == [0.0, 0.0]
 
 
 def test_a_test_is_wrong_as_often_as_it_says() -> None:
@@ -627,7 +627,7 @@ def test_a_test_is_wrong_as_often_as_it_says() -> None:
         table |= {f"v{k}": [f"v{x}" for x in rng.integers(0, k, 300)] for k in (2, 5, 12, 40)}
         table |= {"zeros": rng.exponential(size=300) * (rng.random(300) < 0.3), "flag": rng.random(300) < 0.1}
         diagnosis = diagnose(table, rng.integers(0, 3, 300))
-        alarms += len(diagnosis.telling) - len(diagnosis.uninformative)
+        alarms += len(diagnosis.columns) - len(diagnosis.uninformative)
         pairs += bool(diagnosis.pairs)
     assert alarms <= 20  # 10 of 200 are expected
     assert pairs <= 4
@@ -684,7 +684,7 @@ def test_one_column_or_one_row_only() -> None:
 def test_all_missing_leaves_nothing() -> None:
     with pytest.warns(bb.BanburyWarning, match="there is no column to learn from"):
         diagnosis = diagnose({"a": [None, None], "y": [0, 1]}, "y")
-    assert idle(diagnosis) == ["a"] and diagnosis.telling == ()
+    assert idle(diagnosis) == ["a"] and diagnosis.columns == ()
 
 
 # What it looks like
@@ -854,7 +854,7 @@ def passengers(n: int = 800) -> dict[str, list[Any]]:
 def test_a_missing_value_tells_as_much_as_it_tells_the_weighed_model(tmp_path: Any) -> None:
     rows = passengers()
     found = diagnose(rows, "survived")
-    assert not found.uninformative and all(each.bits > 0.02 for each in found.telling)
+    assert not found.uninformative and all(each.bits > 0.02 for each in found.columns)
     assert {each.feature for each in diagnose(rows, "survived", missing="skip").uninformative} == {"cabin", "age"}
     model = bb.EvidenceClassifier().fit({name: rows[name] for name in ("cabin", "age")}, rows["survived"]).model_
     report = bb.report(model, {**rows, "class": rows["survived"]}, target="class", alternatives=False)

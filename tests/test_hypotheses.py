@@ -460,7 +460,7 @@ def test_a_trace_keeps_those_that_rise_highest_and_counts_rows_on():
     assert trace.names == ["late", "early"]
     expected = [[1 / 4, 1 / 4], [1 / 12, 9 / 12], [90 / 102, 9 / 102]]
     assert trace.posteriors == pytest.approx(np.array(expected))
-    assert trace.others == pytest.approx(1 - np.sum(expected, axis=1))
+    assert trace.rest == pytest.approx(1 - np.sum(expected, axis=1))
     assert (trace.first.n_rows, trace.last.n_rows) == (1, 3)
     assert trace.last.posterior == pytest.approx(np.array([9, 2, 90, 1]) / 102)
 

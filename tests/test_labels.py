@@ -299,7 +299,7 @@ def test_informative_values_are_those_of_the_label() -> None:
 def test_the_words_that_tell_most_of_a_label_alone_count(n: int) -> None:
     texts, sets = made(200)
     tally = bb.count({"text": texts}, target=sets)
-    model = bb.LabelModel.of(tally, telling=n)
+    model = bb.LabelModel.of(tally, words_per_label=n)
     found = model.posterior({"text": texts[:20]})
     total = {word: sum(text.split().count(word) for text in texts) for word in {w for t in texts for w in t.split()}}
     everything = sum(total.values())
@@ -329,8 +329,8 @@ def test_the_words_that_tell_most_of_a_label_alone_count(n: int) -> None:
             )
             assert_allclose(found[row, k], 1 / (1 + np.exp(-odds)), rtol=0, atol=1e-9)
     for wrong in (0, -1, True, 1.5):
-        with pytest.raises(BadSetting, match="telling"):
-            bb.LabelModel.of(tally, telling=wrong)  # type: ignore[arg-type]
+        with pytest.raises(BadSetting, match="words_per_label"):
+            bb.LabelModel.of(tally, words_per_label=wrong)  # type: ignore[arg-type]
 
 
 # Thresholds and measures ----------------------------------------------------------------------------------------------

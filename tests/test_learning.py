@@ -120,12 +120,12 @@ def test_the_curve_is_what_fitting_each_subset_anew_gives(how: Any, weighted: bo
 def test_rows_in_batches_are_the_rows_of_one_frame() -> None:
     frame = journeys()
     halves = [frame[:50], frame[50:]]
-    whole = learning_curve(frame, "late", repeats=2, beside="logistic_regression", sizes=[10, 80])
+    whole = learning_curve(frame, "late", repeats=2, peer="logistic_regression", sizes=[10, 80])
     schema = bb.Schema.infer(frame, "late")
-    parts = learning_curve(halves, "late", repeats=2, beside="logistic_regression", sizes=[10, 80], schema=schema)
+    parts = learning_curve(halves, "late", repeats=2, peer="logistic_regression", sizes=[10, 80], schema=schema)
     assert parts.accuracy.tolist() == whole.accuracy.tolist()
-    assert parts.beside is not None and whole.beside is not None
-    assert parts.beside.accuracy.tolist() == whole.beside.accuracy.tolist()
+    assert parts.peer is not None and whole.peer is not None
+    assert parts.peer.accuracy.tolist() == whole.peer.accuracy.tolist()
 
 
 # Which rows
@@ -179,10 +179,10 @@ def test_rows_without_a_label_or_with_a_weight_of_0_are_no_rows() -> None:
 
 def test_a_class_of_one_row_is_always_learned_from() -> None:
     frame = {"x": np.arange(31.0), "y": ["a"] * 15 + ["b"] * 15 + ["rare"]}
-    curve = learning_curve(frame, "y", repeats=10, beside="logistic_regression", sizes=[3, 20])
+    curve = learning_curve(frame, "y", repeats=10, peer="logistic_regression", sizes=[3, 20])
     assert curve.n_classes == 3
     assert np.isfinite(curve.log_loss).all()
-    assert curve.beside is not None and np.isfinite(curve.beside.log_loss).all()
+    assert curve.peer is not None and np.isfinite(curve.peer.log_loss).all()
 
 
 # Sizes
@@ -261,19 +261,19 @@ def test_one_class_has_no_learning_curve() -> None:
         learning_curve({"x": [1.0, 2.0, 4.0], "y": ["a", "b", "a"]}, "y", weights=[0, 0, 0])
 
 
-# Another learner beside
+# A peer
 
 
 def test_logistic_regression_learns_from_every_kind_of_column() -> None:
     frame = journeys(400)
     for column in ("minutes", "rush", "notes"):
-        curve = learning_curve(frame[[column, "late"]], "late", repeats=3, sizes=[200], beside="logistic_regression")
-        assert curve.beside is not None
-        assert curve.beside.mean_accuracy[0] > curve.majority + 0.03
-    curve = learning_curve(frame, "late", repeats=3, sizes=[200], beside="logistic_regression")
-    assert curve.beside is not None
-    assert curve.beside.name == "logistic regression"
-    assert curve.beside.mean_accuracy[0] > 0.85
+        curve = learning_curve(frame[[column, "late"]], "late", repeats=3, sizes=[200], peer="logistic_regression")
+        assert curve.peer is not None
+        assert curve.peer.mean_accuracy[0] > curve.majority + 0.03
+    curve = learning_curve(frame, "late", repeats=3, sizes=[200], peer="logistic_regression")
+    assert curve.peer is not None
+    assert curve.peer.name == "logistic regression"
+    assert curve.peer.mean_accuracy[0] > 0.85
 
 
 def test_what_scikit_learn_is_given_is_scaled_by_the_rows_learned_from_alone() -> None:
@@ -318,10 +318,10 @@ def test_words_that_naive_bayes_does_not_use_are_not_given_to_the_other() -> Non
 )
 def test_any_classifier_of_scikit_learn_may_stand_beside(other: Any, weighted: bool) -> None:
     weights = np.random.default_rng(0).random(120) + 0.5 if weighted else None
-    curve = learning_curve(journeys(), "late", repeats=2, sizes=[10, 80], beside=other, weights=weights)
-    assert curve.beside is not None
-    assert curve.beside.name == type(other).__name__
-    assert curve.beside.accuracy.shape == curve.beside.log_loss.shape == (2, 2)
+    curve = learning_curve(journeys(), "late", repeats=2, sizes=[10, 80], peer=other, weights=weights)
+    assert curve.peer is not None
+    assert curve.peer.name == type(other).__name__
+    assert curve.peer.accuracy.shape == curve.peer.log_loss.shape == (2, 2)
     assert not hasattr(other, "classes_")  # the one given is left as it was
 
 
@@ -329,23 +329,23 @@ def test_weights_reach_the_learner_beside() -> None:
     rng = np.random.default_rng(0)
     frame = {"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)}
     weights = np.where(np.array(frame["y"]) == "a", 99.0, 1.0)
-    curve = learning_curve(frame, "y", repeats=1, sizes=[1.0], beside="logistic_regression", weights=weights)
-    assert curve.beside is not None
+    curve = learning_curve(frame, "y", repeats=1, sizes=[1.0], peer="logistic_regression", weights=weights)
+    assert curve.peer is not None
     assert curve.majority > 0.95
-    assert curve.beside.accuracy[0, 0] == pytest.approx(curve.majority)
+    assert curve.peer.accuracy[0, 0] == pytest.approx(curve.majority)
 
 
 @pytest.mark.parametrize("other", [LinearSVC(), LogisticRegression, object(), 3])
 def test_a_learner_without_probabilities_is_refused(other: Any) -> None:
-    with pytest.raises(bb.BanburyError, match="beside must be 'logistic_regression' or a scikit-learn classifier with"):
-        learning_curve(journeys(), "late", beside=other)
+    with pytest.raises(bb.BanburyError, match="peer must be 'logistic_regression' or a scikit-learn classifier with"):
+        learning_curve(journeys(), "late", peer=other)
 
 
 def test_other_bad_learners_are_named() -> None:
     with pytest.raises(bb.BanburyError, match=r"'logistic_regresion' instead\. Did you mean 'logistic_regression'"):
-        learning_curve(journeys(), "late", beside="logistic_regresion")
-    with pytest.raises(bb.BanburyError, match="beside must be a classifier that accepts sample_weight"):
-        learning_curve(journeys(), "late", beside=KNeighborsClassifier(), weights=np.ones(120))
+        learning_curve(journeys(), "late", peer="logistic_regresion")
+    with pytest.raises(bb.BanburyError, match="peer must be a classifier that accepts sample_weight"):
+        learning_curve(journeys(), "late", peer=KNeighborsClassifier(), weights=np.ones(120))
 
 
 def test_where_no_word_is_left_logistic_regression_answers_by_the_class_prior() -> None:
@@ -357,21 +357,21 @@ def test_where_no_word_is_left_logistic_regression_answers_by_the_class_prior() 
             features=bb.Text(min_count=99),
             sizes=[1.0],
             repeats=1,
-            beside="logistic_regression",
+            peer="logistic_regression",
         )
-    assert curve.beside is not None
-    assert curve.accuracy.tolist() == curve.beside.accuracy.tolist() == [[curve.majority]]
+    assert curve.peer is not None
+    assert curve.accuracy.tolist() == curve.peer.accuracy.tolist() == [[curve.majority]]
 
 
 # What is shown
 
 
-def curve_of(repeats: int = 2, beside: Any = None) -> LearningCurve:
-    return learning_curve(journeys(), "late", sizes=[10, 80], repeats=repeats, beside=beside)
+def curve_of(repeats: int = 2, peer: Any = None) -> LearningCurve:
+    return learning_curve(journeys(), "late", sizes=[10, 80], repeats=repeats, peer=peer)
 
 
 def test_the_table_has_a_line_for_each_size() -> None:
-    lines = str(curve_of(beside="logistic_regression")).splitlines()
+    lines = str(curve_of(peer="logistic_regression")).splitlines()
     assert lines[0] == (
         "Learning curve of plain naive Bayes beside logistic regression: 2 repeats, 40 of 120 rows held out, 2 classes"
     )
@@ -392,14 +392,14 @@ def test_one_repeat_has_no_standard_error() -> None:
     assert three.standard_error == pytest.approx(three.accuracy.std(axis=0, ddof=1) / np.sqrt(3))
 
 
-@pytest.mark.parametrize("beside", [None, "logistic_regression"])
-def test_a_curve_is_json(beside: Any) -> None:
-    curve = curve_of(beside=beside)
+@pytest.mark.parametrize("peer", [None, "logistic_regression"])
+def test_a_curve_is_json(peer: Any) -> None:
+    curve = curve_of(peer=peer)
     found = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
     assert found == curve.to_dict()
     assert found["sizes"] == [10, 80]
     assert np.mean(found["accuracy"], axis=0) == pytest.approx(found["mean_accuracy"])
-    assert (found["beside"] is None) == (beside is None)
+    assert (found["peer"] is None) == (peer is None)
 
 
 # Row 18 of the lectures
@@ -435,38 +435,38 @@ def test_on_few_messages_naive_bayes_is_ahead_of_logistic_regression(unpacked: A
     """SMS spam, TF-IDF weights and a penalty chosen by cross-validation for logistic regression, which catches up later."""
     lines = (unpacked("sms-spam") / "SMSSpamCollection").read_text(encoding="utf-8").splitlines()
     kinds, texts = zip(*(line.split("\t", 1) for line in lines), strict=True)
-    curve = learning_curve(list(texts), list(kinds), sizes=[20, 50, 100, 1000], repeats=5, beside="logistic_regression")
+    curve = learning_curve(list(texts), list(kinds), sizes=[20, 50, 100, 1000], repeats=5, peer="logistic_regression")
     print(curve)
-    assert curve.beside is not None
-    ahead = curve.accuracy - curve.beside.accuracy
+    assert curve.peer is not None
+    ahead = curve.accuracy - curve.peer.accuracy
     error = ahead.std(axis=0, ddof=1) / np.sqrt(len(ahead))
     assert np.all(ahead.mean(axis=0)[:3] > 0.02)
     assert np.all(ahead.mean(axis=0)[:3] > 2 * error[:3])
     assert abs(ahead.mean(axis=0)[3]) < 0.01
-    both = zip(curve.mean_accuracy, curve.beside.mean_accuracy, strict=True)
+    both = zip(curve.mean_accuracy, curve.peer.mean_accuracy, strict=True)
     figure(
         34,
         "generative against discriminative: SMS spam after 20, 50, 100 and 1,000 messages, naive Bayes : logistic regression",
         "naive Bayes ahead on few rows",
         ", ".join(f"{ours:.0%} : {theirs:.0%}" for ours, theirs in both),
-        'bb.learning_curve(texts, kinds, beside="logistic_regression")',
+        'bb.learning_curve(texts, kinds, peer="logistic_regression")',
     )
 
 
 @pytest.mark.slow
 def test_on_votes_that_repeat_each_other_logistic_regression_is_ahead(house_votes: pd.DataFrame, figure: Any) -> None:
     sizes = [10, 50, 200]
-    curve = learning_curve(house_votes, "party", sizes=sizes, repeats=10, beside="logistic_regression")
+    curve = learning_curve(house_votes, "party", sizes=sizes, repeats=10, peer="logistic_regression")
     print(curve)
-    assert curve.beside is not None
-    behind = curve.beside.mean_accuracy - curve.mean_accuracy
+    assert curve.peer is not None
+    behind = curve.peer.mean_accuracy - curve.mean_accuracy
     assert np.all(behind > 0)
     assert np.all(behind[1:] > 0.03)
-    both = zip(curve.mean_accuracy, curve.beside.mean_accuracy, strict=True)
+    both = zip(curve.mean_accuracy, curve.peer.mean_accuracy, strict=True)
     figure(
         34,
         "the same on sixteen votes of 1984 that repeat each other: after 10, 50 and 200 members",
         "naive Bayes ahead on few rows",
         ", ".join(f"{ours:.0%} : {theirs:.0%}" for ours, theirs in both) + "; not so where independence fails",
-        'bb.learning_curve(votes, "party", beside="logistic_regression")',
+        'bb.learning_curve(votes, "party", peer="logistic_regression")',
     )

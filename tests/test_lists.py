@@ -320,7 +320,7 @@ def test_it_is_sampled_and_tells_bits() -> None:
     again = bb.estimate(bb.count(drawn, "kind"))
     assert again.sample(3)["e"].shape == (3, 4)
     told = bb.diagnose(embeddings(300, 2, 4), "kind")
-    assert told.telling[0].feature == "e"
+    assert told.columns[0].feature == "e"
     assert MODEL.informative(3).left_aside == ("e",)
 
 
@@ -370,7 +370,7 @@ def test_a_network_leaves_them_out() -> None:
 
 
 def test_another_learner_takes_their_numbers() -> None:
-    curve = bb.learning_curve(SMALL, "kind", beside="logistic_regression", repeats=2, sizes=[10, 20])
+    curve = bb.learning_curve(SMALL, "kind", peer="logistic_regression", repeats=2, sizes=[10, 20])
     assert "logistic regression" in str(curve)
 
 

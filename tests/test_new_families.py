@@ -271,8 +271,8 @@ def test_diagnose_compares_numbers_in_fine_bins() -> None:
     features = {**FEATURES, "x2": Shift()}
     found, usual = (bb.diagnose(table, LABELS, features=each) for each in (features, "auto"))
     assert (found.pairs[0].first, found.pairs[0].second, found.pairs[0].duplicated) == ("x", "x2", True)
-    assert {t.feature: t.bits for t in found.telling} == pytest.approx(
-        {t.feature: t.bits for t in usual.telling}, abs=0.2
+    assert {t.feature: t.bits for t in found.columns} == pytest.approx(
+        {t.feature: t.bits for t in usual.columns}, abs=0.2
     )
 
 

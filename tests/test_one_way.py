@@ -282,7 +282,7 @@ def test_an_estimator_may_come_first(make: Any, tmp_path: Path) -> None:
     assert len(bb.suspicious(fitted, rows, y, n=3).rows) == 3
     assert bb.learning_curve(fitted, rows, y, sizes=[200], repeats=1).sizes.tolist() == [200]
     assert len(bb.next_to_label(fitted, rows, n=3).rows) == 3
-    assert bb.report(fitted, rows, y, alternatives=False).findings.own_rows
+    assert bb.report(fitted, rows, y, alternatives=False).findings.on_training_rows
     assert bb.plots.EvidenceDisplay.from_estimator(fitted, rows.iloc[:1]).figure_ is not None
     assert bb.plots.CalibrationDisplay.from_estimator(fitted, rows, y).figure_ is not None
     assert bb.plots.ConfusionMatrixDisplay.from_estimator(fitted, rows, y).figure_ is not None
@@ -391,7 +391,7 @@ def test_every_command_prints_the_figures_of_fit_for_sets_of_labels(
     assert label_figures(run(capsys, "report", "m.banbury", "papers.csv")) == there
     tuned = run(capsys, "tune", "papers.csv", *SETS, *options)["settings"]
     assert [there[2], there[0]] in [[each["log_loss"], each["micro_f1"]] for each in tuned]
-    if model.telling is None:
+    if model.words_per_label is None:
         asked = {"alpha": model.choice.alpha, "weigh": model.weighing is not None, "target_delimiter": ";"}
         calibrate: Any = "platt" if "platt" in options else None
         found = bb.cross_validate("papers.csv", "topics", calibrate=calibrate, **asked)

@@ -127,7 +127,7 @@ EVERY: dict[str, Callable[[], Display]] = {
     ),
     "labels": lambda: plots.LabelsDisplay.from_evaluation(sixty_labels()),
     "learning curve": lambda: plots.LearningCurveDisplay.from_learning_curve(
-        bb.learning_curve(iris(), "species", sizes=[10, 90], repeats=2, beside="logistic_regression")
+        bb.learning_curve(iris(), "species", sizes=[10, 90], repeats=2, peer="logistic_regression")
     ),
     "calibration": lambda: plots.CalibrationDisplay.from_model(calibrated(), iris()),
     "calibration out of fold": lambda: plots.CalibrationDisplay.from_cross_validation(
@@ -489,7 +489,7 @@ def test_a_joint_table_has_bars_and_lines_of_its_combinations(columns: tuple[str
 @pytest.mark.parametrize(
     "family", [bb.Occurrences(), bb.Occurrences("bernoulli", threshold=0.0), bb.Occurrences("complement")]
 )
-def test_a_block_of_occurrences_has_bars_of_its_most_telling_columns(family: bb.Occurrences) -> None:
+def test_a_block_of_occurrences_has_bars_of_its_most_informative_columns(family: bb.Occurrences) -> None:
     rng = np.random.default_rng(2)
     kinds = np.arange(200) % 2
     times = rng.poisson(np.where(np.arange(30) == 7, 0.2 + 3.0 * kinds[:, None], 1.0))
@@ -1030,13 +1030,13 @@ def test_labels_of_a_model_are_those_of_its_evaluation() -> None:
 
 
 def test_a_learning_curve_has_its_figures_and_the_others() -> None:
-    curve = bb.learning_curve(iris(), "species", sizes=[10, 40, 90], repeats=3, beside="logistic_regression")
+    curve = bb.learning_curve(iris(), "species", sizes=[10, 40, 90], repeats=3, peer="logistic_regression")
     shown = plots.LearningCurveDisplay.from_learning_curve(curve)
     assert shown.ax_.get_xscale() == "log"
     lines = {tuple(np.round(line.get_ydata(), 12)) for line in shown.ax_.get_lines()}
-    assert curve.beside is not None
+    assert curve.peer is not None
     assert tuple(np.round(curve.mean_accuracy, 12)) in lines
-    assert tuple(np.round(curve.beside.mean_accuracy, 12)) in lines
+    assert tuple(np.round(curve.peer.mean_accuracy, 12)) in lines
     bars = [bar.get_label() for bar in shown.ax_.containers]
     assert bars == ["plain naive Bayes", "logistic regression"]
     shown.figure_.canvas.draw()

@@ -28,7 +28,7 @@ from banbury.reports import Report, charts, findings
 from banbury.rows.labelled import load_rows as held
 from test_labels import made
 
-SECTIONS = ["model", "figures", "confusion", "calibration", "learning", "telling", "mistakes", "pairs"]
+SECTIONS = ["model", "figures", "confusion", "calibration", "learning", "informative", "mistakes", "pairs"]
 VOID = {"meta", "wbr"}
 HOSTILE = "<script>alert('&\"')</script>"
 
@@ -145,7 +145,7 @@ def test_every_kind_of_data_has_its_page(name: str, tmp_path: Path) -> None:
     expected = bb.cross_validate(data, target, schema=model.schema, folds=min(10, len(data[target])))
     found = made.findings.validation
     assert np.array_equal(found.posteriors, expected.posteriors) and np.array_equal(found.rows, expected.rows)
-    assert made.findings.own_rows
+    assert made.findings.on_training_rows
     assert (tmp_path / "report.html").read_bytes().decode() == made.html
 
 
@@ -221,14 +221,14 @@ def test_a_list_of_texts_and_a_stream_of_batches_will_do() -> None:
     check(bb.report(model_of(texts, kinds), texts, kinds))
     frame = pd.DataFrame(data)
     made = bb.report(model_of(data, "kind"), (frame[i : i + 50] for i in range(0, len(frame), 50)))
-    assert made.findings.own_rows and check(made)
+    assert made.findings.on_training_rows and check(made)
 
 
 def test_weights_count() -> None:
     weather = bb.datasets.play_tennis()
     weights = np.linspace(0.5, 2.0, 14)
     made = bb.report(model_of(weather, "play", weights=weights), weather, weights=weights)
-    assert made.findings.own_rows
+    assert made.findings.on_training_rows
     expected = bb.cross_validate(weather, "play", weights=weights)
     assert f"{expected.log_loss:.4f}" in check(made).text
 
@@ -257,7 +257,7 @@ def test_newsgroups(unpacked: Callable[[str], Path], tmp_path: Path) -> None:
     made = bb.report(model, folder, path=tmp_path / "news.html", mistakes=5)
     page = check(made)
     assert (tmp_path / "news.html").stat().st_size < 1_000_000
-    assert made.findings.own_rows and len(made.findings.mistakes) == 5
+    assert made.findings.on_training_rows and len(made.findings.mistakes) == 5
     for mistake in made.findings.mistakes:
         assert mistake.name is not None and "/".join(Path(mistake.name).parts[-2:]) in page.text
     assert str(folder) not in made.html
@@ -273,8 +273,8 @@ def test_other_rows_than_the_models_own_are_told() -> None:
     odd = {name: column[1::2] for name, column in wine.items()}
     model = model_of(even, "cultivar")
     own, other = bb.report(model, even), bb.report(model, odd)
-    assert own.findings.own_rows and "the rows that the model was trained on" in check(own).text
-    assert not other.findings.own_rows and "not the rows that the model was trained on" in check(other).text
+    assert own.findings.on_training_rows and "the rows that the model was trained on" in check(own).text
+    assert not other.findings.on_training_rows and "not the rows that the model was trained on" in check(other).text
     expected = bb.evaluate(model, odd)
     assert np.array_equal(other.findings.validation.confusion, expected.confusion)
     assert other.findings.validation.log_loss == expected.log_loss and other.findings.learning_curve is None
@@ -403,15 +403,15 @@ def test_alternatives_are_tried_over_the_same_folds_and_the_best_is_advised() ->
     made = bb.report(model_of(board, "y"), board)
     tried = made.findings.alternatives
     assert tried is not None and (tried.folds, tried.n_rows) == (10, 400)
-    assert tried.now.log_loss == bb.cross_validate(board, "y").log_loss
-    by_option = {each.option: each for each in tried.others}
+    assert tried.current.log_loss == bb.cross_validate(board, "y").log_loss
+    by_option = {each.option: each for each in tried.tried}
     weighed = bb.cross_validate(board, "y", weigh=True)
     assert (by_option["--weigh"].accuracy, by_option["--weigh"].log_loss) == (weighed.accuracy.value, weighed.log_loss)
-    assert [each.log_loss for each in tried.others] == sorted(each.log_loss for each in tried.others)
+    assert [each.log_loss for each in tried.tried] == sorted(each.log_loss for each in tried.tried)
     assert {each.option for each in tried.better} >= {
         "--weigh",
         "--tan",
-    } and tried.now.accuracy < 0.6 < 0.9 < weighed.accuracy.value
+    } and tried.current.accuracy < 0.6 < 0.9 < weighed.accuracy.value
     text = check(made).text
     assert made.findings.next_steps[0] in text and "banbury fit --weigh" in text
     assert json.loads(json.dumps(made.to_dict()))["next_steps"] == list(made.findings.next_steps)
@@ -422,7 +422,7 @@ def test_alternatives_are_tried_over_the_same_folds_and_the_best_is_advised() ->
 def test_alternatives_that_do_not_help_are_not_advised() -> None:
     noise = checkerboard(300, told=False)
     made = bb.report(model_of(noise, "y"), noise)
-    assert made.findings.alternatives is not None and made.findings.alternatives.others
+    assert made.findings.alternatives is not None and made.findings.alternatives.tried
     assert not made.findings.alternatives.better
     if not made.findings.next_steps:
         assert "None of the alternatives tried is clearly better" in check(made).text
@@ -452,7 +452,7 @@ def test_alternatives_of_what_is_weighed_or_calibrated_already() -> None:
     ):
         tried = bb.report(model, board).findings.alternatives
         assert tried is not None
-        options = {each.option for each in tried.others}
+        options = {each.option for each in tried.tried}
         assert "--calibrate temperature" not in options and ("--weigh" in options) == (model is not weighed)
 
 
@@ -463,7 +463,7 @@ def test_alternatives_of_texts_are_no_trees() -> None:
     texts = [" ".join(rng.choice(["red", "green", "blue", f"own{c}"], 6)) for c in y]
     made = bb.report(bb.estimate(bb.count({"t": texts, "y": y}, "y", features={"t": "text"})), {"t": texts, "y": y})
     assert made.findings.alternatives is not None
-    assert {each.option for each in made.findings.alternatives.others} == {
+    assert {each.option for each in made.findings.alternatives.tried} == {
         "--weigh",
         "--calibrate temperature",
         "--features choose",
@@ -593,10 +593,10 @@ def test_of_very_many_rows_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     assert made.html == bb.report(model, wine).html != bb.report(model, wine, seed=1).html
 
 
-def test_telling_values_are_the_models_own() -> None:
+def test_values_of_column_are_the_models_own() -> None:
     data = mail()
     model = model_of(data, "kind")
-    made = bb.report(model, data, telling=3)
+    made = bb.report(model, data, informative=3)
     assert made.findings.informative == model.informative(3)
     text = check(made).text
     assert all(
@@ -772,7 +772,7 @@ def test_a_model_of_one_class_is_refused() -> None:
         {"folds": True},
         {"mistakes": -1},
         {"mistakes": 2.5},
-        {"telling": 0},
+        {"informative": 0},
         {"seed": -1},
         {"title": 3},
         {"alternatives": 1},
@@ -905,7 +905,7 @@ def test_importing_banbury_does_not_load_reports() -> None:
 
 # Several labels per row -----------------------------------------------------------------------------------------------
 
-LABEL_SECTIONS = ["figures", "model", "telling", "mistakes"]
+LABEL_SECTIONS = ["figures", "model", "informative", "mistakes"]
 
 
 def ids(page: Page) -> list[str | None]:
@@ -916,11 +916,11 @@ def ids(page: Page) -> list[str | None]:
 def test_a_model_of_labels_is_judged_by_folds_of_its_own_rows(weigh: bool, tmp_path: Path) -> None:
     texts, sets = made(150)
     model = bb.MultiLabelClassifier(weigh=weigh).fit({"text": texts}, sets).model_
-    report = bb.report(model, {"text": texts}, sets, tmp_path / "labels.html", folds=3, mistakes=4, telling=2)
+    report = bb.report(model, {"text": texts}, sets, tmp_path / "labels.html", folds=3, mistakes=4, informative=2)
     found = report.findings
     settings: dict[str, Any] = {"alpha": model.choice.alpha, "weigh": weigh}
     again = bb.cross_validate({"text": texts}, sets, folds=3, schema=model.schema, **settings)
-    assert found.own_rows
+    assert found.on_training_rows
     assert found.validation.micro_f1 == again.micro_f1
     assert [own.ratios.keys() for own in found.informative] == [{label: 0}.keys() for label in ("a", "b", "c", "d")]
     lost = again.truth & ~again.given
@@ -944,7 +944,7 @@ def test_a_model_of_labels_is_judged_as_it_is_by_other_rows() -> None:
     other = {"text": ["a1 a2 b3 zz", "w1 w2 c3", HOSTILE], "topics": [["a", "d"], ["c", "new"], [HOSTILE]]}
     report = bb.report(model, other)
     found = report.findings
-    assert not found.own_rows
+    assert not found.on_training_rows
     assert found.validation.labels[4:] == tuple(sorted(["new", HOSTILE]))
     assert found.validation.micro_f1 == bb.evaluate(model, other).micro_f1
     told = {each.label: each.explanation for each in found.missed}

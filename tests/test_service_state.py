@@ -241,8 +241,8 @@ def test_drift_is_reported_beyond_the_noise_only(shift: float, tmp_path: Path) -
         for k in range(200):
             state.change(Put(f"{k:03}", values[k].tolist(), labels[k]))
         drift = Looking(state).look()["drift"]
-    assert drift["said"].startswith("No drift detected" if not shift else "The last 20 rows differ")
-    assert bool(drift["telling"]) == bool(shift)
+    assert drift["message"].startswith("No drift detected" if not shift else "The last 20 rows differ")
+    assert bool(drift["differences"]) == bool(shift)
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------

@@ -254,7 +254,7 @@ def test_every_setting_is_its_naive_twin(corpus, new, family, how, alpha, weight
 
 
 @given(corpus=corpora(), most=st.integers(1, 6))
-def test_the_most_telling_words_are_kept(corpus, most):
+def test_the_most_informative_words_are_kept(corpus, most):
     texts, labels = corpus
     family = bb.Text(max_words=most, choose_by="mutual_information")
     tally = count(texts, labels, family)

@@ -79,14 +79,14 @@ class ModelSettings:
 
 @dataclass(frozen=True, eq=False)
 class LabelSettings:
-    """How a ``LabelModel`` is estimated from a tally of label sets. It is never updated in place. ``telling`` is how
+    """How a ``LabelModel`` is estimated from a tally of label sets. It is never updated in place. ``words_per_label`` is how
     many words of each label count, the most informative ones; None for all.
     """
 
     choice: Choice
     thresholds: Thresholds
     weighing: LabelWeighing | None = None  # the weights of evidence; None if evidence is not weighed
-    telling: int | None = None
+    words_per_label: int | None = None
     threads: int | None = None
 
     follows = False
@@ -96,7 +96,9 @@ class LabelSettings:
     def model(self, tally: Tally) -> LabelModel:
         """Returns the model of a tally, estimated anew, with the weights and the thresholds of these settings."""
         choice = self.choice
-        model = LabelModel.of(tally, how=choice.how, alpha=choice.alpha, telling=self.telling, threads=self.threads)
+        model = LabelModel.of(
+            tally, how=choice.how, alpha=choice.alpha, words_per_label=self.words_per_label, threads=self.threads
+        )
         return model.weighed(self.weighing).with_thresholds(self.thresholds)
 
     def without_forgotten(self, tally: Tally) -> LabelSettings:
@@ -118,7 +120,7 @@ def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -
     if isinstance(model, Model):
         return ModelSettings(choice, model.class_prior, model.calibration, model.weighing, threads)
     if not isinstance(model, Tally):
-        return LabelSettings(choice, model.thresholds, model.weighing, model.telling, threads)
+        return LabelSettings(choice, model.thresholds, model.weighing, model.words_per_label, threads)
     if model.schema.labels is not None:
         return LabelSettings(choice, Thresholds.half(()), threads=threads)
     return ModelSettings(threads=threads)

@@ -159,16 +159,16 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
         comparison = try_alternatives(
             fitted.rows, Plain(seed=args.seed), validation, excluded_options=excluded, seed=args.seed
         )
-    if comparison is None or not comparison.others:
+    if comparison is None or not comparison.tried:
         return [f"{no_better}."]
     figures = {  # the accuracy of each alternative as a text, by its option
         alternative.option: f"{alternative.option} {Mean(alternative.accuracy, alternative.standard_error)}"
-        for alternative in comparison.others
+        for alternative in comparison.tried
     }
     where = f"in {comparison.folds}-fold cross-validation on {many(comparison.n_rows, 'row')}"
     better_options = [
         alternative.option
-        for alternative in comparison.others
+        for alternative in comparison.tried
         if _beats(alternative.accuracy, alternative.standard_error, validation.majority)
     ]
     if better_options:

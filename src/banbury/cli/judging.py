@@ -14,7 +14,7 @@ from banbury.families.column_tree import tree_of_columns
 from banbury.labels.weighing import can_weigh
 from banbury.model.naive_bayes import is_auto
 from banbury.progress import Steps
-from banbury.quality.label_recipes import ALPHAS, TELLING_WORDS, PlainLabels
+from banbury.quality.label_recipes import ALPHAS, INFORMATIVE_WORDS, PlainLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.tuning import Tuned, Tuning
 from banbury.quality.validation import (
@@ -271,7 +271,10 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
     )
     if chooses_alpha and any(feature.reads_text for feature in rows.schema.features.templates):
         grid = replace(
-            grid, extra_recipe=PlainLabels(grid.hows[0], threshold, args.calibrate, args.seed, telling=TELLING_WORDS)
+            grid,
+            extra_recipe=PlainLabels(
+                grid.hows[0], threshold, args.calibrate, args.seed, words_per_label=INFORMATIVE_WORDS
+            ),
         )
     note = f"all thresholds are 0.5, because choosing them takes at least {FEWEST_ROWS} rows"
     return grid, [] if is_enough else [note]
@@ -378,9 +381,11 @@ def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
     caveat = "chosen on these same rows, so the figures are slightly optimistic"
     if len(plain_indices) == 1:
         return [caveat]
-    telling = best_settings.get("telling")  # how many words of each label count; None for all
+    words_per_label = best_settings.get("words_per_label")  # how many words of each label count; None for all
     best = (
-        f"α = {best_settings['alpha']:g}" if telling is None else f"the {telling} most informative words of each label"
+        f"α = {best_settings['alpha']:g}"
+        if words_per_label is None
+        else f"the {words_per_label} most informative words of each label"
     )
     return [f"{best}{text} is the best of {len(plain_indices)} by log loss{suffix}", caveat]
 

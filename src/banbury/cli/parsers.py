@@ -508,12 +508,12 @@ usual: --target --folds --groups --features --text --alpha --weigh --calibrate
 look | learning-curve | validate | Show how accuracy grows with the number of training rows, measured on held-out rows.
 INPUT... [--target COLUMN] [OPTIONS]
 $ banbury learning-curve adult.csv --target income --sizes 100,1000,10000
-usual: --target --sizes --repeats --test --beside --features --weigh --alpha
+usual: --target --sizes --repeats --test --peer --features --weigh --alpha
 {INPUTS}
 --sizes A,B,C | numbers of training rows, or shares such as 0.5 (about ten sizes by default)
 --repeats N int | how many times to repeat with different held-out rows (5; 1 with weighed evidence)
 --test SHARE float ={1 / 3} | the share of rows to hold out (a third)
---beside LEARNER | also draw the curve of logistic_regression, on the same rows
+--peer LEARNER | also draw the curve of logistic_regression, on the same rows
 {WEIGH}
 {COUNTED}
 {ESTIMATED}
@@ -563,7 +563,7 @@ $ banbury show adult.banbury --informative 5
 look | report | show | Write a web page about a model: its contents, its accuracy, its evidence and its mistakes.
 MODEL INPUT... [-o FILE] [OPTIONS]
 $ banbury report adult.banbury adult.csv -o report.html
-usual: --output --target --title --folds --mistakes --telling --no-alternatives --weights
+usual: --output --target --title --folds --mistakes --informative --no-alternatives --weights
 {MODEL}
 {INPUTS}
 -o --output FILE =report.html | the page to write (report.html)
@@ -573,7 +573,7 @@ usual: --output --target --title --folds --mistakes --telling --no-alternatives 
 --no-alternatives | do not try other models on the same rows
 --folds K int | number of cross-validation folds (as many as `fit` used)
 --mistakes N int =10 | show the N worst mistakes (10)
---telling N int =10 | show the N most informative values of each class (10)
+--informative N int =10 | show the N most informative values of each class (10)
 --seed N int =0 | the seed of random choices (0)
 {READING_AGAIN}
 
@@ -599,7 +599,7 @@ with a sub-folder per class, a quoted pattern, several files, or - for stdin
 --against CLASS | the class to compare with (the runner-up)
 --n N int | draw the N strongest columns, words or values
 --shares | for confusion: shares of each class's rows instead of counts
---beside OTHER | for compared-evidence: another model; for learning-curve: logistic_regression
+--peer OTHER | for compared-evidence: another model; for learning-curve: logistic_regression
 --sizes A,B,C | for learning-curve: numbers of training rows, or shares such as 0.5 (about ten sizes by default)
 --weigh | for learning-curve: weigh the evidence of columns and pairs of columns
 --plain | for learning-curve: use plain naive Bayes

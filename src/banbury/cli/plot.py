@@ -153,24 +153,24 @@ def _evidence(args: Namespace) -> plots.EvidenceDisplay:
 
 @_picture(
     "the same row under two models: plain and weighed, or any two",
-    "MODEL INPUT... [--row N | --text TEXT] [--beside MODEL] [--against CLASS] [--n N]",
+    "MODEL INPUT... [--row N | --text TEXT] [--peer MODEL] [--against CLASS] [--n N]",
 )
 def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
-    """Draws the evidence of a row under two models: plain and weighed, or this model and the one in ``--beside``."""
+    """Draws the evidence of a row under two models: plain and weighed, or this model and the one in ``--peer``."""
     path = _file(args, what="model")
     model = inputs.model(path)
     errors.require(
-        args.beside is not None or model.weighing is not None,
-        "--beside",
+        args.peer is not None or model.weighing is not None,
+        "--peer",
         None,
         f"the file of another model, because {path} is plain and has nothing to be compared with",
     )
-    if args.beside is None:
+    if args.peer is None:
         names = ("plain", "weighed")
         models = (model.weighed(weighing=None), model)
     else:
-        names = (path, args.beside)
-        models = (model, inputs.model(args.beside))
+        names = (path, args.peer)
+        models = (model, inputs.model(args.peer))
     row = row_to_explain(args, model)
     first = models[0].explain(row, _class(args.against, model))
     second = models[1].explain(row)  # of the winner against the runner-up; the classes have to be those of the first
@@ -283,7 +283,7 @@ def _labels(args: Namespace) -> plots.LabelsDisplay:
 
 @_picture(
     "accuracy against the number of training rows",
-    "INPUT... --target COLUMN [--sizes A,B,C] [--beside logistic_regression] [--weigh]",
+    "INPUT... --target COLUMN [--sizes A,B,C] [--peer logistic_regression] [--weigh]",
 )
 def _learning_curve(args: Namespace) -> plots.LearningCurveDisplay:
     """Draws the learning curve of the model that `fit` would save."""

@@ -81,7 +81,15 @@ def report(args: Namespace) -> None:
     inputs.check_output(args)
     model: Any = inputs.model_or_labels(args.model)
     # Options of the command that are arguments of ``report``.
-    names = ["folds", "mistakes", "telling", "seed", "weights", "alternatives", *["title"] * (args.title is not None)]
+    names = [
+        "folds",
+        "mistakes",
+        "informative",
+        "seed",
+        "weights",
+        "alternatives",
+        *["title"] * (args.title is not None),
+    ]
     options = {name: getattr(args, name) for name in names}
     has_target = model.schema.target is not None or model.schema.labels is not None
     with inputs.open_labelled(args, needs_target=not has_target) as data:

@@ -43,8 +43,8 @@ def learning_curve(args: Namespace) -> None:
     """Prints how good the model that `fit` would save is after various numbers of rows."""
     curve = curve_of(args)
     facts = curve.to_dict()
-    # The curve, and the one of ``--beside``, by the prefix of the columns; then a list of numbers for each column.
-    curves = {"": facts} | ({f"{facts['beside']['name']} ": facts["beside"]} if facts.get("beside") else {})
+    # The curve, and the one of ``--peer``, by the prefix of the columns; then a list of numbers for each column.
+    curves = {"": facts} | ({f"{facts['peer']['name']} ": facts["peer"]} if facts.get("peer") else {})
     columns = {prefix + name: lists[key] for prefix, lists in curves.items() for name, key in MEASURES.items()}
     rows = []
     for index, size in enumerate(facts["sizes"]):  # numbers of training rows
@@ -62,7 +62,7 @@ def curve_of(args: Namespace) -> LearningCurve:
         outcome = judging.decide(args, data)  # the recipe, its rows and notes
         repeats = args.repeats if args.repeats is not None else 1 if isinstance(outcome.recipe, Weighed) else 5
         sizes = settings.sizes(args.sizes)
-        curve = learn_sizes(outcome.rows, outcome.recipe, sizes, repeats, args.test, args.beside)  # type: ignore[arg-type]
+        curve = learn_sizes(outcome.rows, outcome.recipe, sizes, repeats, args.test, args.peer)  # type: ignore[arg-type]
         return replace(curve, notes=outcome.notes)
 
 

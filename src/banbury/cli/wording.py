@@ -8,8 +8,8 @@ import shlex
 from argparse import Namespace
 
 OPTIONS = (
-    "against alpha beside bins by calibrate class_from class_prior classes_at comment costs delimiter features folds format "
-    "groups headers how missing missing_values names quote repeats scoring seed share sizes skip_lines target "
+    "against alpha bins by calibrate class_from class_prior classes_at comment costs delimiter features folds format "
+    "groups headers how missing missing_values names peer quote repeats scoring seed share sizes skip_lines target "
     "target_delimiter text threads weigh weights"
 )
 # The keyword, and its value: quoted in one of two ways, or a number.

@@ -64,7 +64,7 @@ class NamedValues(NamedTuple):
     hidden: int = 0  # how many more there are
     share: Real | None = None  # P(value | class); None: what scoring the values says
     what: str = "value"  # what people call one of them
-    chosen: str = "frequent"  # why these are shown: they are the most frequent, or the most "telling"
+    chosen: str = "frequent"  # why these are shown: they are the most frequent, or the most "informative"
 
     def most_frequent(self, n: int | None) -> NamedValues:
         """Returns the n most frequent values (None: all), in the order that they have here. ``hidden`` is the number of
@@ -76,7 +76,7 @@ class NamedValues(NamedTuple):
         return self._replace(values=values, names=names, rows=self.rows[kept], hidden=len(self.values) - len(kept))
 
 
-class TellingValues(NamedTuple):
+class InformativeValues(NamedTuple):
     """Values that may be informative about classes."""
 
     share: Real  # P(value | class), (values, classes)
@@ -86,7 +86,7 @@ class TellingValues(NamedTuple):
     kind: Literal["value", "word", "interval"] = "value"
 
 
-def telling(share: Real, share_of_rest: Real, difference: Real) -> tuple[Real, Real]:
+def measure_informativeness(share: Real, share_of_rest: Real, difference: Real) -> tuple[Real, Real]:
     """Returns the ratio of P(value | class) to P(value | rest), and a score of how informative the value is, both in
     the shape of the arguments, which broadcast.
 
@@ -114,7 +114,7 @@ class HasTails(Protocol):
     def ends(self, f: int, near: Real, step: Real) -> Real: ...
 
 
-def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[TellingValues]:
+def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[InformativeValues]:
     """Yields the most informative interval of each column of numbers for each class that is compared: below a cut, from
     a cut up, or between two. Each result has the intervals of one column for some of the classes.
     """
@@ -132,7 +132,7 @@ def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[Tel
             share, low, high = _intervals_of_cuts(group, f, cuts)
             share_of_class = np.stack([share[k, :, c] for k, c in enumerate(classes)])  # (compared classes, intervals)
             share_of_rest = np.einsum("ksc,ck->ks", share, rest[:, classes])
-            _, score = telling(share_of_class, share_of_rest, share_of_class - share_of_rest)
+            _, score = measure_informativeness(share_of_class, share_of_rest, share_of_class - share_of_rest)
             has_two_ends = np.isfinite(low) & np.isfinite(high)
             # The place of each compared class, and of its best interval.
             best = np.arange(len(classes)), np.argmax(np.where(has_two_ends, TWO_ENDS, 1.0) * score, axis=1)
@@ -144,7 +144,7 @@ def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[Tel
             ]
             # An interval may be named for the class that it was chosen for alone.
             allowed = np.array(classes)[:, None] == np.arange(n_classes)
-            yield TellingValues(share[best], share[best], names.__getitem__, allowed, "interval")
+            yield InformativeValues(share[best], share[best], names.__getitem__, allowed, "interval")
 
 
 def _round_steps(steps: Real) -> Real:
@@ -239,7 +239,7 @@ def round_ends(feature: Any, near: Real, step: Real) -> Real:
     return np.ceil(ends) - 0.5 if feature.kind == "integer" else ends
 
 
-def values_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[TellingValues]:
+def values_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[InformativeValues]:
     """Yields informative intervals of a column, or its values if they are not numbers, from values drawn from it
     (``drawn``, from all classes). ``alone`` has the parameters of this column alone.
     """
@@ -251,4 +251,4 @@ def values_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> 
     name = alone.features.names[0]
     values = sorted(set(drawn.tolist()), key=str)
     share = np.exp(compared.log_likelihood(alone, {name: values}))
-    yield TellingValues(share, share, [(name, value) for value in values].__getitem__)
+    yield InformativeValues(share, share, [(name, value) for value in values].__getitem__)

@@ -22,7 +22,7 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Bool, Int, Real
 from banbury.families import evidence
-from banbury.families.evidence import Comparison, TellingValues, Term
+from banbury.families.evidence import Comparison, InformativeValues, Term
 from banbury.reading import Batch, Codes
 from banbury.sums import Key, Keys, is_all
 from banbury.threads import n_threads
@@ -478,7 +478,7 @@ class Parameters:
         is_known = is_block | ~is_unseen
         return list(map(Term, features.names, values, log_likelihoods, is_known.tolist()))
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+    def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
         """Yields values that may tell classes apart, for one column after the other.
 
         None if columns are modelled jointly and have none. ``compared`` says which classes are compared with which others.
@@ -489,7 +489,7 @@ class Parameters:
         drawn = self.sample(np.repeat(np.arange(len(compared.rest)), evidence.DRAWS), np.random.default_rng(0))
         columns = ((self.select([f]), values) for f, values in enumerate(drawn))
         return (
-            telling_values for column in columns for telling_values in evidence.values_from_draws(*column, compared)
+            values_of_column for column in columns for values_of_column in evidence.values_from_draws(*column, compared)
         )
 
     def cuts(self, column: str | None) -> list[float] | None:
@@ -544,7 +544,7 @@ class NumericParameters(Parameters):
         """
         return evidence.round_ends(self.features[f], near, step)
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+    def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
         """Yields the most informative interval of each column for each class that is ``compared``."""
         return evidence.informative_intervals(self, compared)
 
@@ -559,13 +559,13 @@ class KeyedParameters(Parameters):
         """
         raise NotImplementedError
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+    def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
         """Yields all values at once, any of which may tell classes apart. The share of rows that had a value is taken
         to be its probability; ``compared`` is not used.
         """
         share, of_line = self.values()  # the feature's number and the value of each line
         return iter(
-            [TellingValues(share, share, lambda line: (self.features.names[of_line[line][0]], of_line[line][1]))]
+            [InformativeValues(share, share, lambda line: (self.features.names[of_line[line][0]], of_line[line][1]))]
         )
 
 

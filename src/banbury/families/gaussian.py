@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real, divide
-from banbury.families.evidence import Comparison, TellingValues, informative_intervals
+from banbury.families.evidence import Comparison, InformativeValues, informative_intervals
 from banbury.families.family import (
     Choice,
     ColumnReader,
@@ -841,7 +841,7 @@ class GaussianBlockParameters(Parameters):
         covariance = self.covariance[:, columns[:, None], columns]
         return block_density(marginal_features, self.mean[:, columns], covariance, self.nu)
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+    def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
         """Yields the informative intervals of each column, by its marginal distribution; None for lists of numbers.
         ``compared`` says which classes are compared with which others.
         """

@@ -19,7 +19,7 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real, divide
 from banbury.families.bins import bin_starts, bin_widths, smallest_gap
 from banbury.families.dirichlet import log
-from banbury.families.evidence import Comparison, TellingValues
+from banbury.families.evidence import Comparison, InformativeValues
 from banbury.families.family import (
     UNUSED_GENERATOR,
     Choice,
@@ -610,9 +610,9 @@ class KernelDensityParameters(NumericParameters):
             columns += list((bin_starts(feature) + bin_widths(feature) * numbers_in_bins).T)
         return columns
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+    def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
         """Yields the most informative interval of each column for each class that is ``compared``; None for blocks."""
-        return None if self.features.has_blocks else super().telling(compared)
+        return None if self.features.has_blocks else super().informative_values(compared)
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Returns the mean and the standard deviation of feature number f, a single column, in each class (classes

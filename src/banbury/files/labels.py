@@ -16,7 +16,7 @@ from banbury.labels.cells import CellWords
 PREFIX = "labels."  # prefixes of array names
 CELLS = "cells."
 # The fields of the model and of its weights.
-SETTINGS = {"how", "alpha", "telling", "labels", "common", "slope", "shift", "weighing"}
+SETTINGS = {"how", "alpha", "words_per_label", "labels", "common", "slope", "shift", "weighing"}
 WEIGHING = {"labels", "columns", "cells", "setting", "strength", "digest", "losses"}
 
 
@@ -37,7 +37,7 @@ def about(model: LabelModel) -> JsonObject:
         }
     settings = {
         **contents.about_choice(model.choice),
-        "telling": model.telling,  # how many words of each label count; None for all
+        "words_per_label": model.words_per_label,  # how many words of each label count; None for all
         "labels": list(thresholds.labels),
         "common": thresholds.common,  # the threshold of new labels
         "slope": thresholds.calibration.slope,  # of the log-odds of new labels, and the shift
@@ -86,7 +86,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
     check(settings.keys() - {"folds"} == SETTINGS, "the settings of the multi-label model are missing or unknown")
     tally_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     tally = contents.from_json_and_arrays({**about, "model": None, "calibration": None}, tally_arrays)
-    model = LabelModel.of(tally, telling=settings["telling"])  # type: ignore[arg-type]
+    model = LabelModel.of(tally, words_per_label=settings["words_per_label"])  # type: ignore[arg-type]
     model = replace(model, choice=replace(contents.restore_choice(settings, seed=0), waits=False))
     check(bool((model.rows_by_label <= float(tally.n_rows)).all()), "a label has more rows than the tally")
     labels = check_scalars("labels", settings["labels"])

@@ -623,7 +623,7 @@ class Trace:
     last: Hypotheses
 
     @property
-    def others(self) -> Real:
+    def rest(self) -> Real:
         """The posterior of all other hypotheses together, at each step."""
         return np.asarray(np.clip(1.0 - self.posteriors.sum(axis=1), 0.0, 1.0))
 

@@ -19,7 +19,7 @@ from banbury.labels.calibration import FARTHEST, LabelCalibration, sigmoid
 from banbury.labels.cells import as_one_class, tally_of_all_rows
 from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelTables, LabelWeighing
-from banbury.labels.words import LabelWords, TellingWords
+from banbury.labels.words import InformativeWords, LabelWords
 from banbury.model.evidence_table import EvidenceTable, evidence_table
 from banbury.model.explain import Explanation, Informative, make_explanation
 from banbury.model.naive_bayes import Model, choice_of, model_under
@@ -117,7 +117,7 @@ class LabelModel:
     thresholds: Thresholds  # also has the calibration
     threads: int | None = None
     weighing: LabelWeighing | None = None  # learned corrections of the evidence of words and cells
-    telling: int | None = None  # how many words of each label count, the most informative ones; None for all
+    words_per_label: int | None = None  # how many words of each label count, the most informative ones; None for all
 
     @classmethod
     def of(
@@ -127,15 +127,19 @@ class LabelModel:
         how: How = "mean",
         alpha: float = 1.0,
         features: Mapping[str, Any] | None = None,
-        telling: int | None = None,
+        words_per_label: int | None = None,
         threads: int | None = None,
     ) -> LabelModel:
         """Returns the model of a tally of label sets, with thresholds of one half.
 
-        With ``telling``, each label uses only its n most informative words, in texts whose length is normalised.
+        With ``words_per_label``, each label uses only its n most informative words, in texts whose length is normalised.
         """
-        if telling is not None and (isinstance(telling, bool) or not isinstance(telling, int) or telling < 1):
-            raise errors.bad_setting("telling", telling, "a number of words, at least 1, or None for all")
+        if words_per_label is not None and (
+            isinstance(words_per_label, bool) or not isinstance(words_per_label, int) or words_per_label < 1
+        ):
+            raise errors.bad_setting(
+                "words_per_label", words_per_label, "a number of words, at least 1, or None for all"
+            )
         _check(tally)
         if features:
             tally = replace(tally, schema=tally.schema._with_families(features))
@@ -147,7 +151,7 @@ class LabelModel:
             Thresholds.half(labels_of(tally)),
             threads,
             weighing=None,
-            telling=telling,
+            words_per_label=words_per_label,
         )
 
     def with_thresholds(self, thresholds: Thresholds) -> LabelModel:
@@ -211,13 +215,13 @@ class LabelModel:
         )
 
     @cached_property
-    def _words(self) -> tuple[LabelWords | TellingWords, ...]:
+    def _words(self) -> tuple[LabelWords | InformativeWords, ...]:
         """The evidence of the words of each text column, in the order of ``_texts``: of all words, or of the
-        ``telling`` most informative words of each label.
+        ``words_per_label`` most informative words of each label.
         """
-        if self.telling is None:
+        if self.words_per_label is None:
             return tuple(LabelWords.of(self.tally, column, self.choice) for column in self._texts.names)
-        return tuple(TellingWords.of(self.tally, column, self.telling) for column in self._texts.names)
+        return tuple(InformativeWords.of(self.tally, column, self.words_per_label) for column in self._texts.names)
 
     @cached_property
     def _weighed(self) -> LabelTables | None:
@@ -451,19 +455,19 @@ class LabelModel:
         have the label).
 
         With weighing (``_weighed`` has the tables), it has the weighed evidence and prior of the label; with
-        ``telling``, the evidence of the label's most informative words.
+        ``words_per_label``, the evidence of the label's most informative words.
         """
         unweighed = replace(model_under(yes_no(self.tally, label), self.choice, class_prior=None), threads=self.threads)
-        if len(unweighed.classes) < 2 or (self._weighed is None and self.telling is None):
+        if len(unweighed.classes) < 2 or (self._weighed is None and self.words_per_label is None):
             return unweighed
         if self._weighed is None:
-            return self._with_telling_words(label, unweighed)
+            return self._with_informative_words(label, unweighed)
         # By class (False, True), up to a constant: the weighed tables have the prior log-odds of each label.
         log_prior = np.array([0.0, self._weighed.log_prior[self.labels.index(label)]])
         parameters = self._weighed.parameters(label, unweighed)
         return replace(unweighed, parameters=parameters, log_prior=log_prior - np.logaddexp(*log_prior))
 
-    def _with_telling_words(self, label: Label, plain: Model) -> Model:
+    def _with_informative_words(self, label: Label, plain: Model) -> Model:
         """Returns the yes/no model ``plain`` of a label, with the evidence of the label's most informative words
         in place of that of all words.
         """
@@ -476,7 +480,7 @@ class LabelModel:
         for group in plain.parameters:
             feature = group.features[0]
             column_words = words_by_column.get(feature.name)
-            if isinstance(column_words, TellingWords):
+            if isinstance(column_words, InformativeWords):
                 group = column_words.parameters(label_number, plain.tally.of(feature.name), feature, n_texts)
             parameters.append(group)
         return replace(plain, parameters=tuple(parameters))

@@ -169,7 +169,7 @@ class LabelWords:
 
 
 @dataclass(frozen=True)
-class TellingWords:
+class InformativeWords:
     """The evidence of a text column by the most informative words of each label, in texts normalised to length one.
 
     A word counts log P(word | label) / P(word | not the label). Both probabilities are shrunk towards P(word), as if
@@ -185,7 +185,7 @@ class TellingWords:
     n_labels: int
 
     @classmethod
-    def of(cls, tally: Tally, column: str, n_best: int) -> TellingWords:
+    def of(cls, tally: Tally, column: str, n_best: int) -> InformativeWords:
         """Returns the evidence of the ``n_best`` words of each label in a text column of a tally of label sets."""
         lexicon = lexicon_of(tally, column)
         all_rows_class = tally.classes.index(EVERY)
@@ -200,7 +200,7 @@ class TellingWords:
         label_totals = np.bincount(pairs.labels, pairs.occurrences, n_labels)
         pair_words = np.repeat(np.arange(len(ids)), np.diff(pairs.starts))  # the word of each pair
         word_documents = pairs.documents_of_all[pair_words]
-        best_pairs = _telling(pairs.labels, pairs.documents, word_documents, rows_by_label, n_rows, n_best)
+        best_pairs = _most_informative(pairs.labels, pairs.documents, word_documents, rows_by_label, n_rows, n_best)
         words = pair_words[best_pairs]  # this and what follows: one entry for each of the best pairs
         labels = pairs.labels[best_pairs]
         occurrences = pairs.occurrences[best_pairs]
@@ -242,7 +242,7 @@ class TellingWords:
         return weigh_texts(lexicon, word_scales, word_scores, use_counts, documents, n_texts)
 
 
-def _telling(
+def _most_informative(
     labels: Any, documents: Real, word_documents: Real, rows_by_label: Real, n_rows: float, n_best: int
 ) -> Int:
     """Returns the numbers of the most informative pairs of a word and a label, at most ``n_best`` of each label, by the

@@ -544,7 +544,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         """
         if not isinstance(model, Model):
             raise errors.bad_setting("the model", type(model).__name__, "a Model, from bb.estimate or bb.load")
-        model = model.weighed(None)  # weights are for telling classes apart
+        model = model.weighed(None)  # weights separate classes, and a density has none
         features = {feature.columns or feature.name: feature.family for feature in model.schema.features}
         density = cls(features, model.choice.how, model.choice.alpha, threads=model.threads, seed=model.choice.seed)
         density._keep(model)

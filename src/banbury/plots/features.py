@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import FARTHEST, Real
 from banbury.families import NUMBERS
-from banbury.families.bags.occurrences import telling_columns
+from banbury.families.bags.occurrences import informative_columns
 from banbury.families.bernoulli import flag_names
 from banbury.families.evidence import NamedValues
 from banbury.families.family import Feature, Parameters
@@ -188,7 +188,7 @@ def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = No
     if feature.reads_text or feature.holds_lists:
         raise no_axis(feature)
     if feature.counter.words:
-        return telling_columns(feature_parts.group, sums, n)
+        return informative_columns(feature_parts.group, sums, n)
     if isinstance(sums, Counts) and (feature.kinds or not feature.columns):
         keys, cells = sums.feature(feature_parts.position)
         # ``cells`` are the rows of each value (values × classes).

@@ -69,7 +69,7 @@ class LikelihoodDisplay(Display):
     value_names: Sequence[str] = ()  # of the values, unless they are numbers
     hidden: int = 0  # how many values are not drawn
     what: str = "value"  # what people call one of the values
-    chosen: str = "frequent"  # why these are drawn: they are the most frequent, or the most "telling"
+    chosen: str = "frequent"  # why these are drawn: they are the most frequent, or the most "informative"
 
     @classmethod
     def from_model(
@@ -189,7 +189,7 @@ class LikelihoodDisplay(Display):
         ax.tick_params(axis="y", length=0)
         noun = self.what
         ax.set_xlabel(f"P(class) · P({noun} | class)" if self.prior else f"P({noun} | class)")
-        rank = "informative" if self.chosen == "telling" else self.chosen
+        rank = self.chosen
         selection_note = f" ({n_values:,} most {rank} of {n_values + self.hidden:,} {noun}s)" if self.hidden else ""
         ax.set_title(f"{short_name(self.feature.name, 40)}: probability of each {noun} given the class{selection_note}")
         legend_beside(ax)

@@ -385,7 +385,7 @@ class PosteriorDisplay(Display):
         colours = list(COLOURS[: len(bands)])
         n_others = len(trace.first) - len(bands)
         if n_others:
-            bands.append(trace.others)
+            bands.append(trace.rest)
             labels.append(f"all others ({n_others:,})")
             colours.append(FAINT)
         ax.stackplot(steps, bands, labels=labels, colors=colours, edgecolor="white", linewidth=0.6)

@@ -47,7 +47,7 @@ def learning_curve(
     sizes: Any = None,
     repeats: int = 5,
     test: float = 1 / 3,
-    beside: Any = None,
+    peer: Any = None,
     how: How = "mean",
     alpha: float = 1.0,
     class_prior: ClassPrior = None,
@@ -77,7 +77,7 @@ def learning_curve(
             sizes, evenly spaced on a logarithmic scale, unless given.
         repeats: How often to repeat with other held-out rows.
         test: The share of the rows that is held out.
-        beside: Another learner to compare with on the same rows: "logistic_regression" (its penalty is chosen by
+        peer: Another learner to compare with on the same rows: "logistic_regression" (its penalty is chosen by
             cross-validation), or a scikit-learn classifier with ``predict_proba``. It gets standardised numbers with
             missing values replaced by the mean, categories as dummy variables, and TF-IDF weights of the words that
             naive Bayes uses.
@@ -106,18 +106,18 @@ def learning_curve(
     counting_settings = {name: settings[name] for name in ("schema", "features")}
     counting_settings |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
     rows = load_rows(data, target, takes_sets=False, **counting_settings, **reading)
-    return learn_sizes(rows, recipe_from(settings, seed=int(seed)), sizes, repeats, test, beside)
+    return learn_sizes(rows, recipe_from(settings, seed=int(seed)), sizes, repeats, test, peer)
 
 
 def learn_sizes(
-    rows: MemoryRows, recipe: Recipe, sizes: Any = None, repeats: int = 5, test: float = 1 / 3, beside: Any = None
+    rows: MemoryRows, recipe: Recipe, sizes: Any = None, repeats: int = 5, test: float = 1 / 3, peer: Any = None
 ) -> LearningCurve:
     """Returns the learning curve of a recipe: ``repeats`` times it holds out a share of the rows (``test``) and learns
-    from growing numbers of the other rows. ``sizes`` and ``beside``, another learner, are those of
+    from growing numbers of the other rows. ``sizes`` and ``peer``, another learner, are those of
     ``bb.learning_curve``.
     """
     errors.check_whole("repeats", repeats, 1)
-    peer = None if beside is None else Peer.of(beside)
+    compared = None if peer is None else Peer.of(peer)
     rows = _drop_weightless_rows(recipe.under(rows))
     seed = int(getattr(recipe, "seed", 0))
     n_rows = rows.n_labelled
@@ -131,8 +131,8 @@ def learn_sizes(
         growth = Growth(rows, order, curve_sizes)
         test_rows = np.sort(order[n_rows - n_test :])
         evaluations.append(_evaluate_sizes(rows, recipe, growth, test_rows, pending))
-        if peer is not None:
-            peer_evaluations.append(_evaluate_peer(rows, peer, growth, test_rows))
+        if compared is not None:
+            peer_evaluations.append(_evaluate_peer(rows, compared, growth, test_rows))
     pending.warn(getattr(recipe, "how", "mean"))
     accuracies, log_losses = _measures(evaluations)
     return LearningCurve(
@@ -144,7 +144,7 @@ def learn_sizes(
         n_test,
         len(rows.classes),
         majority=float(np.mean([evaluations_by_size[0].majority for evaluations_by_size in evaluations])),
-        beside=None if peer is None else CurveScores(peer.name, *_measures(peer_evaluations)),
+        peer=None if compared is None else CurveScores(compared.name, *_measures(peer_evaluations)),
     )
 
 
@@ -316,22 +316,22 @@ class Peer:
     choices: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # the values to try, by parameter
 
     @classmethod
-    def of(cls, beside: Any) -> Peer:
-        """Returns the peer called ``beside``, or the one of the classifier ``beside``. Raises an error for an unknown
+    def of(cls, peer: Any) -> Peer:
+        """Returns the peer called ``peer``, or that of the classifier ``peer``. Raises an error for an unknown
         name, or if the classifier lacks a method.
         """
-        if isinstance(beside, str):
-            if beside != LOGISTIC_REGRESSION:
-                raise errors.unknown_choice("beside", beside, [LOGISTIC_REGRESSION])
+        if isinstance(peer, str):
+            if peer != LOGISTIC_REGRESSION:
+                raise errors.unknown_choice("peer", peer, [LOGISTIC_REGRESSION])
             from sklearn.linear_model import LogisticRegression
 
             return cls("logistic regression", LogisticRegression(max_iter=MOST_STEPS), {"C": STRENGTHS})
-        has_methods = all(hasattr(beside, verb) for verb in ("get_params", "fit", "predict_proba"))
+        has_methods = all(hasattr(peer, verb) for verb in ("get_params", "fit", "predict_proba"))
         requirement = (
             f"{LOGISTIC_REGRESSION!r} or a scikit-learn classifier with predict_proba, such as RandomForestClassifier()"
         )
-        errors.require(not isinstance(beside, type) and has_methods, "beside", beside, requirement)
-        return cls(type(beside).__name__, beside)
+        errors.require(not isinstance(peer, type) and has_methods, "peer", peer, requirement)
+        return cls(type(peer).__name__, peer)
 
     def posteriors(
         self, training_matrix: Any, test_matrix: Any, labels: Any, weights: Real | None, n_classes: int
@@ -367,7 +367,7 @@ class Peer:
             return {}
         step_name, estimator = self.classifier.steps[-1] if hasattr(self.classifier, "steps") else ("", self.classifier)
         requirement = "a classifier that accepts sample_weight, because rows have weights"
-        errors.require(has_fit_parameter(estimator, "sample_weight"), "beside", self.name, requirement)
+        errors.require(has_fit_parameter(estimator, "sample_weight"), "peer", self.name, requirement)
         return {f"{step_name}__sample_weight" if step_name else "sample_weight": weights}
 
 
@@ -538,7 +538,7 @@ class CurveScores:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningCurve(Tabular, CurveScores):
-    """Scores on held-out rows after learning from ``sizes`` rows; ``beside`` has those of another learner, if one was
+    """Scores on held-out rows after learning from ``sizes`` rows; ``peer`` has those of another learner, if one was
     requested.
 
     ``n_test`` of ``n_rows`` rows were held out each time. ``majority`` is the accuracy of always predicting their most
@@ -550,7 +550,7 @@ class LearningCurve(Tabular, CurveScores):
     n_test: int
     n_classes: int
     majority: float
-    beside: CurveScores | None = None
+    peer: CurveScores | None = None
     notes: tuple[str, ...] = ()  # on what was judged
 
     @property
@@ -561,7 +561,7 @@ class LearningCurve(Tabular, CurveScores):
     @property
     def learners(self) -> list[CurveScores]:
         """The scores of this learner, followed by those of the other learner if there is one."""
-        return [self] if self.beside is None else [self, self.beside]
+        return [self] if self.peer is None else [self, self.peer]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the curve for JSON."""
@@ -574,7 +574,7 @@ class LearningCurve(Tabular, CurveScores):
             "random_guess": self.random_guess,
             "majority": self.majority,
             **self._to_dict(),
-            "beside": None if self.beside is None else self.beside._to_dict(),
+            "peer": None if self.peer is None else self.peer._to_dict(),
             "notes": list(self.notes),
         }
 
@@ -610,8 +610,8 @@ class LearningCurve(Tabular, CurveScores):
             columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]
         widths = [max(map(len, column)) for column in columns]
         lines = align_columns(list(zip(*columns, strict=True)), right_aligned=range(len(columns)))
-        if self.beside is not None:  # the name of each learner stands above its two columns
-            lines.insert(0, f"  {self.name:>{sum(widths[:3]) + 4}}  {self.beside.name:>{sum(widths[3:]) + 2}}")
+        if self.peer is not None:  # the name of each learner stands above its two columns
+            lines.insert(0, f"  {self.name:>{sum(widths[:3]) + 4}}  {self.peer.name:>{sum(widths[3:]) + 2}}")
         baselines = f"random guess {self.random_guess:.4f}, majority {self.majority:.4f}"
         return "\n".join([title, *lines, *(f"  {line}" for line in (baselines, *self.notes))])
 

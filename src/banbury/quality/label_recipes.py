@@ -32,7 +32,7 @@ from banbury.weighing.rows import merge_equal
 CHOOSING_FOLDS = 5  # in which rows are held out to choose thresholds and α
 WEIGHING_FOLDS = 3  # in which rows are held out to weigh words
 ALPHAS = (1.0, 0.1, 0.01)  # that "auto" tries
-TELLING_WORDS = 200  # "auto" also tries only so many words of each label
+INFORMATIVE_WORDS = 200  # "auto" also tries only so many words of each label
 MOST_FLAGS = 1 << 24  # rows × labels that thresholds are chosen on
 
 
@@ -94,12 +94,12 @@ class LabelRecipe(Recipe):
 class PlainLabels(LabelRecipe):
     """Plain naive Bayes for every label.
 
-    ``alpha`` is the smoothing; with "auto", a few values are compared on held-out rows. With ``telling``, each label
+    ``alpha`` is the smoothing; with "auto", a few values are compared on held-out rows. With ``words_per_label``, each label
     uses only its n most informative words. ``text`` has settings of ``bb.Text`` for all text columns.
     """
 
     alpha: Any = 1.0
-    telling: int | None = None
+    words_per_label: int | None = None
     text: Mapping[str, Any] | None = None
     name: ClassVar[str] = Plain.name
 
@@ -118,7 +118,7 @@ class PlainLabels(LabelRecipe):
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
         choice = choice_of(self.how, self.alpha, seed=0)
-        return LabelModel(tally, choice, Thresholds.half(labels_of(tally)), telling=self.telling)
+        return LabelModel(tally, choice, Thresholds.half(labels_of(tally)), words_per_label=self.words_per_label)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
         """Whether some text model cannot score all labels at once, so that each label needs its own table of words.
@@ -133,7 +133,7 @@ class PlainLabels(LabelRecipe):
 
     def candidates(self, schema: Schema) -> list[PlainLabels]:
         """Returns the recipes to choose from: this one alone, or if α is "auto" one for each candidate α and, for
-        texts, one with only the most telling words of each label.
+        texts, one with only the most informative words of each label.
         """
         if not is_auto(self.alpha):
             return [self]
@@ -142,7 +142,7 @@ class PlainLabels(LabelRecipe):
         has_texts = any(
             label_words(feature.family, choice) is not None for feature in with_text(schema, self.text).features
         )
-        return [*recipes, replace(self, alpha=1.0, telling=TELLING_WORDS)] if has_texts else recipes
+        return [*recipes, replace(self, alpha=1.0, words_per_label=INFORMATIVE_WORDS)] if has_texts else recipes
 
     def learn(self, rows: MemoryRows) -> LabelModel:
         """Learns a model with the candidate that has the lowest loss on held-out rows, and chooses its thresholds
@@ -187,7 +187,9 @@ class PlainLabels(LabelRecipe):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the settings for JSON."""
-        word_settings = {"alpha": self.alpha} if self.telling is None else {"telling": self.telling}
+        word_settings = (
+            {"alpha": self.alpha} if self.words_per_label is None else {"words_per_label": self.words_per_label}
+        )
         return {**word_settings, "how": self.how, **({"text": dict(self.text)} if self.text else {})}
 
 
@@ -308,13 +310,15 @@ def _limit_test_rows(rows: MemoryRows, fold_set: FoldSet) -> FoldSet:
 @recipe_of.register
 def _(model: LabelModel) -> LabelRecipe:
     """Returns the recipe that made a model of labels. A calibrated model has thresholds, which the recipe chooses again
-    for the best F1; ``telling`` is the number of words that the model is limited to, or None.
+    for the best F1; ``words_per_label`` is the number of words that the model is limited to, or None.
     """
     threshold = None if model.calibration is None else "f1"
     method = getattr(model.calibration, "method", None)
     if model.weighing is not None:
         return WeighedLabels(model.choice.how, threshold, method)
-    return PlainLabels(model.choice.how, threshold, method, alpha=model.choice.alpha, telling=model.telling)
+    return PlainLabels(
+        model.choice.how, threshold, method, alpha=model.choice.alpha, words_per_label=model.words_per_label
+    )
 
 
 # Weighing -------------------------------------------------------------------------------------------------------------

@@ -455,7 +455,7 @@ def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool)
 
 def _model_key(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ...]:
     """Returns a key that is equal for recipes that give the same model of these rows: the families, the estimator, the
-    pseudo-count and the number of telling words (of labels). "mle" ignores α, and for two classes log-odds equal the
+    pseudo-count and the number of informative words (of labels). "mle" ignores α, and for two classes log-odds equal the
     multinomial model.
     """
     text_settings = dict(recipe.text or {})
@@ -468,7 +468,7 @@ def _model_key(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ..
         text_settings["model"] = "multinomial"
     families = tuple(feature.family for feature in with_text(rows.schema, text_settings).features)
     alpha = None if recipe.how == "mle" else recipe.alpha
-    return families, recipe.how, alpha, getattr(recipe, "telling", None)
+    return families, recipe.how, alpha, getattr(recipe, "words_per_label", None)
 
 
 def _alphas(alpha: Any) -> tuple[float, ...]:

@@ -45,22 +45,22 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """Recipes that were tried over the same folds: first the current one, then the others by log loss, best first."""
+    """Recipes that were tried over the same folds: first the current one, then the alternatives by log loss, the best first."""
 
     n_rows: int  # that were tried
     folds: int  # how many
-    now: Alternative
-    others: tuple[Alternative, ...]
+    current: Alternative
+    tried: tuple[Alternative, ...]
 
     @property
     def better(self) -> tuple[Alternative, ...]:
         """The recipes with a clearly lower log loss than the current one, whose accuracy is not significantly lower."""
-        error = self.now.standard_error or 0.0  # twice of it is significant
+        error = self.current.standard_error or 0.0  # twice of it is significant
         return tuple(
             alternative
-            for alternative in self.others
-            if alternative.log_loss < (1.0 - MIN_GAIN) * self.now.log_loss
-            and alternative.accuracy >= self.now.accuracy - 2 * error
+            for alternative in self.tried
+            if alternative.log_loss < (1.0 - MIN_GAIN) * self.current.log_loss
+            and alternative.accuracy >= self.current.accuracy - 2 * error
         )
 
     def to_dict(self) -> JsonObject:

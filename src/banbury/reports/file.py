@@ -36,7 +36,7 @@ class Report:
             return path_and_size | findings.to_dict()
         return {
             **path_and_size,
-            "own_rows": findings.own_rows,
+            "on_training_rows": findings.on_training_rows,
             "validation": findings.validation.to_dict(),
             "alternatives": None if findings.alternatives is None else findings.alternatives.to_dict(),
             "next_steps": list(findings.next_steps),
@@ -71,7 +71,7 @@ def report(
     title: str | None = None,
     folds: int | None = None,
     mistakes: int = 10,
-    telling: int = 10,
+    informative: int = 10,
     alternatives: bool = True,
     weights: Any = None,
     seed: int = 0,
@@ -89,7 +89,7 @@ def report(
     has seen it. ``folds`` is the number of folds (unless given, the folds over which ``bb.tune`` or ``banbury fit``
     compared the model; otherwise ten, or three from 2,000 rows on for weighed evidence). Other rows are scored by the
     model itself. The page says which. It shows the ``mistakes`` with the least probable true class, with their
-    evidence, and ``telling`` values for each class. Above 200,000 rows, the learning curve and the pairs of columns are
+    evidence, and ``informative`` values for each class. Above 200,000 rows, the learning curve and the pairs of columns are
     computed from a sample of that size, drawn with ``seed``.
 
     With ``alternatives``, other recipes are tried on at most 10,000 of the rows, and the page suggests what to do next.
@@ -117,7 +117,7 @@ def report(
     )
     errors.require(title is None or isinstance(title, str), "title", title, "a text")
     errors.require(isinstance(alternatives, bool), "alternatives", alternatives, "True or False")
-    numbers: dict[str, Any] = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}
+    numbers: dict[str, Any] = {"folds": folds, "mistakes": mistakes, "informative": informative, "seed": seed}
     for (name, number), lowest in zip(numbers.items(), (2, 0, 1, 0), strict=True):  # the lowest allowed of each
         if name != "folds" or number is not None:
             check_whole(name, number, lowest)

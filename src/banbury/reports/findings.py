@@ -78,7 +78,7 @@ class Findings:
     model: Model
     n_rows: int  # labelled rows
     unlabelled: int  # rows without a label
-    own_rows: bool  # whether they are exactly the training rows of the model
+    on_training_rows: bool  # whether they are exactly the training rows of the model
     unknown: tuple[Label, ...]  # classes of the rows that the model does not have
     validation: (
         Evaluation  # a cross-validation for training rows; with calibrated posteriors if the model is calibrated
@@ -127,7 +127,7 @@ class Findings:
         """Suggestions that were measured to help, one sentence each, the most helpful first."""
         steps = []
         if self.alternatives is not None:
-            current = self.alternatives.now
+            current = self.alternatives.current
             for alternative in self.alternatives.better[:MOST_RECOMMENDED]:
                 gain = f"log loss {alternative.log_loss:.4f} instead of {current.log_loss:.4f}"
                 accuracies = f"accuracy {alternative.accuracy:.1%} instead of {current.accuracy:.1%}"
@@ -152,7 +152,7 @@ class Findings:
     @cached_property
     def reliabilities(self) -> dict[str, Reliability]:
         """The calibration curves by name; for a calibrated model, after and before calibration."""
-        validations = {"out of fold" if self.own_rows else "these rows": self.validation}
+        validations = {"out of fold" if self.on_training_rows else "these rows": self.validation}
         if self.before_calibration is not None:
             validations = {"calibrated": self.validation, "before calibration": self.before_calibration}
         return {
@@ -168,7 +168,7 @@ def measure_model(
     *,
     folds: int | None,
     mistakes: int,
-    telling: int,
+    informative: int,
     weights: Any,
     seed: int,
     threads: int | None,
@@ -176,7 +176,7 @@ def measure_model(
     tries_alternatives: bool = True,
 ) -> Findings:
     """Measures everything that a report shows. ``folds``: their number, None for the default; ``mistakes``,
-    ``telling``: how many mistakes, and informative values of each class; ``reading``: options for reading the data;
+    ``informative``: how many mistakes, and informative values of each class; ``reading``: options for reading the data;
     ``tries_alternatives``: whether to try alternatives.
     """
     _check_classes("the model", model.classes)
@@ -184,12 +184,12 @@ def measure_model(
     count_options = {"weights": weights, "threads": threads, **reading}
     rows = load_rows(data, target, schema=model.schema, takes_sets=False, **count_options)
     _check_classes("the data", rows.classes)
-    own_rows = rows.tally == model.tally
-    validated = _cross_validate(model, rows, folds, seed) if own_rows else _evaluate(model, rows)
+    on_training_rows = rows.tally == model.tally
+    validated = _cross_validate(model, rows, folds, seed) if on_training_rows else _evaluate(model, rows)
     sample = rows  # if there are too many, a stratified sample
     if rows.n_labelled > MOST_ROWS_MEASURED:
         sample = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS_MEASURED]))
-    why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model was trained on"
+    why_no_curve = _why_no_curve(rows) if on_training_rows else "these are not the rows that the model was trained on"
     # Of the learning curve.
     repeats = (5 if rows.n_labelled <= MANY_ROWS else 3) if isinstance(validated.recipe, Plain | Calibrated) else 1
     sample_labels = np.array([*sample.classes, None], dtype=object)[
@@ -213,18 +213,18 @@ def measure_model(
         model=model,
         n_rows=rows.n_labelled,
         unlabelled=rows.n_rows - rows.n_labelled,
-        own_rows=own_rows,
+        on_training_rows=on_training_rows,
         unknown=tuple(name for name in rows.classes if name not in model.classes),
         validation=validated.validation,
         before_calibration=validated.before_calibration,
         learning_curve=None if why_no_curve else learn_sizes(sample, uncalibrated_recipe, repeats=repeats),
-        informative=model.informative(telling, listed_classes),
+        informative=model.informative(informative, listed_classes),
         mistakes=tuple(_mistakes(rows, validated, mistakes)),
         diagnosis=diagnosis,
         n_sampled=sample.n_labelled,
         why_no_curve=why_no_curve,
         alternatives=_try_alternatives(data, target, validated, seed, count_options)
-        if tries_alternatives and own_rows
+        if tries_alternatives and on_training_rows
         else None,
         source=rows.name,
     )

@@ -71,7 +71,7 @@ class LabelFindings:
 
     model: LabelModel
     validation: LabelEvaluation
-    own_rows: bool  # whether they are exactly the training rows of the model
+    on_training_rows: bool  # whether they are exactly the training rows of the model
     informative: tuple[Informative, ...]  # one for each label listed, the most frequent first
     n_missed: int  # rows with a missed label
     missed: tuple[MissedLabel, ...]  # the least probable ones, one per row
@@ -89,7 +89,7 @@ class LabelFindings:
             {"label": next(iter(ratios_of_label.ratios)), **ratios_of_label.to_dict()["classes"][0]}
             for ratios_of_label in self.informative
         ]
-        facts: JsonObject = {"own_rows": self.own_rows, "evaluation": self.validation.to_dict()}
+        facts: JsonObject = {"on_training_rows": self.on_training_rows, "evaluation": self.validation.to_dict()}
         return facts | {"informative": informative, "missed": [missed_label.to_dict() for missed_label in self.missed]}
 
 
@@ -100,14 +100,14 @@ def measure_model(
     *,
     folds: int | None,
     mistakes: int,
-    telling: int,
+    informative: int,
     seed: int,
     threads: int | None,
     weights: Any,
     reading: dict[str, Any],
 ) -> LabelFindings:
     """Measures everything that a report shows: training rows are cross-validated, others are scored by the model
-    itself. ``folds``: their number, None for the default; ``mistakes``, ``telling``: how many missed labels, and
+    itself. ``folds``: their number, None for the default; ``mistakes``, ``informative``: how many missed labels, and
     informative values of each label, to list; ``reading``: options for reading the data.
     """
     schema = model.schema
@@ -122,10 +122,10 @@ def measure_model(
         reading = {"target_delimiter": schema.labels.delimiter, **reading}
     target = schema.labels if target is None else target
     rows = load_rows(data, target, schema=schema, weights=weights, threads=threads, **reading)
-    own_rows = rows.tally == model.tally
+    on_training_rows = rows.tally == model.tally
     n_rows = rows.n_labelled
     evaluation: Any
-    if own_rows and n_rows > 1:
+    if on_training_rows and n_rows > 1:
         recipe: Any = replace(recipe_of(model), seed=seed)  # type: ignore[call-arg]
         n_folds = default_folds(n_rows, [recipe], folds or model.choice.n_folds)
         [evaluation] = validate(rows, n_folds, [recipe], seed=seed)
@@ -133,14 +133,16 @@ def measure_model(
         evaluation = _evaluate(model, rows)
     # The numbers of labels, the most frequent first.
     most_frequent = np.lexsort((np.arange(len(model.labels)), -model.rows_by_label))[:MOST_LABELS_SHOWN].tolist()
-    informative = tuple(model.informative(model.labels[label_index], telling) for label_index in most_frequent)
+    informative_values = tuple(
+        model.informative(model.labels[label_index], informative) for label_index in most_frequent
+    )
     # Truth and predictions (``given``) are flags, rows × labels.
     n_rows_with_miss = int((evaluation.truth & ~evaluation.given).any(axis=1).sum())
     missed = tuple(
-        _describe_miss(model, rows, evaluation, row, label_index, own_rows)
+        _describe_miss(model, rows, evaluation, row, label_index, on_training_rows)
         for row, label_index in _find_worst(evaluation, mistakes)
     )
-    return LabelFindings(model, evaluation, own_rows, informative, n_rows_with_miss, missed, rows.name)
+    return LabelFindings(model, evaluation, on_training_rows, informative_values, n_rows_with_miss, missed, rows.name)
 
 
 def _evaluate(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
@@ -167,16 +169,21 @@ def _find_worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]
 
 
 def _describe_miss(
-    model: LabelModel, rows: MemoryRows, evaluation: LabelEvaluation, position: int, label_index: int, own_rows: bool
+    model: LabelModel,
+    rows: MemoryRows,
+    evaluation: LabelEvaluation,
+    position: int,
+    label_index: int,
+    on_training_rows: bool,
 ) -> MissedLabel:
     """Returns a missed label, explained by the model without the row. ``position``: that of the row in the evaluation;
-    ``label_index``: the index of the label; ``own_rows``: whether the model has learned from these rows, so that the
+    ``label_index``: the index of the label; ``on_training_rows``: whether the model has learned from these rows, so that the
     row must be left out.
     """
     label = evaluation.labels[label_index]
     row_number = evaluation.rows[position : position + 1]  # an array of one
     [batch] = rows.take(row_number)
-    if own_rows:
+    if on_training_rows:
         model = replace(model, tally=model.tally - rows.count_only(row_number, rows.schema)).weighed(model.weighing)
     is_counted = label in model.tally.classes
     explanation = model.with_thresholds(model.thresholds).explain(batch, label) if is_counted else None
@@ -197,7 +204,7 @@ def page(findings: LabelFindings, title: str) -> str:
     sections = [
         ("figures", "Label by label", _measures_section(findings)),
         ("model", "The model", _model_section(findings)),
-        ("telling", "Most informative values", _informative_section(findings)),
+        ("informative", "Most informative values", _informative_section(findings)),
         ("mistakes", "Missed labels", _misses_section(findings)),
     ]
     return html_page(title, _summary(findings), sections)
@@ -207,7 +214,7 @@ def _summary(findings: LabelFindings) -> str:
     """Returns the summary at the top of the page as HTML."""
     evaluation = findings.validation
     model = findings.model
-    how_predicted = ", each predicted by a model that had not seen it" if findings.own_rows else ""
+    how_predicted = ", each predicted by a model that had not seen it" if findings.on_training_rows else ""
     return lead_and_tiles(
         f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, with a yes/no decision for each of "
         f"{many(len(model.labels), 'label')}. Of {many(len(evaluation.truth), 'row')}{how_predicted}, "
@@ -240,7 +247,7 @@ def _measures_section(findings: LabelFindings) -> str:
     """Returns the section with the measures of each label as HTML."""
     evaluation = findings.validation
     measures = findings.validation.per_label
-    method = f"{evaluation.what}, with the model’s own schema and settings." if findings.own_rows else AS_IT_IS
+    method = f"{evaluation.what}, with the model’s own schema and settings." if findings.on_training_rows else AS_IT_IS
     notes = " ".join([method, *(safe(f"{note}.") for note in evaluation.notes)])
     # The numbers of labels, the most frequent first.
     by_frequency = np.lexsort((np.arange(len(evaluation.labels)), -measures.rows))
@@ -293,7 +300,7 @@ def _misses_section(findings: LabelFindings) -> str:
     if not findings.missed:
         return paragraph(f"{rows} {'lacks' if findings.n_missed == 1 else 'lack'} a label; none is shown.")
     note = f"Of {rows} with a missed label, the ones where the label was least probable, each explained"
-    if findings.own_rows:
+    if findings.on_training_rows:
         note += " without the row itself"
         note += "; the corrections of its words come from all rows" * (findings.model.weighing is not None)
     elements = [paragraph(f"{note}. Blue is evidence for the prediction, orange is evidence against it.", "soft")]

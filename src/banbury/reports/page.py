@@ -73,12 +73,12 @@ def page(findings: Findings, title: str) -> str:
             else []
         ),
         ("model", "The model", _model_section(findings)),
-        ("figures", "Cross-validation" if findings.own_rows else "Accuracy", _measures_section(findings)),
+        ("figures", "Cross-validation" if findings.on_training_rows else "Accuracy", _measures_section(findings)),
         ("confusion", "Confusion", _confusion_section(findings)),
         ("calibration", "Calibration", _calibration_section(findings)),
         ("learning", "Learning curve", _learning_section(findings)),
         *([("shapes", "What the model has learned", shapes)] if (shapes := _shapes_section(findings)) else []),
-        ("telling", "What separates the classes", _informative_section(findings)),
+        ("informative", "What separates the classes", _informative_section(findings)),
         ("mistakes", "The worst mistakes", _mistakes_section(findings)),
         ("pairs", "Pairs that break independence", _pairs_section(findings)),
     ]
@@ -97,7 +97,9 @@ def _summary(findings: Findings) -> str:
     target = findings.model.schema.target
     purpose = f" for {name_tag(target)}" if target else ""
     method = "Naive Bayes" if findings.model.weighing is None else "Weighed evidence"
-    how_predicted = "each predicted by a model that had not seen it" if findings.own_rows else "predicted by this model"
+    how_predicted = (
+        "each predicted by a model that had not seen it" if findings.on_training_rows else "predicted by this model"
+    )
     return lead_and_tiles(
         f"{method}{purpose}: {many(len(validation.classes), 'class')} and "
         f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, {how_predicted}, "
@@ -112,7 +114,7 @@ def _main_figures(findings: Findings) -> Iterator[tuple[str, str, str]]:
     validation = findings.validation
     error = validation.accuracy.error
     n_classes = len(validation.classes)
-    without_error = "one fold" if findings.own_rows else "on these rows"
+    without_error = "one fold" if findings.on_training_rows else "on these rows"
     yield (
         "accuracy",
         f"{validation.accuracy.value:.2%}",
@@ -146,9 +148,9 @@ def _alternatives_table(findings: Findings, tried: Alternatives) -> str:
         f"Each was tried on the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {sampling}; the figures above come from "
         f"{findings.n_folds} folds of {many(findings.n_rows, 'row')}."
     )
-    lowest_log_loss = min(alternative.log_loss for alternative in (tried.now, *tried.others)) or 1.0
+    lowest_log_loss = min(alternative.log_loss for alternative in (tried.current, *tried.tried)) or 1.0
     rows = []
-    for alternative in (tried.now, *tried.others):
+    for alternative in (tried.current, *tried.tried):
         error = "" if alternative.standard_error is None else f" ± {alternative.standard_error:.4f}"
         code = (
             f"<code>{safe(alternative.python)}</code> <code>banbury fit {safe(alternative.option)}</code>"
@@ -261,7 +263,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
 def _measures_section(findings: Findings) -> str:
     """Returns the section with the measures of each class as HTML."""
     validation = findings.validation
-    if findings.own_rows:
+    if findings.on_training_rows:
         method = (
             f"{findings.n_folds}-fold cross-validation of {many(findings.n_rows, 'row')}: each fold was scored by a model of "
             "all other rows, obtained exactly by subtraction, with the model’s own schema "
@@ -280,7 +282,7 @@ def _measures_section(findings: Findings) -> str:
         unknown = errors.listed(quote_class(class_index, findings.model.target) for class_index in findings.unknown)
         notes.append(f"The model does not know the classes {safe(unknown)}.")
     if (uncalibrated := findings.before_calibration) is not None:
-        by_others = ", each fold by the other folds" * findings.own_rows
+        by_others = ", each fold by the other folds" * findings.on_training_rows
         notes.append(
             f"Probabilities are calibrated{by_others}. Before calibration the log loss was "
             f"{uncalibrated.log_loss:.4f} and the accuracy {uncalibrated.accuracy.value:.1%}."
@@ -494,7 +496,7 @@ def _shape_figures(shapes_of_columns: Sequence[Shape]) -> str:
 
 def _informative_section(findings: Findings) -> str:
     """Returns the section with the most informative columns and values as HTML."""
-    columns = _information_table(findings) if len(findings.diagnosis.telling) > 1 else ""
+    columns = _information_table(findings) if len(findings.diagnosis.columns) > 1 else ""
     note = "How many times more probable a value is in the class than in all other classes together, most informative first."
     cards = [card(findings.informative, label) for label in findings.informative.ratios]
     n_unfolded = MOST_CARDS_UNFOLDED if len(cards) <= MOST_CARDS_UNFOLDED else CARDS_UNFOLDED_OF_MANY
@@ -510,9 +512,9 @@ def _informative_section(findings: Findings) -> str:
 def _information_table(findings: Findings) -> str:
     """Returns a table of the information, in bits, that each column by itself has about the class, as HTML."""
     diagnosis = findings.diagnosis
-    largest = max((column.bits for column in diagnosis.telling), default=0.0) or 1.0
+    largest = max((column.bits for column in diagnosis.columns), default=0.0) or 1.0
     rows = []
-    for column in diagnosis.telling[:MOST_COLUMNS_LISTED]:
+    for column in diagnosis.columns[:MOST_COLUMNS_LISTED]:
         words = safe(", ".join(map(printable, list(column.words)[:8])))
         rows.append(
             table_row(
@@ -527,7 +529,7 @@ def _information_table(findings: Findings) -> str:
         note += ", and each block of columns together"
     block_names = {feature.name for feature in findings.model.schema.features if feature.columns}
     # Of each column with words: whether it is a block of occurrences rather than a text.
-    if are_blocks := [column.feature in block_names for column in diagnosis.telling if column.words]:
+    if are_blocks := [column.feature in block_names for column in diagnosis.columns if column.words]:
         explanations = ["a text, by its most informative word"] * (not all(are_blocks))
         explanations += ["a block of occurrences, by its most informative column"] * any(are_blocks)
         note += f" ({'; '.join(explanations)})"
@@ -553,7 +555,7 @@ def _mistakes_section(findings: Findings) -> str:
         subject = "Each is"
     method = (
         "explained by the model of its fold, which has not seen the row"
-        if findings.own_rows
+        if findings.on_training_rows
         else "explained by this model"
     )
     return paragraph(

@@ -234,7 +234,7 @@ class Looking:
             message = f"No drift detected: a classifier cannot tell the last {n_recent:,} rows "
             message += f"from the {len(rows) - n_recent:,} before. "
             message += f"AUC {validation.auc:.2f}; values up to {largest_chance_auc:.2f} can occur by chance."
-            return {"said": message, "auc": validation.auc, "telling": []}
+            return {"message": message, "auc": validation.auc, "differences": []}
         informative = _informative(estimate(count(batch, flags, schema=untargeted_schema)))
         ratios: list[Any] = next(
             (class_ratios["ratios"] for class_ratios in informative if class_ratios["class"] == "last"), []
@@ -243,7 +243,7 @@ class Looking:
         verb = "differ" if validation.auc > 0.75 else "differ slightly"
         message = f"The last {n_recent:,} rows {verb} from the {len(rows) - n_recent:,} before: "
         message += f"AUC {validation.auc:.2f} (0.5: no difference)."
-        return {"said": message, "auc": validation.auc, "telling": ratios}
+        return {"message": message, "auc": validation.auc, "differences": ratios}
 
 
 def _figure(caption: str, svg: str) -> dict[str, str]:

@@ -71,7 +71,7 @@ def get_cell(service: Any, request: Request) -> Any:
 def get_next(service: Any, request: Request) -> Any:
     """Endpoint: returns unlabelled rows to label next."""
     n = service.number(request, "n", default=10, largest=service.limits.listed)
-    order = request.query_params.get("order", "telling")
+    order = request.query_params.get("order", "informative")
     return next_rows(service.state, n, order)
 
 

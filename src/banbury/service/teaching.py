@@ -14,7 +14,7 @@ from banbury.reading import Batch
 from banbury.service.log import StoredRow
 from banbury.service.state import ServedState
 
-ORDERS = ("telling", "id")  # orders of the rows to label next
+ORDERS = ("informative", "id")  # orders of the rows to label next
 MOST_RANKED = 5_000  # unlabelled rows that are ranked
 
 
@@ -41,7 +41,7 @@ def suspicious(state: ServedState, n: int) -> JsonObject:
 
 
 def next_rows(state: ServedState, n: int, order: str) -> JsonObject:
-    """Returns the ``n`` unlabelled rows to label next, for JSON. ``order``: "telling" for those that would teach the
+    """Returns the ``n`` unlabelled rows to label next, for JSON. ``order``: "informative" for those that would teach the
     model most, with some at random, or "id" for the first ones.
     """
     if order not in ORDERS:

@@ -16,7 +16,7 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import MANY_NODES, Cells, find_cells
-from banbury.families.evidence import Comparison, TellingValues
+from banbury.families.evidence import Comparison, InformativeValues
 from banbury.families.family import ColumnReader, Features, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
 from banbury.progress import Steps
@@ -351,7 +351,7 @@ class WeighedParameters(Parameters):
         """Returns the cells of the column with this name."""
         return next(cells for cells in self.cells if cells.feature.name == column)
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
+    def informative_values(self, compared: Comparison) -> Iterator[InformativeValues]:
         """Yields for each column its values, or intervals of numbers that are not too narrow, so that the most
         informative can be chosen. ``compared`` is not needed here.
         """
@@ -374,7 +374,7 @@ class WeighedParameters(Parameters):
             np.add.at(share_in_class, node_of_cell, cell_counts / np.maximum(cell_counts.sum(axis=0), 1e-300))
             ends = zip(first_cells.tolist(), last_cells.tolist(), strict=True)
             names = [(feature.name, cells.name(first_cell, last_cell)) for first_cell, last_cell in ends]
-            yield TellingValues(
+            yield InformativeValues(
                 weighted_share, share_in_class, names.__getitem__, kind="interval" if cells.are_intervals else "value"
             )
 

@@ -14,7 +14,7 @@ from banbury.arrays import Int, Real
 from banbury.families.bags.bag_of_words import bag_of_words
 from banbury.families.bags.lexicon import Bags, Lexicon
 from banbury.families.bags.weighed_texts import weigh_texts
-from banbury.families.evidence import Comparison, TellingValues, Term
+from banbury.families.evidence import Comparison, InformativeValues, Term
 from banbury.families.family import (
     ColumnReader,
     Curve,
@@ -120,7 +120,7 @@ class WordColumnScores(Parameters):
         column_terms = zip(columns.tolist(), row_words.times.tolist(), term_scores, strict=False)
         return [Term(names[column], times, scores) for column, times, scores in column_terms]
 
-    def telling(self, compared: Comparison) -> None:
+    def informative_values(self, compared: Comparison) -> None:
         """Returns None: no single value of such columns can be named as informative."""
         return None
 
@@ -163,9 +163,9 @@ class ScaledParameters(Parameters):
         """Returns whether each row has a value that no counted row had (rows × 1); None if the family does not know."""
         return self.own_parameters.never_seen(rows)
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+    def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
         """Yields the values that can tell classes apart, as the family does; None if it has none."""
-        return self.own_parameters.telling(compared)
+        return self.own_parameters.informative_values(compared)
 
     def categories(self, f: int, column: str) -> Keys | None:
         """Returns the named values of the column, or None. ``f`` is 0, the number of the only feature."""

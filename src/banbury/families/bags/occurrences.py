@@ -257,8 +257,8 @@ class Occurrences(BagOfWords):
         )
 
 
-def telling_columns(parameters: Parameters, sums: Words, n: int | None) -> NamedValues:
-    """Returns the n columns (None: all) of a matrix of counts whose occurrence tells most about the class, most telling
+def informative_columns(parameters: Parameters, sums: Words, n: int | None) -> NamedValues:
+    """Returns the n columns (None: all) of a matrix of counts with the most information about the class, the most informative
     first. ``sums`` are the counted words of the only feature.
     """
     assert isinstance(parameters, BagParameters)
@@ -269,4 +269,6 @@ def telling_columns(parameters: Parameters, sums: Words, n: int | None) -> Named
     best = np.argsort(-information, kind="stable")[:n].tolist()
     share = np.concatenate([shares for _, shares, _ in parameters.values()])[best]
     best_names = [names[k] for k in best]
-    return NamedValues(best_names, best_names, information[best], len(names) - len(best), share, "column", "telling")
+    return NamedValues(
+        best_names, best_names, information[best], len(names) - len(best), share, "column", "informative"
+    )

@@ -18,7 +18,7 @@ from banbury.families.bags import event_models
 from banbury.families.bags.event_models import CERTAIN, BernoulliGrowth, WordScores
 from banbury.families.bags.vocabulary import CELLS, Ids, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.families.dirichlet import sum_slices
-from banbury.families.evidence import Comparison, TellingValues, Term
+from banbury.families.evidence import Comparison, InformativeValues, Term
 from banbury.families.family import (
     Choice,
     ColumnReader,
@@ -441,10 +441,10 @@ class BagParameters(Parameters):
         has_row, word_rows, scale = self.scores.weights.rows(self.vocabulary.ids)
         return np.where((has_row & (scale > 0))[:, None], word_rows + self.scores.base, 0.0), scale
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+    def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
         """Yields words that may tell classes apart, some at a time; ``compared`` is not needed."""
         return (
-            TellingValues(
+            InformativeValues(
                 share, had, partial(self._column_and_value, ids), kind="interval" if self.family.block else "word"
             )
             for ids, share, had in self.values()

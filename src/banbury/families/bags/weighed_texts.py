@@ -15,7 +15,7 @@ from banbury.arrays import Int, Real
 from banbury.families.bags.event_models import WordScores, set_cells
 from banbury.families.bags.lexicon import Lexicon, slices_of_length
 from banbury.families.bags.parameters import BagParameters, RowWord
-from banbury.families.evidence import Comparison, TellingValues
+from banbury.families.evidence import Comparison, InformativeValues
 from banbury.families.family import Choice, ColumnReader, Features, LinearWords
 
 WORDS_TOGETHER = 1 << 16  # whose probabilities are in memory together
@@ -65,7 +65,7 @@ class WeighedTextParameters(BagParameters):
         reading = {**self.family.reading, "count": "root" if self.use_counts else "presence", "length": "known"}
         return LinearWords(words, weights, self.scores.constant, reading, scale)
 
-    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
+    def informative_values(self, compared: Comparison) -> Iterator[InformativeValues]:
         """Yields what one word says in a text of the usual length, for some words at a time; ``compared`` is not
         needed.
         """
@@ -79,7 +79,7 @@ class WeighedTextParameters(BagParameters):
             log_ratio = np.minimum((scale[some_words] / usual_length)[:, None] * word_rows[some_words], 700.0)
             share = (n_documents[some_words] / texts_or_tiny.sum())[:, None] * np.exp(log_ratio)
             had = self.documents[some_words] / texts_or_tiny
-            yield TellingValues(share, had, partial(self._column_and_value, ids[some_words]), kind="word")
+            yield InformativeValues(share, had, partial(self._column_and_value, ids[some_words]), kind="word")
 
 
 def weigh_texts(

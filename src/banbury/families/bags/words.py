@@ -251,7 +251,7 @@ def without_rare_words(words: Words, min_count: float, every: int | None) -> Wor
 # What words tell about the class ----------------------------------------------------------------------------------------
 
 
-class TellingWord(NamedTuple):
+class InformativeWord(NamedTuple):
     """A word, or a column of a matrix of counts: its id in the table (``number``), its name, and how many bits its
     presence tells about the class.
     """
@@ -261,13 +261,13 @@ class TellingWord(NamedTuple):
     bits: float
 
 
-def most_telling(feature: Feature, words: Vocabulary, n: int) -> list[TellingWord]:
-    """Returns the n words that tell most about the class, most telling first; ties go by name, or by the order of
-    columns. ``words`` are those of the feature, in order.
+def most_informative(feature: Feature, words: Vocabulary, n: int) -> list[InformativeWord]:
+    """Returns the n words with the most information about the class, the most informative first; ties go by name, or by
+    the order of columns. ``words`` are those of the feature, in order.
     """
     information = [mutual_information(pairs, words.texts) / BIT for pairs in words]
     bits = np.concatenate(information) if information else np.zeros(0)
     best = np.argsort(-bits, kind="stable")[:n]
     ids = words.ids[best]
     names = [feature.columns[k] for k in best.tolist()] if feature.columns else words.table.words(ids)
-    return [TellingWord(*word) for word in zip(ids.tolist(), names, bits[best].tolist(), strict=True)]
+    return [InformativeWord(*word) for word in zip(ids.tolist(), names, bits[best].tolist(), strict=True)]

@@ -6,8 +6,8 @@ themselves hold where one repeats the other.
 """
 
 from banbury.insight.dependence.diagnosing import diagnose
-from banbury.insight.dependence.information import mutual_information, telling_words
-from banbury.insight.dependence.results import Diagnosis, Information, Pair, Telling, Uninformative
+from banbury.insight.dependence.information import informative_words, mutual_information
+from banbury.insight.dependence.results import ColumnInformation, Diagnosis, Information, Pair, Uninformative
 
-__all__ = ["Diagnosis", "Information", "Pair", "Telling", "Uninformative"]
-__all__ += ["diagnose", "mutual_information", "telling_words"]
+__all__ = ["ColumnInformation", "Diagnosis", "Information", "Pair", "Uninformative"]
+__all__ += ["diagnose", "informative_words", "mutual_information"]

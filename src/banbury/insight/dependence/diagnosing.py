@@ -22,7 +22,7 @@ from banbury.insight.dependence.pairs import (
     words_to_compare,
     worst_pairs,
 )
-from banbury.insight.dependence.results import Diagnosis, Telling, Uninformative
+from banbury.insight.dependence.results import ColumnInformation, Diagnosis, Uninformative
 from banbury.insight.dependence.testing import ColumnTest, models_jointly, test_features
 from banbury.reading import Batch
 from banbury.reading.columns import Numbers
@@ -130,7 +130,7 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
     n_pairs = len(column_pairs.bits) + len(word_pairs.bits)
     pairs = [*worst_pairs(column_pairs, n_pairs, n), *worst_pairs(word_pairs, n_pairs, n)]
     informative = [
-        Telling(name, tests[name].bits, tests[name].p, tests[name].words)
+        ColumnInformation(name, tests[name].bits, tests[name].p, tests[name].words)
         for name in names_by_bits
         if name in schema.index
     ]
@@ -143,7 +143,7 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
         tally.classes,
         entropy=entropy(shares(tally.rows.value)),
         pairs=tuple(sorted(pairs, key=lambda pair: (-pair.bits, pair.p))[:n]),
-        telling=tuple(informative),
+        columns=tuple(informative),
         uninformative=tuple(_uninformative_columns(schema, tests)),
         n_pairs=n_pairs,
         notes=tuple(_notes(tally, blocks, len(compared_columns), len(names_to_pair), text_columns, len(words))),

@@ -7,7 +7,7 @@ from typing import Any
 from banbury import errors
 from banbury.arrays import Real
 from banbury.families.bags.bag_of_words import bag_of_words
-from banbury.families.bags.words import most_telling
+from banbury.families.bags.words import most_informative
 from banbury.families.family import UNUSED_GENERATOR, Choice, Family, Feature, Features, NumericParameters
 from banbury.families.information import bits_of, entropy, shares
 from banbury.insight.dependence.densities import bits_of_draws, bits_of_normals, bits_of_numbers
@@ -47,7 +47,7 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
     for family, features, sums in tally.groups:
         if isinstance(sums, Words):
             (feature,) = features
-            words[feature.name] = _most_telling_words(feature, sums, n)
+            words[feature.name] = _most_informative_words(feature, sums, n)
             bits[feature.name] = max(words[feature.name].values(), default=0.0)
         else:
             bits |= zip(features.names, _bits(family, features, sums, class_rows), strict=True)
@@ -57,15 +57,15 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
     )
 
 
-def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict[str, float]:
+def informative_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict[str, float]:
     """Returns the most informative words of a text column: I(the word occurs; class) in bits, highest first.
 
     For a matrix of occurrences, its most informative columns. ``feature`` can be omitted if there is only one.
 
     >>> import banbury as bb
-    >>> from banbury.insight.dependence import telling_words
+    >>> from banbury.insight.dependence import informative_words
     >>> tally = bb.count(["cheap pills", "pills at lunch", "lunch at noon", "late lunch"], ["spam", "spam", "ham", "ham"])
-    >>> {word: round(bits, 2) for word, bits in telling_words(tally, n=3).items()}
+    >>> {word: round(bits, 2) for word, bits in informative_words(tally, n=3).items()}
     {'pills': 1.0, 'cheap': 0.31, 'late': 0.31}
     """
     check_tally(tally)
@@ -77,15 +77,15 @@ def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict
     if name not in texts:
         available = errors.listed(texts) or "there is none"
         raise errors.bad_setting("feature", name, f"a column of text, or a block of occurrences ({available})")
-    return _most_telling_words(*texts[name], n)
+    return _most_informative_words(*texts[name], n)
 
 
-def _most_telling_words(feature: Feature, sums: Words, n: int) -> dict[str, float]:
+def _most_informative_words(feature: Feature, sums: Words, n: int) -> dict[str, float]:
     """Returns the ``n`` most informative words of a text with their bits, highest first. ``sums`` are its counted
     words.
     """
     words_in_use = bag_of_words(feature).words_in_use(feature, sums)
-    return {word.name: word.bits for word in most_telling(feature, words_in_use, n)}
+    return {word.name: word.bits for word in most_informative(feature, words_in_use, n)}
 
 
 def _bits(family: Family, features: Features, sums: Any, class_rows: Real) -> list[float]:

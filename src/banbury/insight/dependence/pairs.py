@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.families.bags.bag_of_words import bag_of_words
-from banbury.families.bags.words import most_telling
+from banbury.families.bags.words import most_informative
 from banbury.families.column_tree import CountedPairs, pairs_of
 from banbury.families.family import Feature, Features
 from banbury.families.information import (
@@ -80,7 +80,7 @@ def words_to_compare(text_columns: Sequence[WordColumn], n_classes: int) -> list
     scored_words = []  # the bits of each, and the word
     for column_number, (feature, sums) in enumerate(text_columns):
         words_in_use = bag_of_words(feature).words_in_use(feature, sums)
-        for candidate in most_telling(feature, words_in_use, max_words):
+        for candidate in most_informative(feature, words_in_use, max_words):
             name = candidate.name if feature.columns else f"{feature.name}:{candidate.name!r}"
             if candidate.number < sums.table.n_ids:  # some row has it
                 scored_words.append((candidate.bits, Word(column_number, candidate.number, name)))

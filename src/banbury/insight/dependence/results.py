@@ -67,7 +67,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Telling:
+class ColumnInformation:
     """A column and its information about the class: bits minus what chance alone would give, and the p-value of the
     test.
 
@@ -95,7 +95,7 @@ class Diagnosis(Tabular):
     """What limits naive Bayes on a table: pairs of columns that depend on each other given the class, and uninformative
     columns.
 
-    ``pairs`` are sorted from the most dependent; ``telling`` has all columns, the most informative first;
+    ``pairs`` are sorted from the most dependent; ``columns`` has all columns, the most informative first;
     ``uninformative`` those without information. ``notes`` say what was ignored. The information of a block has the name
     of the block, while its columns occur in pairs one by one.
     """
@@ -104,7 +104,7 @@ class Diagnosis(Tabular):
     classes: tuple[Label, ...]
     entropy: float  # the entropy of the class, in bits
     pairs: tuple[Pair, ...]
-    telling: tuple[Telling, ...]
+    columns: tuple[ColumnInformation, ...]
     uninformative: tuple[Uninformative, ...]
     n_pairs: int = 0  # the number of pairs that were compared
     notes: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Diagnosis(Tabular):
     def advice(self) -> str:
         """A sentence or two on how to improve the model."""
         double_counting = "Counting evidence twice pushes probabilities towards 0 and 1"
-        bits = {entry.feature: entry.bits for entry in self.telling}
+        bits = {entry.feature: entry.bits for entry in self.columns}
         bits |= {column: bits[name] for name, block in self.blocks.items() for column in block}
         column_pairs = [pair for pair in self.pairs if pair.first in bits and pair.second in bits]
         for pair in column_pairs:
@@ -152,13 +152,13 @@ class Diagnosis(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the diagnosis as a dictionary for JSON."""
-        telling = [{**vars(entry), "words": dict(entry.words)} for entry in self.telling]
+        columns = [{**vars(entry), "words": dict(entry.words)} for entry in self.columns]
         return {
             "n_rows": self.n_rows,
             "classes": list(self.classes),
             "entropy": self.entropy,
             "pairs": [asdict(pair) for pair in self.pairs],
-            "telling": telling,
+            "columns": columns,
             "uninformative": [asdict(column) for column in self.uninformative],
             "n_pairs": self.n_pairs,
             "notes": list(self.notes),
@@ -176,15 +176,15 @@ class Diagnosis(Tabular):
         uninformative columns.
         """
         pairs = NotebookTable("Pairs that depend on each other given the class, in bits", self._frame_columns())
-        telling = columns_of({"column": entry.feature, "bits": entry.bits, "p": entry.p} for entry in self.telling)
+        columns = columns_of({"column": entry.feature, "bits": entry.bits, "p": entry.p} for entry in self.columns)
         uninformative = columns_of({"column": column.feature, "why": column.why} for column in self.uninformative)
-        tables = [pairs, NotebookTable("Information of each column about the class, in bits", telling)]
+        tables = [pairs, NotebookTable("Information of each column about the class, in bits", columns)]
         tables.append(NotebookTable("Columns without information about the class", uninformative))
         return [table for table in tables if any(table.columns.values())]
 
     def __str__(self) -> str:
         """Returns the diagnosis as text."""
-        n_columns = self.n_columns or len(self.telling)
+        n_columns = self.n_columns or len(self.columns)
         rows = f"{self.n_rows:,.12g} row{'s' * (self.n_rows != 1)}"
         lines = [f"Diagnosis of {rows}, {many(len(self.classes), 'class')}, {many(n_columns, 'column')}"]
         if self.pairs:
@@ -198,7 +198,7 @@ class Diagnosis(Tabular):
                 right_aligned=[1, 2],
             )
         informative = [
-            entry for entry in self.telling if not any(entry.feature == column.feature for column in self.uninformative)
+            entry for entry in self.columns if not any(entry.feature == column.feature for column in self.uninformative)
         ]
         if informative:
             lines.append(f"Information of each column about the class, in bits (the class has {self.entropy:.3f}):")

@@ -9,7 +9,7 @@ import numpy as np
 
 from banbury.arrays import Int, Real, divide
 from banbury.families.bags.bag_of_words import bag_of_words
-from banbury.families.bags.words import most_telling
+from banbury.families.bags.words import most_informative
 from banbury.families.family import Family, Feature, Features
 from banbury.families.information import (
     BIT,
@@ -115,7 +115,7 @@ def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTe
     n_texts = float(texts_by_class.sum()) * scale
     n_classes = int(np.count_nonzero(texts_by_class))  # classes with texts
     freedom = max(n_classes - 1, 0) if words.n_words else 0
-    best_words = most_telling(feature, words, n)
+    best_words = most_informative(feature, words, n)
     chance_bits = float(bits_by_chance(freedom, n_texts))
     p = float(p_values(best_words[0].bits if best_words else 0.0, freedom, excess=0.0, n=n_texts)) * max(
         words.n_words, 1

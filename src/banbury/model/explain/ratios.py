@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.families.evidence import Comparison, LogLikelihood, TellingValues, telling
+from banbury.families.evidence import Comparison, InformativeValues, LogLikelihood, measure_informativeness
 from banbury.families.family import Parameters
 from banbury.model.explain import page
 from banbury.model.explain.explanation import strict
@@ -141,7 +141,7 @@ def informative(
     left_aside = list[str]()
     comparison = Comparison(other_classes, class_numbers, log_likelihood)
     for group in parameters:
-        values_of_group = group.telling(comparison)
+        values_of_group = group.informative_values(comparison)
         if values_of_group is None:
             left_aside += group.features.names
         for values in values_of_group or ():
@@ -175,7 +175,7 @@ def _shares_of_other_classes(prior: Real) -> Real:
 
 
 def _keep_best(
-    values: TellingValues,
+    values: InformativeValues,
     other_classes: Real,
     class_numbers: list[int],
     labels: Sequence[Any],
@@ -198,7 +198,7 @@ def _keep_best(
     had_rest = probability_rest if values.had is values.share else values.had @ other_classes[:, class_numbers]
     difference = values.had[:, class_numbers] - had_rest
     ratio_type = Stretch if values.kind == "interval" else LikelihoodRatio
-    ratios, scores = telling(values.share[:, class_numbers], probability_rest, difference)
+    ratios, scores = measure_informativeness(values.share[:, class_numbers], probability_rest, difference)
     for column, label_number in enumerate(class_numbers):
         score = (
             scores[:, column]

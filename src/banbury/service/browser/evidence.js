@@ -7,9 +7,9 @@ const MOST_CHARACTERS = 20000; // the rest of a text is not shown
 export function waterfall(why, strike) {
   const steps = [["prior", "", why.prior]];
   if (why.calibration) steps.push(["calibration", "", why.calibration]);
-  const telling = why.evidence.filter((e) => Math.abs(toNumber(e.decibans)) >= 0.005);
-  const bars = telling.slice(0, MOST_BARS).map((e) => [e.feature, e, e.decibans]);
-  const rest = [...telling.slice(MOST_BARS), ...why.evidence.filter((e) => Math.abs(toNumber(e.decibans)) < 0.005)];
+  const relevant = why.evidence.filter((e) => Math.abs(toNumber(e.decibans)) >= 0.005);
+  const bars = relevant.slice(0, MOST_BARS).map((e) => [e.feature, e, e.decibans]);
+  const rest = [...relevant.slice(MOST_BARS), ...why.evidence.filter((e) => Math.abs(toNumber(e.decibans)) < 0.005)];
   const sums = rest.reduce((sum, e) => sum + toNumber(e.decibans), 0);
   steps.push(...bars, ...(rest.length ? [[`and ${rest.length} more`, "", sums]] : []));
   let at = 0;

@@ -46,7 +46,7 @@ function fetchAhead() {
 }
 
 async function fetchRows() {
-  const rows = (await get(`/next?n=${AHEAD + postponedIds().length + 1}&order=${isChecked("in-order") ? "id" : "telling"}`)).rows;
+  const rows = (await get(`/next?n=${AHEAD + postponedIds().length + 1}&order=${isChecked("in-order") ? "id" : "informative"}`)).rows;
   const postponed = new Set(postponedIds());
   const queued = new Set([...queue.map((row) => row.id), current && current.id]);
   queue.push(...rows.filter((row) => !postponed.has(row.id) && !answeredIds.has(row.id) && !queued.has(row.id)));

@@ -78,7 +78,7 @@ function drawColumns(overview) {
 
 function drawDrift(overview) {
   if (!overview.drift) return [];
-  const rows = overview.drift.telling.map((each) => [each.feature, displayText(each.value, 60), `${each.shown} : 1`]);
-  return [node("h2", {}, "Drift"), node("p", {}, overview.drift.said),
+  const rows = overview.drift.differences.map((each) => [each.feature, displayText(each.value, 60), `${each.shown} : 1`]);
+  return [node("h2", {}, "Drift"), node("p", {}, overview.drift.message),
     rows.length ? table(["column", "value", "times as probable in the last rows"], rows, ["value", "value", "number"]) : null];
 }
