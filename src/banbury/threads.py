@@ -15,6 +15,9 @@ from banbury import _core, errors
 
 MOST_THREADS = 1024
 LABELS_FOR_THREADS = 1 << 15  # fewer numbers are looked up faster by one thread
+# Rows that a thread works on at a time. Hashing 800,000 rows of 16 cells took 69 ms of processor time with 2^13, 107 with
+# 2^16 and 194 at once.
+ROWS_OF_SLICE = 1 << 13
 T = TypeVar("T")
 _limit = local()  # .threads: the most that the work of this thread may use, where somebody limits it
 
@@ -86,6 +89,15 @@ def run_in_threads(work: Callable[[int], T], n_tasks: int, workers: int) -> list
         return [work(number) for number in range(n_tasks)]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(errors.warn_at_callers_line(work), range(n_tasks)))
+
+
+def run_by_rows(work: Callable[[slice], T], n_rows: int, threads: int) -> list[T]:
+    """A list of ``work(rows)`` for slices of neighbouring rows, in order, computed by ``threads`` threads. The slices do
+    not depend on the number of threads.
+    """
+    starts = range(0, max(n_rows, 1), ROWS_OF_SLICE)
+    workers = max(1, min(threads, len(starts)))
+    return run_in_threads(lambda k: work(slice(starts[k], starts[k] + ROWS_OF_SLICE)), len(starts), workers)
 
 
 class OneBlasThread:

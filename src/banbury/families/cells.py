@@ -21,6 +21,7 @@ from banbury.families.evidence import name_interval
 from banbury.families.family import ColumnReader, Feature, bad_value
 from banbury.families.keys import key_positions
 from banbury.sums import Keys
+from banbury.threads import run_by_rows
 
 Strengths = tuple[float, float]  # m of the first level, and of the others
 
@@ -446,8 +447,17 @@ def encode_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> 
     columns_of_cells = [
         column if column.ndim == 2 else column[:, None] for column in find_cells(columns, rows, threads)
     ]
-    codes = np.concatenate(columns_of_cells, axis=1, dtype=np.uint32, casting="unsafe")
-    return np.minimum(codes, np.array([cells.n_cells for cells in columns], dtype=np.uint32), out=codes)
+    n_cells = np.array([cells.n_cells for cells in columns], dtype=np.uint32)
+    codes = np.empty((rows.n_rows, len(columns)), dtype=np.uint32)
+
+    def write_codes(slice_of_rows: slice) -> None:
+        """Writes the cells of these rows to ``codes``."""
+        cells_of_slice = [column[slice_of_rows] for column in columns_of_cells]
+        np.concatenate(cells_of_slice, axis=1, out=codes[slice_of_rows], casting="unsafe")  # −1 becomes 2^32 − 1
+        np.minimum(codes[slice_of_rows], n_cells, out=codes[slice_of_rows])
+
+    run_by_rows(write_codes, rows.n_rows, threads)
+    return codes
 
 
 def _find_intervals(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> NDArray[np.uint16]:

@@ -177,8 +177,11 @@ class _Posteriors:
         """Stores the posteriors (rows × classes or labels) of the rows with these numbers in the array of the current
         fold set, the last of ``self.fold_sets``. Their folds are not needed: the fold set has them.
         """
-        _, posteriors_of_set = self.fold_sets[-1]
-        posteriors_of_set[rows] = posteriors
+        fold_set, posteriors_of_set = self.fold_sets[-1]
+        if isinstance(rows, slice) and len(posteriors) == self.rows.n_rows:  # all rows at once: nothing is copied
+            self.fold_sets[-1] = (fold_set, posteriors)
+        else:
+            posteriors_of_set[rows] = posteriors
 
     def keep(self, fold: int, model: Model) -> None:
         """Stores the model that did not learn from this fold, if models are wanted."""

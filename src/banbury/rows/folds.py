@@ -301,7 +301,7 @@ def _stratify(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.in
     next_fold = int(rng.integers(folds))  # the first fold that gets one row more of the class
     for n_class_rows in _core.count_classes(labels, n_classes, None, threads).value.astype(np.int64).tolist():
         n_passes, n_left = divmod(n_class_rows, folds)
-        folds_by_class.append(random_orders[rng.integers(N_ORDERS, size=n_passes)].reshape(-1))
+        folds_by_class.append(random_orders.take(rng.integers(N_ORDERS, size=n_passes), axis=0).reshape(-1))
         folds_by_class.append(rng.permutation((next_fold + np.arange(n_left)) % folds).astype(np.int32))
         next_fold = (next_fold + n_left) % folds
     fold_numbers = np.full(len(labels), -1, dtype=np.int32)

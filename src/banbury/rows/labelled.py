@@ -42,6 +42,7 @@ from banbury.tally.table import (
     warn_about_suspicious_classes,
 )
 from banbury.tally.tally import Label, Tally, add_tally, count_sets, empty_tally, round_weights, tallies_of_batch
+from banbury.threads import n_threads
 
 CountBatch = Callable[[Batch, int, Schema], Iterator[Tally]]  # a batch, the number of its first row, and the schema
 ROWS_PER_PIECE = (
@@ -618,7 +619,8 @@ def _read_labels(
 
 def occurring_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
     """Returns the names whose indices occur among the codes; −1 stands for no name."""
-    return {names[number] for number in np.flatnonzero(np.bincount(codes + 1, minlength=len(names) + 1)[1:]).tolist()}
+    n_rows_with_name = _core.count_classes(codes, len(names), None, n_threads(None)).value
+    return {names[number] for number in np.flatnonzero(n_rows_with_name).tolist()}
 
 
 def renumber(
@@ -631,6 +633,9 @@ def renumber(
     number_of = {name: number for number, name in enumerate(names)}
     numbers_by_batch = []
     for batch_names, codes in names_and_codes:
+        if list(batch_names) == list(names):
+            numbers_by_batch.append(codes)
+            continue
         number_of_code = np.array([*(number_of.get(name, -1) for name in batch_names), -1], dtype=np.int32)
         numbers_by_batch.append(number_of_code[codes])  # code −1 takes the last entry
     return np.concatenate(numbers_by_batch)
