@@ -120,7 +120,7 @@ class Schema:
 
     @property
     def _word_columns(self) -> list[str]:
-        """The columns whose words are counted."""
+        """The columns whose words are counted. ``counter.words`` says whether the counter of a group counts words."""
         return [name for group in self.groups if group.counter.words for name in group.features.inputs]
 
     @property
@@ -253,7 +253,7 @@ class Schema:
 
         ``overrides`` maps names of features, which may contain ``*``, to families.
         """
-        new_features = dict[int, Feature]()
+        new_features = dict[int, Feature]()  # by index
         for name, override in expand_stars(overrides, self.features.names):
             old = self[name]
             new_features[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(override)))
@@ -265,6 +265,7 @@ class Schema:
         """Returns the schema as text: each feature with its family and why it has it, and what was left out."""
         target = "" if self.target is None else f", target {self.target!r}"
         lines = [f"Schema: {len(self.features):,} feature{'s' * (len(self.features) != 1)}{target}"]
+        # ``why``: the reason for the family.
         feature_rows = [(feature.name, str(feature.family), feature.why) for feature in self.features[:40]]
         lines += align_columns(feature_rows)
         if len(self.features) > 40:
@@ -297,20 +298,17 @@ class Schema:
         return {"features": list(_entries(self.features)), **other_entries}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
-        """Returns the schema that ``to_dict`` described."""
-        features = _features_of_entries(data["features"])
-        columns = tuple(data["columns"])
-        labels = LabelTarget.from_dict(data["labels"]) if "labels" in data else None
+    def from_dict(cls, description: Mapping[str, Any]) -> Schema:
+        """Returns the schema of a ``description`` that ``to_dict`` returned."""
         return cls(
-            features,
-            data["target"],
-            columns,
-            named=data["named"],
-            left_out=data["left_out"],
-            target_kind=data["target_kind"],
-            labels=labels,
-            reading=data.get("reading", {}),
+            _features_of_entries(description["features"]),
+            description["target"],
+            columns=tuple(description["columns"]),
+            named=description["named"],
+            left_out=description["left_out"],
+            target_kind=description["target_kind"],
+            labels=LabelTarget.from_dict(description["labels"]) if "labels" in description else None,
+            reading=description.get("reading", {}),
         )
 
 
@@ -321,8 +319,9 @@ def _entries(features: Features) -> Iterator[dict[str, Any]]:
     Features that differ in nothing else share a template; ``features.codes`` has the template number of each feature.
     """
     templates = [_template_to_dict(template) for template in features.templates]
-    ends = [*(np.flatnonzero(np.diff(features.codes)) + 1).tolist(), len(features)]
+    ends = [*(np.flatnonzero(np.diff(features.codes)) + 1).tolist(), len(features)]  # of runs of features
     for start, end in pairwise([0, *ends]):
+        # The names, origins and units of the run.
         columns = features.names[start:end], features.origins[start:end].tolist(), features.units[start:end].tolist()
         entries = [tuple(map(list, columns))] if end - start >= FEWEST_IN_ONE_ENTRY else zip(*columns, strict=True)
         for name, origin, unit in entries:
@@ -352,7 +351,7 @@ def _features_of_entries(entries: Sequence[Mapping[str, Any]]) -> Features:
     An entry is a feature, or a run of features: then its name, origin and unit are lists.
     """
     families = dict[str, Family]()  # by name and settings
-    names_origins_units: tuple[list[Any], ...] = ([], [], [])  # names, origins and units
+    names_origins_units: tuple[list[Any], ...] = ([], [], [])  # three lists, one entry per feature
     templates = list[Feature]()  # one per feature, the same object throughout a run
     for entry in entries:
         key = repr((entry["family"], entry["settings"]))
@@ -396,7 +395,7 @@ def group_features(features: Features) -> tuple[Group, ...]:
     Features with equal settings share a template, whose number ``features.codes`` has for each feature; all features of
     a template have the same counter. A counter that counts features ``apart`` gets a group for each of them.
     """
-    template_numbers_of = dict[Counter, list[int]]()
+    template_numbers_of = dict[Counter, list[int]]()  # by the counter of the templates
     for number, template in enumerate(features.templates):
         template_numbers_of.setdefault(template.counter, []).append(number)
     groups = list[Group]()
@@ -637,13 +636,13 @@ def settle_features(features: Features, batch: Batch) -> Features:
     for index in first_feature_of_template.tolist():
         feature = features[index]
         feature.family.check_columns(feature)
-    groups = group_features(features)
-    return features.put((indices, counter.settle(group, batch)) for counter, group, indices in groups)
+    groups = group_features(features)  # each a counter, the features that it counts, and their indices
+    return features.put((indices, counter.settle(counted, batch)) for counter, counted, indices in groups)
 
 
 def of_one_family(batch: Batch, feature_family: Family) -> Schema:
     """Returns the schema, without a target, of a batch whose columns all have the same family, however few rows there
-    are.
+    are. The template is a feature without a name, with the settings that all features share.
     """
     template = Feature("", feature_family)
     features = template.counter.settle(Features.named(batch.names, [template] * len(batch.names)), batch)
@@ -667,9 +666,9 @@ def _families_by_column(
     if not isinstance(features, Mapping):
         only_family = family(features)
         return ({}, [block(columns, only_family)]) if only_family.block else (dict.fromkeys(columns, only_family), [])
-    declared: dict[str, Family | None] = {}
+    declared: dict[str, Family | None] = {}  # by column
     blocks: list[Feature] = []
-    named_columns: list[str] = []
+    named_columns: list[str] = []  # all columns that ``features`` names, to find repeated ones
     for name_or_names, family_option in expand_stars(features, columns, batch.source):
         own_columns = tuple(
             _resolve_column(column, columns, batch, reserved)
@@ -863,7 +862,7 @@ def _columns_of_few_values(batch: Batch, names: Sequence[str], sample: Real, fac
     """
     if not sample.size:
         return {}
-    first_row = sample[0]  # in most columns it shows that there are fractions, or more than 0 and 1
+    first_row = sample[0]  # (columns,); in most of them it shows that there are fractions, or more than 0 and 1
     may_be_few = (first_row == 0) | (first_row == 1) if len(sample) < FEWEST_ROWS else first_row == np.rint(first_row)
     column_indices = np.flatnonzero(may_be_few | np.isnan(first_row)).tolist()
     if len(column_indices) < len(names):

@@ -174,7 +174,9 @@ class Table:
         return align_names(batch, schema, self.labels.roles())
 
     def again(self) -> Table:
-        """Returns the same rows as a table that can be read repeatedly. Rows that come only once are stored."""
+        """Returns the same rows as a table that can be read repeatedly. Rows that come only once (the source's
+        ``again`` is False) are stored.
+        """
         return self if self.source.again else replace(self, source=Spooled(self.source))
 
     def parts(self) -> Iterator[Table]:
@@ -198,7 +200,7 @@ class Table:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A file is opened again where the table is unpickled; other data are pickled.
-        other_fields = self.labels, self.schema, self.features, self.missing
+        other_fields = self.labels, self.schema, self.features, self.missing  # after the source, or path and options
         if _is_file(self.data):
             return _reopen, (self.data, self.reading, *other_fields)
         source = Source.of(self.source, self.name, target=self.source.target, reading=self.source.reading)
@@ -359,7 +361,7 @@ class Spooled(Source):
             pickle.dump(batch, self._file, protocol=pickle.HIGHEST_PROTOCOL)
 
     def _start(self, _: ParserWork[Any] | None) -> Iterator[Batch]:
-        """Yields the stored batches."""
+        """Yields the stored batches. ``_starts`` has the byte at which each begins in the file."""
         for start in self._starts:
             self._file.seek(start)
             yield pickle.load(self._file)
@@ -387,7 +389,7 @@ def align_names(batch: Batch, schema: Schema, reserved: Collection[str] = ()) ->
         raise errors.schema_mismatch(
             f"{len(schema.columns)} columns were counted, but these rows have {len(other_names)}"
         )
-    names = iter(schema.columns)
+    names = iter(schema.columns)  # the new names of the columns that are counted
     return batch.rename(tuple(name if name in reserved else next(names) for name in batch.names))
 
 
@@ -419,9 +421,12 @@ class LabelledBatch:
 
     @classmethod
     def of(cls, table: Table, batch: Batch, schema: Schema, content_folds: Any, codes_words: bool) -> LabelledBatch:
-        """Returns a batch of a table split into features and labels.
+        """Returns a batch of a table split into features and labels. ``table.labels`` says where the labels, weights and
+        groups of the rows are.
 
         Args:
+            batch: The rows, with all columns of the table.
+            schema: What is counted.
             content_folds: If given, rows get hashes of their contents, or of its column ``id``, and folds by these;
                 the column of groups is then not read.
             codes_words: Whether strings become codes, because they will be read many times.
@@ -441,7 +446,7 @@ class LabelledBatch:
         batch = table.align(batch, schema)
         hashes = None if content_folds is None else row_hashes(batch, schema, content_folds.id)
         batch = features_only(batch, schema)
-        if codes_words:  # they are asked for many times
+        if codes_words:
             non_text_features = schema.features.where(lambda feature: not feature.reads_text)  # their indices
             inputs = schema.features.take(non_text_features).inputs
             string_columns = [name for name in inputs if batch.kind(name) == "string"]
@@ -477,7 +482,7 @@ class Labels:
         """
         target = as_name(target)
         groups = as_name(groups)
-        weights_only = cls.without_target(weights, threads, soft=True)  # labels that have only weights so far
+        weights_only = cls.without_target(weights, threads, soft=True)  # the ``Labels`` of weights without classes
         if isinstance(target, LabelTarget) or are_sets(target):
             return weights_only._with_sets(target, classes, groups)
         name = target if isinstance(target, str) else None
@@ -497,7 +502,7 @@ class Labels:
             errors.require(target is None and len(classes) == 1, "classes", classes, expected)
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
-        column = getattr(target, "name", None)
+        column = getattr(target, "name", None)  # the column that a series was taken from
         return replace(
             weights_only,
             name=name,
@@ -533,7 +538,9 @@ class Labels:
 
     @classmethod
     def of_arrays(cls, codes: Codes | None, weights: Real | None, threads: int, groups: Any = None) -> Labels:
-        """Returns labels, weights and groups that are arrays with one entry per row, or None."""
+        """Returns labels (``codes``), weights and groups that are arrays with one entry per row, or None if rows have
+        none. ``threads`` is how many threads may count them.
+        """
         return cls(
             name=None,
             column=None,
@@ -549,7 +556,7 @@ class Labels:
         """Returns the columns of labels, weights and groups, which are not features, each with its role for messages,
         such as ``the target``.
         """
-        roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]
+        roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]  # name None: no column
         targets = (self.name, *(() if self.sets_from is None else self.sets_from.columns))
         return {
             name: role for name, role in (*roles, *((column, "the target") for column in targets)) if name is not None
@@ -585,6 +592,7 @@ class Labels:
         """
         start = batch.first_row
         stop = start + batch.n_rows
+        # Arrays are None if labels, weights or groups come from a column, or rows have none.
         codes = None if self.codes is None else _slice_codes(self.codes, batch)
         weights = None if self.weights is None else self.weights[start:stop]
         groups = None if self.groups is None else np.asarray(self.groups)[start:stop]
@@ -652,6 +660,7 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
     row, or soft labels (rows × classes). ``first_row`` is the number of their first row, for messages.
     """
     try:
+        # As they are, of any type; a masked weight is missing.
         numbers = np.asarray(weights.filled(np.nan) if isinstance(weights, np.ma.MaskedArray) else weights)
         if numbers.dtype.kind not in "biufO":
             raise TypeError
@@ -666,11 +675,8 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
     expected = "one number per row, or rows × classes"
     errors.require(array.ndim in (1, 2), "weights", f"an array of {array.ndim} dimensions", expected)
     if array.size and not (array.min() >= 0 and array.max() < MOST_ROWS):
-        row = int(np.argwhere(~(array >= 0) | (array >= MOST_ROWS))[0][0])
-        weights_of_row = array[row : row + 1].ravel()
-        raise bad_weight(
-            first_row + row, float(weights_of_row[~(weights_of_row >= 0) | (weights_of_row >= MOST_ROWS)][0])
-        )
+        is_bad = ~(array >= 0) | (array >= MOST_ROWS)
+        raise bad_weight(first_row + int(np.argwhere(is_bad)[0][0]), float(array[is_bad][0]))
     return array
 
 
@@ -723,6 +729,7 @@ def _warn_about_joined_labels(names: Sequence[str]) -> None:
     """Warns if classes look like several labels with a delimiter between them."""
     for delimiter in LABEL_DELIMITERS:
         with_delimiter = [name for name in names if delimiter in name]
+        # Their labels that are also classes on their own.
         also_classes = {label.strip() for name in with_delimiter for label in name.split(delimiter)}.intersection(names)
         if len(with_delimiter) > 1 and len(also_classes) > 1:
             message = f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
@@ -780,6 +787,7 @@ def _column_hashes(batch: Batch, names: Sequence[str]) -> Iterator[NDArray[np.ui
         if batch.kind(name) in ("integer", "float", "boolean"):
             yield _bits(batch.numbers([name])[0].reshape(batch.n_rows))
         elif batch.kind(name) == "list":
+            # The bits of the numbers, rows × positions in the lists.
             lists = batch.lists(name, batch.width(name)).astype(np.float64).view(np.uint64)
             yield _mix_columns(lists.T, batch.n_rows)
         else:
@@ -789,7 +797,9 @@ def _column_hashes(batch: Batch, names: Sequence[str]) -> Iterator[NDArray[np.ui
 
 
 def row_hashes(batch: Batch, schema: Schema, column: str | None = None) -> NDArray[np.uint64]:
-    """Returns ``content_hashes`` of all columns that are counted, or of one column."""
+    """Returns a 64-bit hash of each row's contents (see ``content_hashes``) in all columns that are counted, or in one
+    column.
+    """
     inputs = schema.features.inputs
     return content_hashes(batch, inputs if column is None else [column])
 
