@@ -51,7 +51,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
     def score_samples(self, X: Any) -> Real:
         """Returns log P(row) of each row, or its log density. It is −∞ only under "mle" and "map"."""
         model = self._model()
-        source = self._batches(X)
+        source = self._batches(X)  # rows in batches
         warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
         batches = read_batches(source, "scoring") if isinstance(source, Source) else source
         return np.concatenate([log_sum(_log_joint(model, *model._align(batch, warned))) for batch in batches])
@@ -88,6 +88,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         if not parameters:
             raise errors.empty_data(None, "the row has no counted value")
         features = [feature for group in parameters for feature in group.features]
+        # Rows to draw, fewer if there are many features and classes.
         n_drawn = int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, ROWS_DRAWN))
         all_columns = self.sample(n_drawn, seed)
         drawn_columns = {name: column for name, column in all_columns.items() if name not in missing_columns}
@@ -95,11 +96,13 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         drawn_rows = drawn_rows.with_columns(
             {name: empty_column(n_drawn) for name in all_columns if name in missing_columns}
         )
+        # log P(row) of each row, and by column log P(value | the other values) of each row; then those of drawn rows.
         log_rows, log_value_given_rest = _condition_on_rest(model, batch, parameters, missing_columns)
         drawn_log_rows, drawn_value_given_rest = _condition_on_rest(model, drawn_rows, parameters, missing_columns)
         evidence = []
         for feature in features:
             for name in _columns(feature, missing_columns):
+                # Whether each row (here one) has a value of the feature that was never seen; None: all are seen.
                 never_seen = None if feature.columns else model._group(name).never_seen(batch)
                 is_seen = never_seen is None or not never_seen[0, 0]
                 value = next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
@@ -112,12 +115,13 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """Returns log P(event | given); for numbers, the log density.
 
         An event gives values for some columns and leaves the others open. A list or set of values means any one of
-        them, and all of them must have been counted.
+        them, and all of them must have been counted. ``given`` is such an event too.
         """
         errors.require(isinstance(event, Mapping), "event", event, EXAMPLE_EVENT)
         errors.require(isinstance(given or {}, Mapping), "given", given, EXAMPLE_EVENT)
         errors.require(event, "event", event, "a value for at least one column")
         columns = {name: self._column(name) for name in event}
+        # The possible values of each column, of which the event has one.
         values = {name: column.list_alternatives(event[name]) for name, column in columns.items()}
         log_probability = float(log_sum(self._condition(values, given or {})[None])[0])
         has_density = any(column.feature.family.has_density() for column in columns.values())
@@ -248,7 +252,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         for feature in model.schema.features:
             feature_values = {name: values[name] for name in feature.inputs if name in values}
             if feature_values:
-                rows = self._read_columns(_combine(feature_values))
+                rows = self._read_columns(_combine(feature_values))  # one for each combination, and the parameters
                 log_likelihoods.append(log_sum(_log_joint(model_without_prior, *rows).T))
         return _log_posterior(model.log_prior, np.array([log_likelihoods]))[0] if log_likelihoods else model.log_prior
 
@@ -271,11 +275,11 @@ def _condition_on_rest(
     A text counts as one column, and so does a block of occurrences.
     """
     log_likelihoods = _log_likelihoods(model, batch, parameters)  # rows × features × classes
-    log_value_given_rest = dict[str, Real]()
+    log_value_given_rest = dict[str, Real]()  # by column, one per row
     # "Rest": the features of a row other than the one in turn. ``log_joint`` arrays are rows × classes.
     log_joint = model.log_prior + log_likelihoods.sum(axis=1)
     all_finite = bool(np.isfinite(log_likelihoods).all())
-    log_rows = log_sum(log_joint)
+    log_rows = log_sum(log_joint)  # log P(row)
     extreme_rows = np.flatnonzero(np.abs(log_rows) > EXTREME_LOG)
     parameters_by_feature = [
         group.select([position]) for group in parameters for position in range(len(group.features))
@@ -285,16 +289,17 @@ def _condition_on_rest(
             log_joint_of_rest = log_joint - log_likelihoods[:, feature_number]
         else:
             log_joint_of_rest = model.log_prior + np.delete(log_likelihoods, feature_number, axis=1).sum(axis=1)
-        log_rest = log_sum(log_joint_of_rest)
+        log_rest = log_sum(log_joint_of_rest)  # log P(the other features), one per row
         feature = feature_parameters.features[0]
         with np.errstate(invalid="ignore"):
             log_posterior = log_joint_of_rest - log_rest[:, None]  # of the classes given the other features
         log_posterior[extreme_rows] = _log_posterior(
             model.log_prior, np.delete(log_likelihoods[extreme_rows], feature_number, axis=1)
         )
-        log_feature = log_sum(log_posterior + log_likelihoods[:, feature_number])  # given the other features
+        # log P(feature | the other features), one per row.
+        log_feature = log_sum(log_posterior + log_likelihoods[:, feature_number])
         for name in _columns(feature, missing_columns):
-            log_other_columns = np.zeros_like(log_feature)
+            log_other_columns = np.zeros_like(log_feature)  # log P(other columns of the block | other features)
             if name != feature.name:  # the other columns of a block are also given
                 batch_without_column = batch.with_columns({name: empty_column(batch.n_rows)})
                 # log P(other columns of the block | class): rows × classes.
@@ -313,11 +318,12 @@ def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
     """Returns log P(class | row) (rows × classes) from log P(value | class), ``likelihoods`` (rows × features ×
     classes). What classes have in common cancels first, so that no digits are lost.
     """
-    total = log_prior + likelihoods.sum(axis=1)
-    best = total.argmax(axis=1)
+    log_joint = log_prior + likelihoods.sum(axis=1)  # rows × classes
+    best = log_joint.argmax(axis=1)  # the number of each row's most probable class
     with np.errstate(invalid="ignore"):
+        # Less that of the best class, rows × classes.
         relative = (likelihoods - np.take_along_axis(likelihoods, best[:, None, None], axis=2)).sum(axis=1)
-        relative = np.where(np.isneginf(total), -np.inf, relative + (log_prior - log_prior[best][:, None]))
+        relative = np.where(np.isneginf(log_joint), -np.inf, relative + (log_prior - log_prior[best][:, None]))
         return np.asarray(relative - log_sum(relative)[:, None])
 
 
@@ -436,6 +442,7 @@ class _QueryColumn:
             column = next(
                 (member for member in columns_of_table(self.feature) if member.name == self.name), self.feature
             )  # of a joint table, the feature of this column alone
+            # A code for each value, −1 if missing, and the values that codes stand for; None unless it is counted so.
             codes = column.family.keys_of(batch, column, strict=False)
             if codes is None or column.family.has_density():
                 return list(batch.numbers([self.name])[0].reshape(-1))
@@ -448,9 +455,9 @@ def _as_query_error(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -
     """Turns an error about a value in a row into one about a value in a query. ``values``: those of the query by
     column.
     """
-    column: Any = getattr(bad, "column", None)
+    column: Any = getattr(bad, "column", None)  # its name
     value = getattr(bad, "value", values.get(column))
-    expected_by_kind = {
+    expected_by_kind = {  # by what the value is
         "not 0 or 1": "0 or 1",
         "not a count": "a whole number of at least 0",
         "negative": "a number of at least 0",
@@ -659,7 +666,7 @@ def bin_numbers(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple
     size; None chooses how many. Returns the batch, in which these columns have the number of each row's bin (NaN if
     missing), and how many bins each of them has.
     """
-    numbers_to_cut = dict[str, Real]()
+    numbers_to_cut = dict[str, Real]()  # by column, one number per row
     n_cells = 1  # of the table of all other columns
     for name in columns:
         is_numeric = batch.kind(name) in ("integer", "float") and not batch.categorical(name)
@@ -672,10 +679,11 @@ def bin_numbers(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple
     if bins is None and numbers_to_cut:
         bins_per_column = (batch.n_rows / ROWS_PER_CELL / n_cells) ** (1.0 / len(numbers_to_cut))
         bins = int(np.clip(bins_per_column, 2, MOST_BINS))
-    bin_columns = dict[str, Numbers]()
-    n_bins = dict[str, int]()
+    bin_columns = dict[str, Numbers]()  # by name
+    n_bins = dict[str, int]()  # by name
     for name, numbers in numbers_to_cut.items():
         is_present = ~np.isnan(numbers)
+        # Of each number that is present, its index among the distinct values; and how many rows have each of these.
         _, value_number, rows_of_value = np.unique(numbers[is_present], return_inverse=True, return_counts=True)
         group_of_value = equal_groups(rows_of_value[:, None].astype(np.float64), np.array([bins]))[:, 0]
         occupied_groups, bin_of_value = np.unique(group_of_value, return_inverse=True)
@@ -704,9 +712,8 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping
     degrees = 0  # of freedom
     if not total > 0:
         raise errors.empty_data(None, f"no row has values in all of {errors.listed(map(repr, columns))}")
-    tables: dict[
-        Any, dict[Any, float]
-    ] = {}  # for each combination of the conditions' values: rows of each pair of values
+    # For each combination of the conditions' values: the number of rows of each pair of values.
+    tables = dict[Any, dict[Any, float]]()
     for (a_value, b_value, *condition_values), n_rows in zip(keys, n.tolist(), strict=True):
         tables.setdefault(tuple(condition_values), {})[a_value, b_value] = n_rows
     for cells in tables.values():

@@ -110,7 +110,7 @@ class EvidenceTable(NamedTuple):
         an entry begins with the row of class 0. An entry of a table without these fields has "scale" 1 and "cell" None.
         """
         table = self.tables[name]
-        classes = table["class"].to_numpy()
+        classes = table["class"].to_numpy()  # the class number of each row of the table
         is_first_row = classes == 0
         nats = np.zeros((is_first_row.sum(), self.prior.num_rows))
         nats[is_first_row.cumsum() - 1, classes] = table["nats"]
@@ -127,7 +127,7 @@ class EvidenceTable(NamedTuple):
         pairs of columns; None if the column is in no pair) and "scale" (the factor of a word's count).
         """
         columns: list[Record] = self.columns.to_pylist()  # the number of a column is its index in this list
-        column_of_curve = self.curves["column"].to_numpy()
+        column_of_curve = self.curves["column"].to_numpy()  # the column number of each row of the table
         for column in columns:
             curves = self.curves.filter(column_of_curve == column["column"])
             column["curves"] = {name: curves[name].to_numpy() for name in curves.column_names if curves.num_rows}
@@ -176,7 +176,7 @@ def evidence_table(
         of_labels: Whether these are the tables of a multi-label model.
     """
     errors.check_whole("min_rows", min_rows, 0)
-    texts = list(map(str, names))
+    texts = list(map(str, names))  # the classes or labels as the tables name them
     errors.require(len({*texts}) == len(texts), "classes", list(names), "different when they are written as text")
     rows = _RowCollector(models, len(texts), of_labels, tally, min_rows).make_rows()
     rows["prior"] = [*zip(count(), texts, prior.tolist(), strict=False)]
@@ -232,7 +232,7 @@ class _RowCollector:
         has those of the feature alone, by the number of the model. Raises an error if two features cut a column
         differently.
         """
-        first = next(iter(parameters.values()))
+        first = next(iter(parameters.values()))  # any model's parameters show what kind of feature it is
         feature = first.features[0]
         if first.linear() is not None:
             self._add_words(
@@ -347,7 +347,7 @@ class _RowCollector:
         nats = self._score_probes(parameters, {column: np.concatenate(candidates).tolist()})
         nats = nats.reshape(len(candidates), len(cuts), -1)  # (candidates, cuts, classes)
         is_beyond = (nats == nats[-1]).all(axis=2)
-        # For each cut, the number of the lowest candidate from which on all have the nats of the highest one.
+        # By cut, the index of the lowest candidate from which on all have the nats of the highest one.
         first_beyond = len(candidates) - np.logical_and.accumulate(is_beyond[::-1]).sum(axis=0)
         first_beyond = np.where(first_beyond == 0, ROUNDING_STEPS, first_beyond)  # 0: both sides have the same nats
         return np.asarray(np.stack(candidates)[first_beyond, np.arange(len(cuts))])
@@ -357,7 +357,7 @@ class _RowCollector:
         of the model. ``probes`` has the values of the rows by column.
         """
         row_batches = list(read_batches(read(dict(probes)), "exporting", quietly=True))
-        nats_by_model = {}
+        nats_by_model = {}  # rows × the model's classes
         for model_number, model_parameters in parameters.items():
             no_prior = np.zeros(len(self.models[model_number].classes))
             scores = [
@@ -392,7 +392,7 @@ class _RowCollector:
         for model_number, model_parameters in parameters.items():
             curve = model_parameters.curve(0)
             assert curve is not None
-            # The fields of a curve after its origin and unit are arrays by class.
+            # The fields of a curve after its origin and unit are arrays by class: a width, a centre and coefficients.
             for class_number, (width, centre, *coefficients) in enumerate(zip(*curve[2:], strict=True)):
                 sign = -1.0 if self.of_labels and class_number == 0 else 1.0
                 key = (
@@ -413,12 +413,12 @@ class _RowCollector:
         has the feature's linear form in each model: its words, their weights (words × classes) and intercepts (by
         class).
         """
-        n_rows = self._rows_by_key(feature.name)
+        n_rows = self._rows_by_key(feature.name)  # by word
         all_words = dict.fromkeys(word for linear in linear_by_model.values() for word in linear.words)
         words = [None, *(word for word in all_words if n_rows.get(word, 0.0) >= self.min_rows), None]
         entry_of_word = {word: entry for entry, word in enumerate(words[:-1])}
         scale = np.ones(len(words))  # the factor of each word's count
-        nats_by_model = {}
+        nats_by_model = {}  # entries × the model's classes
         for model_number, linear in linear_by_model.items():
             entries = [entry_of_word.get(word, -1) for word in linear.words]  # words that are left out count as unseen
             nats = nats_by_model[model_number] = np.zeros((len(words), linear.weights.shape[1]))  # (entries, classes)
@@ -497,7 +497,7 @@ class _RowCollector:
             for key, cell, nats in zip(keys, cell_of_entry.get(name, repeat(None)), column_nats, strict=False):
                 self._add_rows(table, (self.column_numbers[name], *key, cell), nats)
         for first, second, nats in self.pairs if self.min_rows <= 1 else ():
-            cell_nats = nats[np.ix_(entry_of_cell[first], entry_of_cell[second])]
+            cell_nats = nats[np.ix_(entry_of_cell[first], entry_of_cell[second])]  # (cells, cells, classes)
             for first_cell, second_cell in np.argwhere(cell_nats.any(axis=2)).tolist():
                 pair_key = self.column_numbers[first], first_cell, self.column_numbers[second], second_cell
                 self._add_rows("pairs", pair_key, cell_nats[first_cell, second_cell])
@@ -511,7 +511,7 @@ def _arrow_fields(description: str) -> list[pa.Field]:
     import pyarrow as pa
 
     fields = []
-    for name, kind in (field.split(":") for field in description.split()):
+    for name, kind in (field.split(":") for field in description.split()):  # kind: the name of a type
         element = pa.struct(_arrow_fields(READING_FIELDS)) if kind == "reading" else pa.type_for_alias(kind.rstrip("*"))
         fields.append(pa.field(name, pa.list_(element) if kind.endswith("*") else element))
     return fields

@@ -48,7 +48,7 @@ def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int
         scaled, log_largest = _scale(factor)
         remaining.append(scaled)
         log_scale = log_scale + log_largest
-    for positions in _elimination_order(remaining, keep):
+    for positions in _elimination_order(remaining, keep):  # of the factors to multiply, in ``remaining``
         multiplied = [remaining[position] for position in positions]
         remaining = [factor for position, factor in enumerate(remaining) if position not in positions]
         scope = _remaining_scope(multiplied, remaining, keep)
@@ -70,7 +70,7 @@ def outside_products(factors: Sequence[Factor], sizes: Mapping[int, int]) -> lis
     everything outside it.
     """
     tables = [_scale(factor)[0] for factor in factors]  # the factors, followed by the product of each step
-    remaining = list(range(len(tables)))
+    remaining = list(range(len(tables)))  # the numbers of tables that no step has multiplied yet
     steps = []  # the numbers of the tables that each step multiplies
     for positions in _elimination_order(tables, ()):
         multiplied = [remaining[position] for position in positions]
@@ -82,7 +82,7 @@ def outside_products(factors: Sequence[Factor], sizes: Mapping[int, int]) -> lis
         tables.append(_scale(_product(step_factors, scope, sizes))[0])
     # By the number of a table: the product of everything outside it. What the last step leaves has nothing outside.
     outside_of = {number: Factor(tables[number].scope, np.ones_like(tables[number].table)) for number in remaining}
-    for product_number, multiplied in reversed([*enumerate(steps, len(factors))]):
+    for product_number, multiplied in reversed([*enumerate(steps, len(factors))]):  # the number of a step's product
         outside = outside_of.pop(product_number)
         for number in multiplied:
             step_factors = [outside, *(tables[sibling] for sibling in multiplied if sibling != number)]
@@ -106,7 +106,7 @@ def _find_order(scopes: Scopes, shapes: Scopes, keep: tuple[int, ...]) -> list[t
         return []
     import opt_einsum  # imported here because it takes long and few programs need it
 
-    variables = dict.fromkeys(variable for scope in scopes for variable in scope)
+    variables = dict.fromkeys(variable for scope in scopes for variable in scope)  # each once
     symbols = {variable: opt_einsum.get_symbol(number) for number, variable in enumerate(variables)}
     formula = ",".join("".join(symbols[variable] for variable in scope) for scope in scopes)
     formula += "->" + "".join(symbols[variable] for variable in keep if variable in symbols)
@@ -145,7 +145,7 @@ def _product(factors: Sequence[Factor], scope: tuple[int, ...], sizes: Mapping[i
     arguments: list[Any] = []  # of einsum: each table, followed by the numbers of its axes
     for factor in factors:
         arguments += [factor.table, [axis_of[variable] for variable in factor.scope]]
-    axes = [axis_of[variable] for variable in scope if variable in axis_of]
+    axes = [axis_of[variable] for variable in scope if variable in axis_of]  # that stay, in the order of ``scope``
     table = np.asarray(np.einsum(*arguments, axes) if arguments else np.ones(()))
     if len(axes) < len(scope):
         missing_axes = [axis for axis, variable in enumerate(scope) if variable not in axis_of]
@@ -158,8 +158,8 @@ def _scale(factor: Factor) -> tuple[Factor, Real]:
     """Returns a factor divided by its largest entry, row by row if it has rows, and the logarithm of that entry: a
     number, or one per row.
     """
-    has_rows = ROW in factor.scope
-    axes = tuple(range(1 if has_rows else 0, factor.table.ndim))
+    has_rows = ROW in factor.scope  # rows are the first axis
+    axes = tuple(range(1 if has_rows else 0, factor.table.ndim))  # all others
     largest = factor.table.max(axis=axes, keepdims=True, initial=0.0)
     largest = np.where(largest > 0, largest, 1.0)
     return Factor(factor.scope, factor.table / largest), np.log(largest).reshape(-1 if has_rows else ())

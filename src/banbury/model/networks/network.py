@@ -116,7 +116,8 @@ class BeliefNetwork(Displayed):
         used as they are. Other numbers are cut into ``bins`` of about equal size, settled by the first batch, unless
         ``features`` declares them as "categorical", "bernoulli", ``bb.Histogram(bins=...)`` or
         ``bb.Histogram(start=..., width=...)``. A row counts for a node if it has a value of the node and of all its
-        parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+        parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``; ``weights``, ``missing``, ``threads`` and
+        the options for ``reading`` files those of ``bb.count``.
 
         >>> import banbury as bb
         >>> rooms = {"door": ["open", "open", "shut", "shut"], "celsius": [12, 14, 21, 22]}
@@ -124,8 +125,8 @@ class BeliefNetwork(Displayed):
         >>> round(network.query("door", {"celsius": 20})["shut"], 3)
         0.75
         """
-        structure = complete_parents(parents)
-        order = in_topological_order(structure)
+        structure = complete_parents(parents)  # the names of each node's parents
+        order = in_topological_order(structure)  # the names of the nodes, parents before their children
         choice = choice_of(how, alpha, seed)
         bins = check_bins(bins, with_classes=False)
         source = read(data, **reading)
@@ -194,7 +195,8 @@ class BeliefNetwork(Displayed):
         Numbers are cut into bins, settled by the first batch: ``bins="mdl"`` cuts where the class frequencies change,
         by the minimum description length principle (Fayyad and Irani, 1993), and into ten bins of about equal size if
         no cut is worth it. A number cuts all columns into that many bins of about equal size. ``features`` can override
-        this by column, as in ``count``.
+        this by column, as in ``count``. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``, all others those
+        of ``bb.count``.
 
         >>> import banbury as bb
         >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
@@ -296,7 +298,7 @@ class BeliefNetwork(Displayed):
         network.count_more(rows)`` adds them.
         """
         counts = self._require_counts("no more rows can be counted")
-        target = None if self.target is None else self._node_number(self.target)
+        target = None if self.target is None else self._node_number(self.target)  # the number of its node
 
         def count(batch: Batch) -> NetworkCounts:
             """Returns the counts of a batch, for this network's structure."""
@@ -305,6 +307,7 @@ class BeliefNetwork(Displayed):
             )
 
         source = self._read(data, reading)
+        # The weights of the rows, and the number of threads.
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
         return self._with_counts(count_batches(source, labels, lambda batch, facts: count))
 
@@ -447,10 +450,11 @@ class BeliefNetwork(Displayed):
         >>> network.information
         {('a', 'b'): 1.0}
         """
-        bits = {}
+        bits = {}  # by edge
         for node, cells in enumerate(self._require_counts("it has no rows").cell_counts):
             joint = shares(cells.value)  # of all rows: values × values of each parent
             for axis, parent in enumerate(self._parents[node], start=1):
+                # The entropy (in bits) of the table without the axis of the node, of the parent, or of both.
                 without_node, without_parent, without_either = (
                     entropy(np.asarray(joint.sum(axis=axes))) for axes in (0, axis, (0, axis))
                 )
@@ -470,7 +474,7 @@ class BeliefNetwork(Displayed):
         if self._counts is None:
             return Scorer(sizes, self._parents, self._given_tables, (None,) * len(sizes))
         rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED_GENERATOR
-        tables = []
+        tables = []  # by node: P(value | values of the parents)
         log_unseen = list[Real | None]()  # by node: the log-probability of a value that was never counted
         for variable, cells in zip(self._variables, self._counts.cell_counts, strict=True):
             if variable.size == 0:
@@ -503,8 +507,9 @@ class BeliefNetwork(Displayed):
         """
         errors.require(isinstance(of, (str, Sequence)), "of", of, "a node, or several different nodes")
         names = (of,) if isinstance(of, str) else tuple(of)
-        query = tuple(self._node_number(name) for name in names)
+        query = tuple(self._node_number(name) for name in names)  # the numbers of the queried nodes
         errors.require(query and len(set(query)) == len(query), "of", of, "a node, or several different nodes")
+        # log P(values, evidence), with an axis for each queried node.
         log_joint = log_query(self._scorer, query, self._evidence(given))
         self._check_possible(np.isfinite(log_joint).any(), given)
         weights = np.exp(log_joint - log_joint.max())
@@ -622,7 +627,7 @@ class BeliefNetwork(Displayed):
         """Returns log P(value | observed values) from log P(value, observed values) (rows × values of the node). Rows of
         probability zero get the log-probabilities without evidence, and a warning. Changes ``log_joint`` in place.
         """
-        highest = log_joint.max(axis=1, keepdims=True, initial=-np.inf)
+        highest = log_joint.max(axis=1, keepdims=True, initial=-np.inf)  # of each row (rows × 1)
         impossible = ~np.isfinite(highest[:, 0])
         if impossible.any():
             rows = many(int(impossible.sum()), "row")
@@ -673,7 +678,7 @@ class BeliefNetwork(Displayed):
         """Returns log P(query nodes, observed values) of all rows (rows × values of each query node). ``query`` has the
         numbers of these nodes, and ``reading`` the user's options for reading the rows.
         """
-        no_rows = np.empty((0, *(self._scorer.sizes[node] for node in query)))
+        no_rows = np.empty((0, *(self._scorer.sizes[node] for node in query)))  # for a source without batches
         warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         log_joints = [
@@ -698,7 +703,9 @@ class BeliefNetwork(Displayed):
         ]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Opens rows as batches, read like the rows that were counted unless ``reading`` (options) says otherwise."""
+        """Opens rows as batches, read like the rows that were counted unless ``reading`` (options) says otherwise.
+        Variables with ``cuts`` are numbers that are cut into bins.
+        """
         kinds: dict[str, Any] = {variable.name: "number" for variable in self._variables if variable.cuts is not None}
         kinds |= {
             variable.name: "string"
@@ -734,12 +741,11 @@ class BeliefNetwork(Displayed):
         check_sample_size(n, seed)
         rng = np.random.default_rng(seed)
         scorer = self._scorer
-        value_numbers: dict[str, NDArray[np.int64]] = {}
+        value_numbers: dict[str, NDArray[np.int64]] = {}  # of each row, by the name of the node
         for name in in_topological_order(self.parents):
             node = self.nodes.index(name)
-            parent_combination = np.zeros(
-                n, dtype=np.int64
-            )  # of each row: the number of its combination of parents' values
+            # Of each row, the number of its combination of parents' values.
+            parent_combination = np.zeros(n, dtype=np.int64)
             for parent in self._parents[node]:
                 parent_combination = parent_combination * scorer.sizes[parent] + value_numbers[self.nodes[parent]]
             # Cumulative probabilities (values but the last × combinations of parents' values).

@@ -15,9 +15,7 @@ from banbury.families.nodes import MISSING, UNSEEN, NodeForest, ValueNumbers
 from banbury.model.networks.elimination import ROW, Factor, eliminate, outside_products
 from banbury.model.networks.structure import ancestors
 
-MOST_PATTERNS = (
-    16  # patterns of missing values whose rows are scored separately, the most frequent; all others together
-)
+MOST_PATTERNS = 16  # the most frequent patterns of missing values, whose rows are scored separately; others together
 ROWS_PER_PATTERN = 64  # at least so many rows, on average, for each pattern that is scored separately
 MOST_NUMBERS = 1 << 22  # in the tables of the rows that are scored together
 
@@ -55,11 +53,11 @@ class Scorer:
             column.min(initial=0) < 0 for variable, column in enumerate(value_numbers) if variable not in query
         )
         if lacks_values and (forest := self._forest(query)) is not None:
-            for rows in _slices(np.arange(n_rows), forest.width):
+            for rows in _slices(np.arange(n_rows), forest.width):  # width: the numbers that it computes for a row
                 log_joint[rows] = self._log_joint_in_forest(forest, [column[rows] for column in value_numbers], query)
             return log_joint
-        for group, hidden in self._group_rows(value_numbers, query):
-            hidden_sizes = (
+        for group, hidden in self._group_rows(value_numbers, query):  # row numbers, and their hidden variables
+            hidden_sizes = (  # of each table: the numbers of values of its hidden variables
                 [self.sizes[member] for member in (variable, *parents) if member in hidden]
                 for variable, parents in enumerate(self.parents)
             )
@@ -84,9 +82,8 @@ class Scorer:
             return None
         left_out: list[int | None] = [*query]
         if not query:
-            roots = [
-                parent for parents in self.parents for parent in parents if not self.parents[parent]
-            ]  # once per child
+            # The variables without parents, once per child.
+            roots = [parent for parents in self.parents for parent in parents if not self.parents[parent]]
             left_out = [None, *([max(set(roots), key=roots.count)] if roots else [])]
         for variable in left_out:
             if variable not in self._forests:
@@ -107,7 +104,7 @@ class Scorer:
         if forest.query is None:
             return forest.log_joint(value_numbers)[:, 0]
         log_joint = np.empty(len(value_numbers[0]))
-        log_unseen = self.log_unseen[forest.query]
+        log_unseen = self.log_unseen[forest.query]  # the log-probability of a value that was never counted, or None
         for value_number in np.unique(value_numbers[forest.query]).tolist():
             rows = np.flatnonzero(value_numbers[forest.query] == value_number)
             numbers_of_rows = [column[rows] for column in value_numbers]
@@ -159,7 +156,8 @@ class Scorer:
     ) -> Real:
         """Returns log P(query variables, observed values) (rows × values of each query variable) of rows that have a
         value of every variable that is not hidden. If a row has the value of a hidden variable, the value is evidence
-        about it. The query is among the hidden variables.
+        about it. The query is among the hidden variables. ``value_numbers`` has for each variable the number of each
+        row's value; MISSING, or UNSEEN if the value was never counted.
         """
         n_rows = len(value_numbers[0])
         has_values = [
@@ -167,9 +165,8 @@ class Scorer:
         ]
         observed = [variable for variable in range(len(self.sizes)) if variable not in hidden or has_values[variable]]
         log_constant = np.zeros(n_rows)  # the log-probability of what is observed with all of its parents
-        log_potentials: dict[
-            int, Real
-        ] = {}  # the factors of one hidden variable, multiplied: rows × values, or 1 × values
+        # By hidden variable, the product of the factors that have it alone: rows × values, or 1 × values.
+        log_potentials = dict[int, Real]()
         factors: list[Factor] = []  # those of several hidden variables
         for variable in ancestors({*query, *observed}, self.parents):
             for scope, log_table in self._condition_on_rows(variable, value_numbers, hidden, n_rows):
@@ -187,10 +184,8 @@ class Scorer:
             log_potentials[variable] = log_potentials.get(variable, 0.0) + np.where(is_possible, 0.0, -np.inf)
         if not factors and (*log_potentials,) == query and len(query) == 1:  # as in naive Bayes: nothing to sum out
             return np.asarray(log_constant[:, None] + log_potentials[query[0]])
-        for (
-            variable,
-            log_potential,
-        ) in log_potentials.items():  # scaled before the exponential, lest all of a row underflow
+        for variable, log_potential in log_potentials.items():
+            # Scaled before the exponential, lest all of a row underflow.
             highest = np.broadcast_to(log_potential, (n_rows, self.sizes[variable])).max(axis=1)
             highest = np.where(np.isfinite(highest), highest, 0.0)
             factors.append(Factor((ROW, variable), np.exp(log_potential - highest[:, None])))
@@ -201,9 +196,10 @@ class Scorer:
     def _condition_on_rows(
         self, variable: int, value_numbers: Sequence[ValueNumbers], hidden: set[int], n_rows: int
     ) -> Iterator[tuple[tuple[int, ...], Real]]:
-        """Yields the hidden variables of a variable's table, and its log table at the rows' observed values, as
-        ``_select_observed`` returns them. If rows have a value of the variable that was never counted, also yields the
-        log-probability of such a value given its hidden parents.
+        """Yields the hidden variables of a variable's table, and its log table at the rows' observed values (rows ×
+        values of each hidden variable), as ``_select_observed`` returns them. If rows have a value of the variable that
+        was never counted, also yields the log-probability of such a value given its hidden parents. ``value_numbers``
+        has for each variable the number of each row's value, UNSEEN if it was never counted.
         """
         yield self._select_observed(
             (variable, *self.parents[variable]), self.log_tables[variable], value_numbers, hidden, n_rows
@@ -224,14 +220,16 @@ class Scorer:
     ) -> tuple[tuple[int, ...], Real]:
         """Returns the hidden variables of a log table over the variables ``scope``, and the table at the rows' values
         of the others: rows × values of each hidden variable, or without rows if all variables are hidden. The axes of
-        ``log_table`` are in the order of ``scope``.
+        ``log_table`` are in the order of ``scope``. ``value_numbers`` has for each variable the number of each row's
+        value.
         """
         observed = [variable for variable in scope if variable not in hidden]
         hidden_scope = tuple(variable for variable in scope if variable in hidden)
         if not observed:
             return hidden_scope, log_table
+        # The log table with the axes of observed variables first.
         transposed = log_table.transpose([scope.index(variable) for variable in (*observed, *hidden_scope)])
-        cells = np.zeros(n_rows, dtype=np.int64)
+        cells = np.zeros(n_rows, dtype=np.int64)  # of each row, the number of its combination of observed values
         for variable in observed:
             cells = cells * self.sizes[variable] + value_numbers[variable]
         return hidden_scope, np.asarray(transposed.reshape(-1, *transposed.shape[len(observed) :])[cells])
@@ -254,7 +252,7 @@ def log_query(scorer: Scorer, query: tuple[int, ...], evidence: Mapping[int, Rea
     """Returns log P(query variables, evidence), with an axis for each query variable. ``evidence`` has for each
     observed variable the likelihood of the observation under each value.
     """
-    certain = _find_certain_values(evidence, query)
+    certain = _find_certain_values(evidence, query)  # by variable, the number of its only possible value
     relevant = ancestors({*query, *evidence}, scorer.parents)  # summing out all others gives 1
     factors = [_condition(scorer, variable, certain) for variable in relevant]
     factors += [Factor((variable,), likelihood) for variable, likelihood in evidence.items() if variable not in certain]
@@ -266,7 +264,7 @@ def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
     """Returns P(value, evidence) of every variable up to a constant, an array (values,) each, at about three times the
     cost of one variable. ``evidence`` is as in ``log_query``.
     """
-    certain = _find_certain_values(evidence, query=())
+    certain = _find_certain_values(evidence, query=())  # by variable, the number of its only possible value
     tables = [_condition(scorer, variable, certain) for variable in range(len(scorer.sizes))]
     uncertain_evidence = [
         Factor((variable,), likelihood) for variable, likelihood in evidence.items() if variable not in certain

@@ -28,7 +28,7 @@ def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, S
         return declared
     if not isinstance(table, Mapping):
         raise errors.bad_table(name, "is not a mapping; to use an array, name the node's values in values=")
-    distributions = list(table.values()) if n_parents else [table]
+    distributions = list(table.values()) if n_parents else [table]  # mappings from values to probabilities
     if not distributions or not all(isinstance(shares, Mapping) and shares for shares in distributions):
         raise errors.bad_table(
             name, "must map the values of its parents to mappings from its own values to probabilities"
@@ -82,14 +82,14 @@ def _from_mapping(variable: Variable, parents: Sequence[Variable], table: Mappin
     distributions: dict[Any, Any] = {(): table}
     if parents:
         distributions = {key if isinstance(key, tuple) else (key,): shares for key, shares in table.items()}
-    combinations = list(product(*(parent.values for parent in parents)))
+    combinations = list(product(*(parent.values for parent in parents)))  # of the parents' values
     unmatched = sorted(set(combinations).symmetric_difference(distributions), key=repr)
     if unmatched:
         shown = ", ".join(f"{parent.name} = {value!r}" for parent, value in zip(parents, unmatched[0], strict=False))
         raise errors.bad_table(
             variable.name, f"has {'no row' if unmatched[0] in combinations else 'a row too many,'} for {shown}"
         )
-    columns = []
+    columns = []  # for each combination, the probability of each value
     for combination in combinations:
         column = np.zeros(variable.size)
         for value, share in distributions[combination].items():
