@@ -42,8 +42,9 @@ class FoldSet:
     splits: tuple[Split, ...]  # empty for ``SingleRows``
 
     def with_other_rows(self) -> FoldSet:
-        """Returns the fold set with one more group, of rows elsewhere that all splits learn from. Splits whose training
-        rows are row numbers, not groups (``is_learned`` is None), are dropped.
+        """Returns the fold set with one more group, of rows elsewhere that all splits learn from. A split's
+        ``is_learned`` says of each group whether it learns from it; splits whose training rows are row numbers, not
+        groups (it is None), are dropped.
         """
         splits = tuple(
             replace(split, is_learned=np.append(split.is_learned, True))
@@ -54,8 +55,8 @@ class FoldSet:
 
     @property
     def tested_by(self) -> NDArray[np.int32]:
-        """The number of the split that tests each row, or −1. Group k, if there is a split k, is the test rows of this
-        split; groups with higher numbers are not tested.
+        """The number of the split that tests each row, or −1. ``groups`` has the group of each row, −1 for none. Group k,
+        if there is a split k, is the test rows of this split; groups with higher numbers are not tested.
         """
         is_every_group_tested = self.n_groups == len(self.splits)
         return self.groups if is_every_group_tested else np.where(self.groups < len(self.splits), self.groups, -1)
@@ -118,7 +119,9 @@ class ContentFolds:
         return None if id is None and deal == "stratified" else cls.of(folds, seed, id)
 
     def folds(self, batch: Batch, schema: Schema) -> NDArray[np.int32]:
-        """Returns the fold of each row of a batch; identical rows get the same fold."""
+        """Returns the fold of each row of a batch, from 0; identical rows get the same fold. ``id`` is the column that
+        decides, None for all columns that ``schema`` counts.
+        """
         return self.of_hashes(row_hashes(batch, schema, self.id))
 
     def of_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
@@ -185,6 +188,7 @@ def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int
     errors.require(
         2 <= folds <= len(labelled_rows), "folds", folds, f"from 2 to {len(labelled_rows):,}, the number of rows"
     )
+    # The positions in ``labelled_rows``, sorted by hash.
     order = np.lexsort((labelled_rows, mix(hashes[labelled_rows] + np.uint64(seed))))
     fold_of_row = np.full(len(labels), -1, dtype=np.int32)
     fold_of_row[labelled_rows[order]] = np.arange(len(labelled_rows)) % int(folds)
@@ -218,6 +222,7 @@ def _run_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iter
     """
     labelled_rows = np.flatnonzero(labels >= 0)
     labelled_groups = None if groups is None else _check_groups(groups, labels)[labelled_rows]
+    # A split is two arrays of positions in ``labelled_rows``: training rows and test rows.
     for split in splitter.split(np.zeros((len(labelled_rows), 1)), labels[labelled_rows], labelled_groups):
         if not _is_split(split):
             raise errors.bad_setting(
@@ -300,12 +305,12 @@ def _stratify(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.in
     folds_by_class = list[NDArray[np.int32]]()  # the folds of the rows of class 0, then of class 1, and so on
     next_fold = int(rng.integers(folds))  # the first fold that gets one row more of the class
     for n_class_rows in _core.count_classes(labels, n_classes, None, threads).value.astype(np.int64).tolist():
-        n_passes, n_left = divmod(n_class_rows, folds)
+        n_passes, n_left = divmod(n_class_rows, folds)  # passes through all folds, and rows left over
         folds_by_class.append(random_orders[rng.integers(N_ORDERS, size=n_passes)].reshape(-1))
         folds_by_class.append(rng.permutation((next_fold + np.arange(n_left)) % folds).astype(np.int32))
         next_fold = (next_fold + n_left) % folds
     fold_numbers = np.full(len(labels), -1, dtype=np.int32)
-    rows_by_class, _ = _core.by_class(labels, n_classes, threads)
+    rows_by_class, _ = _core.by_class(labels, n_classes, threads)  # the row numbers of class 0, then of class 1, …
     fold_numbers[rows_by_class] = np.concatenate(folds_by_class)
     return fold_numbers
 
@@ -316,6 +321,7 @@ def _number_folds(folds: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
     """
     _check_names("folds", folds, len(labels), EXPECTED_FOLDS)
     try:
+        # The distinct folds, and the index of each row's fold among them.
         names, fold_numbers = np.unique(np.asarray(folds), return_inverse=True)
     except TypeError:
         raise _mixed_names("folds") from None

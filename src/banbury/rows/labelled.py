@@ -44,9 +44,7 @@ from banbury.tally.table import (
 from banbury.tally.tally import Label, Tally, add_tally, count_sets, empty_tally, round_weights, tallies_of_batch
 
 CountBatch = Callable[[Batch, int, Schema], Iterator[Tally]]  # a batch, the number of its first row, and the schema
-ROWS_PER_PIECE = (
-    1 << 13
-)  # rows that are copied at a time, so that they stay in the processor's cache until they are scored
+ROWS_PER_PIECE = 1 << 13  # are copied at a time, so that they stay in the processor's cache until they are scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +66,7 @@ class LabelledRows:
     skipped: int = 0  # the number of rows without a label
     table: Table | None = None
     fold: NDArray[np.int32] | None = None
-    tally_of_rest: Tally | None = (
-        None  # if these rows are a sample: the tally of all other rows, which models count too
-    )
+    tally_of_rest: Tally | None = None  # if these rows are a sample: that of all other rows, which models count too
     sets: LabelSets | None = None  # the labels of each row, if it may have several
     # The fold set that was counted last, and its groups; or nothing.
     _counted: list[tuple[FoldSet, Groups]] = field(default_factory=list, init=False)
@@ -297,7 +293,7 @@ class MemoryRows(LabelledRows):
         if table.schema is not None:
             return table.schema
         first_batch, *later_batches = self.batches
-        fractional_columns = table.facts.fractional
+        fractional_columns = table.facts.fractional  # columns that are known to have fractions
         while True:
             facts = ColumnFacts(fractional_columns)
             schema = infer(
@@ -309,6 +305,7 @@ class MemoryRows(LabelledRows):
                 trees=table.trees,
                 facts=facts,
             )
+            # Columns that inference took for whole numbers and that have fractions in a later batch.
             new_columns = set[str]().union(*(fractional_among(batch, facts.whole_numbers) for batch in later_batches))
             if not new_columns:
                 unchanged_fields = ("target", "target_kind", "labels", "reading")  # these concern no features
@@ -316,16 +313,18 @@ class MemoryRows(LabelledRows):
             fractional_columns |= new_columns
 
     def row_name(self, row: int) -> str | None:
-        """Returns the file that the row with this number was read from; None unless each row is a file of its own."""
+        """Returns the file that the row with this number was read from; None unless each row is a file of its own.
+        ``starts`` has the number of the first row of each batch.
+        """
         batch_number = int(np.searchsorted(self.starts, row, side="right")) - 1
         names = self.batches[batch_number].row_names
         return None if names is None else names[row - int(self.starts[batch_number])]
 
     def take(self, row_numbers: Int) -> Iterator[Batch]:
-        """Yields the rows with these numbers, which are in ascending order, in batches of limited size."""
-        batch_ends = np.searchsorted(
-            row_numbers, self.starts[1:]
-        )  # where in ``row_numbers`` the rows of each batch end
+        """Yields the rows with these numbers, which are in ascending order, in batches of limited size. ``starts`` has
+        the number of the first row of each batch, and last that of all rows.
+        """
+        batch_ends = np.searchsorted(row_numbers, self.starts[1:])  # in ``row_numbers``, of the rows of each batch
         for batch, batch_start, rows in zip(self.batches, self.starts, np.split(row_numbers, batch_ends), strict=False):
             if len(rows) == batch.n_rows:
                 yield batch
@@ -377,7 +376,7 @@ class MemoryRows(LabelledRows):
                 feature = self.schema[name]
                 family: Any = feature.family
                 texts = family.kernel_input(batch, feature)
-                bags = table.bags(family.tokeniser, texts, self.threads)
+                bags = table.bags(family.tokeniser, texts, self.threads)  # offsets, word ids, and how often each occurs
                 columns[name] = WordIdColumn(*bags, missing_texts(texts, batch.n_rows))
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
@@ -481,11 +480,13 @@ class WordIdColumn:
         return len(self.missing)
 
     def texts(self) -> Any:
-        """Returns the encoded texts as an object of the core."""
+        """Returns the texts, encoded as ``__init__`` describes, as an object of the core."""
         return _core.EncodedTexts(self.offsets, self.ids, self.times, self.missing)
 
     def take(self, row_numbers: Int) -> WordIdColumn:
-        """Returns the texts of the rows with these numbers."""
+        """Returns the texts of the rows with these numbers. Row i has the words ``ids[offsets[i] : offsets[i + 1]]``,
+        each as often as ``times`` says.
+        """
         n_words = (self.offsets[1:] - self.offsets[:-1])[row_numbers]
         offsets, word_positions = positions_in_slices(self.offsets[row_numbers], n_words)
         return WordIdColumn(offsets, self.ids[word_positions], self.times[word_positions], self.missing[row_numbers])
@@ -548,7 +549,9 @@ def chooses(features: Any) -> bool:
 
 
 def refuse_for_sets(features: Any, **settings: Any) -> None:
-    """Raises an error for settings that do not apply to sets of labels."""
+    """Raises an error for settings that do not apply to sets of labels: those that are not None, and ``features`` if it
+    is "choose".
+    """
     for name, value in {**settings, "features": features if chooses(features) else None}.items():
         errors.require(value is None, name, value, "omitted for multi-label data")
 
@@ -629,7 +632,7 @@ def renumber(
     for none.
     """
     number_of = {name: number for number, name in enumerate(names)}
-    numbers_by_batch = []
+    numbers_by_batch = []  # of each batch an array with a number per row
     for batch_names, codes in names_and_codes:
         number_of_code = np.array([*(number_of.get(name, -1) for name in batch_names), -1], dtype=np.int32)
         numbers_by_batch.append(number_of_code[codes])  # code −1 takes the last entry

@@ -103,9 +103,10 @@ def leave_out(
     sinks: Sequence[Sink],
     pending: PendingWarnings,
 ) -> None:
-    """Scores every row of a fold set with a model of the rows that its split learns from, and puts the scores of each
-    recipe into its sink (``sinks`` has one per recipe). Rows are counted once for all recipes, and scored once for
-    each. ``want`` is the kind of score, as for ``Scores``. Adds to ``pending`` the warnings to give later.
+    """Scores every row of a fold set (of the labelled ``rows``) with a model of the rows that its split learns from, and
+    puts the scores of each recipe into its sink (``sinks`` has one per recipe). Rows are counted once for all recipes,
+    and scored once for each. ``want`` is the kind of score, as for ``Scores``. Adds to ``pending`` the warnings to give
+    later.
     """
     with Steps() as steps:
         steps.begin("counting", 1.0 / (1.0 + len(recipes)), reads=True)
@@ -129,6 +130,7 @@ def _learns_every_class(fold_set: FoldSet, groups: Groups) -> bool:
     """
     class_numbers, group_numbers = groups.numbers.T  # of each counted pair of class and group
     learned_by_split = [split.is_learned for split in fold_set.splits if split.is_learned is not None]
+    # The number of classes that have rows in the groups that each split learns from.
     n_classes_by_split = [len(np.unique(class_numbers[is_learned[group_numbers]])) for is_learned in learned_by_split]
     return len(learned_by_split) == len(fold_set.splits) and set(n_classes_by_split) <= {len(groups.classes)}
 
@@ -159,7 +161,8 @@ def _score_by_split(
 ) -> None:
     """Scores the test rows of one split after the other with the models of each recipe, and puts the scores into the
     sinks. So only few models of text, which are large, are in memory at a time. The tally of a split is built once for
-    all recipes.
+    all recipes. The arguments are those of ``leave_out``; ``groups`` has the counts of each group of rows, and
+    ``models_by_recipe`` estimates the models of each recipe.
     """
     has_several_recipes = len(models_by_recipe) > 1
     encoded_rows = rows.with_word_ids(groups.word_tables) if has_several_recipes else rows
