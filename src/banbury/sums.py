@@ -46,8 +46,8 @@ def zeros(*shape: int) -> Integers:
 
 
 def from_python_integers(numbers: NDArray[Any], digits: int) -> Integers:
-    """Converts an array of Python integers, of any shape and in units of 10**-``digits``, to exact integers of the same
-    shape. An exact integer is stored as limbs of 64 bits, the lowest first.
+    """Converts ``numbers``, an array of Python integers of any shape in units of 10**-``digits``, to exact integers of
+    the same shape. An exact integer is stored as limbs of 64 bits, the lowest first.
     """
     flat_numbers = [int(number) for number in numbers.ravel()]
     n_limbs = 1 + max((number.bit_length() for number in flat_numbers), default=0) // 64
@@ -253,7 +253,7 @@ def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
     position_of_value = [{value: position for position, value in enumerate(axis)} for axis in axes]  # by axis
     positions = list[Int]()  # by axis, the position of each key's value
     if isinstance(keys, Combinations):
-        old_positions = np.unravel_index(keys.cells, [len(axis) for axis in keys.axes])
+        old_positions = np.unravel_index(keys.cells, [len(axis) for axis in keys.axes])  # by axis, one per key
         for new_position_of, old_axis, old_axis_positions in zip(
             position_of_value, keys.axes, old_positions, strict=True
         ):
@@ -285,8 +285,8 @@ def unite_keys(first_keys: Sequence[Any], second_keys: Sequence[Any]) -> Any:
 
 
 def _merge_sorted(first: Int, second: Int) -> Int:
-    """Returns the sorted union of two sorted arrays without duplicates. Usually few numbers of the shorter one are new,
-    so these are inserted into the longer one.
+    """Returns the sorted union of ``first`` and ``second``, two sorted arrays without duplicates. Usually few numbers of
+    the shorter one are new, so these are inserted into the longer one.
     """
     longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
     positions = np.searchsorted(longer, shorter)  # where the numbers of the shorter one are or belong in the longer
@@ -498,8 +498,8 @@ class Keyless:
         return {}
 
     def select(self, feature_numbers: Sequence[int]) -> Self:
-        """Returns the sums of some features. Here there is only one, so nothing is selected; subclasses with more
-        select.
+        """Returns the sums of the features with these numbers. Here there is only one, so nothing is selected;
+        subclasses with more select.
         """
         return self
 
@@ -698,10 +698,12 @@ def count_columns(n_sums: int) -> int:
 
 def _exceed_variances(sums: NDArray[Any], rows: NDArray[Any]) -> Bool:
     """Returns whether each pair of columns has a covariance larger than their variances allow (… × pairs). Exact,
-    because the sums (… × sums) and the numbers of rows (… × 1) are Python integers.
+    because the sums of columns, then of products of pairs (… × sums), and the numbers of rows (… × 1) are Python
+    integers.
     """
     n_columns = count_columns(sums.shape[-1])
     i, j = np.tril_indices(n_columns)  # the columns of each pair
+    # Those of the rows, times the square of their number.
     covariances = rows * sums[..., n_columns:] - sums[..., i] * sums[..., j]
     variances = covariances[..., i == j]
     return np.asarray((covariances**2 > variances[..., i] * variances[..., j]) & (i != j))
@@ -710,7 +712,8 @@ def _exceed_variances(sums: NDArray[Any], rows: NDArray[Any]) -> Bool:
 def _limit_products(sums: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """Returns the sums with rounded products of pairs of columns that exceed their variances replaced by those of
     uncorrelated columns. If these are not whole numbers, they are rounded down and the squares of both columns are
-    raised by one. ``sums`` (… × sums) and the numbers of rows (… × 1) are Python integers.
+    raised by one. ``sums``, of columns and then of products of pairs (… × sums), and the numbers of rows (… × 1) are
+    Python integers.
     """
     is_excessive = _exceed_variances(sums, rows)
     n_columns = count_columns(sums.shape[-1])
@@ -731,7 +734,8 @@ def shift_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integer
     """Returns sums of z and of the products of pairs of columns for another origin and unit: z becomes scale · (z +
     shift).
 
-    ``n`` has the numbers of rows (…), ``sums`` is … × sums, and ``shift`` and ``scale`` have a number per column.
+    ``n`` has the numbers of rows (…), ``sums`` the sums of columns, then of products of pairs (… × sums); ``shift`` and
+    ``scale`` have a number per column (… × columns).
 
     The shift is rounded to a step of z, which is 2⁻⁵⁷. If units become finer, nothing else is rounded. If they become
     coarser, sums of z are rounded towards zero and squares upwards, and constant columns stay constant.
@@ -743,7 +747,7 @@ def shift_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integer
     divisors = np.where(rows == 0, 1, rows)
     i, j = np.tril_indices(n_columns)  # the columns of each pair
     shift_in_steps = _each_number(lambda number: round(Fraction(number) * 2**GRID), shift)
-    factors = _each_number(Fraction, scale)
+    factors = _each_number(Fraction, scale)  # ``scale``, exactly
     sums_of_z = old_sums[..., :n_columns]  # … × columns
     sums_of_products = old_sums[..., n_columns:]  # … × pairs
     # The same sums, as fractions, for scale · (z + shift).
@@ -778,6 +782,7 @@ def find_impossible(n: Integers, sums: Integers, spread: Real, n_columns: int) -
     is_impossible = np.asarray(n.is_negative() | has_sums_without_rows | has_negative_square)
     i, j = np.tril_indices(n_columns)  # the columns of each pair
     deviations = np.sqrt(np.maximum(variances, 0.0))
+    # Pairs of columns whose covariance may exceed the variances; exact sums decide.
     is_doubtful = (np.abs(spread) > deviations[..., i] * deviations[..., j] * (1.0 - 1e-9)) & (i != j)
     digits = max(n.digits, sums.digits)
     # Only sums of several columns, whose only axis before the sums is the classes, are doubtful.
