@@ -81,8 +81,8 @@ YES_OR_NO = {True: True, False: False, "true": True, "false": False, "yes": True
 
 
 def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
-    """Returns a column of yes and no, true and false, or 1 and 0 as booleans, one per row; missing values are false.
-    Raises an error for any other value.
+    """Returns the column ``name`` of yes and no, true and false, or 1 and 0 as booleans, one per row; missing values are
+    false. Raises an error for any other value.
     """
     flags = np.zeros(batch.n_rows, dtype=np.bool_)
     for row, value in enumerate(batch.column(name).cells()):
@@ -181,16 +181,16 @@ class LabelSets:
             except BadLabel as bad:
                 label_index = next(index for index, candidate in enumerate(values) if candidate is value)
                 raise bad.of(int(np.searchsorted(offsets, label_index, side="right")) - 1) from None
-        codes = np.fromiter(
-            map(number_of_value.__getitem__, values), np.int64, len(values)
-        )  # of the labels of all rows
+        # Of the labels of all rows.
+        codes = np.fromiter(map(number_of_value.__getitem__, values), np.int64, len(values))
         # A number for each pair of row and label, so that sorting finds the labels that a row repeats.
         pair_numbers = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(number_of_name), 1) + codes)
-        is_first = np.diff(pair_numbers, prepend=-1) > 0
+        is_first = np.diff(pair_numbers, prepend=-1) > 0  # of each pair, whether it is no repetition
         if n_repeated := int(np.count_nonzero(~is_first)):
             verb = "occurs twice in its row and counts" if n_repeated == 1 else "occur twice in their row and count"
             errors.warn(errors.BanburyWarning(f"{errors.many(n_repeated, 'label')} {verb} once"))
             offsets = np.concatenate([[0], np.cumsum(is_first)])[offsets]
+        # Row after row, ascending within a row.
         sorted_codes = (pair_numbers[is_first] % max(len(number_of_name), 1)).astype(np.int32)
         return cls(offsets.astype(np.int64), sorted_codes, tuple(number_of_name), has_target)
 
@@ -270,7 +270,7 @@ class LabelSets:
             np.int64
         )
         codes = codes[is_named]
-        order = np.lexsort((codes, self.rows[is_named]))
+        order = np.lexsort((codes, self.rows[is_named]))  # sorts by row, then by code
         return offsets, codes[order]
 
     def flags(self, names: Sequence[Scalar]) -> NDArray[np.bool_]:
@@ -322,7 +322,7 @@ def _split_cells(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bo
     missing cell is no target.
     """
     has_target = np.ones(len(cells), dtype=np.bool_)
-    labels_of_text = dict[str, list[str]]()
+    labels_of_text = dict[str, list[str]]()  # by the text of a cell
     for row, cell in enumerate(cells):
         if delimiter is not None and isinstance(cell, str):
             if cell not in labels_of_text:
@@ -366,7 +366,7 @@ def _label(value: Any) -> Scalar:
 
 
 def _check_flags(flags: NDArray[Any]) -> None:
-    """Raises an error if an array (1-D or rows × labels) holds anything but 0 and 1."""
+    """Raises an error if ``flags``, an array (1-D or rows × labels), holds anything but 0 and 1."""
     if flags.ndim not in (1, 2) or flags.dtype.kind not in "biufO":
         raise errors.bad_setting("the target", f"an array of {flags.dtype}", "flags, rows × labels, or sets of labels")
     try:
@@ -389,7 +389,7 @@ def join_same_files(source: Source) -> Source:
     def names_and_digests(batch: Batch) -> list[tuple[str, bytes]]:
         """Returns the file name of each row and a digest of its other columns; equal pairs are the same file."""
         names = [os.path.basename(path) for path in batch.row_names or [""] * batch.n_rows]
-        cells = zip(
+        cells = zip(  # of each row, a tuple
             *(batch.column(column_name).cells() for column_name in batch.names if column_name != name), strict=True
         )
         digests = (blake2b(repr(row).encode(), digest_size=16).digest() for row in cells)
@@ -426,7 +426,7 @@ def join_same_files(source: Source) -> Source:
 
 
 def holds_sets(batch: Batch, name: str) -> bool:
-    """Whether a column holds a list or set of labels for each row."""
+    """Whether the column ``name`` holds a list or set of labels for each row."""
     if name not in batch.names or batch.kind(name) not in ("other", "list"):
         return False
     return isinstance(_first(batch.column(name).cells()), (*SET_TYPES, np.ndarray))

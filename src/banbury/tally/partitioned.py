@@ -18,8 +18,8 @@ _openers: list[Open] = []
 
 
 def open_by(opener: Open) -> None:
-    """Registers the function that opens data on an engine. It takes the data, the engine and the number of partitions,
-    and returns None for other data.
+    """Registers ``opener``, the function that opens data on an engine. It takes the data, the engine and the number of
+    partitions, and returns None for other data. It replaces the one before in the list ``_openers``.
     """
     _openers[:] = [opener]
 

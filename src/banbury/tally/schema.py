@@ -99,7 +99,8 @@ class Schema:
         identifiers, and columns without values or with a single value are left out, and ``left_out`` has the reasons.
 
         ``features`` overrides this for all columns or by name. None leaves a column out, and "soil_*" is every column
-        whose name begins with "soil_". ``reading`` has the options for reading files, as in ``bb.count``.
+        whose name begins with "soil_". ``missing="category"`` makes a missing string or boolean a value of its own.
+        ``reading`` has the options for reading files, as in ``bb.count``.
         """
         source = read(data, **reading)
         target = source.target if target is None else as_name(target)
@@ -165,8 +166,10 @@ class Schema:
         feature of several columns (a block) names them in its template, and a feature of one column has its name.
         """
         features = self.features
+        # Of each template: its columns, and the type that they must be read as.
         columns_and_kinds = [(template.columns, template.counter.reads(template)) for template in features.templates]
         names_and_template_numbers = zip(features.names, features.codes.tolist(), strict=True)
+        # Of each feature: its name, and these two.
         names_columns_and_kinds = ((name, *columns_and_kinds[number]) for name, number in names_and_template_numbers)
         return {
             column: kind
@@ -225,6 +228,9 @@ class Schema:
         ]
 
     def __eq__(self, other: object) -> bool:
+        """Whether both count the same features, with the same settings and bins. ``units`` has the width of each
+        feature's bins.
+        """
         if not isinstance(other, Schema):
             return NotImplemented
         same_bins = np.array_equal(self.features.units, other.features.units)
@@ -354,7 +360,7 @@ def _features_of_entries(entries: Sequence[Mapping[str, Any]]) -> Features:
     names_origins_units: tuple[list[Any], ...] = ([], [], [])  # three lists, one entry per feature
     templates = list[Feature]()  # one per feature, the same object throughout a run
     for entry in entries:
-        key = repr((entry["family"], entry["settings"]))
+        key = repr((entry["family"], entry["settings"]))  # in ``families``
         if key not in families:
             families[key] = family_from_dict(entry)
         template = _template_from_dict(entry, families[key])
@@ -369,8 +375,8 @@ def _features_of_entries(entries: Sequence[Mapping[str, Any]]) -> Features:
 
 
 def _template_from_dict(entry: Mapping[str, Any], template_family: Family) -> Feature:
-    """Returns a feature without a name. ``entry`` is the JSON of a feature, which says how columns are read, and
-    ``template_family`` the family that it names.
+    """Returns a feature without a name. ``entry`` is the JSON of a feature, and ``template_family`` the family that it
+    names. The entry of a block has its columns, the origin and unit of each (``scales``) or the types of their values.
     """
     scales = tuple((scale[0], scale[1]) for scale in entry.get("scales", ()))
     columns, kinds = (tuple(entry.get(part, ())) for part in ("columns", "kinds"))
@@ -511,8 +517,8 @@ class ColumnFacts:
 
 
 def wider_kind(kind: str, other_kind: str) -> str:
-    """Returns the type of a column that has one type in some rows and another in others: the wider of boolean, integer
-    and float, otherwise string.
+    """Returns the type of a column that has the type ``kind`` in some rows and ``other_kind`` in others: the wider of
+    boolean, integer and float, otherwise string.
     """
     from_narrow_to_wide = ("boolean", "integer", "float")
     if kind == other_kind:
@@ -541,7 +547,8 @@ def infer(
         batch: The first batch; its columns ``non_features`` are weights.
         reserved: The columns that are not features, each with its role for messages, such as ``the target``.
         target: The column of the target, if it is one.
-        features: The families that the user asks for, as in ``Schema.infer``.
+        features: The families that the user asks for: "auto", one for all columns, or a mapping by column, None to
+            leave a column out.
         missing: "category" makes a missing string or boolean a value of its own; "skip" ignores it.
         more_to_come: Whether the batch can be small, so that a column with one value or none may still have others.
         trees: Whether numbers become quantile trees if there are many rows, always ("all") or never ("none").
@@ -561,7 +568,7 @@ def infer(
     columns = tuple(name for name in batch.names if name not in reserved) if reserved else batch.names
     # The family of each column that the user names, None to leave it out; and features of several columns (blocks).
     declared, blocks = _families_by_column(features, columns, batch, reserved)
-    in_blocks = {name for block in blocks for name in block.columns}
+    in_blocks = {name for block in blocks for name in block.columns}  # columns
     declared_names = declared.keys() | in_blocks
     undeclared = tuple(name for name in columns if name not in declared_names) if declared_names else columns
     kinds = dict(zip(undeclared, batch.kinds(undeclared), strict=True))  # of undeclared columns
@@ -610,7 +617,7 @@ def infer(
     facts.whole_numbers.update(n_values)
     if n_values or declared or "integer" in kinds.values():
         float_columns = features.where(lambda column: column.kind == "float" and not column.columns).tolist()
-        names_and_indices = ((features.names[index], index) for index in float_columns)
+        names_and_indices = ((features.names[index], index) for index in float_columns)  # of these features
         integer_columns = {
             index for name, index in names_and_indices if (kinds.get(name) or batch.kind(name)) == "integer"
         }
@@ -823,8 +830,8 @@ def _choose_family(
 
 
 def _choose_family_of_strings(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
-    """Chooses the family of a column of strings by its first rows, which are in ``batch``. Returns it, or None to leave
-    the column out, and the reason. With ``missing="category"``, a missing string is a category.
+    """Chooses the family of the column of strings ``name`` by its first rows, which are in ``batch``. Returns it, or None
+    to leave the column out, and the reason. With ``missing="category"``, a missing string is a category.
     """
     values = batch.head(name, SAMPLE)
     if _are_dates(values):
@@ -845,7 +852,7 @@ def _are_dates(values: Sequence[Any]) -> bool:
 
 
 def _all_different(batch: Batch, name: str) -> bool:
-    """Whether the first rows of a column have no value twice."""
+    """Whether the first rows of the column ``name`` have no value twice."""
     values = batch.head(name, SAMPLE)
     return len(values) >= 2 and len(set(values)) == len(values)
 
@@ -929,7 +936,7 @@ def _constant_columns(
 
 
 def _is_constant(batch: Batch, name: str, fewest: int) -> bool:
-    """Whether a column has at least ``fewest`` values and they are all the same."""
+    """Whether the column ``name`` has at least ``fewest`` values and they are all the same."""
     if len(set(batch.head(name, SAMPLE))) != 1:
         return False
     values = batch.head(name, batch.n_rows)

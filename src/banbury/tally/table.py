@@ -76,6 +76,8 @@ class Table:
 
         Args:
             data: The rows, or a ``Table``, which is returned, under ``schema`` if that is given.
+            missing: "category" makes a missing string, boolean or category a value of its own.
+            target_delimiter: The text between several labels in one cell.
             groups: Which rows belong together: one name or number per row, or a column, which is then not a feature.
             labelled: Whether the rows belong to classes.
             trees: Whether columns of numbers become quantile trees if there are many rows, always ("all") or never ("none").
@@ -120,8 +122,8 @@ class Table:
         quietly: bool = False,
         parser_work: ParserWork[Any] | None = None,
     ) -> Iterator[Batch]:
-        """Yields the batches that have rows, as ``read_batches`` does. Raises an error at the end if there are
-        more or fewer labels or weights than rows.
+        """Yields the batches that have rows. If a column turns out to need a wider type than its first rows, all come
+        again. Raises an error at the end if there are more or fewer labels or weights than rows.
 
         Args:
             activity: What is done with the rows, for the progress line.
@@ -199,7 +201,7 @@ class Table:
         return replace(self, source=source, schema=schema, features="auto")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A file is opened again where the table is unpickled; other data are pickled.
+        """Returns how the table is pickled: a file is opened again where it is unpickled; other data are pickled."""
         other_fields = self.labels, self.schema, self.features, self.missing  # after the source, or path and options
         if _is_file(self.data):
             return _reopen, (self.data, self.reading, *other_fields)
@@ -212,7 +214,8 @@ def open_table(
 ) -> Any:
     """Returns any data opened as a ``Table``, or as a ``PartitionedTable`` if the rows are in partitions on an engine.
 
-    The settings are those of ``Table.of``. Generic functions such as ``count_table`` work on both.
+    ``engine`` and ``partitions`` are the user's choice of an engine and of a number of partitions, if any; the settings
+    are those of ``Table.of``. Generic functions such as ``count_table`` work on both.
     """
     partitioned = partitions_of(data, engine, partitions)
     return Table.of(data, target, **settings) if partitioned is None else partitioned.table(target, **settings)
@@ -241,6 +244,7 @@ def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
         raise errors.bad_setting("target_delimiter", delimiter, expected)
     if delimiter is not None:
         return LabelTarget((target,), delimiter)
+    # Several columns, which may hold flags.
     names = target if isinstance(target, (list, tuple)) and target and all(type(name) is str for name in target) else ()
     if not (isinstance(target, str) or names) or (not names and source.holds_no_lists):
         return target
@@ -267,8 +271,9 @@ def _reopen(
     features: FamilyOption,
     missing: Missing,
 ) -> Table:
-    """Returns the table of a file, opened again after unpickling. ``data`` is its path, ``reading`` has the options it
-    was read with; the others are fields of ``Table``.
+    """Returns the table of a file, opened again after unpickling. ``data`` is its path, and ``reading`` has the options it
+    was read with. The other arguments are fields of ``Table``: where the labels are, the schema (None: the first batch
+    decides it), the families that the user asked for, and whether a missing value is a category.
     """
     return Table(open_source(data, schema, reading), labels, schema, features, missing, data, reading)
 
@@ -433,6 +438,7 @@ class LabelledBatch:
         """
         labels = table.labels
         sets = None
+        # ``numbers`` has the class number of each row, −1 for none, and ``names`` the classes.
         if labels.sets_from is None:
             numbers, names, weights = number_classes(batch, schema, labels)
             refuse_continuous(names, batch.n_rows)
@@ -478,7 +484,8 @@ class Labels:
         cls, target: Any, weights: Any, classes: Sequence[Scalar] | None, threads: int, groups: Any = None
     ) -> Labels:
         """Checks how the labels, weights and groups are given, and returns them. Raises an error if they do not fit
-        together. The arguments are those of ``bb.count``; ``groups`` has one name or number per row, or names a column.
+        together. ``target`` has one label per row, or names a column; so do ``weights`` and ``groups``. Weights may be
+        soft labels (rows × classes), and ``classes`` then has the names of their columns.
         """
         target = as_name(target)
         groups = as_name(groups)
@@ -514,12 +521,14 @@ class Labels:
 
     def _with_sets(self, target: Any, classes: Any, groups: Any) -> Labels:
         """Returns the same labels with a set of labels per row. ``target`` has the sets, or is a ``LabelTarget`` that
-        says in which columns they are. ``groups`` are those of ``Labels.of``; ``classes`` must be None.
+        says in which columns they are. ``groups`` has one name or number per row, or names a column; ``classes`` must
+        be None.
         """
         if self.weights is not None and self.weights.ndim == 2:
             raise errors.bad_setting("weights", "soft labels", "one number per row for multi-label data")
         errors.require(classes is None, "classes", classes, "omitted for multi-label data, which name them")
         if isinstance(target, LabelTarget):
+            # The only column of labels, if it is not a column of flags.
             name = None if target.flags or not target.columns else target.columns[0]
             return replace(self, name=name, sets_from=target, **_group_fields(groups))
         return replace(self, sets_from=LabelTarget(), sets=LabelSets.of(target), **_group_fields(groups))
@@ -689,7 +698,7 @@ def number_classes(
     """Returns three things: the number of each row's class, −1 if it has none; the classes that the numbers stand for;
     and the rows' weights, None if all are 1. ``labels`` says where the classes and weights of the batch's rows are.
     """
-    codes, weights = labels.of_batch(batch, schema.target_kind)
+    codes, weights = labels.of_batch(batch, schema.target_kind)  # codes: of the classes, one per row
     if len(codes.codes) != batch.n_rows:
         raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
     numbers, names = number_values(codes, labels.threads)
@@ -726,7 +735,7 @@ def warn_about_suspicious_classes(classes: Sequence[Any]) -> None:
 
 
 def _warn_about_joined_labels(names: Sequence[str]) -> None:
-    """Warns if classes look like several labels with a delimiter between them."""
+    """Warns if classes (``names``) look like several labels with a delimiter between them."""
     for delimiter in LABEL_DELIMITERS:
         with_delimiter = [name for name in names if delimiter in name]
         # Their labels that are also classes on their own.
@@ -777,9 +786,10 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _column_hashes(batch: Batch, names: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
-    """Yields for each of these columns, in order, an array with a hash of each row's value."""
+    """Yields for each of the columns ``names``, in order, an array with a hash of each row's value."""
     if isinstance(batch, Matrix):  # which may have very many columns
         for start in range(0, len(names), COLUMNS_TOGETHER):
+            # Arrays of the numbers of one or several columns.
             for numbers in batch.numbers(names[start : start + COLUMNS_TOGETHER]):
                 yield from map(_bits, numbers.reshape(batch.n_rows, -1).T)
         return
@@ -797,8 +807,8 @@ def _column_hashes(batch: Batch, names: Sequence[str]) -> Iterator[NDArray[np.ui
 
 
 def row_hashes(batch: Batch, schema: Schema, column: str | None = None) -> NDArray[np.uint64]:
-    """Returns a 64-bit hash of each row's contents (see ``content_hashes``) in all columns that are counted, or in one
-    column.
+    """Returns a 64-bit hash of each row's contents (see ``content_hashes``) in all columns that ``schema`` counts, or in
+    one ``column``.
     """
     inputs = schema.features.inputs
     return content_hashes(batch, inputs if column is None else [column])

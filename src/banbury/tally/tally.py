@@ -275,7 +275,7 @@ class Tally(Displayed):
         has_one_column = len(self.sums) == 1 and len(self.schema.columns) == 1 and not self.schema.named
         if not has_one_column or {*map(type, texts), *map(type, labels)} != {str} or len(texts) != len(labels):
             return None
-        [words] = self.sums
+        [words] = self.sums  # of the only group of features
         if not isinstance(words, Words) or not set(self.classes).issuperset(labels):
             return None
         class_numbers = _indices_of(labels, self.classes).astype(np.int32)  # of each text
@@ -606,7 +606,7 @@ class Tally(Displayed):
             "rows": [n_rows for _, n_rows, _ in rows_and_shares],
             "share": [f"{share:.1%}" for _, _, share in rows_and_shares],
         }
-        summaries = self._summaries(MOST_TABLE_ROWS)
+        summaries = self._summaries(MOST_TABLE_ROWS)  # pairs of a feature and what was counted for it
         features = {  # the columns of the second table
             "column": [feature.name for feature, _ in summaries],
             "family": [feature.family.name for feature, _ in summaries],
@@ -712,7 +712,7 @@ def _split_by_family(group: Group, sums: Any) -> list[FamilySums]:
     families = list[Family]()  # without repetition
     family_number_of_template = list[int]()  # indices in ``families``
     for template in group.features.templates:
-        equal_families = (
+        equal_families = (  # their numbers
             number
             for number, family in enumerate(families)
             if family.name == template.family.name and family == template.family
@@ -726,15 +726,15 @@ def _split_by_family(group: Group, sums: Any) -> list[FamilySums]:
     sums_by_family = list[FamilySums]()
     for number, family in enumerate(families):
         positions = np.flatnonzero(family_numbers == number)  # of its features in the group
-        for members in positions[:, None] if group.features.has_blocks else [positions]:
+        for members in positions[:, None] if group.features.has_blocks else [positions]:  # positions, too
             features = group.features.take(members)
             sums_by_family.append(FamilySums(family, features, sums.select(members.tolist())))
     return sums_by_family
 
 
 def _align_tallies(first: Tally, second: Tally) -> tuple[Tally, Tally]:
-    """Returns both tallies, the first first, with the classes of either and the wider bins of the two, so that their
-    sums can be added. Raises SchemaMismatch if they count different things.
+    """Returns the tallies ``first`` and ``second``, both with the classes of either and the wider bins of the two, so
+    that their sums can be added. Raises SchemaMismatch if they count different things.
     """
     if first.schema is not second.schema:
         difference = first.schema._explain_difference(second.schema)
@@ -855,8 +855,8 @@ def count_table(table: Any) -> Tally:
 
 
 def check_classes(tally: Tally, n_rows: int, target: str | None) -> Tally:
-    """Returns the tally of a whole table of ``n_rows`` rows. Raises an error if no row has a target, and warns about
-    classes that look like a mistake.
+    """Returns the tally of a whole table of ``n_rows`` rows. Raises an error if no row has a target (``target`` is its
+    column, for the message), and warns about classes that look like a mistake.
     """
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, target)
@@ -874,7 +874,7 @@ def sum_table(table: Table) -> tuple[Tally, int]:
     # starts again empties the list.
     schema_and_total: list[tuple[Schema, Tally | None]] = []
     n_rows = 0
-    parser_work = ParserWork[tuple[Tally, ...]](table.labels.threads)
+    parser_work = ParserWork[tuple[Tally, ...]](table.labels.threads)  # the counting that parser threads do
 
     def add(part: Tally) -> None:
         """Adds the tally of a batch to the total, in ``schema_and_total``; the sum may have wider bins."""
@@ -891,7 +891,7 @@ def sum_table(table: Table) -> tuple[Tally, int]:
             text_columns = schema._word_columns  # their names
             n_rows += batch.n_rows
             is_large = batch.n_rows >= ROWS_WORTH_A_THREAD and table.labels.threads > 1
-            aligned = table.align(batch, schema)
+            aligned = table.align(batch, schema)  # the batch with the column names of the schema
             # Tallies whose sum is that of the batch: a parser thread has counted it, or it is counted now.
             for part in parser_work.result(batch) or tallies_of_batch(aligned, schema, table.labels):
                 adding_thread.wait()
@@ -1084,7 +1084,7 @@ def sums_of_groups(
     """Returns the sums of some ``features``, all of one family, with every group of rows as a class of its own.
     ``groups`` has the group number of each row, from 0 to ``n_groups`` − 1; ``weights`` has one per row, or is None.
     """
-    numbers = tuple(range(n_groups))
+    numbers = tuple(range(n_groups))  # the names of the classes
     labels = Codes(groups.astype(np.int32), low=0, values=numbers)
     tally = count_rows(batch, replace(schema, features=features), labels, weights, threads)
     [(_, _, sums)] = tally._with_classes(numbers)._read_texts().groups
