@@ -49,7 +49,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
     model_: Model
 
     def score_samples(self, X: Any) -> Real:
-        """Returns log P(row) of each row, or its log density. It is −∞ only under "mle" and "map"."""
+        """Returns log P(row) of each row of ``X``, or its log density. It is −∞ only under "mle" and "map"."""
         model = self._model()
         source = self._batches(X)  # rows in batches
         warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
@@ -57,7 +57,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return np.concatenate([log_sum(_log_joint(model, *model._align(batch, warned))) for batch in batches])
 
     def anomaly_scores(self, X: Any) -> Real:
-        """Returns −log P(row) of each row: the higher, the more unusual."""
+        """Returns −log P(row) of each row of ``X``: the higher, the more unusual."""
         return -self.score_samples(X)
 
     def sample(self, n: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -82,7 +82,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
           row               -16.45
         """
         model = self._model()
+        # A batch of this row alone, and the parameters of its features; without a warning about extra columns.
         batch, parameters = model._align(model._one_row(row), {"extra"})
+        # The columns without a value in the row.
         missing_columns = {name for name in batch.names if next(iter(batch.head(name, 1)), None) is None}
         parameters = select_features(parameters, lambda feature: not missing_columns.issuperset(feature.inputs))
         if not parameters:
@@ -143,7 +145,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """Returns P(of | given): the probability of each value of a column, or of each tuple of values of several
         columns.
 
-        The columns must be categories or flags, alone or in a joint table. ``given`` is as in ``probability``.
+        The columns must be categories or flags, alone or in a joint table. ``given`` has known values of other columns:
+        one, or a list or set of which any is possible.
 
         >>> import banbury as bb
         >>> density = bb.Density(features={("outlook", "play"): bb.Joint()}, how="mle").fit(bb.datasets.play_tennis())
@@ -168,6 +171,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
                 "given", evidence_values, f"about columns outside the query; {in_both[0]!r} is in both"
             )
         columns = {name: self._column(name) for name in (*queried_values, *evidence_values)}
+        # By column, the values of which one is known to be the row's.
         evidence = {name: columns[name].list_alternatives(value) for name, value in evidence_values.items()}
         for name, values in {**queried_values, **evidence}.items():
             for value in columns[name].find_uncounted_values(values):
@@ -182,13 +186,13 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
                 "how='mean', or use different evidence.",
                 given=dict(evidence_values),
             )
-        features = self._model().schema.features
+        # The queried columns, and the columns of their blocks; all others are independent of them given the class.
         dependent_columns = {
             name
-            for feature in features
+            for feature in self._model().schema.features
             if not queried_values.keys().isdisjoint(feature.inputs)
             for name in feature.inputs
-        }  # the queried columns, and the columns of their blocks; all others are independent of them given the class
+        }
         log_prior = self._log_prior_given(
             {name: values for name, values in evidence.items() if name not in dependent_columns}
         )
@@ -199,7 +203,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         )
 
     def _column(self, name: str) -> _QueryColumn:
-        """Returns a column of the query with the values that were counted; raises an error if it was not counted."""
+        """Returns the column ``name`` of a query with the values that were counted; raises an error if it was not
+        counted.
+        """
         model = self._model()
         for group in model.parameters:
             for position, feature in enumerate(group.features):
@@ -315,13 +321,13 @@ def _condition_on_rest(
 
 
 def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
-    """Returns log P(class | row) (rows × classes) from log P(value | class), ``likelihoods`` (rows × features ×
-    classes). What classes have in common cancels first, so that no digits are lost.
+    """Returns log P(class | row) (rows × classes) from ``log_prior``, log P(class) (classes,), and ``likelihoods``, log
+    P(value | class) (rows × features × classes). What classes have in common cancels first, so that no digits are lost.
     """
     log_joint = log_prior + likelihoods.sum(axis=1)  # rows × classes
     best = log_joint.argmax(axis=1)  # the number of each row's most probable class
     with np.errstate(invalid="ignore"):
-        # Less that of the best class, rows × classes.
+        # The log likelihood of each class less that of the best class, rows × classes.
         relative = (likelihoods - np.take_along_axis(likelihoods, best[:, None, None], axis=2)).sum(axis=1)
         relative = np.where(np.isneginf(log_joint), -np.inf, relative + (log_prior - log_prior[best][:, None]))
         return np.asarray(relative - log_sum(relative)[:, None])
@@ -332,6 +338,7 @@ def _log_likelihoods(model: Model, batch: Batch, parameters: Sequence[Parameters
     smoothing, a value that was never seen is impossible.
     """
     log_likelihoods: Real = model._score_features(batch, parameters, "parts")[0]
+    # A slice of features, and whether each row has a value of them that was never seen (rows × these features).
     for features, never_seen in _never_seen(model, batch, parameters):
         log_likelihoods[:, features][never_seen] = -np.inf
     return log_likelihoods
@@ -342,7 +349,7 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
     a value that was never seen is impossible.
     """
     log_joint: Real = model._score_features(batch, parameters, "log_joint")[0]
-    for _, never_seen in _never_seen(model, batch, parameters):
+    for _, never_seen in _never_seen(model, batch, parameters):  # rows × some features
         log_joint[never_seen.any(axis=1)] = -np.inf
     return log_joint
 
@@ -428,7 +435,9 @@ class _QueryColumn:
             )
 
     def find_uncounted_values(self, values: Sequence[Any]) -> list[Any]:
-        """Returns those of these values that no counted row had; none if values cannot be listed."""
+        """Returns those of these values that no counted row had; none if values cannot be listed. The meaning of a value
+        is the value as the column counts it: 1 and "1" can be the same.
+        """
         if self.keys is None:
             return []
         counted_meanings = {*self._meaning(self.keys), None}
@@ -439,9 +448,10 @@ class _QueryColumn:
         """Returns the values as the column counts them, None if missing. 1 and "1" can be the same value."""
         try:
             [batch] = read({self.name: values}, kinds=self.schema.kinds)
+            # Of a joint table, the feature of this column alone.
             column = next(
                 (member for member in columns_of_table(self.feature) if member.name == self.name), self.feature
-            )  # of a joint table, the feature of this column alone
+            )
             # A code for each value, −1 if missing, and the values that codes stand for; None unless it is counted so.
             codes = column.family.keys_of(batch, column, strict=False)
             if codes is None or column.family.has_density():
@@ -452,12 +462,12 @@ class _QueryColumn:
 
 
 def _as_query_error(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> errors.BadValue:
-    """Turns an error about a value in a row into one about a value in a query. ``values``: those of the query by
-    column.
+    """Turns ``bad``, an error about a value in a row, into one about a value in a query. ``values``: those of the query
+    by column.
     """
     column: Any = getattr(bad, "column", None)  # its name
     value = getattr(bad, "value", values.get(column))
-    expected_by_kind = {  # by what the value is
+    expected_by_kind = {  # by what is wrong with the value
         "not 0 or 1": "0 or 1",
         "not a count": "a whole number of at least 0",
         "negative": "a number of at least 0",
@@ -517,7 +527,9 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        """Stores the settings, as scikit-learn wants it; ``fit`` checks them."""
+        """Stores the settings, as scikit-learn wants it; ``fit`` checks them. ``features``: the families; ``how``, ``alpha``
+        and ``seed``: those of ``bb.estimate``; ``missing``: "category" makes a missing value a category.
+        """
         self.features = features
         self.how = how
         self.alpha = alpha
@@ -526,7 +538,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Density:
-        """Counts the rows. ``y`` is ignored; it is accepted for pipelines."""
+        """Counts the rows ``X``, weighted by ``sample_weight`` if given. ``y`` is ignored; it is accepted for pipelines."""
         tally = count_as_one_class(X, self.features, sample_weight, self.missing, self.threads)
         self._keep(estimate(tally, how=self.how, alpha=self.alpha, seed=self.seed))  # type: ignore[arg-type]
         return self
@@ -537,6 +549,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         learned: dict[str, Any] = {"tally_": model.tally, "model_": model, "n_features_in_": len(names)}
         if model.schema.named:
             learned["feature_names_in_"] = np.array(names, dtype=object)
+        # All other attributes, with what an earlier fit has learned.
         settings = {name: value for name, value in self.__dict__.items() if name != "feature_names_in_"}
         self.__dict__ = settings | learned  # in one step, whenever an interrupt comes
 
@@ -565,6 +578,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         return "model_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
+        """Returns scikit-learn's tags of the estimator, which say what inputs it accepts."""
         tags = super().__sklearn_tags__()
         inputs = tags.input_tags
         inputs.allow_nan = inputs.string = inputs.categorical = inputs.sparse = True
@@ -574,11 +588,12 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 def count_as_one_class(
     data: Any, features: FamilyOption = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
-    """Returns the tally of a table whose rows are all of one class. ``weights`` is one number per row, or one for all
-    rows. Raises an error if the weights are not valid or leave no row.
+    """Returns the tally of a table whose rows are all of one class. ``features`` has the families that the user asks for,
+    and ``missing="category"`` makes a missing value a category. ``weights`` is one number per row, or one for all rows.
+    Raises an error if the weights are not valid or leave no row.
     """
     row_weights = None if weights is None else np.asarray(weights)
-    weight_of_all = 1.0
+    weight_of_all = 1.0  # of every row
     if row_weights is not None:
         is_valid = row_weights.dtype.kind in "biuf" and row_weights.ndim <= 1
         errors.require(is_valid, "sample_weight", row_weights, "one number per row, or one number for all rows")
@@ -621,6 +636,7 @@ class Independence:
     bins: Mapping[str, int]  # the number of bins of each column of numbers that was cut
 
     def __str__(self) -> str:
+        """Returns the result as one line: the columns, what they depend on each other, and the test."""
         tested = f"{self.a} and {self.b}" + (f" given {', '.join(self.given)}" if self.given else "")
         cuts = "".join(f"; {name} cut into {many(n_bins, 'bin')}" for name, n_bins in self.bins.items())
         test = f"G = {self.statistic:.4g} on {many(self.degrees, 'degree')} of freedom, p = {self.p_value:.3g}"
@@ -643,6 +659,7 @@ def independence(
     """
     for name, column in (("a", a), ("b", b)):
         errors.require(isinstance(column, str), name, column, "the name of a column")
+    # The columns of ``given``, or the letters of its only column.
     one_or_several: Any = () if given is None else given if isinstance(given, Iterable) else (given,)
     conditions = (given,) if isinstance(given, str) else tuple(one_or_several)
     are_names = all(isinstance(column, str) for column in conditions)
@@ -657,7 +674,7 @@ def independence(
     batch, n_bins = bin_numbers(batches_with_rows[0], columns, bins)
     left_out = {name: None for name in batch.names if name not in columns}  # None: not counted
     [(_, _, sums)] = count_as_one_class(batch, {columns: "joint", **left_out}).groups
-    keys, cells = sums.feature(0)
+    keys, cells = sums.feature(0)  # tuples of values of the columns, and the rows that have them (keys × 1)
     return _g_test(columns, keys, cells.value[:, 0], n_bins)
 
 
@@ -685,7 +702,9 @@ def bin_numbers(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple
         is_present = ~np.isnan(numbers)
         # Of each number that is present, its index among the distinct values; and how many rows have each of these.
         _, value_number, rows_of_value = np.unique(numbers[is_present], return_inverse=True, return_counts=True)
+        # Consecutive values are grouped, so that groups have about as many rows.
         group_of_value = equal_groups(rows_of_value[:, None].astype(np.float64), np.array([bins]))[:, 0]
+        # The groups that have a value, and for each value the index of its group among them.
         occupied_groups, bin_of_value = np.unique(group_of_value, return_inverse=True)
         bin_of_row = np.full(len(numbers), np.nan)
         bin_of_row[is_present] = bin_of_value[value_number]
@@ -718,6 +737,7 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping
         tables.setdefault(tuple(condition_values), {})[a_value, b_value] = n_rows
     for cells in tables.values():
         a_values, b_values = (dict.fromkeys(values) for values in zip(*cells, strict=True))
+        # Rows by value of the first and of the second column.
         table = np.array([[cells.get((a_value, b_value), 0.0) for b_value in b_values] for a_value in a_values])
         test = chi2_contingency(table, correction=False, lambda_="log-likelihood")
         g_statistic += max(float(test.statistic), 0.0)

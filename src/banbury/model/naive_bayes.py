@@ -93,9 +93,9 @@ def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
 
 
 def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
-    """Estimates the model of a tally with the estimator, pseudo-count and seed of ``choice``. ``tally.groups`` has for
-    each group of features of one family: the family, the features and their sums. Raises an error if the tally has no
-    classes.
+    """Estimates the model of a tally with the estimator, pseudo-count and seed of ``choice``, and the user's class prior.
+    ``tally.groups`` has for each group of features of one family: the family, the features and their sums. Raises an
+    error if the tally has no classes.
     """
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no classes, so there is nothing to predict")
@@ -360,8 +360,8 @@ class Model(Displayed):
             yield batch, scores if self.calibration is None else self.calibration.apply(scores)
 
     def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
-        """Yields each batch of rows with the scores that ``want`` names, such as "posterior", and the number of its
-        rows that are impossible in every class.
+        """Yields each batch of ``source`` with the scores that ``want`` names, such as "posterior" (rows × classes), and
+        the number of its rows that are impossible in every class.
         """
         warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
 
@@ -412,7 +412,7 @@ class Model(Displayed):
         best_class, posterior, log_posterior, log_likelihoods = self._score_row(batch, parameters)
         # The numbers of the predicted class, which a calibration may change, and of the class to compare it with.
         winner, other = self._classes_to_compare(best_class, log_posterior, against)
-        texts, unknown_words = texts_and_unknown_words(parameters, batch)
+        texts, unknown_words = texts_and_unknown_words(parameters, batch)  # texts: of the row, by column
         explanation = make_explanation(
             self.classes,
             self.log_prior,
@@ -510,8 +510,8 @@ class Model(Displayed):
         return self.classes[class_number(label, self.classes)]
 
     def _leave_row_out(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
-        """Returns the same model without the one row in ``batch``, which was counted with this class and weight. Raises
-        an error if it was not, or if it is the only row of its class.
+        """Returns the same model without the one row in ``batch``, which was counted with the class ``label`` and this
+        weight. Raises an error if it was not, or if it is the only row of its class.
         """
         row = align_names(batch, self.schema, (self.target or "",))
         weights = None if weight == 1.0 else np.array([weight])
@@ -678,7 +678,7 @@ class Model(Displayed):
         weights.
 
         For a matrix of occurrences, the words are its columns. If it has a threshold, values above the threshold count
-        as 1 and all others as 0.
+        as 1 and all others as 0. ``feature`` can be omitted if there is only one.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
@@ -748,6 +748,7 @@ class Model(Displayed):
         return columns | {name: self._class_array[class_numbers]}
 
     def __str__(self) -> str:
+        """Returns a line with the number of classes and the settings, and a line with the prior of each class."""
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
         settings += "" if self.weighing is None else f", weighed: {self.weighing}"
         settings += "" if self.calibration is None else f", calibrated: {self.calibration}"
@@ -790,7 +791,8 @@ class Model(Displayed):
 
     def _score_all(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
         """Returns the scores of all rows, and warns about rows that are impossible in every class. ``want`` names the
-        scores, as in ``_score_features``; ``reading`` has the user's options for reading the rows.
+        scores: "posterior", "log_posterior" or "log_joint" (rows × classes), or "class" (the number of each row's most
+        probable class). ``reading`` has the user's options for reading the rows.
         """
         if not reading and (text_scores := self._score_texts(rows, want)) is not None:
             return text_scores
@@ -839,8 +841,9 @@ class Model(Displayed):
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
     def _run_kernel(self, n_rows: int, parts: list[_core.Part], want: str) -> tuple[NDArray[Any], int]:
-        """Returns the scores of rows, and the number of rows that are impossible in every class. ``parts`` is what
-        ``_parts`` returned; ``want`` names the scores, as in ``_score_features``.
+        """Returns the scores of rows, and the number of rows that are impossible in every class. ``parts`` has the
+        parameters and the values of the rows for each group of features; ``want`` names the scores: "posterior",
+        "log_posterior", "log_joint", "class" or "parts".
         """
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
@@ -882,8 +885,8 @@ class Model(Displayed):
             raise _name_bad_value(bad, parameters, batch) from None
 
     def _score_row(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, Real, Real, Real]:
-        """Scores a batch of one row. Returns the number of its class, its posterior and log posterior by class, not
-        calibrated, and the log likelihoods of its features (features × classes).
+        """Scores a batch of one row by the features of ``parameters``. Returns the number of its class, its posterior
+        and log posterior by class, not calibrated, and the log likelihoods of its features (features × classes).
         """
         parts = self._parts(batch, parameters)
         try:
@@ -1052,6 +1055,7 @@ def score_each(
         out: The array that receives the scores.
     """
     parts_by_model = [[part for group in model.parameters for part in group.parts(batch)] for model in models]
+    # By model: its log prior, and the parameters and values of its groups of features.
     priors_and_parts = [(model.log_prior, parts) for model, parts in zip(models, parts_by_model, strict=True)]
     try:
         return _core.score_each(which, priors_and_parts, want, threads, out)
@@ -1064,13 +1068,14 @@ def log_sum(log_joint: Real) -> Real:
     class is impossible.
     """
     highest = log_joint.max(axis=1)  # of each row
-    finite_highest = np.where(np.isfinite(highest), highest, 0.0)
+    finite_highest = np.where(np.isfinite(highest), highest, 0.0)  # 0 for impossible rows
     return np.asarray(finite_highest + log(np.exp(log_joint - finite_highest[:, None]).sum(axis=1)))
 
 
 def _name_bad_value(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) -> errors.BadValue:
     """Returns the error about a value that cannot be scored, with its column and row. ``bad``: the kernel's error, with
-    a message, the number of the feature, the row and the value; it counts the columns of a block one by one.
+    a message, the number of the feature, the row and the value; it counts the columns of a block one by one. The batch
+    was scored by the features of ``parameters``, in their order.
     """
     _, feature_number, row, value = bad.args
     features = Features.join([group.features for group in parameters])
@@ -1100,7 +1105,9 @@ def _unpack_model(
     calibration: Calibrates | None,
     weighing: Weighs | None = None,
 ) -> Model:
-    """Estimates a pickled model from its tally, with these settings of ``Model``, and weighs its evidence as before."""
+    """Estimates a pickled model from its tally: with the estimator of ``choice``, the user's ``class_prior``, the number
+    of threads, the ``calibration`` of its posteriors and the ``weighing`` of its evidence, None if it has none.
+    """
     model = complete_model(tally, choice, class_prior)
     model = model if weighing is None else model.weighed(weighing)
     return replace(model, threads=threads, calibration=calibration)
@@ -1141,8 +1148,8 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
 
 
 def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float]:
-    """Returns the probability of each class, from a mapping by class or a sequence in the order of ``classes``. Raises
-    an error unless there is one for each class and they sum to 1.
+    """Returns the probability of each class, from ``class_prior``, a mapping by class or a sequence in the order of
+    ``classes``. Raises an error unless there is one for each class and they sum to 1.
     """
     n_classes = len(classes)
     probabilities = class_prior

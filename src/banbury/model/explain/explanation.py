@@ -113,7 +113,7 @@ class Explanation:
         )
 
     def against_unseen(self, label: Any) -> Explanation:
-        """Returns the same explanation against a class that was never counted, whose probability is 0."""
+        """Returns the same explanation against ``label``, a class that was never counted, whose probability is 0."""
         remarks = (
             *self.remarks,
             f"the model has no rows of class {self._quote(label)}, so the prior alone rules it out",
@@ -191,6 +191,7 @@ class Explanation:
         return notes
 
     def __str__(self) -> str:
+        """Returns the explanation as text: the two classes, a line for each piece of evidence, their sum, and notes."""
         winner = page.class_and_share(self.winner, self.target, self.probability)
         against = page.class_and_share(self.against, self.target, self.probability_against)
         lines = [f"{winner} against {against}, in decibans:"]
@@ -284,10 +285,10 @@ def make_explanation(
     log_likelihoods = np.array([log_prior, *(term.log_likelihood for term in terms)])[:, [winner, against]]
     impossible = bool(np.isneginf(log_likelihoods).any(axis=0).all())
     with np.errstate(invalid="ignore"):
-        differences = np.where(
+        differences = np.where(  # in nats: of the prior, then of each term
             np.isneginf(log_likelihoods).all(axis=1), 0.0, scale * (log_likelihoods[:, 0] - log_likelihoods[:, 1])
         )
-    prior, *weights = (differences * DECIBANS).tolist()
+    prior, *weights = (differences * DECIBANS).tolist()  # weights: of the terms
     evidence = [
         Evidence(term.feature, _text_of(term.value), weight, term.seen, term.times, term.positions, term.common)
         for term, weight in zip(terms, weights, strict=True)

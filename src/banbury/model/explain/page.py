@@ -60,6 +60,7 @@ def explanation_body(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -
     key_attributes = (
         (f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides
     )
+    # The legend of both colours.
     keys = " ".join(f"<span {attributes}>for {name}</span>" for attributes, name in key_attributes)
     legend = f'<p class="note">Evidence in decibans (+10 multiplies the odds by ten): {keys}</p>'
     notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)

@@ -89,7 +89,7 @@ class Informative:
             lines.append(
                 page.quote_class(label, self.target) + ("" if class_ratios else ": nothing separates it from the rest")
             )
-            ratio_texts = {id(ratio): page.format_ratio(ratio.ratio) for ratio in class_ratios}
+            ratio_texts = {id(ratio): page.format_ratio(ratio.ratio) for ratio in class_ratios}  # by the ratio
             ratio_width = max(map(len, ratio_texts.values()), default=0)
             lines += [
                 f"  {value_texts[ratio_id]:{value_width}}  {ratio_label} {ratio_text:>{ratio_width}} : 1"
@@ -139,7 +139,7 @@ def informative(
     other_classes = _shares_of_other_classes(np.exp(log_prior))  # column c: how all classes but c are mixed
     best: list[list[Scored]] = [[] for _ in labels]  # the best ratios so far, by class number
     text_features = set[str]()
-    left_aside = list[str]()
+    left_aside = list[str]()  # features no value of which can be named
     comparison = Comparison(other_classes, class_numbers, log_likelihood)
     for group in parameters:
         values_of_group = group.informative_values(comparison)  # of each feature; None: no value can be named
@@ -206,7 +206,7 @@ def _keep_best(
             if values.allowed is None
             else np.where(values.allowed[:, label_number], scores[:, column], 0.0)
         )
-        threshold = np.partition(score, -n)[-n] if len(score) > n else 0.0
+        threshold = np.partition(score, -n)[-n] if len(score) > n else 0.0  # the nth best score
         candidates = np.flatnonzero((score >= threshold) & (score > 0))
         # In a tie, the first values.
         for value_number in candidates[np.argsort(-score[candidates], kind="stable")][:n].tolist():

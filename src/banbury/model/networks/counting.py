@@ -156,8 +156,8 @@ class NetworkCounts:
         return tuple(self._table(n_nodes + node) for node in range(n_nodes))
 
     def _table(self, number: int) -> Integers:
-        """Returns the table of counts with this number in ``scopes_of``, with an axis for each of its variables. It has
-        a cell for every combination of their values.
+        """Returns the table of counts with this number, with an axis for each of its variables. It has a cell for every
+        combination of their values. Tables are numbered as in ``scopes_of``: each node alone, then each with its parents.
         """
         axes = axes_of(self.variables, self.parents)[number]
         shape = [len(values) for values in axes]
@@ -300,7 +300,7 @@ def count_batches(
         labels: The weights of the rows and the number of threads.
         begin: Called with the first batch and what is known of its columns; returns the function that counts a batch.
     """
-    total: NetworkCounts | None = None
+    total: NetworkCounts | None = None  # of the batches so far
 
     def start_over() -> None:
         """Forgets what was counted, because all rows are read again."""
@@ -310,7 +310,7 @@ def count_batches(
     table = Table(source, labels)
     for batch in table.batches("counting", start_over, quietly=True):
         if total is None:
-            count = begin(batch, table.facts)
+            count = begin(batch, table.facts)  # counts a batch
             total = count(batch)
         else:
             total = total + count(batch)

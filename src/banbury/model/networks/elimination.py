@@ -45,7 +45,7 @@ def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int
     remaining = list[Factor]()
     log_scale = np.zeros(sizes[ROW] if ROW in keep else ())  # what was divided out, in all or by row
     for factor in factors:
-        scaled, log_largest = _scale(factor)
+        scaled, log_largest = _scale(factor)  # divided by its largest entry, and the logarithm of that
         remaining.append(scaled)
         log_scale = log_scale + log_largest
     for positions in _elimination_order(remaining, keep):  # of the factors to multiply, in ``remaining``
@@ -99,8 +99,9 @@ def _elimination_order(factors: Sequence[Factor], keep: tuple[int, ...]) -> list
 
 @lru_cache(256)  # batches of rows ask for the same order again and again
 def _find_order(scopes: Scopes, shapes: Scopes, keep: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Returns the order, as ``_elimination_order`` does, for factors with these variables and shapes, one tuple per
-    factor; raises an error if a product would have more than ``MOST_CELLS`` cells.
+    """Returns the positions of the factors that each step multiplies, in the list that is left by the steps before.
+    ``scopes`` has the variables of each factor and ``shapes`` their numbers of values; ``keep`` has the variables that
+    are not summed out. Raises an error if a product would have more than ``MOST_CELLS`` cells.
     """
     if len(scopes) < 2:
         return []
@@ -125,8 +126,8 @@ def _find_order(scopes: Scopes, shapes: Scopes, keep: tuple[int, ...]) -> list[t
 def _remaining_scope(
     multiplied: Sequence[Factor], remaining: Iterable[Factor], keep: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """Returns the variables of a product that are not summed out, rows first: those of ``keep`` and of the
-    ``remaining`` factors.
+    """Returns the variables of the product of the factors ``multiplied`` that are not summed out, rows first: those of
+    ``keep`` and of the ``remaining`` factors.
     """
     needed = {*keep, *(variable for factor in remaining for variable in factor.scope)}
     variables = dict.fromkeys(variable for factor in multiplied for variable in factor.scope if variable in needed)
@@ -138,7 +139,7 @@ def _product(factors: Sequence[Factor], scope: tuple[int, ...], sizes: Mapping[i
     order. If no factor has a variable of ``scope``, the product is the same for all of its values. ``sizes`` has the
     number of values of each variable.
     """
-    axis_of = {
+    axis_of = {  # the number that einsum knows a variable by
         variable: axis
         for axis, variable in enumerate(dict.fromkeys(variable for factor in factors for variable in factor.scope))
     }

@@ -79,7 +79,9 @@ class BeliefNetwork(Displayed):
     # Constructors
 
     def __new__(cls, _variables: Any = None, *fields: Any, **named_fields: Any) -> BeliefNetwork:
-        """Creates a network for the class methods below; raises an error if users call the class itself."""
+        """Creates a network from its fields, of which ``_variables`` is the first, for the class methods below; raises
+        an error if users call the class itself.
+        """
         if not isinstance(_variables, tuple) or not all(isinstance(variable, Variable) for variable in _variables):
             raise errors.BadSetting(
                 "bb.BeliefNetwork has no constructor. Count the tables of a structure with bb.BeliefNetwork.count(data, "
@@ -214,7 +216,7 @@ class BeliefNetwork(Displayed):
         """Returns the network of a model with a ``bb.ColumnTree``. It answers questions about other columns than the
         class. The target is node 0; columns without a table are left out.
         """
-        tree = _tree_of(model)
+        tree = _tree_of(model)  # of the model's columns
         if tree is None:
             raise errors.bad_setting(
                 "the model", "a model without a tree", "a model counted with features=bb.ColumnTree()"
@@ -259,7 +261,8 @@ class BeliefNetwork(Displayed):
 
         The table of a node without parents maps each value to a probability. The table of any other node maps the value
         of its parent, or a tuple of the values of its parents, to such a mapping. With ``values``, which lists the
-        values of each node, tables can be arrays (values × values of each parent).
+        values of each node, tables can be arrays (values × values of each parent). ``parents`` maps nodes to the names
+        of their parents.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables(
@@ -437,6 +440,7 @@ class BeliefNetwork(Displayed):
         for cells in counts.cell_counts:
             rows = cells.value  # values × values of each parent
             rows_by_parents = np.broadcast_to(rows.sum(axis=0), rows.shape)
+            # P(value | values of the parents), 1 for cells without rows.
             probabilities = np.divide(rows, rows_by_parents, out=np.ones(rows.shape), where=rows > 0)
             log_likelihood += float((rows * np.log(probabilities)).sum())
         return -2.0 * log_likelihood + self.n_parameters * float(np.log(max(self.n_rows, 1.0)))
@@ -512,14 +516,15 @@ class BeliefNetwork(Displayed):
         # log P(values, evidence), with an axis for each queried node.
         log_joint = log_query(self._scorer, query, self._evidence(given))
         self._check_possible(np.isfinite(log_joint).any(), given)
-        weights = np.exp(log_joint - log_joint.max())
+        weights = np.exp(log_joint - log_joint.max())  # proportional to the probabilities
         probabilities = (weights / weights.sum()).reshape(-1)
         values = [self._variables[node].values for node in query]
         keys: Iterable[Any] = values[0] if isinstance(of, str) else product(*values)
         return dict(zip(keys, probabilities.tolist(), strict=True))
 
     def posteriors(self, given: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
-        """Returns P(value | given) of every node at once. ``given`` is as in ``query``.
+        """Returns P(value | given) of every node at once. ``given`` maps nodes to a value, to a list or set of possible
+        values, or to the likelihood of the observation under each value.
 
         >>> import banbury as bb
         >>> shares = {"a": {0: 0.5, 1: 0.5}, "b": {0: {0: 1.0, 1: 0.0}, 1: {0: 0.5, 1: 0.5}}}
@@ -536,7 +541,8 @@ class BeliefNetwork(Displayed):
         return posteriors
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """Returns P(event | given). Both are evidence as in ``query``.
+        """Returns P(event | given). Both map nodes to a value, to a list or set of possible values, or to the likelihood
+        of the observation under each value.
 
         >>> import banbury as bb
         >>> die = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
@@ -546,7 +552,7 @@ class BeliefNetwork(Displayed):
         return float(np.exp(self.log_probability(event, given)))
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """Returns log P(event | given); −∞ if the event is impossible."""
+        """Returns log P(event | given); −∞ if the event is impossible. Both map nodes to observations."""
         # For each observed node, by number: the likelihood of the observation under each value.
         evidence = self._evidence(given)
         joint_evidence = self._evidence(event)  # of the event and what is given
@@ -576,7 +582,7 @@ class BeliefNetwork(Displayed):
 
     def _evidence(self, evidence: Mapping[str, Any] | None) -> dict[int, Real]:
         """Returns the user's evidence as likelihoods: for each observed node, by its number, an array of one number per
-        value. ``evidence`` maps nodes to observations, as in ``query``.
+        value. ``evidence`` maps nodes to observations: a value, possible values, or a likelihood of each value.
         """
         observations = {
             self._node_number(name): observation for name, observation in self._read_evidence(evidence).items()
@@ -610,7 +616,9 @@ class BeliefNetwork(Displayed):
     # Rows
 
     def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
-        """Returns log P(value, observed values) (rows × values of ``of``). Missing values are summed out exactly."""
+        """Returns log P(value, observed values) (rows × values of the node ``of``, which is the target unless given).
+        Missing values are summed out exactly.
+        """
         return self._score(rows, (self._target_node(of),), reading)
 
     def log_likelihood(self, rows: Any, **reading: Any) -> Real:
@@ -628,7 +636,7 @@ class BeliefNetwork(Displayed):
         probability zero get the log-probabilities without evidence, and a warning. Changes ``log_joint`` in place.
         """
         highest = log_joint.max(axis=1, keepdims=True, initial=-np.inf)  # of each row (rows × 1)
-        impossible = ~np.isfinite(highest[:, 0])
+        impossible = ~np.isfinite(highest[:, 0])  # of each row
         if impossible.any():
             rows = many(int(impossible.sum()), "row")
             errors.warn(
@@ -658,8 +666,11 @@ class BeliefNetwork(Displayed):
         return np.exp(self._normalise(self.log_joint(rows, of, **reading), self._target_node(of)))
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
-        """Returns the most probable value of ``of`` in each row; the first one in a tie."""
+        """Returns the most probable value of the node ``of``, which is the target unless given, in each row; the first
+        one in a tie.
+        """
         values = self._variables[self._target_node(of)].values
+        # Of each row, the number of the value.
         best_numbers = self.posterior(rows, of, **reading).argmax(axis=1)
         have_one_type = len({type(value) for value in values}) == 1
         return np.asarray(np.array(values, dtype=None if have_one_type else object)[best_numbers])
@@ -754,6 +765,7 @@ class BeliefNetwork(Displayed):
         return {variable.name: variable.draw(value_numbers[variable.name], rng) for variable in self._variables}
 
     def __repr__(self) -> str:
+        """Returns the network as text: a line about its size, and a line for each node with its parents and values."""
         rows = "tables given" if self._counts is None else many(self.n_rows, "row")
         lines = [f"BeliefNetwork: {many(len(self.nodes), 'node')}, {many(len(self.edges), 'edge')}, {rows}"]
         for variable, parents in list(zip(self._variables, self.parents.values(), strict=True))[:SHOWN]:
@@ -805,8 +817,9 @@ def _tree_of(model: Model) -> DependencyTree | None:
 
 
 def _make_node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> Variable:
-    """Returns the node of a column, with its values in the batch, or the bins into which its numbers are cut; raises an
-    error if it cannot have a table. ``weights`` has one number per row, or None.
+    """Returns the node of the column that ``feature`` describes, with its values in the batch, or the bins into which its
+    numbers are cut (``bins``: how many, or "mdl"); raises an error if it cannot have a table. ``weights`` has one
+    number per row, or None.
     """
     if feature.columns:
         raise no_block(feature.name)

@@ -80,7 +80,7 @@ class Scorer:
         """
         if len(query) > 1:
             return None
-        left_out: list[int | None] = [*query]
+        left_out: list[int | None] = [*query]  # the variables to try to leave out, in order; None: no variable
         if not query:
             # The variables without parents, once per child.
             roots = [parent for parents in self.parents for parent in parents if not self.parents[parent]]
@@ -97,7 +97,8 @@ class Scorer:
     ) -> Real:
         """Returns log P(query variable, observed values) (rows × its values), or log P(observed values) of each row if
         there is no query variable. ``forest`` is what ``_forest`` returned: ``forest.query`` is the variable that it
-        leaves out, or None.
+        leaves out, or None. ``value_numbers`` has for each variable the number of each row's value; MISSING, or UNSEEN
+        if the value was never counted.
         """
         if query:
             return forest.log_joint(value_numbers)
@@ -122,7 +123,7 @@ class Scorer:
     ) -> Iterator[tuple[Int, set[int]]]:
         """Yields groups of row numbers, and the hidden variables of each group: the query, and those that some row of
         the group lacks. Rows of a group lack the same values, except that rare patterns are one group.
-        ``value_numbers`` is as in ``log_joint``: for each variable the number of each row's value, negative if missing.
+        ``value_numbers`` has for each variable the number of each row's value, negative if missing.
         """
         n_rows = len(value_numbers[0])
         incomplete = [
@@ -135,16 +136,18 @@ class Scorer:
             return
         # Rows × incomplete variables; a pattern is a distinct line of it.
         is_missing = np.stack([value_numbers[variable] < 0 for variable in incomplete], axis=1)
+        # The patterns, the number of each row's pattern, and the number of rows of each pattern.
         patterns, pattern_of_row, rows_of_pattern = np.unique(
             is_missing, axis=0, return_inverse=True, return_counts=True
         )
         pattern_of_row = pattern_of_row.reshape(-1)
         most_patterns = min(MOST_PATTERNS, 1 + n_rows // ROWS_PER_PATTERN)
         if len(patterns) > most_patterns:
+            # The numbers of the most frequent patterns.
             frequent = np.argsort(-rows_of_pattern, kind="stable")[: most_patterns - 1]
             is_rare = np.ones(len(patterns), dtype=np.bool_)
             is_rare[frequent] = False
-            group_of_pattern = np.full(len(patterns), len(frequent))
+            group_of_pattern = np.full(len(patterns), len(frequent))  # the last group has all rare patterns
             group_of_pattern[frequent] = np.arange(len(frequent))
             patterns = np.stack([*patterns[frequent], patterns[is_rare].any(axis=0)])
             pattern_of_row = group_of_pattern[pattern_of_row]
@@ -160,7 +163,7 @@ class Scorer:
         row's value; MISSING, or UNSEEN if the value was never counted.
         """
         n_rows = len(value_numbers[0])
-        has_values = [
+        has_values = [  # for each variable, whether some row has a value of it
             variable not in query and (column != MISSING).any() for variable, column in enumerate(value_numbers)
         ]
         observed = [variable for variable in range(len(self.sizes)) if variable not in hidden or has_values[variable]]
@@ -178,6 +181,7 @@ class Scorer:
                 else:
                     factors.append(Factor((ROW, *scope) if log_table.ndim > len(scope) else scope, np.exp(log_table)))
         for variable in hidden.difference(query).intersection(observed):
+            # Rows × values: the value that was observed, or any.
             is_possible = (value_numbers[variable][:, None] == np.arange(self.sizes[variable])) | (
                 value_numbers[variable][:, None] < 0
             )
@@ -249,20 +253,21 @@ def _slices(rows: Int, numbers_per_row: int) -> Iterator[Int]:
 
 
 def log_query(scorer: Scorer, query: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
-    """Returns log P(query variables, evidence), with an axis for each query variable. ``evidence`` has for each
-    observed variable the likelihood of the observation under each value.
+    """Returns log P(query variables, evidence), with an axis for each query variable. ``scorer`` has the tables of the
+    network, and ``evidence`` for each observed variable the likelihood of the observation under each value.
     """
     certain = _find_certain_values(evidence, query)  # by variable, the number of its only possible value
     relevant = ancestors({*query, *evidence}, scorer.parents)  # summing out all others gives 1
     factors = [_condition(scorer, variable, certain) for variable in relevant]
     factors += [Factor((variable,), likelihood) for variable, likelihood in evidence.items() if variable not in certain]
-    log_constant = sum(float(log(evidence[variable].max())) for variable in certain)
+    log_constant = sum(float(log(evidence[variable].max())) for variable in certain)  # the likelihood of these values
     return np.asarray(eliminate(factors, query, dict(enumerate(scorer.sizes))) + log_constant)
 
 
 def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
     """Returns P(value, evidence) of every variable up to a constant, an array (values,) each, at about three times the
-    cost of one variable. ``evidence`` is as in ``log_query``.
+    cost of one variable. ``scorer`` has the tables of the network, and ``evidence`` for each observed variable the
+    likelihood of the observation under each value.
     """
     certain = _find_certain_values(evidence, query=())  # by variable, the number of its only possible value
     tables = [_condition(scorer, variable, certain) for variable in range(len(scorer.sizes))]
@@ -272,7 +277,7 @@ def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
     products = outside_products([*tables, *uncertain_evidence], dict(enumerate(scorer.sizes)))
     variable_weights = []
     for variable, (factor, outside_product) in enumerate(zip(tables, products, strict=False)):
-        joint = factor.table * outside_product
+        joint = factor.table * outside_product  # P(value, values of the parents, evidence), up to a constant
         if variable in certain:
             weights = np.where(np.arange(scorer.sizes[variable]) == certain[variable], joint.sum(), 0.0)
         else:
@@ -283,7 +288,8 @@ def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
 
 def _find_certain_values(evidence: Mapping[int, Real], query: tuple[int, ...]) -> dict[int, int]:
     """Returns, by variable, the number of the only value that the evidence leaves possible, for those variables outside
-    the query that have only one. ``evidence`` is as in ``log_query``.
+    the query that have only one. ``evidence`` has for each observed variable the likelihood of the observation under
+    each value.
     """
     certain = (
         variable
@@ -294,8 +300,8 @@ def _find_certain_values(evidence: Mapping[int, Real], query: tuple[int, ...]) -
 
 
 def _condition(scorer: Scorer, variable: int, certain: Mapping[int, int]) -> Factor:
-    """Returns the table of a variable given its parents, without the axes of variables whose value is certain.
-    ``certain`` has the numbers of these values by variable.
+    """Returns the table of a variable given its parents, one of the tables that ``scorer`` has, without the axes of
+    variables whose value is certain. ``certain`` has the numbers of these values by variable.
     """
     scope = (variable, *scorer.parents[variable])
     table = scorer.tables[variable][tuple(certain.get(member, slice(None)) for member in scope)]
