@@ -113,8 +113,9 @@ class ContentFolds:
 
     @classmethod
     def of_settings(cls, folds: Any, seed: int, id: Any, deal: Any) -> ContentFolds | None:
-        """Returns how rows are assigned to folds by their content, or None if they are assigned by position. The
-        arguments are those of ``bb.cross_validate``.
+        """Returns how rows are assigned to folds by their content, or None if they are assigned by position. ``folds``
+        is the number of folds, ``id`` the column whose values identify rows that belong together (None for none), and
+        ``deal`` is "content" or "stratified".
         """
         return None if id is None and deal == "stratified" else cls.of(folds, seed, id)
 
@@ -132,7 +133,8 @@ class ContentFolds:
 
 def rows_together(groups: Any, id: Any, deal: Any) -> Any:
     """Returns what keeps rows in the same fold: the groups for a splitter, or the name of the column ``id``. Raises an
-    error if the settings of ``bb.cross_validate`` contradict each other.
+    error if the settings of ``bb.cross_validate`` contradict each other. ``deal`` says how rows are assigned to folds:
+    by "content", or "stratified" by class.
     """
     if deal not in get_args(Deal):
         raise errors.unknown_choice("deal", deal, get_args(Deal))

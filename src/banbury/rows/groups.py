@@ -192,7 +192,7 @@ class _TextColumn:
     _cache: dict[str, Any] = field(default_factory=dict)  # by name
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
-        """Returns a cached object, computed by ``make`` when it is first needed."""
+        """Returns the object that is cached under ``name``, computed by ``make`` when it is first needed."""
         with self._lock:
             if name not in self._cache:
                 self._cache[name] = make()

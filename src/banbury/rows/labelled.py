@@ -164,7 +164,9 @@ class LabelledRows:
 
     @property
     def tally(self) -> Tally:
-        """The tally of all rows with a class and a positive weight."""
+        """The tally of all rows with a class and a positive weight. ``_counted`` has the fold set that was counted last
+        with its groups, or nothing.
+        """
         if self._counted:
             groups = self._counted[0][1]
         else:
@@ -235,7 +237,7 @@ class LabelledRows:
             if len(row_numbers):
                 rows = batch if len(row_numbers) == batch.n_rows else batch.take(row_numbers - start)
                 weights = None if self.weights is None else self.weights[row_numbers]
-                numbers = groups[row_numbers], first_number_of_label
+                numbers = groups[row_numbers], first_number_of_label  # from which ``count_sets`` names classes
                 yield count_sets(rows, schema, sets.take(row_numbers), weights, self.threads, numbers)
 
         return count_batch
@@ -505,8 +507,8 @@ def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
 @singledispatch
 def open_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> Any:
     """Returns the labelled rows of a table, which are assigned to folds by the column ``id``, by content, or by
-    position: ``MemoryRows``, or ``PartitionedRows`` if they are in partitions. ``folds``, ``seed``, ``id`` and ``deal``
-    are those of ``bb.cross_validate``.
+    position: ``MemoryRows``, or ``PartitionedRows`` if they are in partitions. ``folds`` is the number of folds, and
+    ``deal`` is "content" or "stratified" (by position).
     """
     return read_into_memory(table, ContentFolds.of_settings(folds, seed, id, deal))
 
@@ -515,6 +517,7 @@ def read_into_memory(table: Table, content_folds: ContentFolds | None = None) ->
     """Returns the rows of a table, read into memory. The first batch settles the schema, as in ``bb.count``.
     ``content_folds`` says how rows are assigned to folds by content, if they are.
     """
+    # The fields of ``LabelledRows`` by name, and the batches with the labels of their rows.
     fields, labelled_batches = _read_labels(table, content_folds, keeps=True)
     return MemoryRows(**fields, batches=tuple(batch.batch for batch in labelled_batches))
 
@@ -524,6 +527,7 @@ def stream_rows(data: Any, target: Any, content_folds: ContentFolds | None = Non
     memory. ``content_folds`` says how rows are assigned to folds by content; the settings are those of ``Table.of``.
     """
     table = open_table_with_labels(data, target, **settings).again()
+    # The fields of ``LabelledRows`` by name, and the labels of each batch, without its rows.
     fields, labelled_batches = _read_labels(table, content_folds, keeps=False)
     return StreamedRows(**fields, batch_sizes=tuple(len(batch.numbers) for batch in labelled_batches))
 
@@ -531,9 +535,10 @@ def stream_rows(data: Any, target: Any, content_folds: ContentFolds | None = Non
 def open_table_with_labels(
     data: Any, target: Any, *, features: Any = "auto", weights: Any = None, takes_sets: bool = True, **settings: Any
 ) -> Any:
-    """Returns a table of rows with a class or labels, opened but not read: a ``Table``, or a ``PartitionedTable``. If
-    families are to be chosen later, they are inferred first. Unless ``takes_sets``, several labels per row raise an
-    error.
+    """Returns a table of rows with a class or labels, opened but not read: a ``Table``, or a ``PartitionedTable``.
+    ``features`` has the families that the user asks for; if they are to be chosen later ("choose"), they are inferred
+    first. ``weights`` are one number per row, or name a column. Unless ``takes_sets``, several labels per row raise an
+    error. The other settings are those of ``Table.of``.
     """
     errors.require(np.asarray(weights).ndim <= 1, "weights", "a matrix", "one number per row")
     families = "auto" if chooses(features) else features
@@ -564,7 +569,7 @@ def has_several(alpha: Any) -> bool:
 def _read_labels(
     table: Table, content_folds: ContentFolds | None, keeps: bool
 ) -> tuple[dict[str, Any], list[LabelledBatch]]:
-    """Reads the label, weight, group and set of labels of every row in one pass. Returns the fields of
+    """Reads the label, weight, group and set of labels of every row of a table in one pass. Returns the fields of
     ``LabelledRows`` by name, and the batches, which have their rows only if ``keeps``. ``content_folds`` says how rows
     are assigned to folds by content, if they are. Raises an error if no row has a label and a positive weight.
     """

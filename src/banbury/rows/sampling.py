@@ -201,6 +201,7 @@ class RowSample:
         if not len(self.hashes):
             raise errors.empty_data(None, "no row has a class and a weight")
         merges_copies = self.has_too_many_alike
+        # In this sample, of the rows of the table.
         positions = self.chosen if merges_copies else np.repeat(self.chosen, self.times[self.chosen])
         weights = None if self.weights is None else self.weights[positions]
         if merges_copies:
@@ -224,8 +225,9 @@ def sample_rows(table: Any, tally: Tally, n: int) -> RowSample:
 
 
 def _number_rows(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.int32], Sequence[Any], Real | None]:
-    """Returns three things: the class number of each row, −1 for none; the class of each number; and the weights of the
-    rows, None if all are 1. With several labels per row, sets of labels (sorted tuples) take the place of classes.
+    """Returns three things: the class number of each row of a batch, −1 for none; the class of each number; and the
+    weights of the rows, None if all are 1. With several labels per row, sets of labels (sorted tuples) take the place
+    of classes. ``table.labels`` says where the labels and weights of the batch are.
     """
     if table.labels.sets_from is None:
         return number_classes(table.align(batch, schema), schema, table.labels)
@@ -251,7 +253,8 @@ def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
     labels, for each row.
     """
     positions = range(len(labels))
-    first_row_of_cell = dict(zip(reversed(labels.tolist()), reversed(positions), strict=True))  # a cell is a class, or a tuple of labels
+    # A cell is a class, or a tuple of labels.
+    first_row_of_cell = dict(zip(reversed(labels.tolist()), reversed(positions), strict=True))
     first_row_of: dict[Any, int] = {}
     for cell, row in first_row_of_cell.items():
         for name in cell if isinstance(cell, tuple) else (cell,):
@@ -260,7 +263,9 @@ def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
 
 
 def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
-    """Returns the name of the group of each row of a batch, as text, "" if it has none; None if rows have no groups."""
+    """Returns the name of the group of each row of a batch, as text, "" if it has none; None if rows have no groups.
+    ``table.labels`` says where the groups of the batch are: in a column, or in an array.
+    """
     labels = table.labels.of_rows(batch)
     if labels.group_name is not None:
         codes = batch.codes(labels.group_name)
