@@ -169,7 +169,7 @@ class _Page:
         self.variables: dict[str, Any] = {}  # that the statements of the tour have set, by name
 
     def title(self, text: str) -> None:
-        """Prints a numbered heading."""
+        """Prints a heading with this text and the next number."""
         self.n_titles += 1
         line = f"{self.n_titles}  {text} "
         self.show(f"\n{line:─<{self.width}}", "bold")

@@ -230,7 +230,7 @@ def many(n: float, what: str, several: str | None = None) -> str:
 
 
 def shortened(text: Any, most: int = MOST_NAME_CHARACTERS) -> str:
-    r"""Returns the text on one line, truncated if it is long.
+    r"""Returns the text on one line, truncated if it has more than ``most`` characters.
 
     >>> shortened("a line\nand another", 8)
     'a line …'
@@ -329,8 +329,8 @@ def no_target(n_rows: int, target: Any) -> EmptyData:
 
 
 def bad_value(what: str, value: Any, column: str, row: int, source: str | None = None) -> BadValue:
-    """Returns the error for a value that a kernel rejected. ``what``: what is wrong with it, in one of the kernel's
-    phrases below; ``source``: the file, if there is one.
+    """Returns the error for a value, in a row of a column, that a kernel rejected. ``what``: what is wrong with it, in
+    one of the kernel's phrases below; ``source``: the file, if there is one.
     """
     location = f"row {row:,} of column {column!r}{where(source)}"
     sentences = {
@@ -433,18 +433,24 @@ def _cut(text: str) -> str:
 
 
 def bad_setting(name: str, value: Any, requirement: str) -> BadSetting:
-    """Returns the error of an invalid setting. ``name``: the setting; ``requirement``: what it must be."""
+    """Returns the error of an invalid setting. ``name``: the setting; ``value``: what it is; ``requirement``: what it
+    must be.
+    """
     return BadSetting(f"{name} must be {requirement}. Got {_cut(repr(value))} instead.", setting=name, value=value)
 
 
 def require(fits: object, name: str, value: Any, requirement: str) -> None:
-    """Raises an error unless a setting is valid. ``fits``: whether it is; ``requirement``: what it must be."""
+    """Raises an error unless ``value``, that of the setting ``name``, is valid. ``fits``: whether it is;
+    ``requirement``: what it must be.
+    """
     if not fits:
         raise bad_setting(name, value, requirement)
 
 
 def check_whole(name: str, value: Any, low: int, high: int | None = None) -> None:
-    """Raises an error unless a setting is a whole number from ``low`` to ``high`` (None for no limit)."""
+    """Raises an error unless ``value``, that of the setting ``name``, is a whole number from ``low`` to ``high`` (None
+    for no limit).
+    """
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     limits = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
     if not is_whole or value < low or (high is not None and value > high):

@@ -181,8 +181,8 @@ class Learner:
         return None if tally is None else self._with(tally, self.settings)
 
     def forget(self, forgotten_rows: Tally, settings: Any = None) -> Learner:
-        """Returns a learner without the rows of another tally. Raises an error if they were never learned, or if no row
-        would be left.
+        """Returns a learner without the rows of another tally, and with other ``settings`` if given. Raises an error if
+        they were never learned, or if no row would be left.
         """
         remaining_tally = self._sums._minus(forgotten_rows, self._declared)
         if not remaining_tally.rows.value.any():
@@ -204,7 +204,7 @@ class Learner:
         return learner
 
     def _with(self, sums: Tally, settings: Any) -> Learner:
-        """Returns a learner with this tally and these settings, which shares the current model with this one."""
+        """Returns a learner with the tally ``sums`` and these settings, which shares the current model with this one."""
         learner = object.__new__(Learner)
         learner._set(sums, settings, self._declared, self._live)
         return learner

@@ -151,7 +151,9 @@ def html_of_table(table: NotebookTable) -> str:
 
 
 def html_of_cell(value: Any) -> str:
-    """Returns a cell as HTML; numbers are right-aligned and have four decimals below 1, six digits otherwise."""
+    """Returns the value of a cell as HTML; numbers are right-aligned and have four decimals below 1, six digits
+    otherwise.
+    """
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
     if isinstance(value, int):

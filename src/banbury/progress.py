@@ -64,8 +64,9 @@ def _watch_step(job: Job, batches: Iterable[B]) -> Iterator[B]:
 def _watch_alone(
     job: Job, batches: Iterable[B], doing: str, name: str | None, unit: str, ask: Ask | None
 ) -> Iterator[B]:
-    """Yields the batches unchanged, with a line of their own that says how many rows are done and what share. The other
-    arguments are those of ``watch``.
+    """Yields the batches unchanged, with a line of their own, that of ``job``, which says how many rows are done and what
+    share. ``doing``: what is being done; ``name``: the file that is read, None for rows in memory; ``unit``: what is
+    counted if not rows; ``ask`` returns how many are done and their share, None to count the rows of the batches.
     """
     line = job.line
     line.titles.append(doing if name is None else f"{doing} {printable(name)}")

@@ -132,7 +132,7 @@ class BackgroundThread:
             self._pool.shutdown()
 
     def start(self, work: Callable[[], Any]) -> None:
-        """Starts a task in the background, after the one before has ended."""
+        """Starts a task (``work``, a function without arguments) in the background, after the one before has ended."""
         self.wait()
         self._pool = self._pool or ThreadPoolExecutor(1)
         # ``warn_at_callers_line`` takes a function of one argument; 0 is that, and is ignored.
