@@ -648,7 +648,8 @@ class Independence:
 def independence(
     data: Any, a: str, b: str, given: Sequence[str] | str | None = None, *, bins: int | None = None
 ) -> Independence:
-    """Tests whether two columns are independent (given others), by the G-test on their table of counts.
+    """Tests whether two columns are independent (given others), by the G-test on their table of counts. ``a``, ``b`` and
+    ``given`` are names of columns.
 
     Numeric columns with more than 20 distinct values are cut into ``bins`` of about equal size. Unless given, the
     number of bins (from 2 to 6) leaves ten rows in each cell of the table on average.
@@ -659,9 +660,8 @@ def independence(
     """
     for name, column in (("a", a), ("b", b)):
         errors.require(isinstance(column, str), name, column, "the name of a column")
-    # The columns of ``given``, or the letters of its only column.
-    one_or_several: Any = () if given is None else given if isinstance(given, Iterable) else (given,)
-    conditions = (given,) if isinstance(given, str) else tuple(one_or_several)
+    is_several = isinstance(given, Iterable) and not isinstance(given, str)
+    conditions: tuple[Any, ...] = () if given is None else tuple(given) if is_several else (given,)
     are_names = all(isinstance(column, str) for column in conditions)
     errors.require(are_names, "given", given, "the name of a column, a list of such names, or None")
     columns = (a, b, *conditions)
