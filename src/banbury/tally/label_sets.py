@@ -111,11 +111,13 @@ class BadLabel(Exception):
         row, value, problem = self.args
         row += first_row
         where = "" if column is None else f" of column {column!r}"
-        message = f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {problem}. "
-        message += (
-            "Labels must be texts, numbers or booleans in a list or set per row, which is empty if a row has no labels."
+        return errors.BadValue(
+            f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {problem}. "
+            "Labels must be texts, numbers or booleans in a list or set per row, which is empty if a row has no labels.",
+            row=row,
+            value=value,
+            column=column,
         )
-        return errors.BadValue(message, row=row, value=value, column=column)
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ class LabelSets:
         is_first = np.diff(pair_numbers, prepend=-1) > 0  # of each pair, whether it is no repetition
         if n_repeated := int(np.count_nonzero(~is_first)):
             verb = "occurs twice in its row and counts" if n_repeated == 1 else "occur twice in their row and count"
-            errors.warn(errors.BanburyWarning(f"{errors.many(n_repeated, 'label')} {verb} once"))
+            errors.warn(f"{errors.many(n_repeated, 'label')} {verb} once")
             offsets = np.concatenate([[0], np.cumsum(is_first)])[offsets]
         # Row after row, ascending within a row.
         sorted_codes = (pair_numbers[is_first] % max(len(number_of_name), 1)).astype(np.int32)

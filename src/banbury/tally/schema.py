@@ -151,9 +151,12 @@ class Schema:
         if name not in self.index:
             if block := next((template for template in self.features.templates if name in template.columns), None):
                 columns = f"{errors.listed(map(repr, block.columns), 6)}{',' * (len(block.columns) == 1)}"
-                message = f"column {name!r} has no distribution of its own, because it is in the block ({columns}). "
-                message += "Name the block instead, with all its columns."
-                raise errors.UnknownColumn(message, column=name, block=block.columns)
+                raise errors.UnknownColumn(
+                    f"column {name!r} has no distribution of its own, because it is in the block ({columns}). "
+                    "Name the block instead, with all its columns.",
+                    column=name,
+                    block=block.columns,
+                )
             raise errors.unknown_column(name, self.features.names)
         return self.features[self.index[name]]
 
@@ -442,8 +445,9 @@ def _with_counting_half(feature: Feature, new: Family) -> Family:
     for setting in new.counting:
         old_value = getattr(old, setting)
         if setting in settings and settings[setting] != old_value:
-            message = f"feature {name!r} was counted with {setting}={old_value!r}, not {settings[setting]!r}"
-            raise errors.SchemaMismatch(f"{message}{NEEDS_ROWS_AGAIN}")
+            raise errors.SchemaMismatch(
+                f"feature {name!r} was counted with {setting}={old_value!r}, not {settings[setting]!r}{NEEDS_ROWS_AGAIN}"
+            )
     counting_settings = {setting: getattr(old, setting) for setting in new.counting}
     return replace(new, **counting_settings)  # type: ignore[type-var]
 
@@ -688,9 +692,12 @@ def _families_by_column(
         ):
             blocks.append(block(own_columns, declared_family))
         elif isinstance(name_or_names, tuple):
-            expected = "a family that models columns jointly, such as bb.Gaussian(covariance='full'), "
-            expected += "bb.KernelDensity(), bb.Histogram() or bb.Joint()"
-            raise errors.bad_setting("features", f"{name_or_names!r}: {family_option!r}", expected)
+            raise errors.bad_setting(
+                "features",
+                f"{name_or_names!r}: {family_option!r}",
+                "a family that models columns jointly, such as bb.Gaussian(covariance='full'), "
+                "bb.KernelDensity(), bb.Histogram() or bb.Joint()",
+            )
         else:
             declared[own_columns[0]] = declared_family
     if repeated := [name for name, frequency in Counts(named_columns).items() if frequency > 1]:
@@ -764,9 +771,13 @@ def _resolve_column(name: Any, columns: tuple[str, ...], batch: Batch, reserved:
     ):
         column = columns[name]
     if column in reserved:
-        message = f"column {column!r} is {reserved[column]}, so it cannot be a feature or part of a block. "
-        message += "Remove it from features=."
-        raise errors.BadSetting(message, setting="features", value=column, column=column)
+        raise errors.BadSetting(
+            f"column {column!r} is {reserved[column]}, so it cannot be a feature or part of a block. "
+            "Remove it from features=.",
+            setting="features",
+            value=column,
+            column=column,
+        )
     if column not in columns:
         raise errors.unknown_column(name, columns, batch.source)
     return str(column)
@@ -946,6 +957,5 @@ def _is_constant(batch: Batch, name: str, fewest: int) -> bool:
 def warn_about_no_columns(left_out: Mapping[str, str]) -> None:
     """Warns that no column is left to learn from. ``left_out`` has the reason for each column that was left out."""
     reasons = errors.listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
-    message = "there is no column to learn from, so every prediction will be the class prior"
-    message += f"; left out: {reasons}. To use a column anyway, name its family in features=" if reasons else ""
-    errors.warn(errors.BanburyWarning(message))
+    advice = f"; left out: {reasons}. To use a column anyway, name its family in features=" if reasons else ""
+    errors.warn(f"there is no column to learn from, so every prediction will be the class prior{advice}")

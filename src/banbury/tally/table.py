@@ -325,22 +325,20 @@ def read_batches(
             facts.fractional |= {widened.column}
             if not source.again:
                 advice = f", name its family, as in features={{{widened.column!r}: 'gaussian'}}"
-                advice = advice if widened.kind == "float" else ""
-                message = (
+                raise errors.BadValue(
                     f"column {widened.column!r} changes type after its first rows. Counting again from the start, "
-                )
-                message += (
                     f"reading it as {widened.kind}s, needs data that can be read twice. Pass a list instead of an "
-                )
-                message += f"iterator{advice}, or a schema made from all of it."
-                raise errors.BadValue(message, column=widened.column) from None
+                    f"iterator{advice if widened.kind == 'float' else ''}, or a schema made from all of it.",
+                    column=widened.column,
+                ) from None
             if restart is not None:
                 n_yielded = 0
                 restart()
             if restart is not None and not quietly:
-                subject = f"column {widened.column!r}{errors.where(source.name)} changes type after its first rows"
-                consequence = f"counting again from the start, reading it as {widened.kind}s"
-                errors.warn(errors.BanburyWarning(f"{subject}: {consequence}"))
+                errors.warn(
+                    f"column {widened.column!r}{errors.where(source.name)} changes type after its first rows: "
+                    f"counting again from the start, reading it as {widened.kind}s"
+                )
 
 
 def fractional_among(batch: Batch, columns: Collection[str]) -> set[str]:
@@ -721,11 +719,10 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
     ``values`` are the different labels of ``n_rows`` rows.
     """
     if len(values) > max(100, n_rows // 2) and all(isinstance(value, float) and value % 1 for value in values):
-        message = (
+        raise errors.BadValue(
             f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
+            "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
         )
-        message += "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
-        raise errors.BadValue(message)
 
 
 def warn_about_suspicious_classes(classes: Sequence[Any]) -> None:
@@ -741,11 +738,12 @@ def _warn_about_joined_labels(names: Sequence[str]) -> None:
         # Their labels that are also classes on their own.
         also_classes = {label.strip() for name in with_delimiter for label in name.split(delimiter)}.intersection(names)
         if len(with_delimiter) > 1 and len(also_classes) > 1:
-            message = f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
-            message += f"as do {len(with_delimiter):,} of {len(names):,} classes: "
-            message += f"{errors.listed(map(repr, sorted(also_classes)), 3)} are classes on their own. "
-            message += f"To predict each label separately, pass target_delimiter={delimiter!r}."
-            errors.warn(message)
+            errors.warn(
+                f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
+                f"as do {len(with_delimiter):,} of {len(names):,} classes: "
+                f"{errors.listed(map(repr, sorted(also_classes)), 3)} are classes on their own. "
+                f"To predict each label separately, pass target_delimiter={delimiter!r}."
+            )
             return
 
 
@@ -753,12 +751,10 @@ def _warn_about_fractions(classes: Sequence[Any]) -> None:
     """Warns if many classes are fractional numbers, which look like a measurement."""
     n_fractions = sum(isinstance(name, float) and not name.is_integer() for name in classes)
     if n_fractions > MOST_FRACTIONS:
-        message = f"the target has {n_fractions:,} different fractional numbers, and each one becomes a class. With more than "
-        message += (
-            f"{MOST_FRACTIONS} they look like measurements. Cut the target into a few classes, for instance with "
-        )
         errors.warn(
-            f"{message}pandas.cut(...).astype(str), or convert it to texts if each number is meant to be a class."
+            f"the target has {n_fractions:,} different fractional numbers, and each one becomes a class. With more than "
+            f"{MOST_FRACTIONS} they look like measurements. Cut the target into a few classes, for instance with "
+            "pandas.cut(...).astype(str), or convert it to texts if each number is meant to be a class."
         )
 
 
@@ -766,10 +762,12 @@ def bad_weight(row: int, weight: float) -> errors.BadWeight:
     """Returns an error that says what is wrong with the weight of the row with this number."""
     magnitude = "infinite" if weight == float("inf") else "too large"
     problem = "missing" if weight != weight else "negative" if weight < 0 else magnitude
-    message = (
+    return errors.BadWeight(
         f"the weight of row {row:,} is {problem} ({weight}). Weights must be non-negative and below 2**63. To remove "
+        "rows, subtract their tally.",
+        row=row,
+        value=weight,
     )
-    return errors.BadWeight(f"{message}rows, subtract their tally.", row=row, value=weight)
 
 
 # What rows hold --------------------------------------------------------------------------------------------------------

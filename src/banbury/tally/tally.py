@@ -671,10 +671,13 @@ def _label_exceeds_rows(problem: errors.NegativeCount) -> errors.NegativeCount:
     label = problem.label  # type: ignore[attr-defined]  # the label whose count is negative
     feature = getattr(problem, "feature", None)  # its name; None: the rows themselves
     in_feature = "" if feature is None else f" in feature {feature!r}"
-    message = f"subtracting left more rows with label {label!r} than rows{in_feature}. A row with this label was "
-    message += "subtracted without it, or is not part of this tally; nothing was changed. Subtract rows with the "
-    message += "labels they were added with."
-    return errors.NegativeCount(message, label=label, feature=feature)
+    return errors.NegativeCount(
+        f"subtracting left more rows with label {label!r} than rows{in_feature}. A row with this label was "
+        "subtracted without it, or is not part of this tally; nothing was changed. Subtract rows with the "
+        "labels they were added with.",
+        label=label,
+        feature=feature,
+    )
 
 
 def _indices_of(names: Sequence[Any], names_in_order: Sequence[Any]) -> NDArray[np.int64]:
@@ -1003,8 +1006,9 @@ def _warn_about_tiny_weights(n_rows: int) -> None:
     """Warns that this many rows have weights so small that they are rounded to zero."""
     if n_rows > 0:
         rows_weigh = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
-        advice = "less than 5e-19, which is rounded to zero. Multiply all weights by a constant to keep them"
-        errors.warn(errors.BanburyWarning(f"{rows_weigh} {advice}"))
+        errors.warn(
+            f"{rows_weigh} less than 5e-19, which is rounded to zero. Multiply all weights by a constant to keep them"
+        )
 
 
 def count_sets(
