@@ -299,8 +299,11 @@ class _RowCollector:
         keys_by_model: list[Any] = [model_parameters.categories(0, column) for model_parameters in parameters.values()]
         cuts_by_model = [model_parameters.cuts(column) for model_parameters in parameters.values()]
         if len(feature.inputs) > 2 or (None in keys_by_model and None in cuts_by_model):
-            problem = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
-            raise errors.BadSetting(f"{problem}. Use {EXPORTABLE_FAMILIES}.", column=feature.name)
+            raise errors.BadSetting(
+                f"column {feature.name!r} is {feature.family}, which cannot be written as a table. Use "
+                f"{EXPORTABLE_FAMILIES}.",
+                column=feature.name,
+            )
         n_rows = self._rows_by_key(column)  # by value or bin; empty if all entries are listed
         key_of_start: dict[float, Any] = {}  # numbers that are listed are intervals that contain one number
         if None in keys_by_model:

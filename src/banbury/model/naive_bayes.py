@@ -505,8 +505,11 @@ class Model(Displayed):
             label = class_names[class_numbers[0]] if class_numbers[0] >= 0 else None  # −1: missing
         if label is None:
             alternative = "" if self.target is None else f", or include it in the row as column {self.target!r}"
-            text = f"the row's class is needed to leave the row out. Pass label=...{alternative}."
-            raise errors.BadSetting(text, setting="label", value=None)
+            raise errors.BadSetting(
+                f"the row's class is needed to leave the row out. Pass label=...{alternative}.",
+                setting="label",
+                value=None,
+            )
         return self.classes[class_number(label, self.classes)]
 
     def _leave_row_out(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
@@ -722,8 +725,11 @@ class Model(Displayed):
         name = self.schema.features.names[0] if feature is None else self.schema[feature].name
         group = next((group for group in self.parameters if name in group.features.names), None)
         if group is None:
-            text = f"column {name!r} repeats another column, so weighed evidence leaves it out. Ask the plain "
-            raise errors.BadSetting(f"{text}model: model.weighed(None).", column=name)
+            raise errors.BadSetting(
+                f"column {name!r} repeats another column, so weighed evidence leaves it out. Ask the plain "
+                "model: model.weighed(None).",
+                column=name,
+            )
         return group.select([group.features.names.index(name)])
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -977,10 +983,9 @@ def warn_about_other_columns(absent: Sequence[str], extra: Sequence[str], warned
             plural, was, is_ = ("s", "were", "are") if len(names) > 1 else ("", "was", "is")
             columns = f"column{plural} {errors.listed(map(repr, names))}"
             if problem == "absent":
-                text = f"these rows have no {columns}, which {is_} treated as missing"
+                errors.warn(f"these rows have no {columns}, which {is_} treated as missing")
             else:
-                text = f"{columns} {was} not counted and {is_} ignored"
-            errors.warn(errors.BanburyWarning(text))
+                errors.warn(f"{columns} {was} not counted and {is_} ignored")
 
 
 def same_rows(count_and_compare: Callable[[], bool]) -> bool:
@@ -1031,8 +1036,10 @@ def add_unknown_classes(
     if unknown and not row_classes.intersection(class_names):
         row_labels, model_labels = (errors.listed(map(repr, names), 5) for names in (unknown, class_names))
         plural = many(2, what).removeprefix("2 ")  # "classes" or "labels"
-        note = f"none of these labels is a {what} of the model: the labels are {row_labels}, "
-        note += f"but the model's {plural} are {model_labels}"
+        note = (
+            f"none of these labels is a {what} of the model: the labels are {row_labels}, "
+            f"but the model's {plural} are {model_labels}"
+        )
         advice = f"So every predicted {what} is wrong.{errors.did_you_mean(unknown[0], class_names)}"
         errors.warn(f"{note}. {advice} Spell them as the model does, or name another column with target=.")
         return (*class_names, *unknown), (note,)

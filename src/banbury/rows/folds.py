@@ -84,9 +84,9 @@ class SingleRows(FoldSet):
     def split_up(self) -> FoldSet:
         """Returns one split per row. Raises an error if there are too many rows."""
         if not 2 <= self.n_groups <= MOST_FOLDS:
-            message = f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
             raise errors.BadSetting(
-                f"{message}too slow. Row by row, it works for two to {MOST_FOLDS:,} rows. Pass a number of folds, or how='mean'."
+                f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
+                f"too slow. Row by row, it works for two to {MOST_FOLDS:,} rows. Pass a number of folds, or how='mean'."
             )
         return _partition(self.groups)
 
@@ -379,9 +379,10 @@ def _divide_into_fold_sets(splits: Iterable[Any], labels: NDArray[np.int32]) -> 
         is_tested[labelled_test] = True
         splits_of_set.append((labelled_training, labelled_test))
     if is_overlapping:
-        message = "a split tests rows that it also learns from, so its figures are not those of a model "
-        message += "that has not seen the rows."
-        errors.warn(errors.BanburyWarning(message))
+        errors.warn(
+            "a split tests rows that it also learns from, so its figures are not those of a model "
+            "that has not seen the rows."
+        )
     errors.require(n_splits, "folds", "no splits", EXPECTED_FOLDS)
     yield _build_fold_set(splits_of_set, labels)
 

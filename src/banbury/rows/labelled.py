@@ -193,9 +193,11 @@ class LabelledRows:
                     schema = tally_so_far.schema
         except errors.TooManyCells as error:
             column = getattr(error, "column", "")
-            product = f"{n_groups:,} folds × {len(self.classes):,} classes"
-            problem = f"column {column!r} has too many values for {product}, because there is a number for "
-            raise errors.BadSetting(f"{problem}each of them. Use fewer folds.", column=column) from None
+            raise errors.BadSetting(
+                f"column {column!r} has too many values for {n_groups:,} folds × {len(self.classes):,} classes, because "
+                "there is a number for each of them. Use fewer folds.",
+                column=column,
+            ) from None
         tally = empty_tally(schema) if tally_so_far is None else tally_so_far
         if self.tally_of_rest is None:
             return tally
@@ -415,9 +417,10 @@ class StreamedRows(LabelledRows):
         """
         assert self.table is not None
         expected_sizes = iter(self.batch_sizes)
-        subject = f"the rows{errors.where(self.name)}"
-        problem = f"{subject} had changed when they were read again. Keep them in memory, or validate a copy that"
-        change_error = errors.BanburyError(f"{problem} no one writes to.")
+        change_error = errors.BanburyError(
+            f"the rows{errors.where(self.name)} had changed when they were read again. Keep them in memory, or validate "
+            "a copy that no one writes to."
+        )
         for batch in self.table.batches(activity):
             if batch.n_rows != next(expected_sizes, None):
                 raise change_error

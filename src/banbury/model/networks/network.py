@@ -640,10 +640,8 @@ class BeliefNetwork(Displayed):
         if impossible.any():
             rows = many(int(impossible.sum()), "row")
             errors.warn(
-                errors.BanburyWarning(
-                    f"{rows} of probability zero under how={self.choice.how!r}; the answer without evidence "
-                    "was returned. Use how='mean' to smooth the tables."
-                )
+                f"{rows} of probability zero under how={self.choice.how!r}; the answer without evidence "
+                "was returned. Use how='mean' to smooth the tables."
             )
             log_joint[impossible] = log_query(self._scorer, (node,), {})
             highest = log_joint.max(axis=1, keepdims=True)
