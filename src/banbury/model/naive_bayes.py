@@ -248,7 +248,8 @@ class Model(Displayed):
         return self.tally.n_rows
 
     def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
-        """Whether the model was counted from exactly these rows. The rows are counted to find out.
+        """Whether the model was counted from exactly these rows. The rows are counted to find out; the arguments are
+        those of ``bb.count``.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -307,6 +308,7 @@ class Model(Displayed):
                 Mistakes that are not listed cost 1, correct answers 0. With costs, the class with the lowest expected
                 cost is returned.
             unsure: A probability. Rows whose predicted class is less probable get None.
+            **reading: Options for reading files, as in ``bb.count``.
         """
         if costs is None and unsure is None:
             return look_up(
@@ -328,24 +330,28 @@ class Model(Displayed):
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """Returns P(class | row) as an array (rows × classes), in the order of ``classes``; for a Dask dataframe, as
-        additional columns.
+        additional columns. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
         """
         if self.calibration is None:
             return self._score_all(rows, "posterior", reading)
         return self.calibration.apply(self._score_all(rows, "log_posterior", reading))
 
     def log_posterior(self, rows: Any, **reading: Any) -> Real:
-        """Returns log P(class | row) as an array (rows × classes), calibrated if the model is."""
+        """Returns log P(class | row) as an array (rows × classes), calibrated if the model is. ``rows`` are read as by
+        ``bb.count``, with its options for ``reading``.
+        """
         scores = self._score_all(rows, "log_posterior", reading)
         return scores if self.calibration is None else self.calibration.log_apply(scores)
 
     def log_joint(self, rows: Any, **reading: Any) -> Real:
-        """Returns log P(class) + log P(row | class) as an array (rows × classes). It is −∞ only under "mle" and "map"."""
+        """Returns log P(class) + log P(row | class) as an array (rows × classes). It is −∞ only under "mle" and "map".
+        ``rows`` are read as by ``bb.count``, with its options for ``reading``.
+        """
         return self._score_all(rows, "log_joint", reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Yields batches of rows together with their posteriors (rows × classes). Only one batch is in memory at a
-        time, however long the table is.
+        time, however long the table is. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -626,7 +632,7 @@ class Model(Displayed):
 
         For a text this is the multinomial likelihood of its bag of words, including the multinomial coefficient, which
         is the same for every class. ``feature`` can be omitted if there is only one. A missing value has log likelihood
-        0.
+        0. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))

@@ -126,7 +126,9 @@ class Groups:
             tested_group is not None and int(is_chosen.sum()) == self.n_groups - 1 and not is_chosen[tested_group]
         )
         words_by_group = {}  # by the number of the group of features
+        # Text columns, each by the number of its group of features.
         for feature_group, column in self._columns.items():
+            # What a table of words needs in both cases: all words, where counted classes go, and the words' order.
             shared_arguments = column.table, tally_number_of_counted, len(tally.classes), column.by_name
             if leaves_one_out:
                 assert tested_group is not None

@@ -298,7 +298,7 @@ class BeliefNetwork(Displayed):
 
     def count_more(self, data: Any, *, weights: Any = None, **reading: Any) -> BeliefNetwork:
         """Counts more rows with this network's structure and bins, and returns their network: ``network +
-        network.count_more(rows)`` adds them.
+        network.count_more(rows)`` adds them. The arguments are those of ``bb.count``.
         """
         counts = self._require_counts("no more rows can be counted")
         target = None if self.target is None else self._node_number(self.target)  # the number of its node
@@ -617,12 +617,13 @@ class BeliefNetwork(Displayed):
 
     def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """Returns log P(value, observed values) (rows × values of the node ``of``, which is the target unless given).
-        Missing values are summed out exactly.
+        Missing values are summed out exactly. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
         """
         return self._score(rows, (self._target_node(of),), reading)
 
     def log_likelihood(self, rows: Any, **reading: Any) -> Real:
-        """Returns log P(observed values) of each row. The probability of a number is that of its bin.
+        """Returns log P(observed values) of each row. The probability of a number is that of its bin. ``rows`` are read
+        as by ``bb.count``, with its options for ``reading``.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
@@ -654,6 +655,7 @@ class BeliefNetwork(Displayed):
         Missing cells and columns are summed out exactly, and a warning names columns that are missing or were never
         counted. A value that was never counted is treated like a new value in naive Bayes when it depends on its
         parents, and otherwise as missing. A row of probability zero gets the posterior without evidence, and a warning.
+        ``rows`` are read as by ``bb.count``, with its options for ``reading``.
 
         >>> import banbury as bb
         >>> days = bb.datasets.play_tennis()
@@ -665,7 +667,7 @@ class BeliefNetwork(Displayed):
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
         """Returns the most probable value of the node ``of``, which is the target unless given, in each row; the first
-        one in a tie.
+        one in a tie. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
         """
         values = self._variables[self._target_node(of)].values
         # Of each row, the number of the value.

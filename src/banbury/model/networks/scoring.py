@@ -108,7 +108,7 @@ class Scorer:
         log_unseen = self.log_unseen[forest.query]  # the log-probability of a value that was never counted, or None
         for value_number in np.unique(value_numbers[forest.query]).tolist():
             rows = np.flatnonzero(value_numbers[forest.query] == value_number)
-            numbers_of_rows = [column[rows] for column in value_numbers]
+            numbers_of_rows = [column[rows] for column in value_numbers]  # ``value_numbers`` of these rows
             if value_number >= 0:
                 log_joint[rows] = forest.for_queried_value(value_number).log_joint(numbers_of_rows)[:, 0]
             else:
