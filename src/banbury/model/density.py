@@ -130,7 +130,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return log_probability if has_density else min(log_probability, 0.0)
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """Returns P(event | given), or a density. For a list or set of values, the probability of any one of them.
+        """Returns P(event | given), or a density. Both map columns to a value, or to a list or set of values: then it is
+        the probability of any one of them.
 
         >>> import banbury as bb
         >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
