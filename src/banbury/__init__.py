@@ -14,9 +14,9 @@ __version__ = "0.1.0"
 
 
 def _modules() -> dict[str, str]:
-    """The module of each public name, as ``__init__.pyi`` lists them: ``from MODULE import NAME as NAME``."""
+    """Returns the module of each public name, as ``__init__.pyi`` lists them: ``from MODULE import NAME as NAME``."""
     lines = Path(__file__).with_suffix(".pyi").read_text().splitlines()
-    words = [line.split() for line in lines if line.startswith("from ")]
+    words = [line.split() for line in lines if line.startswith("from ")]  # of each such line
     return {name: module for _, module, _, name, *_ in words}
 
 
@@ -29,7 +29,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """A public name or a module of the package, imported when it is first asked for, so that a short command starts at once."""
+    """Returns a public name or a module of the package, imported when it is first asked for, so that a short command
+    starts at once.
+    """
     module = _MODULES.get(name, "banbury")
     if module != "banbury":
         import_module(f"{__name__}.engines")  # from now on, data of Dask and Spark are opened

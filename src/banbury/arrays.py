@@ -22,14 +22,16 @@ def over_classes(ufunc: Any, numbers: NDArray[Any]) -> NDArray[Any]:
     """
     if not 0 < numbers.shape[1] <= FEW_CLASSES:
         return np.asarray(ufunc.reduce(numbers, axis=1))
-    reduced = numbers[:, 0].copy()
+    reduced = numbers[:, 0].copy()  # (rows,): of the classes so far
     for class_number in range(1, numbers.shape[1]):
         ufunc(reduced, numbers[:, class_number], out=reduced)
     return reduced
 
 
 def divide(numerator: Any, denominator: Any, otherwise: Any = 0.0) -> Real:
-    """Returns numerator / denominator, and ``otherwise`` where the denominator is not above 0."""
+    """Returns numerator / denominator, and ``otherwise`` where the denominator is not above 0. All are numbers or arrays
+    that broadcast.
+    """
     is_positive = np.asarray(denominator) > 0
     return np.asarray(np.where(is_positive, numerator / np.where(is_positive, denominator, 1.0), otherwise))
 
@@ -43,5 +45,5 @@ def positions_in_slices(starts: Int, sizes: Int) -> tuple[Int, Int]:
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as a Python scalar; anything else unchanged."""
+    """Returns a NumPy scalar as a Python scalar; anything else unchanged."""
     return value.item() if isinstance(value, np.generic) else value

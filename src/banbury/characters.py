@@ -22,7 +22,7 @@ FINAL_SIGMA = 0x3C2
 
 
 def table() -> NDArray[np.uint32]:
-    r"""For each code point its lower case (in the low 21 bits), and whether it is ``\w`` (bit 21) and ``\s`` (bit 22).
+    r"""Returns for each code point its lower case (low 21 bits), and whether it is ``\w`` (bit 21) and ``\s`` (bit 22).
 
     The lower case is that of the character by itself. That of U+0130, the only one of two characters, is given as its
     first, ``i``.
@@ -31,7 +31,7 @@ def table() -> NDArray[np.uint32]:
     >>> chr(known[ord("É")] & 0x1FFFFF), bool(known[ord("É")] & WORD), bool(known[ord("\u2028")] & SPACE)
     ('é', True, True)
     """
-    text = _text(np.arange(CODES))
+    text = _text(np.arange(CODES))  # every character
     lower = text.replace(chr(DOTTED_I), "i").lower()
     if len(lower) != CODES:
         raise RuntimeError("in this version of Unicode a character other than U+0130 has a lower case of several")
@@ -41,7 +41,7 @@ def table() -> NDArray[np.uint32]:
 
 
 def sigma_context() -> NDArray[np.uint8]:
-    """How each code point bears on a capital sigma next to it: 1 if it is cased, 2 if it is looked through, else 0.
+    """Returns how each code point bears on a capital sigma next to it: 1 if it is cased, 2 if it is looked through, or 0.
 
     At the end of a word the lower case of Σ is ς: after a cased letter unless a cased letter follows, looking through
     accents, apostrophes and the like. So ς after A and the character says that it is cased or looked through, and ς after
@@ -57,8 +57,8 @@ def sigma_context() -> NDArray[np.uint8]:
 
 
 def _ends_a_word(before: str, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Whether a capital sigma becomes ς between the character ``before`` together with one of these code points, and a
-    space: an array with an entry for each code.
+    """Returns for each of these code points whether a capital sigma becomes ς between two things: the character
+    ``before`` followed by the code point, and a space.
     """
     test_strings = np.full((len(codes), 4), ord(" "), dtype=np.uint32)  # codes × characters: before, code, Σ, space
     test_strings[:, 0] = ord(before)
@@ -72,18 +72,18 @@ def _ends_a_word(before: str, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def _text(codes: NDArray[np.integer]) -> str:
-    """The text of these code points."""
+    """Returns the text of these code points."""
     return codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _codes(text: str) -> NDArray[np.uint32]:
-    """The code points of a text."""
+    """Returns the code points of a text, one per character."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint32, copy=False)
 
 
 def _runs(runs: Iterable[str]) -> NDArray[np.bool_]:
-    """For each code point whether it is in a run. ``runs``: texts of consecutive characters, from the first to the last
-    of the run.
+    """Returns for each code point whether it is in a run. ``runs``: texts of consecutive characters, from the first to
+    the last of the run.
     """
     is_in_run = np.zeros(CODES, dtype=np.bool_)
     for run in runs:

@@ -43,7 +43,7 @@ sunny  warm  high    strong  cool   change    yes
 
 
 def play_tennis() -> dict[str, list[str]]:
-    """Fourteen days with their weather, and whether tennis was played (Quinlan 1986; Mitchell 1997, table 3.2).
+    """Returns fourteen days with their weather, and whether tennis was played (Quinlan 1986; Mitchell 1997, table 3.2).
 
     >>> weather = play_tennis()
     >>> list(weather)
@@ -55,7 +55,7 @@ def play_tennis() -> dict[str, list[str]]:
 
 
 def enjoy_sport() -> dict[str, list[str]]:
-    """Four days, and whether someone enjoyed their sport (Mitchell 1997, table 2.1).
+    """Returns four days, and whether someone enjoyed their sport (Mitchell 1997, table 2.1).
 
     >>> days = enjoy_sport()
     >>> days["sky"], days["play"]
@@ -65,7 +65,7 @@ def enjoy_sport() -> dict[str, list[str]]:
 
 
 def wine() -> dict[str, list[float] | list[str]]:
-    """Thirteen measurements of 178 wines from three cultivars, from scikit-learn's copy of the UCI data set.
+    """Returns thirteen measurements of 178 wines from three cultivars, from scikit-learn's copy of the UCI data set.
 
     >>> wines = wine()
     >>> len(wines), sorted(set(wines["cultivar"]))
@@ -75,13 +75,13 @@ def wine() -> dict[str, list[float] | list[str]]:
     """
     from sklearn.datasets import load_wine
 
-    data = load_wine()
-    columns = dict(zip(data.feature_names, data.data.T.tolist(), strict=True))
-    return columns | {"cultivar": data.target_names[data.target].tolist()}
+    wines = load_wine()
+    columns = dict(zip(wines.feature_names, wines.data.T.tolist(), strict=True))
+    return columns | {"cultivar": wines.target_names[wines.target].tolist()}
 
 
 def docstrings() -> dict[str, list[Any]]:
-    """The docstrings of twelve modules of Python's standard library, about 2,000 texts, with the module of each.
+    """Returns the docstrings of twelve modules of Python's standard library, about 2,000 texts, with the module of each.
 
     The other columns are the name and the kind of the object (function, method, property or class), its number of
     parameters (None if Python cannot tell), the number of lines of the text, and whether the name is private. Duplicate
@@ -96,7 +96,7 @@ def docstrings() -> dict[str, list[Any]]:
     >>> docs["kind"][i], docs["parameters"][i], docs["private"][i], docs["module"][i]
     ('function', 1, False, 'tarfile')
     """
-    rows = list(_find_documented(MODULES))
+    rows = list(_find_documented(MODULES))  # of each object: its name, docstring, kind and number of parameters
     owners = [row.name.partition(".")[0] for row in rows]  # the module of each
     if without_docstrings := [module for module in MODULES if module not in owners]:
         reason = "this Python strips docstrings, as it does with -OO or PYTHONOPTIMIZE=2. Run it without that option."
@@ -120,8 +120,8 @@ class _Described(NamedTuple):
 
 
 def _find_documented(names: list[str]) -> Iterator[_Described]:
-    """The objects with docstrings in the modules ``names`` and their submodules, each docstring once, in the order of
-    the sources.
+    """Yields the objects with docstrings in the modules ``names`` and their submodules, each docstring once, in the order
+    of the sources.
     """
     earlier_docstrings: set[str] = set()
     for name in names:
@@ -133,7 +133,9 @@ def _find_documented(names: list[str]) -> Iterator[_Described]:
 
 
 def _modules_in(name: str) -> Iterator[ModuleType]:
-    """The module ``name`` and its submodules sorted by name, without programs and modules for other operating systems."""
+    """Yields the module ``name`` and its submodules sorted by name, without programs and modules for other operating
+    systems.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -147,8 +149,9 @@ def _modules_in(name: str) -> Iterator[ModuleType]:
 
 
 def _members_of(holder: ModuleType | type, qualified_name: str, home: str) -> Iterator[_Described]:
-    """The functions and classes defined in a module, or the methods and classes in a class. ``holder``: the module or
-    class; ``qualified_name``: its qualified name; ``home``: the name of the module.
+    """Yields the functions and classes defined in a module, or the methods and classes in a class. ``holder``: the module
+    or class; ``qualified_name``: its qualified name; ``home``: the name of the module. A ``candidate`` is anything that
+    the holder has under a name.
     """
     for name, candidate in list(vars(holder).items()):
         if isinstance(candidate, (staticmethod, classmethod)):
@@ -165,8 +168,8 @@ def _members_of(holder: ModuleType | type, qualified_name: str, home: str) -> It
 
 
 def _kind(candidate: Any, holder: ModuleType | type, home: str) -> str | None:
-    """The kind of an object defined here: function, method, class or property; None for imported objects and plain
-    values. ``holder``: the module or class that has it; ``home``: the name of the module.
+    """Returns the kind of an object, ``candidate``: function, method, class or property; None for imported objects and
+    plain values. ``holder``: the module or class that has it; ``home``: the name of the module.
     """
     in_class = isinstance(holder, type)
     if isinstance(candidate, type):
@@ -180,11 +183,11 @@ def _kind(candidate: Any, holder: ModuleType | type, home: str) -> str | None:
 
 
 def _docstring(candidate: Any) -> str:
-    """The docstring of an object without indentation; empty if it has none."""
+    """Returns the docstring of an object without indentation; an empty text if it has none."""
     return inspect.cleandoc(candidate.__doc__) if isinstance(candidate.__doc__, str) else ""
 
 
 def _columns(text: str) -> dict[str, list[str]]:
-    """The columns of a table that is written as text, with a header line and cells separated by spaces."""
+    """Returns the columns of a table that is written as text, with a header line and cells separated by spaces."""
     header, *rows = (line.split() for line in text.strip().splitlines())
     return {name: list(values) for name, values in zip(header, zip(*rows, strict=True), strict=True)}

@@ -113,7 +113,7 @@ YOUR_OWN_DATA = """\
 
 
 def main(folder: str | os.PathLike[str] = "banbury-demo") -> None:
-    """Print the tour, and leave a model and a report in the folder.
+    """Prints the tour, and leaves a model and a report in the folder.
 
     The figures depend on the version of Python, because its docstrings are the data.
     """
@@ -159,17 +159,17 @@ class _Page:
     """Prints the tour, in colour on a terminal."""
 
     def __init__(self) -> None:
-        """Prepares stdout. ``variables``: those that the statements of the tour have set."""
+        """Prepares stdout."""
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # for terminals that cannot print "±"
         self.console = Console(highlight=False, soft_wrap=True)
         # Characters of a line.
         self.width = min(self.console.width, PARAGRAPH_WIDTH) if self.console.is_terminal else PARAGRAPH_WIDTH
         self.n_titles = 0  # printed so far
-        self.variables: dict[str, Any] = {}
+        self.variables: dict[str, Any] = {}  # that the statements of the tour have set, by name
 
     def title(self, text: str) -> None:
-        """Prints a numbered heading."""
+        """Prints a heading with this text and the next number."""
         self.n_titles += 1
         line = f"{self.n_titles}  {text} "
         self.show(f"\n{line:─<{self.width}}", "bold")

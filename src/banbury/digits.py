@@ -8,8 +8,8 @@ LARGEST_WRITTEN_OUT = 1e15  # larger numbers have an exponent
 
 
 def format_distinctly(numbers: Sequence[float], least: int = 4) -> list[str]:
-    """The numbers as texts with the fewest significant digits that keep them distinct, at least ``least`` and one after
-    the point.
+    """Returns the numbers as texts with the fewest significant digits that keep them distinct, at least ``least`` and one
+    after the point.
 
     >>> format_distinctly([1.5, 2.25])
     ['1.5', '2.25']
@@ -25,8 +25,8 @@ def format_distinctly(numbers: Sequence[float], least: int = 4) -> list[str]:
 
 
 def _format(number: float, digits: int) -> str:
-    """A number as text with ``digits`` significant digits, or more to have one after the point; very large and very
-    small numbers have an exponent.
+    """Returns a number as text with ``digits`` significant digits, or more to have one after the point; very large and
+    very small numbers have an exponent.
     """
     digits_before_point = len(str(int(abs(number)))) if abs(number) < LARGEST_WRITTEN_OUT else 0
     return f"{number:.{max(digits, digits_before_point + 1)}g}"

@@ -177,6 +177,7 @@ def warn(warning: Warning | str) -> None:
     if (collected := getattr(_thread_state, "collected", None)) is not None:
         collected.setdefault(str(pending))
         return
+    # Of the line to name: its file, number, module, and the module's registry of warnings already given.
     file, line, module, registry = getattr(_thread_state, "line", None) or _callers_line()
     warnings.warn_explicit(pending, type(pending), file, line, module, registry)
 
@@ -214,7 +215,7 @@ MOST_VALUE_CHARACTERS = 300  # most characters of a refused value in a message
 
 
 def listed(names: Iterable[Any], most: int = 12) -> str:
-    """Returns the first ``most`` of ``names`` as one text, and how many more there are."""
+    """Returns the first ``most`` of ``names`` as one text with commas between them, and how many more there are."""
     names = [str(name) for name in names]
     remainder = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + remainder
@@ -229,7 +230,7 @@ def many(n: float, what: str, several: str | None = None) -> str:
 
 
 def shortened(text: Any, most: int = MOST_NAME_CHARACTERS) -> str:
-    r"""Returns the text on one line, truncated if it is long.
+    r"""Returns the text on one line, truncated if it has more than ``most`` characters.
 
     >>> shortened("a line\nand another", 8)
     'a line …'
@@ -285,7 +286,7 @@ def header_hint(source: str | None) -> str:
     """
     if source is None:
         return ""
-    name, suffix = os.path.splitext(source.lower())
+    name, suffix = os.path.splitext(source.lower())  # the suffix begins with a point
     kind = os.path.splitext(name)[1] if suffix in COMPRESSED else suffix  # the ending before that of a compression
     return NO_HEADER if kind in DELIMITED and (kind or os.path.isfile(source)) else ""
 
@@ -328,8 +329,8 @@ def no_target(n_rows: int, target: Any) -> EmptyData:
 
 
 def bad_value(what: str, value: Any, column: str, row: int, source: str | None = None) -> BadValue:
-    """Returns the error for a value that a kernel rejected. ``what``: what is wrong with it, in one of the kernel's
-    phrases below; ``source``: the file, if there is one.
+    """Returns the error for a value, in a row of a column, that a kernel rejected. ``what``: what is wrong with it, in
+    one of the kernel's phrases below; ``source``: the file, if there is one.
     """
     location = f"row {row:,} of column {column!r}{where(source)}"
     sentences = {
@@ -409,7 +410,7 @@ def no_test_rows() -> EmptyData:
 
 
 def bad_file(path: Any, why: str) -> BadFile:
-    """Returns the error of a file that cannot be read. ``why``: the reason in words."""
+    """Returns the error of a file that cannot be read. ``path``: of the file; ``why``: the reason in words."""
     return BadFile(f"cannot read {path}: {why}", path=str(path))
 
 
@@ -432,18 +433,24 @@ def _cut(text: str) -> str:
 
 
 def bad_setting(name: str, value: Any, requirement: str) -> BadSetting:
-    """Returns the error of an invalid setting. ``name``: the setting; ``requirement``: what it must be."""
+    """Returns the error of an invalid setting. ``name``: the setting; ``value``: what it is; ``requirement``: what it
+    must be.
+    """
     return BadSetting(f"{name} must be {requirement}. Got {_cut(repr(value))} instead.", setting=name, value=value)
 
 
 def require(fits: object, name: str, value: Any, requirement: str) -> None:
-    """Raises an error unless a setting is valid. ``fits``: whether it is; ``requirement``: what it must be."""
+    """Raises an error unless ``value``, that of the setting ``name``, is valid. ``fits``: whether it is;
+    ``requirement``: what it must be.
+    """
     if not fits:
         raise bad_setting(name, value, requirement)
 
 
 def check_whole(name: str, value: Any, low: int, high: int | None = None) -> None:
-    """Raises an error unless a setting is a whole number from ``low`` to ``high`` (None for no limit)."""
+    """Raises an error unless ``value``, that of the setting ``name``, is a whole number from ``low`` to ``high`` (None
+    for no limit).
+    """
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     limits = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
     if not is_whole or value < low or (high is not None and value > high):
@@ -451,7 +458,7 @@ def check_whole(name: str, value: Any, low: int, high: int | None = None) -> Non
 
 
 def unknown_choice(name: str, value: Any, known_names: Iterable[Any]) -> BadSetting:
-    """Returns the error of a setting that is not among the known choices, with a suggestion."""
+    """Returns the error of a setting (``name``) whose value is not among the known choices, with a suggestion."""
     known_names = list(known_names)
     return BadSetting(
         f"{name} must be one of {listed(map(repr, known_names))}. Got {value!r} instead.{did_you_mean(value, known_names)}",
@@ -525,7 +532,7 @@ def wrong_width(n_columns: int, expected: int, who: str = "Model", names: Sequen
 
 
 def no_column(values: Any) -> BanburyError:
-    """Returns the error of something that is not a column of values."""
+    """Returns the error of ``values``, which the user passes as a column of values and which are none."""
     if hasattr(values, "shape"):
         what = f"this array has the shape {values.shape}"
         return BanburyError(f"one value per row is needed, but {what}. Pass a 1-D array.")
@@ -547,7 +554,7 @@ def missing_file(
 
 
 def not_one_row(n_rows: int) -> BanburyError:
-    """Returns the error of a table where a single row is needed."""
+    """Returns the error of a table of ``n_rows`` rows where a single row is needed."""
     return BanburyError(f"one row is needed, but this table has {n_rows:,}. Pass a single row.")
 
 

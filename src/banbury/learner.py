@@ -42,7 +42,7 @@ class ModelSettings:
         """Returns the model of a tally, estimated anew. Weights of evidence and a calibration that do not fit its
         classes are dropped.
         """
-        # ``choice`` says how parameters are estimated.
+        # ``choice`` has the estimator, the pseudo-count and the seed.
         model = model_under(tally, self.choice, self.prior(tally))
         if self.threads is not None:
             model = replace(model, threads=self.threads)
@@ -55,12 +55,12 @@ class ModelSettings:
         """Returns the model updated to a tally with the same classes. Parameters are changed in place where possible,
         so the old model must not be used any more.
         """
-        # The generator is unused, because the settings of a model that draws from one never follow.
+        # Pairs of a group's parameters, and its family, features and sums.
         parameters_and_groups = zip(model.parameters, tally.groups, strict=True)
         parameters = tuple(
             group_parameters
             if group_parameters.follow(sums)
-            else family.estimate(features, sums, model.choice, UNUSED_GENERATOR)
+            else family.estimate(features, sums, model.choice, UNUSED_GENERATOR)  # models that draw never follow
             for group_parameters, (family, features, sums) in parameters_and_groups
         )
         class_prior = self.prior(tally)
@@ -115,7 +115,7 @@ def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -
     """Returns the settings with which a model was estimated from its tally. For a tally they are the defaults for its
     kind.
     """
-    # How parameters are estimated.
+    # The estimator, the pseudo-count and the seed.
     choice = PLAIN if isinstance(model, Tally) else replace(model.choice, waits=False)
     if isinstance(model, Model):
         return ModelSettings(choice, model.class_prior, model.calibration, model.weighing, threads)
@@ -181,8 +181,8 @@ class Learner:
         return None if tally is None else self._with(tally, self.settings)
 
     def forget(self, forgotten_rows: Tally, settings: Any = None) -> Learner:
-        """Returns a learner without the rows of another tally. Raises an error if they were never learned, or if no row
-        would be left.
+        """Returns a learner without the rows of another tally, and with other ``settings`` if given. Raises an error if
+        they were never learned, or if no row would be left.
         """
         remaining_tally = self._sums._minus(forgotten_rows, self._declared)
         if not remaining_tally.rows.value.any():
@@ -204,7 +204,7 @@ class Learner:
         return learner
 
     def _with(self, sums: Tally, settings: Any) -> Learner:
-        """Returns a learner with this tally and these settings, which shares the current model with this one."""
+        """Returns a learner with the tally ``sums`` and these settings, which shares the current model with this one."""
         learner = object.__new__(Learner)
         learner._set(sums, settings, self._declared, self._live)
         return learner

@@ -28,8 +28,8 @@ class PyfuncModel:
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
         """Returns a frame with the class of each row and its probability, or with its labels and theirs.
-        ``params={"posteriors": True}`` adds all probabilities; another parameter raises an error. Rows are a frame or a
-        mapping of columns by their names, or texts for a model of a single text column.
+        ``params={"posteriors": True}`` adds all probabilities; another parameter raises an error. ``model_input`` has the
+        rows: a frame or a mapping of columns by their names, or texts for a model of a single text column.
         """
         import pandas as pd
 

@@ -90,14 +90,14 @@ class Tabular(Displayed):
             import pandas
 
             return pandas.DataFrame(columns)
-        typed = {name: values_of_one_type(values) for name, values in columns.items()}
+        typed_columns = {name: values_of_one_type(values) for name, values in columns.items()}
         if find_spec("polars") is not None:
             import polars
 
-            return polars.DataFrame(typed)
+            return polars.DataFrame(typed_columns)
         import pyarrow
 
-        return pyarrow.table(typed)
+        return pyarrow.table(typed_columns)
 
 
 def align_columns(rows: Sequence[Sequence[str]], right_aligned: Collection[int] = ()) -> list[str]:
@@ -138,7 +138,9 @@ def values_of_one_type(values: Sequence[Any]) -> list[Any]:
 
 
 def html_of_table(table: NotebookTable) -> str:
-    """Returns the first rows of a table as HTML, and how many more there are."""
+    """Returns the first rows of a table (its ``columns`` are lists of cells by name) as HTML, and how many more there
+    are.
+    """
     n_rows = max(map(len, table.columns.values()), default=0)
     caption = f"<caption>{safe(table.caption)}</caption>" if table.caption else ""
     head = "".join(f"<th>{safe(name)}</th>" for name in table.columns)
@@ -149,7 +151,9 @@ def html_of_table(table: NotebookTable) -> str:
 
 
 def html_of_cell(value: Any) -> str:
-    """Returns a cell as HTML; numbers are right-aligned and have four decimals below 1, six digits otherwise."""
+    """Returns the value of a cell as HTML; numbers are right-aligned and have four decimals below 1, six digits
+    otherwise.
+    """
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
     if isinstance(value, int):

@@ -64,8 +64,9 @@ def _watch_step(job: Job, batches: Iterable[B]) -> Iterator[B]:
 def _watch_alone(
     job: Job, batches: Iterable[B], doing: str, name: str | None, unit: str, ask: Ask | None
 ) -> Iterator[B]:
-    """Yields the batches unchanged, with a line of their own that says how many rows are done and what share. The other
-    arguments are those of ``watch``.
+    """Yields the batches unchanged, with a line of their own, that of ``job``, which says how many rows are done and what
+    share. ``doing``: what is being done; ``name``: the file that is read, None for rows in memory; ``unit``: what is
+    counted if not rows; ``ask`` returns how many are done and their share, None to count the rows of the batches.
     """
     line = job.line
     line.titles.append(doing if name is None else f"{doing} {printable(name)}")
@@ -170,7 +171,7 @@ class Steps:
         """Joins the job in progress in this thread, or begins one if there is none and progress is shown."""
         if Job.current is None and is_shown():
             self._own = Job(has_steps=True).__enter__()
-        job = Job.current
+        job = Job.current  # the job that has the line; it may be another thread's
         self._job = job if job is not None and job.is_mine and job.has_steps else None
         if self._job is not None:
             self._low = self._job.low  # shares of the whole job at which these steps begin
@@ -182,7 +183,7 @@ class Steps:
 
     def begin(self, title: str, share_of_rest: float, timed: bool = True, reads: bool = False) -> None:
         """Begins the next step. ``title``: shown on the line; empty for none; ``share_of_rest``: the step's share (0 to
-        1) of all that remains of these steps.
+        1) of all that remains of these steps, which end at the share ``_high`` of the whole job.
 
         A step that is not ``timed`` says nothing about the duration of the others. One that ``reads`` is a pass over
         the rows, which are counted.
@@ -206,8 +207,8 @@ class Steps:
             self._job.advance(share)
 
     def __exit__(self, *_: object) -> None:
-        """Restores the job's current step and the titles of its line as they were on entry, and ends the job if these
-        steps began it.
+        """Restores the job's current step (from the share ``low`` to ``high`` of the job) and the titles of its line as
+        they were on entry, and ends the job if these steps began it.
         """
         if self._job is not None:
             self._job.low = self._low

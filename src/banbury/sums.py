@@ -35,9 +35,9 @@ ROUNDING = 1e-12  # sums that were rounded to doubles count as different if they
 # Whole numbers of any size -------------------------------------------------------------------------------------------
 
 
-def as_index(index: Any) -> Int:
-    """Returns class, row or line numbers as a contiguous array of int64."""
-    return np.ascontiguousarray(index, dtype=np.int64)
+def as_index(numbers: Any) -> Int:
+    """Returns a sequence of class, row or line numbers as a contiguous array of int64, of the same length."""
+    return np.ascontiguousarray(numbers, dtype=np.int64)
 
 
 def zeros(*shape: int) -> Integers:
@@ -46,42 +46,43 @@ def zeros(*shape: int) -> Integers:
 
 
 def from_python_integers(numbers: NDArray[Any], digits: int) -> Integers:
-    """Converts an array of Python integers, in units of 10**-``digits``, to exact integers of the same shape. Limbs are
-    64 bits each, the lowest first.
+    """Converts ``numbers``, an array of Python integers of any shape in units of 10**-``digits``, to exact integers of
+    the same shape. An exact integer is stored as limbs of 64 bits, the lowest first.
     """
     flat_numbers = [int(number) for number in numbers.ravel()]
     n_limbs = 1 + max((number.bit_length() for number in flat_numbers), default=0) // 64
     packed_bytes = b"".join(number.to_bytes(8 * n_limbs, "little", signed=True) for number in flat_numbers)
-    return Integers.of(
-        np.frombuffer(packed_bytes, dtype="<i8").astype(np.int64).reshape(*numbers.shape, n_limbs), digits
-    )
+    limbs = np.frombuffer(packed_bytes, dtype="<i8").astype(np.int64).reshape(*numbers.shape, n_limbs)
+    return Integers.of(limbs, digits)
 
 
 def to_python_integers(sums: Integers, digits: int) -> NDArray[Any]:
     """Converts exact integers to an array (of objects) of Python integers in units of 10**-``digits``, in the same
     shape. ``digits`` is at least that of the sums.
     """
-    limbs = np.ascontiguousarray(sums.limbs()).astype("<i8")
-    n_bytes = 8 * limbs.shape[-1]
+    limbs = np.ascontiguousarray(sums.limbs()).astype("<i8")  # (… × limbs), 64 bits each, the lowest first
+    n_bytes = 8 * limbs.shape[-1]  # of each number
     packed_bytes = limbs.tobytes()
     factor = 10 ** (digits - sums.digits)
-    numbers = np.empty(limbs.size // limbs.shape[-1], dtype=object)
+    numbers = np.empty(limbs.size // limbs.shape[-1], dtype=object)  # flat
     for index in range(len(numbers)):
-        numbers[index] = factor * int.from_bytes(
-            packed_bytes[index * n_bytes : (index + 1) * n_bytes], "little", signed=True
-        )
+        number_bytes = packed_bytes[index * n_bytes : (index + 1) * n_bytes]
+        numbers[index] = factor * int.from_bytes(number_bytes, "little", signed=True)
     return numbers.reshape(limbs.shape[:-1])
 
 
 def readable_counts(numbers: Integers) -> NDArray[Any]:
-    """Converts exact numbers of rows for people: to an array of integers if all are whole, otherwise of floats."""
-    limbs = numbers.limbs()
+    """Converts exact numbers of rows, of any shape, for people: to an array of integers if all are whole, otherwise of
+    floats.
+    """
+    limbs = numbers.limbs()  # (… × limbs), 64 bits each, the lowest first
     return limbs[..., 0] if numbers.digits == 0 and limbs.shape[-1] == 1 else numbers.value
 
 
 def encode_weights(weights: Real) -> NDArray[Any]:
-    """Encodes weights for the kernels: whole weights as int64 (rows), others as limbs of units of 10⁻¹⁸ (rows × limbs).
-    Soft labels (rows × classes) are always encoded as limbs (rows × classes × limbs). Raises if the sum is too large.
+    """Encodes weights, one per row, for the kernels: whole weights as int64 (rows), others in units of 10⁻¹⁸ of a row,
+    as limbs of 64 bits (rows × limbs). Soft labels (rows × classes) are always encoded as limbs (rows × classes ×
+    limbs). Raises if the sum is too large.
     """
     if not float(weights.sum()) < MOST_ROWS * (1.0 - 2.0**-40):  # so that the exact sum is below it too
         raise errors.too_many_rows()
@@ -103,8 +104,9 @@ def has_weight(weights: NDArray[Any]) -> Bool:
 def kernel_weights(
     class_numbers: NDArray[np.int32], weights: NDArray[Any] | None
 ) -> tuple[NDArray[np.int32], NDArray[Any] | None]:
-    """Returns class numbers and encoded weights as the kernels take them: rows of weight 0 get the class number −1.
-    ``weights`` are floats, or encoded already; None: all are 1.
+    """Returns class numbers (rows) and encoded weights as the kernels take them: rows of weight 0 get the class number
+    −1. ``class_numbers`` are those of the rows, −1 for none; ``weights`` are one float per row, or encoded already (see
+    ``encode_weights``), or None if all are 1.
     """
     if weights is None:
         return class_numbers, None
@@ -125,7 +127,7 @@ def is_nonzero(sums: Integers) -> NDArray[Any]:
 
 def nonzero_lines(cells: Integers) -> Bool:
     """Returns for each line of a table (keys × classes) whether some cell of it is not 0."""
-    limbs = cells.limbs()
+    limbs = cells.limbs()  # keys × classes × limbs; a cell is 0 if all its limbs are
     return np.asarray(over_classes(np.bitwise_or, limbs.reshape(len(limbs), limbs.shape[1] * limbs.shape[2])) != 0)
 
 
@@ -201,8 +203,8 @@ class Combinations(Sequence[Any]):
     """
 
     def __init__(self, axes: tuple[Keys, ...], cells: Int) -> None:
-        """``axes`` has for each position of the tuples its values in order, ``cells`` the number of each key's cell in
-        the table of all combinations.
+        """``axes`` has for each position of the tuples its values in order, ``cells`` for each key the number of its
+        cell in the table of all combinations, in which the last axis varies fastest.
         """
         self.axes = axes
         self.cells = cells
@@ -211,9 +213,11 @@ class Combinations(Sequence[Any]):
         return len(self.cells)
 
     def __iter__(self) -> Iterator[tuple[Key, ...]]:
-        """Yields the tuples, each with a value of each axis, in the order of their cells."""
-        axis_positions = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
-        values = (
+        """Yields the tuples, each with a value of each axis, in the order of their cells. A key's cell is the number of
+        its combination of values.
+        """
+        axis_positions = np.unravel_index(self.cells, [len(axis) for axis in self.axes])  # by axis, one per key
+        values = (  # by axis, one per key
             map(axis.__getitem__, positions.tolist()) for axis, positions in zip(self.axes, axis_positions, strict=True)
         )
         return zip(*values, strict=True)
@@ -233,26 +237,27 @@ class Combinations(Sequence[Any]):
         """Returns how the keys are pickled: without values that no key has any more, so that nothing forgotten is kept.
         A key is the number of its cell in the table of all combinations of the axes' values.
         """
-        axis_positions = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
-        axes_in_use = zip(self.axes, map(np.unique, axis_positions), strict=True)
+        axis_positions = np.unravel_index(self.cells, [len(axis) for axis in self.axes])  # by axis, one per key
+        axes_in_use = zip(self.axes, map(np.unique, axis_positions), strict=True)  # with the positions in use
         axes = tuple(tuple(axis[position] for position in positions.tolist()) for axis, positions in axes_in_use)
         return Combinations, (axes, cells_of(self, axes))
 
 
 def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
     """Returns the number of each key's cell in the table of all combinations of the axes' values; the last axis varies
-    fastest. The keys are tuples with one value of each axis.
+    fastest. The keys are tuples with one value of each axis. ``Combinations`` holds such keys as the numbers of their
+    cells (``keys.cells``) in a table with axes of its own (``keys.axes``).
     """
     if isinstance(keys, Combinations) and keys.axes == axes:
         return keys.cells
     position_of_value = [{value: position for position, value in enumerate(axis)} for axis in axes]  # by axis
-    positions = list[Int]()  # of the keys' values, by axis
+    positions = list[Int]()  # by axis, the position of each key's value
     if isinstance(keys, Combinations):
-        old_positions = np.unravel_index(keys.cells, [len(axis) for axis in keys.axes])
+        old_positions = np.unravel_index(keys.cells, [len(axis) for axis in keys.axes])  # by axis, one per key
         for new_position_of, old_axis, old_axis_positions in zip(
             position_of_value, keys.axes, old_positions, strict=True
         ):
-            new_positions = as_index([new_position_of.get(value, -1) for value in old_axis])
+            new_positions = as_index([new_position_of.get(value, -1) for value in old_axis])  # −1: no key has it
             positions.append(new_positions[old_axis_positions])
     else:
         for new_position_of, axis_values in zip(position_of_value, zip(*keys, strict=True), strict=False):
@@ -280,11 +285,11 @@ def unite_keys(first_keys: Sequence[Any], second_keys: Sequence[Any]) -> Any:
 
 
 def _merge_sorted(first: Int, second: Int) -> Int:
-    """Returns the sorted union of two sorted arrays without duplicates. Usually few numbers of the shorter one are new,
-    so these are inserted into the longer one.
+    """Returns the sorted union of ``first`` and ``second``, two sorted arrays without duplicates. Usually few numbers of
+    the shorter one are new, so these are inserted into the longer one.
     """
     longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
-    positions = np.searchsorted(longer, shorter)
+    positions = np.searchsorted(longer, shorter)  # where the numbers of the shorter one are or belong in the longer
     is_new = longer[np.minimum(positions, len(longer) - 1)] != shorter if len(longer) else np.ones(0, dtype=np.bool_)
     return np.insert(longer, positions[is_new], shorter[is_new]) if is_new.any() else longer
 
@@ -328,7 +333,9 @@ class Counts:
 
     @classmethod
     def join(cls, keys_and_cells: Sequence[tuple[Keys, Integers]], n_classes: int) -> Counts:
-        """Joins the features of a list, each given by its keys and cells (keys × classes), into one table."""
+        """Joins the features of a list, each given by its keys and cells (rows by key and class, keys × classes), into
+        one table.
+        """
         if not keys_and_cells:
             return cls((), zeros(0, n_classes))
         feature_cells = [cells for _, cells in keys_and_cells]
@@ -344,7 +351,9 @@ class Counts:
         return self.keys[number], self.cells.take(np.arange(self.offsets[number], self.offsets[number + 1]), 0)
 
     def select(self, feature_numbers: Sequence[int]) -> Counts:
-        """Returns the counts of the features with these numbers, in this order; they share the caches."""
+        """Returns the counts of the features with these numbers, in this order; they share ``caches``, in which families
+        store what they compute from the counts of each feature.
+        """
         if is_all(feature_numbers, len(self.keys)):
             return self
         n_classes = self.cells.shape[1]
@@ -354,7 +363,7 @@ class Counts:
     @cached_property
     def present(self) -> Integers:
         """The number of rows that have a value of each feature (features × classes)."""
-        feature_of_line = np.repeat(np.arange(len(self.keys)), np.diff(self.offsets))
+        feature_of_line = np.repeat(np.arange(len(self.keys)), np.diff(self.offsets))  # a line is a key of a feature
         return self.cells.merge(as_index(feature_of_line), len(self.keys), 0)
 
     def arrays(self) -> dict[str, Integers]:
@@ -372,15 +381,15 @@ class Counts:
         """
         if keys == self.keys:
             return self
-        new_offsets = np.cumsum([0, *map(len, keys)])
-        new_line_of_line = np.empty(self.cells.shape[0], dtype=np.int64)
+        new_offsets = np.cumsum([0, *map(len, keys)])  # the first line of each feature in the new table
+        new_line_of_line = np.empty(self.cells.shape[0], dtype=np.int64)  # for each old line its new number
         for feature, (old_keys, new_keys) in enumerate(zip(self.keys, keys, strict=True)):
             lines = slice(self.offsets[feature], self.offsets[feature + 1])
             new_start = new_offsets[feature]
             if old_keys == new_keys:
                 new_line_of_line[lines] = np.arange(new_start, new_offsets[feature + 1])
             elif isinstance(new_keys, Combinations):
-                old_cells = cells_of(old_keys, new_keys.axes)
+                old_cells = cells_of(old_keys, new_keys.axes)  # the numbers by which combinations are sorted
                 new_line_of_line[lines] = new_start + np.searchsorted(new_keys.cells, old_cells)
             elif isinstance(old_keys, WholeKeys) and isinstance(new_keys, WholeKeys):
                 new_line_of_line[lines] = new_start + np.searchsorted(new_keys.numbers, old_keys.numbers)
@@ -401,11 +410,11 @@ class Counts:
 
     def without_empty(self, declared: Iterable[frozenset[Key] | None]) -> Counts:
         """Returns the counts without keys that no row has, unless they are declared. ``declared`` has for each feature
-        the declared keys, or None. The cells of feature f are the lines from ``offsets[f]`` on.
+        the declared keys, or None. The cells of feature f are the lines from ``offsets[f]`` on, one for each key.
         """
         if not self.keys:
             return self
-        is_used = nonzero_lines(self.cells)
+        is_used = nonzero_lines(self.cells)  # one for each line
         for feature, declared_keys in enumerate(declared):
             if declared_keys:
                 start = self.offsets[feature]
@@ -413,10 +422,12 @@ class Counts:
         return self.only(is_used)
 
     def only(self, is_used: Bool) -> Counts:
-        """Returns the counts of the keys that are used; ``is_used`` has a boolean for each line of ``cells``."""
+        """Returns the counts of the keys that are used; ``is_used`` has a boolean for each line of ``cells``, which is a
+        key of a feature. The lines of feature f begin at ``offsets[f]``.
+        """
         if is_used.all():
             return self
-        used_by_feature = np.split(is_used, self.offsets[1:-1])
+        used_by_feature = np.split(is_used, self.offsets[1:-1])  # a boolean for each key of the feature
         keys = tuple(
             _select_keys(feature_keys, is_used_key)
             for feature_keys, is_used_key in zip(self.keys, used_by_feature, strict=True)
@@ -427,11 +438,12 @@ class Counts:
         """Returns the counts with the integer keys of feature number ``number`` halved ``times`` times, rounding down,
         and equal ones merged. For keys that are tuples, ``times`` has a number for each position.
         """
-        keys_and_cells = [self.feature(feature) for feature in range(len(self.keys))]
-        keys, cells = keys_and_cells[number]
+        keys_and_cells = [self.feature(feature) for feature in range(len(self.keys))]  # by feature
+        keys, cells = keys_and_cells[number]  # cells: keys × classes
         if keys:
             are_tuples = not isinstance(times, int)
-            halved_keys = np.array(keys, dtype=np.int64) >> times
+            halved_keys = np.array(keys, dtype=np.int64) >> times  # (keys), or keys × positions
+            # The line of each key in the table of distinct halved keys.
             distinct_keys, new_line_of_line = np.unique(
                 halved_keys, axis=0 if are_tuples else None, return_inverse=True
             )
@@ -486,8 +498,8 @@ class Keyless:
         return {}
 
     def select(self, feature_numbers: Sequence[int]) -> Self:
-        """Returns the sums of some features. Here there is only one, so nothing is selected; subclasses with more
-        select.
+        """Returns the sums of the features with these numbers. Here there is only one, so nothing is selected;
+        subclasses with more select.
         """
         return self
 
@@ -549,14 +561,14 @@ class Words(Keyless):
         return Words(other.take_from(self.table))
 
     def add_to(self, table: _core.Words) -> _core.Words:
-        """Returns the table with these words added; raises if it would have too many rows."""
+        """Returns the table of words with these words added; raises if it would have too many rows."""
         try:
             return table.plus(self.table)
         except OverflowError:
             raise errors.too_many_rows() from None
 
     def take_from(self, table: _core.Words) -> _core.Words:
-        """Returns the table with these words subtracted. Raises NotThere if it does not have them."""
+        """Returns the table of words with these words subtracted. Raises NotThere if it does not have them."""
         return table.minus(self.table)
 
     def times(self, factor: float) -> tuple[Words, bool]:
@@ -583,7 +595,7 @@ class Words(Keyless):
 
     def drop_absent_words(self) -> Words:
         """Returns the words in a table without the ids of words that no text contains any more. Columns of a matrix
-        keep their ids.
+        keep their ids. ``n_columns`` is 0 unless the words are such columns.
         """
         if self.table.n_columns or self.table.n_ids == self.table.n_words:
             return self
@@ -593,18 +605,17 @@ class Words(Keyless):
         """Returns the names of the ``n`` words with most occurrences in all classes, most frequent first; ties by name,
         or by column number for columns of a matrix.
         """
-        total_of_id = np.zeros(self.table.n_ids)
-        # About two million words × classes at a time.
+        total_of_id = np.zeros(self.table.n_ids)  # occurrences in all classes, by the id of the word
+        # About two million words × classes at a time, so that no temporary array is as long as all of them.
         ids_at_a_time = max(1, (1 << 21) // max(self.table.n_classes, 1))
-        # In pieces, so that no temporary array is as long as all pairs of words and classes.
         for start in range(0, len(total_of_id), ids_at_a_time):
             ids = np.arange(start, min(start + ids_at_a_time, len(total_of_id)), dtype=np.uint32)
-            # Word i has the occurrences starts[i] to starts[i + 1], one for each class.
+            # Word ids[i] has the occurrences starts[i] to starts[i + 1], one for each class that has it.
             starts, _, occurrences, _ = self.table.pairs(ids)
-            id_positions = np.repeat(np.arange(len(ids)), np.diff(starts))
+            id_positions = np.repeat(np.arange(len(ids)), np.diff(starts))  # in ``ids``, of each occurrence
             total_of_id[ids] = np.bincount(id_positions, occurrences, len(ids))
         total_of_id = np.around(total_of_id, 9)  # decimals, so that sums of the same numbers are tied
-        ids_in_order = self.table.in_order()
+        ids_in_order = self.table.in_order()  # sorted by the name of the word
         if self.table.n_columns:
             column_numbers = [int(name.removeprefix("#")) for name in self.table.words(ids_in_order)]
             ids_in_order = ids_in_order[np.argsort(column_numbers, kind="stable")]
@@ -616,7 +627,9 @@ class Words(Keyless):
 
 
 def _unpickle_words(n_classes: int, n_columns: int, state: Any) -> Words:
-    """Builds words from the arrays of a pickle."""
+    """Builds words from a pickle: the number of classes, the number of columns of a matrix (0 for words of texts), and
+    ``state``, the arrays of the table by name.
+    """
     return Words(_core.Words.from_state(n_classes, n_columns, state))
 
 
@@ -635,9 +648,10 @@ def scale_sums(n: Integers, sums: Integers, factor: float, n_columns: int) -> tu
     if is_n_exact and are_sums_exact:
         return scaled_n, scaled_sums, True
     digits = max(n.digits, scaled_n.digits, sums.digits, 18)  # decimals of a unit that suits all
+    # Python integers in this unit: numbers of rows before and after (…), and sums before (… × sums).
     old_rows, new_rows, old_sums = (to_python_integers(integers, digits) for integers in (n, scaled_n, sums))
-    old_rows = np.where(old_rows == 0, 1, old_rows)[..., None]
-    new_rows = new_rows[..., None]
+    old_rows = np.where(old_rows == 0, 1, old_rows)[..., None]  # … × 1
+    new_rows = new_rows[..., None]  # … × 1
     sums_times_rows = old_sums * new_rows
     toward_zero = np.where(sums_times_rows < 0, -(-sums_times_rows // old_rows), sums_times_rows // old_rows)
     rounded_sums = np.where(are_squares(n_columns), -(-sums_times_rows // old_rows), toward_zero)
@@ -648,17 +662,18 @@ def scale_sums(n: Integers, sums: Integers, factor: float, n_columns: int) -> tu
 
 
 def _are_constant(sums: NDArray[Any], rows: NDArray[Any], n_columns: int) -> Bool:
-    """Returns whether each column (… × columns) has the same value in all rows, a whole number of steps. ``sums`` are
-    sums of columns and of products of pairs (… × sums), ``rows`` the numbers of rows (… × 1).
+    """Returns whether each column (… × columns) has the same value z in all rows, a whole number of steps. ``sums`` are
+    sums of the z of columns, then of products of pairs of columns (… × sums), ``rows`` the numbers of rows (… × 1).
     """
     sums_of_z = sums[..., :n_columns]
     return np.asarray((rows * sums[..., are_squares(n_columns)] == sums_of_z**2) & (sums_of_z % rows == 0))
 
 
 def _restore_constants(sums: NDArray[Any], is_constant: Bool, values: NDArray[Any]) -> NDArray[Any]:
-    """Returns the sums (… × sums) with those of products of constant columns computed anew: of a column and one that
-    has the same z in all rows, it is the sum of the first times this z. Rounded sums would give constant columns a
-    spread. ``is_constant`` and ``values`` (the z of constant columns) are … × columns.
+    """Returns the sums with those of products of constant columns computed anew: of a column and one that has the same
+    z in all rows, it is the sum of the first times this z. Rounded sums would give constant columns a spread.
+    ``sums`` are sums of the z of columns, then of products of pairs of columns (… × sums). ``is_constant`` and
+    ``values`` (the z of constant columns) are … × columns.
     """
     n_columns = is_constant.shape[-1]
     i, j = np.tril_indices(n_columns)  # the columns of each pair
@@ -683,10 +698,12 @@ def count_columns(n_sums: int) -> int:
 
 def _exceed_variances(sums: NDArray[Any], rows: NDArray[Any]) -> Bool:
     """Returns whether each pair of columns has a covariance larger than their variances allow (… × pairs). Exact,
-    because the sums (… × sums) and the numbers of rows (… × 1) are Python integers.
+    because the sums of columns, then of products of pairs (… × sums), and the numbers of rows (… × 1) are Python
+    integers.
     """
     n_columns = count_columns(sums.shape[-1])
     i, j = np.tril_indices(n_columns)  # the columns of each pair
+    # Those of the rows, times the square of their number.
     covariances = rows * sums[..., n_columns:] - sums[..., i] * sums[..., j]
     variances = covariances[..., i == j]
     return np.asarray((covariances**2 > variances[..., i] * variances[..., j]) & (i != j))
@@ -695,7 +712,8 @@ def _exceed_variances(sums: NDArray[Any], rows: NDArray[Any]) -> Bool:
 def _limit_products(sums: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """Returns the sums with rounded products of pairs of columns that exceed their variances replaced by those of
     uncorrelated columns. If these are not whole numbers, they are rounded down and the squares of both columns are
-    raised by one. ``sums`` (… × sums) and the numbers of rows (… × 1) are Python integers.
+    raised by one. ``sums``, of columns and then of products of pairs (… × sums), and the numbers of rows (… × 1) are
+    Python integers.
     """
     is_excessive = _exceed_variances(sums, rows)
     n_columns = count_columns(sums.shape[-1])
@@ -716,21 +734,23 @@ def shift_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integer
     """Returns sums of z and of the products of pairs of columns for another origin and unit: z becomes scale · (z +
     shift).
 
-    ``n`` has the numbers of rows (…), ``sums`` is … × sums, and ``shift`` and ``scale`` have a number per column.
+    ``n`` has the numbers of rows (…), ``sums`` the sums of columns, then of products of pairs (… × sums); ``shift`` and
+    ``scale`` have a number per column (… × columns).
 
     The shift is rounded to a step of z, which is 2⁻⁵⁷. If units become finer, nothing else is rounded. If they become
     coarser, sums of z are rounded towards zero and squares upwards, and constant columns stay constant.
     """
     digits = max(n.digits, sums.digits)
     n_columns = shift.shape[-1]
-    rows = to_python_integers(n, digits)[..., None]
-    old_sums = to_python_integers(sums, digits)
+    rows = to_python_integers(n, digits)[..., None]  # … × 1
+    old_sums = to_python_integers(sums, digits)  # the columns' sums, then those of products of pairs
     divisors = np.where(rows == 0, 1, rows)
     i, j = np.tril_indices(n_columns)  # the columns of each pair
     shift_in_steps = _each_number(lambda number: round(Fraction(number) * 2**GRID), shift)
-    factors = _each_number(Fraction, scale)
-    sums_of_z = old_sums[..., :n_columns]
-    sums_of_products = old_sums[..., n_columns:]
+    factors = _each_number(Fraction, scale)  # ``scale``, exactly
+    sums_of_z = old_sums[..., :n_columns]  # … × columns
+    sums_of_products = old_sums[..., n_columns:]  # … × pairs
+    # The same sums, as fractions, for scale · (z + shift).
     moved_z = factors * (sums_of_z + rows * shift_in_steps)
     cross_terms = sums_of_z[..., i] * shift_in_steps[..., j] + sums_of_z[..., j] * shift_in_steps[..., i]
     moved_products = sums_of_products + cross_terms + rows * shift_in_steps[..., i] * shift_in_steps[..., j]
@@ -738,14 +758,14 @@ def shift_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integer
     rounded_z = _each_number(int, moved_z)
     rounded_products = np.where(i == j, _each_number(ceil, moved_products), _each_number(int, moved_products))
     is_constant = _are_constant(old_sums, divisors, n_columns)
-    constant_values = _each_number(round, moved_z / divisors)
+    constant_values = _each_number(round, moved_z / divisors)  # the new z of columns that are constant
     rounded_z = np.where(is_constant, rows * constant_values, rounded_z)
     new_sums = _restore_constants(np.concatenate([rounded_z, rounded_products], axis=-1), is_constant, constant_values)
     return from_python_integers(_limit_products(new_sums, divisors), digits)
 
 
 def _each_number(operation: Callable[[Any], Any], numbers: NDArray[Any]) -> NDArray[Any]:
-    """Returns the results of a function for each number, as an array of Python objects of the same shape."""
+    """Returns an array with the result of the operation for each number, as Python objects, in the same shape."""
     return np.asarray(np.vectorize(operation, otypes=[object])(numbers))
 
 
@@ -762,12 +782,13 @@ def find_impossible(n: Integers, sums: Integers, spread: Real, n_columns: int) -
     is_impossible = np.asarray(n.is_negative() | has_sums_without_rows | has_negative_square)
     i, j = np.tril_indices(n_columns)  # the columns of each pair
     deviations = np.sqrt(np.maximum(variances, 0.0))
+    # Pairs of columns whose covariance may exceed the variances; exact sums decide.
     is_doubtful = (np.abs(spread) > deviations[..., i] * deviations[..., j] * (1.0 - 1e-9)) & (i != j)
     digits = max(n.digits, sums.digits)
-    for cell in np.argwhere(is_doubtful.any(axis=-1) & ~is_impossible):
-        # Of this class alone: only sums of several columns, whose first axis is the classes, are doubtful.
-        rows, row_sums = (to_python_integers(integers.take(cell, 0), digits) for integers in (n, sums))
-        is_impossible[tuple(cell)] = _exceed_variances(row_sums, rows[..., None]).any()
+    # Only sums of several columns, whose only axis before the sums is the classes, are doubtful.
+    for class_index in np.argwhere(is_doubtful.any(axis=-1) & ~is_impossible):  # an array of one class number
+        rows, class_sums = (to_python_integers(integers.take(class_index, 0), digits) for integers in (n, sums))
+        is_impossible[tuple(class_index)] = _exceed_variances(class_sums, rows[..., None]).any()
     return is_impossible
 
 
@@ -776,8 +797,8 @@ class SumsOfParts(Keyless):
     """Sums whose fields are sums: they are added, subtracted and compared field by field."""
 
     def _parts(self) -> Iterator[Any]:
-        """Yields the values of the fields, in order; each is a sum."""
-        return (getattr(self, part.name) for part in fields(self))
+        """Yields the values of the fields, in order; each is a kind of sums."""
+        return (getattr(self, sums_field.name) for sums_field in fields(self))
 
     def __add__(self, other: Self) -> Self:
         """Returns the sums of both together."""
@@ -813,7 +834,9 @@ class NumberSums(SumsOfParts):
         return count_columns(self.sums.shape[-1])
 
     def times(self, factor: float) -> tuple[Self, bool]:
-        """Returns the sums multiplied by a factor, and whether the product is exact."""
+        """Returns the sums multiplied by a factor, and whether the product is exact. ``n`` are numbers of rows (…),
+        ``sums`` the sums of columns and of products of pairs (… × sums).
+        """
         n, sums, is_exact = scale_sums(self.n, self.sums, factor, self.n_columns)
         return type(self)(n, sums), is_exact
 
@@ -822,8 +845,8 @@ class NumberSums(SumsOfParts):
         return find_impossible(self.n, self.sums, self._deviations, self.n_columns)
 
     def take(self, classes: Any, axis: int | None = None) -> Self:
-        """Returns the sums of the classes with these numbers, in this order; or of other indices (``classes``) along
-        ``axis``.
+        """Returns the sums of the classes with these numbers, in this order; or if ``axis`` is given, of the indices
+        ``classes`` along that axis, such as numbers of features.
         """
         index = as_index(classes)
         axis = self.axis if axis is None else axis
@@ -868,14 +891,14 @@ class Moments(NumberSums):
         k has the sums of the old class k, in class ``labels[k]`` of ``n_classes``.
         """
         n_features = len(labels)
-        cell_numbers = np.arange(n_features) * n_classes + labels
+        cell_numbers = np.arange(n_features) * n_classes + labels  # of each feature's cell in features × classes
         n = self.n.arranged([n_features]).merge(cell_numbers, n_features * n_classes, 0)
         sums = self.sums.arranged([n_features, 2]).merge(cell_numbers, n_features * n_classes, 0)
         return Moments(n.arranged([n_features, n_classes]), sums.arranged([n_features, n_classes, 2]))
 
     def shift(self, shift: Real, scale: Real) -> Moments:
-        """Returns the moments for another origin and unit of each feature: z becomes scale · (z + shift), with a number
-        of both for each feature.
+        """Returns the moments for another origin and unit of each feature: z becomes scale · (z + shift). ``shift`` and
+        ``scale`` have a number for each feature.
         """
         return Moments(self.n, shift_sums(self.n, self.sums, shift[:, None, None], scale[:, None, None]))
 
@@ -885,7 +908,9 @@ class Moments(NumberSums):
         return divide(self.sums.values(-GRID)[..., 0], self.n.value)
 
     def pool(self) -> tuple[Real, Real, Real]:
-        """Returns n, the mean of z and Σ(z − mean)² of each feature over all classes, three arrays features × 1."""
+        """Returns over all classes for each feature the number of rows n, the mean of z and Σ(z − mean)²: three arrays,
+        features × 1.
+        """
         return self._pooled.n.value, self._pooled.mean, self._pooled.spread
 
     @property
@@ -911,8 +936,8 @@ class Products(NumberSums):
         return self.n.arranged([1, self.n.shape[0]])
 
     def shift(self, shift: Real, scale: Real) -> Products:
-        """Returns the products for another origin and unit of each column: z becomes scale · (z + shift), with a number
-        of both for each column.
+        """Returns the products for another origin and unit of each column: z becomes scale · (z + shift). ``shift`` and
+        ``scale`` have a number for each column.
         """
         return Products(self.n, shift_sums(self.n, self.sums, shift, scale))
 
@@ -923,7 +948,9 @@ class Products(NumberSums):
 
     @cached_property
     def scatter(self) -> Real:
-        """Σ(z − m)(z − m)ᵀ (classes, columns, columns); exactly 0 in the rows and columns of constant columns."""
+        """Σ(z − m)(z − m)ᵀ, where m is the mean of z (classes, columns, columns); exactly 0 for constant columns. Below
+        the diagonal it is ``_deviations``, one for each pair of columns.
+        """
         n_columns = self.n_columns
         i, j = np.tril_indices(n_columns)  # the columns of each pair
         scatters = np.zeros((len(self._deviations), n_columns, n_columns))
@@ -931,5 +958,7 @@ class Products(NumberSums):
         return scatters
 
     def pool(self) -> tuple[float, Real, Real]:
-        """Returns over all classes n, the mean of z (columns) and Σ(z − mean)(z − mean)ᵀ (columns × columns)."""
+        """Returns over all classes the number of rows, the mean of z (columns) and Σ(z − mean)(z − mean)ᵀ (columns ×
+        columns).
+        """
         return float(self._pooled.n.value[0]), self._pooled.mean[0], self._pooled.scatter[0]

@@ -30,7 +30,7 @@ class LimitThreads:
         self.threads = threads
 
     def __enter__(self) -> None:
-        """Sets the limit and remembers the one before."""
+        """Sets the limit of this thread (None sets none), and remembers the one before."""
         self._before = getattr(_limit, "threads", None)
         if self.threads is not None:
             _limit.threads = n_threads(self.threads)
@@ -41,8 +41,8 @@ class LimitThreads:
 
 
 def n_threads(threads: int | None) -> int:
-    """The number of threads to use: ``threads``, else the environment's BANBURY_THREADS, else the processors that this
-    process may use; never above the limit that ``LimitThreads`` has set. Raises an error for an invalid number.
+    """Returns the number of threads to use: ``threads``, else the environment's BANBURY_THREADS, else the processors that
+    this process may use; never above the limit that ``LimitThreads`` has set. Raises an error for an invalid number.
     """
     limit: int | None = getattr(_limit, "threads", None)
     if limit is None:
@@ -51,7 +51,7 @@ def n_threads(threads: int | None) -> int:
 
 
 def _n_threads(threads: int | None) -> int:
-    """The number of threads without regard to a limit: ``threads`` if given, or BANBURY_THREADS, or the number of
+    """Returns the number of threads without regard to a limit: ``threads`` if given, or BANBURY_THREADS, or the number of
     processors. Raises an error for an invalid number.
     """
     if threads is None:
@@ -71,8 +71,8 @@ def _n_threads(threads: int | None) -> int:
 
 
 def look_up(labels: NDArray[Any], numbers: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
-    """The entry of ``labels`` (or its row, if it is a matrix) with each of these numbers, as an array in their order;
-    large arrays are looked up in ``threads`` threads, None for all.
+    """Returns the entry of ``labels`` (or its row, if it is a matrix) with each of these numbers, as an array in their
+    order; large arrays are looked up in ``threads`` threads, None for all processors.
     """
     if len(numbers) < LABELS_FOR_THREADS or numbers.dtype != np.int32 or labels.dtype.hasobject:
         return np.asarray(labels[numbers])
@@ -82,8 +82,8 @@ def look_up(labels: NDArray[Any], numbers: NDArray[Any], threads: int | None = N
 
 
 def run_in_threads(work: Callable[[int], T], n_tasks: int, workers: int) -> list[T]:
-    """A list of ``work(0)`` to ``work(n_tasks - 1)``, computed by ``workers`` threads; a single worker is the calling
-    thread, which Ctrl-C can stop.
+    """Returns a list of ``work(0)`` to ``work(n_tasks - 1)``, computed by ``workers`` threads; a single worker is the
+    calling thread, which Ctrl-C can stop.
     """
     if workers == 1:
         return [work(number) for number in range(n_tasks)]
@@ -144,7 +144,7 @@ class BackgroundThread:
             self._pool.shutdown()
 
     def start(self, work: Callable[[], Any]) -> None:
-        """Starts a task in the background, after the one before has ended."""
+        """Starts a task (``work``, a function without arguments) in the background, after the one before has ended."""
         self.wait()
         self._pool = self._pool or ThreadPoolExecutor(1)
         # ``warn_at_callers_line`` takes a function of one argument; 0 is that, and is ignored.

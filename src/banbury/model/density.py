@@ -49,15 +49,15 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
     model_: Model
 
     def score_samples(self, X: Any) -> Real:
-        """Returns log P(row) of each row, or its log density. It is −∞ only under "mle" and "map"."""
+        """Returns log P(row) of each row of ``X``, or its log density. It is −∞ only under "mle" and "map"."""
         model = self._model()
-        source = self._batches(X)
+        source = self._batches(X)  # rows in batches
         warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
         batches = read_batches(source, "scoring") if isinstance(source, Source) else source
         return np.concatenate([log_sum(_log_joint(model, *model._align(batch, warned))) for batch in batches])
 
     def anomaly_scores(self, X: Any) -> Real:
-        """Returns −log P(row) of each row: the higher, the more unusual."""
+        """Returns −log P(row) of each row of ``X``: the higher, the more unusual."""
         return -self.score_samples(X)
 
     def sample(self, n: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -82,12 +82,15 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
           row               -16.45
         """
         model = self._model()
+        # A batch of this row alone, and the parameters of its features; without a warning about extra columns.
         batch, parameters = model._align(model._one_row(row), {"extra"})
+        # The columns without a value in the row.
         missing_columns = {name for name in batch.names if next(iter(batch.head(name, 1)), None) is None}
         parameters = select_features(parameters, lambda feature: not missing_columns.issuperset(feature.inputs))
         if not parameters:
             raise errors.empty_data(None, "the row has no counted value")
         features = [feature for group in parameters for feature in group.features]
+        # Rows to draw, fewer if there are many features and classes.
         n_drawn = int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, ROWS_DRAWN))
         all_columns = self.sample(n_drawn, seed)
         drawn_columns = {name: column for name, column in all_columns.items() if name not in missing_columns}
@@ -95,11 +98,13 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         drawn_rows = drawn_rows.with_columns(
             {name: empty_column(n_drawn) for name in all_columns if name in missing_columns}
         )
+        # log P(row) of each row, and by column log P(value | the other values) of each row; then those of drawn rows.
         log_rows, log_value_given_rest = _condition_on_rest(model, batch, parameters, missing_columns)
         drawn_log_rows, drawn_value_given_rest = _condition_on_rest(model, drawn_rows, parameters, missing_columns)
         evidence = []
         for feature in features:
             for name in _columns(feature, missing_columns):
+                # Whether each row (here one) has a value of the feature that was never seen; None: all are seen.
                 never_seen = None if feature.columns else model._group(name).never_seen(batch)
                 is_seen = never_seen is None or not never_seen[0, 0]
                 value = next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
@@ -112,19 +117,21 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """Returns log P(event | given); for numbers, the log density.
 
         An event gives values for some columns and leaves the others open. A list or set of values means any one of
-        them, and all of them must have been counted.
+        them, and all of them must have been counted. ``given`` is such an event too.
         """
         errors.require(isinstance(event, Mapping), "event", event, EXAMPLE_EVENT)
         errors.require(isinstance(given or {}, Mapping), "given", given, EXAMPLE_EVENT)
         errors.require(event, "event", event, "a value for at least one column")
         columns = {name: self._column(name) for name in event}
+        # The possible values of each column, of which the event has one.
         values = {name: column.list_alternatives(event[name]) for name, column in columns.items()}
         log_probability = float(log_sum(self._condition(values, given or {})[None])[0])
         has_density = any(column.feature.family.has_density() for column in columns.values())
         return log_probability if has_density else min(log_probability, 0.0)
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """Returns P(event | given), or a density. For a list or set of values, the probability of any one of them.
+        """Returns P(event | given), or a density. Both map columns to a value, or to a list or set of values: then it is
+        the probability of any one of them.
 
         >>> import banbury as bb
         >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
@@ -139,7 +146,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """Returns P(of | given): the probability of each value of a column, or of each tuple of values of several
         columns.
 
-        The columns must be categories or flags, alone or in a joint table. ``given`` is as in ``probability``.
+        The columns must be categories or flags, alone or in a joint table. ``given`` has known values of other columns:
+        one, or a list or set of which any is possible.
 
         >>> import banbury as bb
         >>> density = bb.Density(features={("outlook", "play"): bb.Joint()}, how="mle").fit(bb.datasets.play_tennis())
@@ -164,6 +172,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
                 "given", evidence_values, f"about columns outside the query; {in_both[0]!r} is in both"
             )
         columns = {name: self._column(name) for name in (*queried_values, *evidence_values)}
+        # By column, the values of which one is known to be the row's.
         evidence = {name: columns[name].list_alternatives(value) for name, value in evidence_values.items()}
         for name, values in {**queried_values, **evidence}.items():
             for value in columns[name].find_uncounted_values(values):
@@ -178,13 +187,13 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
                 "how='mean', or use different evidence.",
                 given=dict(evidence_values),
             )
-        features = self._model().schema.features
+        # The queried columns, and the columns of their blocks; all others are independent of them given the class.
         dependent_columns = {
             name
-            for feature in features
+            for feature in self._model().schema.features
             if not queried_values.keys().isdisjoint(feature.inputs)
             for name in feature.inputs
-        }  # the queried columns, and the columns of their blocks; all others are independent of them given the class
+        }
         log_prior = self._log_prior_given(
             {name: values for name, values in evidence.items() if name not in dependent_columns}
         )
@@ -195,7 +204,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         )
 
     def _column(self, name: str) -> _QueryColumn:
-        """Returns a column of the query with the values that were counted; raises an error if it was not counted."""
+        """Returns the column ``name`` of a query with the values that were counted; raises an error if it was not
+        counted.
+        """
         model = self._model()
         for group in model.parameters:
             for position, feature in enumerate(group.features):
@@ -248,7 +259,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         for feature in model.schema.features:
             feature_values = {name: values[name] for name in feature.inputs if name in values}
             if feature_values:
-                rows = self._read_columns(_combine(feature_values))
+                rows = self._read_columns(_combine(feature_values))  # one for each combination, and the parameters
                 log_likelihoods.append(log_sum(_log_joint(model_without_prior, *rows).T))
         return _log_posterior(model.log_prior, np.array([log_likelihoods]))[0] if log_likelihoods else model.log_prior
 
@@ -271,11 +282,11 @@ def _condition_on_rest(
     A text counts as one column, and so does a block of occurrences.
     """
     log_likelihoods = _log_likelihoods(model, batch, parameters)  # rows × features × classes
-    log_value_given_rest = dict[str, Real]()
+    log_value_given_rest = dict[str, Real]()  # by column, one per row
     # "Rest": the features of a row other than the one in turn. ``log_joint`` arrays are rows × classes.
     log_joint = model.log_prior + log_likelihoods.sum(axis=1)
     all_finite = bool(np.isfinite(log_likelihoods).all())
-    log_rows = log_sum(log_joint)
+    log_rows = log_sum(log_joint)  # log P(row)
     extreme_rows = np.flatnonzero(np.abs(log_rows) > EXTREME_LOG)
     parameters_by_feature = [
         group.select([position]) for group in parameters for position in range(len(group.features))
@@ -285,16 +296,17 @@ def _condition_on_rest(
             log_joint_of_rest = log_joint - log_likelihoods[:, feature_number]
         else:
             log_joint_of_rest = model.log_prior + np.delete(log_likelihoods, feature_number, axis=1).sum(axis=1)
-        log_rest = log_sum(log_joint_of_rest)
+        log_rest = log_sum(log_joint_of_rest)  # log P(the other features), one per row
         feature = feature_parameters.features[0]
         with np.errstate(invalid="ignore"):
             log_posterior = log_joint_of_rest - log_rest[:, None]  # of the classes given the other features
         log_posterior[extreme_rows] = _log_posterior(
             model.log_prior, np.delete(log_likelihoods[extreme_rows], feature_number, axis=1)
         )
-        log_feature = log_sum(log_posterior + log_likelihoods[:, feature_number])  # given the other features
+        # log P(feature | the other features), one per row.
+        log_feature = log_sum(log_posterior + log_likelihoods[:, feature_number])
         for name in _columns(feature, missing_columns):
-            log_other_columns = np.zeros_like(log_feature)
+            log_other_columns = np.zeros_like(log_feature)  # log P(other columns of the block | other features)
             if name != feature.name:  # the other columns of a block are also given
                 batch_without_column = batch.with_columns({name: empty_column(batch.n_rows)})
                 # log P(other columns of the block | class): rows × classes.
@@ -310,14 +322,15 @@ def _condition_on_rest(
 
 
 def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
-    """Returns log P(class | row) (rows × classes) from log P(value | class), ``likelihoods`` (rows × features ×
-    classes). What classes have in common cancels first, so that no digits are lost.
+    """Returns log P(class | row) (rows × classes) from ``log_prior``, log P(class) (classes,), and ``likelihoods``, log
+    P(value | class) (rows × features × classes). What classes have in common cancels first, so that no digits are lost.
     """
-    total = log_prior + likelihoods.sum(axis=1)
-    best = total.argmax(axis=1)
+    log_joint = log_prior + likelihoods.sum(axis=1)  # rows × classes
+    best = log_joint.argmax(axis=1)  # the number of each row's most probable class
     with np.errstate(invalid="ignore"):
+        # The log likelihood of each class less that of the best class, rows × classes.
         relative = (likelihoods - np.take_along_axis(likelihoods, best[:, None, None], axis=2)).sum(axis=1)
-        relative = np.where(np.isneginf(total), -np.inf, relative + (log_prior - log_prior[best][:, None]))
+        relative = np.where(np.isneginf(log_joint), -np.inf, relative + (log_prior - log_prior[best][:, None]))
         return np.asarray(relative - log_sum(relative)[:, None])
 
 
@@ -326,6 +339,7 @@ def _log_likelihoods(model: Model, batch: Batch, parameters: Sequence[Parameters
     smoothing, a value that was never seen is impossible.
     """
     log_likelihoods: Real = model._score_features(batch, parameters, "parts")[0]
+    # A slice of features, and whether each row has a value of them that was never seen (rows × these features).
     for features, never_seen in _never_seen(model, batch, parameters):
         log_likelihoods[:, features][never_seen] = -np.inf
     return log_likelihoods
@@ -336,7 +350,7 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
     a value that was never seen is impossible.
     """
     log_joint: Real = model._score_features(batch, parameters, "log_joint")[0]
-    for _, never_seen in _never_seen(model, batch, parameters):
+    for _, never_seen in _never_seen(model, batch, parameters):  # rows × some features
         log_joint[never_seen.any(axis=1)] = -np.inf
     return log_joint
 
@@ -422,7 +436,9 @@ class _QueryColumn:
             )
 
     def find_uncounted_values(self, values: Sequence[Any]) -> list[Any]:
-        """Returns those of these values that no counted row had; none if values cannot be listed."""
+        """Returns those of these values that no counted row had; none if values cannot be listed. The meaning of a value
+        is the value as the column counts it: 1 and "1" can be the same.
+        """
         if self.keys is None:
             return []
         counted_meanings = {*self._meaning(self.keys), None}
@@ -433,9 +449,11 @@ class _QueryColumn:
         """Returns the values as the column counts them, None if missing. 1 and "1" can be the same value."""
         try:
             [batch] = read({self.name: values}, kinds=self.schema.kinds)
+            # Of a joint table, the feature of this column alone.
             column = next(
                 (member for member in columns_of_table(self.feature) if member.name == self.name), self.feature
-            )  # of a joint table, the feature of this column alone
+            )
+            # A code for each value, −1 if missing, and the values that codes stand for; None unless it is counted so.
             codes = column.family.keys_of(batch, column, strict=False)
             if codes is None or column.family.has_density():
                 return list(batch.numbers([self.name])[0].reshape(-1))
@@ -445,12 +463,12 @@ class _QueryColumn:
 
 
 def _as_query_error(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> errors.BadValue:
-    """Turns an error about a value in a row into one about a value in a query. ``values``: those of the query by
-    column.
+    """Turns ``bad``, an error about a value in a row, into one about a value in a query. ``values``: those of the query
+    by column.
     """
-    column: Any = getattr(bad, "column", None)
+    column: Any = getattr(bad, "column", None)  # its name
     value = getattr(bad, "value", values.get(column))
-    expected_by_kind = {
+    expected_by_kind = {  # by what is wrong with the value
         "not 0 or 1": "0 or 1",
         "not a count": "a whole number of at least 0",
         "negative": "a number of at least 0",
@@ -510,7 +528,9 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        """Stores the settings, as scikit-learn wants it; ``fit`` checks them."""
+        """Stores the settings, as scikit-learn wants it; ``fit`` checks them. ``features``: the families; ``how``, ``alpha``
+        and ``seed``: those of ``bb.estimate``; ``missing``: "category" makes a missing value a category.
+        """
         self.features = features
         self.how = how
         self.alpha = alpha
@@ -519,7 +539,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Density:
-        """Counts the rows. ``y`` is ignored; it is accepted for pipelines."""
+        """Counts the rows ``X``, weighted by ``sample_weight`` if given. ``y`` is ignored; it is accepted for pipelines."""
         tally = count_as_one_class(X, self.features, sample_weight, self.missing, self.threads)
         self._keep(estimate(tally, how=self.how, alpha=self.alpha, seed=self.seed))  # type: ignore[arg-type]
         return self
@@ -530,6 +550,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         learned: dict[str, Any] = {"tally_": model.tally, "model_": model, "n_features_in_": len(names)}
         if model.schema.named:
             learned["feature_names_in_"] = np.array(names, dtype=object)
+        # All other attributes, with what an earlier fit has learned.
         settings = {name: value for name, value in self.__dict__.items() if name != "feature_names_in_"}
         self.__dict__ = settings | learned  # in one step, whenever an interrupt comes
 
@@ -558,6 +579,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         return "model_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
+        """Returns scikit-learn's tags of the estimator, which say what inputs it accepts."""
         tags = super().__sklearn_tags__()
         inputs = tags.input_tags
         inputs.allow_nan = inputs.string = inputs.categorical = inputs.sparse = True
@@ -567,11 +589,12 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 def count_as_one_class(
     data: Any, features: FamilyOption = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
-    """Returns the tally of a table whose rows are all of one class. ``weights`` is one number per row, or one for all
-    rows. Raises an error if the weights are not valid or leave no row.
+    """Returns the tally of a table whose rows are all of one class. ``features`` has the families that the user asks for,
+    and ``missing="category"`` makes a missing value a category. ``weights`` is one number per row, or one for all rows.
+    Raises an error if the weights are not valid or leave no row.
     """
     row_weights = None if weights is None else np.asarray(weights)
-    weight_of_all = 1.0
+    weight_of_all = 1.0  # of every row
     if row_weights is not None:
         is_valid = row_weights.dtype.kind in "biuf" and row_weights.ndim <= 1
         errors.require(is_valid, "sample_weight", row_weights, "one number per row, or one number for all rows")
@@ -614,6 +637,7 @@ class Independence:
     bins: Mapping[str, int]  # the number of bins of each column of numbers that was cut
 
     def __str__(self) -> str:
+        """Returns the result as one line: the columns, what they depend on each other, and the test."""
         tested = f"{self.a} and {self.b}" + (f" given {', '.join(self.given)}" if self.given else "")
         cuts = "".join(f"; {name} cut into {many(n_bins, 'bin')}" for name, n_bins in self.bins.items())
         test = f"G = {self.statistic:.4g} on {many(self.degrees, 'degree')} of freedom, p = {self.p_value:.3g}"
@@ -625,7 +649,8 @@ class Independence:
 def independence(
     data: Any, a: str, b: str, given: Sequence[str] | str | None = None, *, bins: int | None = None
 ) -> Independence:
-    """Tests whether two columns are independent (given others), by the G-test on their table of counts.
+    """Tests whether two columns are independent (given others), by the G-test on their table of counts. ``a``, ``b`` and
+    ``given`` are names of columns.
 
     Numeric columns with more than 20 distinct values are cut into ``bins`` of about equal size. Unless given, the
     number of bins (from 2 to 6) leaves ten rows in each cell of the table on average.
@@ -636,8 +661,8 @@ def independence(
     """
     for name, column in (("a", a), ("b", b)):
         errors.require(isinstance(column, str), name, column, "the name of a column")
-    one_or_several: Any = () if given is None else given if isinstance(given, Iterable) else (given,)
-    conditions = (given,) if isinstance(given, str) else tuple(one_or_several)
+    is_several = isinstance(given, Iterable) and not isinstance(given, str)
+    conditions: tuple[Any, ...] = () if given is None else tuple(given) if is_several else (given,)
     are_names = all(isinstance(column, str) for column in conditions)
     errors.require(are_names, "given", given, "the name of a column, a list of such names, or None")
     columns = (a, b, *conditions)
@@ -650,7 +675,7 @@ def independence(
     batch, n_bins = bin_numbers(batches_with_rows[0], columns, bins)
     left_out = {name: None for name in batch.names if name not in columns}  # None: not counted
     [(_, _, sums)] = count_as_one_class(batch, {columns: "joint", **left_out}).groups
-    keys, cells = sums.feature(0)
+    keys, cells = sums.feature(0)  # tuples of values of the columns, and the rows that have them (keys × 1)
     return _g_test(columns, keys, cells.value[:, 0], n_bins)
 
 
@@ -659,7 +684,7 @@ def bin_numbers(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple
     size; None chooses how many. Returns the batch, in which these columns have the number of each row's bin (NaN if
     missing), and how many bins each of them has.
     """
-    numbers_to_cut = dict[str, Real]()
+    numbers_to_cut = dict[str, Real]()  # by column, one number per row
     n_cells = 1  # of the table of all other columns
     for name in columns:
         is_numeric = batch.kind(name) in ("integer", "float") and not batch.categorical(name)
@@ -672,12 +697,15 @@ def bin_numbers(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple
     if bins is None and numbers_to_cut:
         bins_per_column = (batch.n_rows / ROWS_PER_CELL / n_cells) ** (1.0 / len(numbers_to_cut))
         bins = int(np.clip(bins_per_column, 2, MOST_BINS))
-    bin_columns = dict[str, Numbers]()
-    n_bins = dict[str, int]()
+    bin_columns = dict[str, Numbers]()  # by name
+    n_bins = dict[str, int]()  # by name
     for name, numbers in numbers_to_cut.items():
         is_present = ~np.isnan(numbers)
+        # Of each number that is present, its index among the distinct values; and how many rows have each of these.
         _, value_number, rows_of_value = np.unique(numbers[is_present], return_inverse=True, return_counts=True)
+        # Consecutive values are grouped, so that groups have about as many rows.
         group_of_value = equal_groups(rows_of_value[:, None].astype(np.float64), np.array([bins]))[:, 0]
+        # The groups that have a value, and for each value the index of its group among them.
         occupied_groups, bin_of_value = np.unique(group_of_value, return_inverse=True)
         bin_of_row = np.full(len(numbers), np.nan)
         bin_of_row[is_present] = bin_of_value[value_number]
@@ -704,13 +732,13 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping
     degrees = 0  # of freedom
     if not total > 0:
         raise errors.empty_data(None, f"no row has values in all of {errors.listed(map(repr, columns))}")
-    tables: dict[
-        Any, dict[Any, float]
-    ] = {}  # for each combination of the conditions' values: rows of each pair of values
+    # For each combination of the conditions' values: the number of rows of each pair of values.
+    tables = dict[Any, dict[Any, float]]()
     for (a_value, b_value, *condition_values), n_rows in zip(keys, n.tolist(), strict=True):
         tables.setdefault(tuple(condition_values), {})[a_value, b_value] = n_rows
     for cells in tables.values():
         a_values, b_values = (dict.fromkeys(values) for values in zip(*cells, strict=True))
+        # Rows by value of the first and of the second column.
         table = np.array([[cells.get((a_value, b_value), 0.0) for b_value in b_values] for a_value in a_values])
         test = chi2_contingency(table, correction=False, lambda_="log-likelihood")
         g_statistic += max(float(test.statistic), 0.0)

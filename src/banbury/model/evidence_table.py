@@ -110,7 +110,7 @@ class EvidenceTable(NamedTuple):
         an entry begins with the row of class 0. An entry of a table without these fields has "scale" 1 and "cell" None.
         """
         table = self.tables[name]
-        classes = table["class"].to_numpy()
+        classes = table["class"].to_numpy()  # the class number of each row of the table
         is_first_row = classes == 0
         nats = np.zeros((is_first_row.sum(), self.prior.num_rows))
         nats[is_first_row.cumsum() - 1, classes] = table["nats"]
@@ -127,7 +127,7 @@ class EvidenceTable(NamedTuple):
         pairs of columns; None if the column is in no pair) and "scale" (the factor of a word's count).
         """
         columns: list[Record] = self.columns.to_pylist()  # the number of a column is its index in this list
-        column_of_curve = self.curves["column"].to_numpy()
+        column_of_curve = self.curves["column"].to_numpy()  # the column number of each row of the table
         for column in columns:
             curves = self.curves.filter(column_of_curve == column["column"])
             column["curves"] = {name: curves[name].to_numpy() for name in curves.column_names if curves.num_rows}
@@ -176,11 +176,11 @@ def evidence_table(
         of_labels: Whether these are the tables of a multi-label model.
     """
     errors.check_whole("min_rows", min_rows, 0)
-    texts = list(map(str, names))
+    texts = list(map(str, names))  # the classes or labels as the tables name them
     errors.require(len({*texts}) == len(texts), "classes", list(names), "different when they are written as text")
     rows = _RowCollector(models, len(texts), of_labels, tally, min_rows).make_rows()
     rows["prior"] = [*zip(count(), texts, prior.tolist(), strict=False)]
-    rules = {**NO_CALIBRATION, **calibration}.values()
+    rules = {**NO_CALIBRATION, **calibration}.values()  # of each column: a list by class, or one number for all
     rule_columns = (rule if isinstance(rule, list) else np.broadcast_to(rule, len(texts)).tolist() for rule in rules)
     rows["calibration"] = [*zip(count(), *rule_columns, strict=False)]
     tables = {name: _arrow_table(fields, rows[name]) for name, fields in COLUMNS.items()}
@@ -201,7 +201,7 @@ ByModel = Mapping[int, Parameters]  # one feature's parameters in each model tha
 
 @dataclass
 class _RowCollector:
-    """Collects the rows of the tables, feature by feature. Its fields are the arguments of ``evidence_table``."""
+    """Collects the rows of the tables, feature by feature."""
 
     models: Sequence[Any]  # one, or the yes/no model of each label, None if the prior alone decides
     n_classes: int  # or labels
@@ -232,7 +232,7 @@ class _RowCollector:
         has those of the feature alone, by the number of the model. Raises an error if two features cut a column
         differently.
         """
-        first = next(iter(parameters.values()))
+        first = next(iter(parameters.values()))  # any model's parameters show what kind of feature it is
         feature = first.features[0]
         if first.linear() is not None:
             self._add_words(
@@ -254,8 +254,8 @@ class _RowCollector:
                 self._add_pair(parameters, *feature.inputs)
 
     def _add_column(self, name: str, kind: str, **fields: Any) -> int:
-        """Adds a row to the table of columns; returns the number of the column. ``kind`` is "string", "number", "text"
-        or "counts"; ``fields``: how words are counted, as in ``NO_WORDS``.
+        """Adds the row of the column ``name`` to the table of columns; returns the number of the column. ``kind`` is
+        "string", "number", "text" or "counts"; ``fields`` say how words are counted, if they are.
         """
         number = self.column_numbers[name] = len(self.column_numbers)
         column = {"column": number, "name": name, "kind": kind, **NO_WORDS, **fields}
@@ -292,21 +292,25 @@ class _RowCollector:
     def _entries(self, parameters: ByModel, column: str, feature: Feature) -> Entries:
         """Returns the entries of a column of ``feature``: its values, or the intervals into which its numbers are cut.
         Values that fewer than ``min_rows`` rows have are not listed, and intervals of so few rows are merged. Raises an
-        error if the column cannot be written as a table.
+        error if the column cannot be written as a table. ``parameters`` has those of the feature alone, by the number
+        of the model. A probe is a value of an entry, which the model will score.
         """
         # The values and the cuts of the column in each model, None if it lists no values or is not cut.
         keys_by_model: list[Any] = [model_parameters.categories(0, column) for model_parameters in parameters.values()]
         cuts_by_model = [model_parameters.cuts(column) for model_parameters in parameters.values()]
         if len(feature.inputs) > 2 or (None in keys_by_model and None in cuts_by_model):
-            problem = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
-            raise errors.BadSetting(f"{problem}. Use {EXPORTABLE_FAMILIES}.", column=feature.name)
-        n_rows = self._rows_by_key(column)
+            raise errors.BadSetting(
+                f"column {feature.name!r} is {feature.family}, which cannot be written as a table. Use "
+                f"{EXPORTABLE_FAMILIES}.",
+                column=feature.name,
+            )
+        n_rows = self._rows_by_key(column)  # by value or bin; empty if all entries are listed
         key_of_start: dict[float, Any] = {}  # numbers that are listed are intervals that contain one number
         if None in keys_by_model:
             starts = np.unique(np.concatenate([[], *cuts_by_model]))  # of all intervals but the first
             if len(feature.inputs) == 1 and len(starts):
                 starts = self._effective_cuts(parameters, column, starts)
-            is_rare = self._rows_of_intervals(column, starts, n_rows) < self.min_rows
+            is_rare = self._rows_of_intervals(column, starts, n_rows) < self.min_rows  # one per interval
             is_kept = np.append(True, ~(is_rare[:-1] & is_rare[1:]))  # rare neighbours become one interval
             starts = starts[is_kept[1:]]
             middles = midpoints(np.array([-LARGEST_NUMBER, *starts]), np.array([*starts, LARGEST_NUMBER])).tolist()
@@ -336,8 +340,9 @@ class _RowCollector:
         return Entries("steps", [*entry_keys, (None, None)], [*probes, None])  # the last entry is a missing number
 
     def _effective_cuts(self, parameters: ByModel, column: str, cuts: Real) -> Real:
-        """Returns for each of these ascending cuts the least number that scores like numbers beyond the cut. It can
-        differ from the cut by a few doubles, because the kernel may round where a bin begins.
+        """Returns for each of these ascending cuts of a column the least number that scores like numbers beyond the cut.
+        It can differ from the cut by a few doubles, because the kernel may round where a bin begins. ``parameters`` has
+        those of the column's feature, by the number of the model.
         """
         candidates = [cuts]  # each cut moved by −ROUNDING_STEPS to +ROUNDING_STEPS doubles
         for _ in range(ROUNDING_STEPS):
@@ -347,7 +352,7 @@ class _RowCollector:
         nats = self._score_probes(parameters, {column: np.concatenate(candidates).tolist()})
         nats = nats.reshape(len(candidates), len(cuts), -1)  # (candidates, cuts, classes)
         is_beyond = (nats == nats[-1]).all(axis=2)
-        # For each cut, the number of the lowest candidate from which on all have the nats of the highest one.
+        # By cut, the index of the lowest candidate from which on all have the nats of the highest one.
         first_beyond = len(candidates) - np.logical_and.accumulate(is_beyond[::-1]).sum(axis=0)
         first_beyond = np.where(first_beyond == 0, ROUNDING_STEPS, first_beyond)  # 0: both sides have the same nats
         return np.asarray(np.stack(candidates)[first_beyond, np.arange(len(cuts))])
@@ -357,10 +362,10 @@ class _RowCollector:
         of the model. ``probes`` has the values of the rows by column.
         """
         row_batches = list(read_batches(read(dict(probes)), "exporting", quietly=True))
-        nats_by_model = {}
+        nats_by_model = {}  # rows × the model's classes
         for model_number, model_parameters in parameters.items():
             no_prior = np.zeros(len(self.models[model_number].classes))
-            scores = [
+            scores = [  # of each batch
                 _core.score(batch.n_rows, no_prior, model_parameters.parts(batch), "log_joint", threads=1)[0]
                 for batch in row_batches
             ]
@@ -369,7 +374,8 @@ class _RowCollector:
 
     def _add_pair(self, parameters: ByModel, first: str, second: str) -> None:
         """Adds to ``self.pairs`` the nats of two columns together, for each entry of ``first`` with each entry of
-        ``second``: (entries, entries, classes). Raises an error if there are too many.
+        ``second``: (entries, entries, classes). ``parameters`` has those of the feature of both, by the number of the
+        model. A probe is a value of an entry. Raises an error if there are too many.
         """
         first_probes = self.entries[first].probes
         second_probes = self.entries[second].probes
@@ -386,13 +392,14 @@ class _RowCollector:
 
     def _add_curves(self, feature: Feature, parameters: ByModel) -> None:
         """Adds the curve of each class to the rows of "curves". For labels, each model has two curves: that of its yes
-        is added, that of its no (class 0) subtracted.
+        is added, that of its no (class 0) subtracted. ``parameters`` has those of ``feature``, a column of numbers, by
+        the number of the model.
         """
         column_number = self._add_column(feature.name, "number")
         for model_number, model_parameters in parameters.items():
             curve = model_parameters.curve(0)
             assert curve is not None
-            # The fields of a curve after its origin and unit are arrays by class.
+            # The fields of a curve after its origin and unit are arrays by class: a width, a centre and coefficients.
             for class_number, (width, centre, *coefficients) in enumerate(zip(*curve[2:], strict=True)):
                 sign = -1.0 if self.of_labels and class_number == 0 else 1.0
                 key = (
@@ -413,12 +420,12 @@ class _RowCollector:
         has the feature's linear form in each model: its words, their weights (words × classes) and intercepts (by
         class).
         """
-        n_rows = self._rows_by_key(feature.name)
+        n_rows = self._rows_by_key(feature.name)  # by word
         all_words = dict.fromkeys(word for linear in linear_by_model.values() for word in linear.words)
         words = [None, *(word for word in all_words if n_rows.get(word, 0.0) >= self.min_rows), None]
         entry_of_word = {word: entry for entry, word in enumerate(words[:-1])}
         scale = np.ones(len(words))  # the factor of each word's count
-        nats_by_model = {}
+        nats_by_model = {}  # entries × the model's classes
         for model_number, linear in linear_by_model.items():
             entries = [entry_of_word.get(word, -1) for word in linear.words]  # words that are left out count as unseen
             nats = nats_by_model[model_number] = np.zeros((len(words), linear.weights.shape[1]))  # (entries, classes)
@@ -463,23 +470,27 @@ class _RowCollector:
         return dict(zip(keys, counts.sum(axis=1).tolist(), strict=True))
 
     def _rows_of_intervals(self, column: str, cuts: Real, rows_by_bin: Mapping[Any, float]) -> Any:
-        """Returns how many rows have a number in each interval between these ascending cuts, in order (one more than
-        cuts), from the rows of each bin, by its number; 0 everywhere if no bins are given.
+        """Returns how many rows have a number of the column in each interval between these ascending cuts, in order (one
+        more than cuts). ``rows_by_bin`` has the rows of each bin, by its number; if it is empty, all are 0.
         """
         if not rows_by_bin:
             return np.zeros(len(cuts) + 1)
         feature = self.tally.schema[column]
         (batch,) = read_batches(read({column: [*cuts.tolist(), 0.0]}), "exporting")
-        codes = feature.family.keys_of(batch, feature)
+        codes = feature.family.keys_of(batch, feature)  # ``cells()`` returns the bin of each row
         assert codes is not None
-        # The bin in which each cut lies, without the row of 0 at the end.
+        # Of each bin, the number of its interval; each cut is the bin that begins there. The row of 0 is no cut.
         interval_of_bin = np.searchsorted([*codes.cells()][:-1], [*rows_by_bin], side="right")
         return np.bincount(interval_of_bin, [*rows_by_bin.values()], len(cuts) + 1)
 
     # Tables
 
     def make_rows(self) -> dict[str, Rows]:
-        """Returns the rows of each table except prior and calibration, by the name of the table."""
+        """Returns the rows of each table except prior and calibration, by the name of the table.
+
+        ``pairs`` has for each pair of columns their names and nats (entries, entries, classes); ``entries`` has for each
+        column the name of its table, and the keys that name its entries in it; ``nats`` those of the column alone.
+        """
         nats_of_column: dict[str, list[Real]] = {}  # for each pair that it is in: (entries, other's entries × classes)
         for first, second, nats in self.pairs:
             nats_of_column.setdefault(first, []).append(nats.reshape(len(nats), -1))
@@ -488,16 +499,17 @@ class _RowCollector:
         entry_of_cell = {}  # by column: the number of an entry of each cell
         cell_of_entry = {}  # by column: the cell of each entry
         for column, entry_nats in nats_of_column.items():
+            # Distinct lines of nats are cells: the first entry of each, and the cell number of each entry.
             _, entry_of_cell[column], cell_numbers = np.unique(
                 np.hstack(entry_nats), axis=0, return_index=True, return_inverse=True
             )
             cell_of_entry[column] = cell_numbers.ravel().tolist()
         for name, (table, keys, _) in self.entries.items():
-            column_nats = self.nats.get(name, np.zeros((len(keys), self.n_classes)))
+            column_nats = self.nats.get(name, np.zeros((len(keys), self.n_classes)))  # entries × classes
             for key, cell, nats in zip(keys, cell_of_entry.get(name, repeat(None)), column_nats, strict=False):
                 self._add_rows(table, (self.column_numbers[name], *key, cell), nats)
         for first, second, nats in self.pairs if self.min_rows <= 1 else ():
-            cell_nats = nats[np.ix_(entry_of_cell[first], entry_of_cell[second])]
+            cell_nats = nats[np.ix_(entry_of_cell[first], entry_of_cell[second])]  # (cells, cells, classes)
             for first_cell, second_cell in np.argwhere(cell_nats.any(axis=2)).tolist():
                 pair_key = self.column_numbers[first], first_cell, self.column_numbers[second], second_cell
                 self._add_rows("pairs", pair_key, cell_nats[first_cell, second_cell])
@@ -511,7 +523,7 @@ def _arrow_fields(description: str) -> list[pa.Field]:
     import pyarrow as pa
 
     fields = []
-    for name, kind in (field.split(":") for field in description.split()):
+    for name, kind in (field.split(":") for field in description.split()):  # kind: the name of a type
         element = pa.struct(_arrow_fields(READING_FIELDS)) if kind == "reading" else pa.type_for_alias(kind.rstrip("*"))
         fields.append(pa.field(name, pa.list_(element) if kind.endswith("*") else element))
     return fields

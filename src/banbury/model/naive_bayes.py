@@ -82,8 +82,8 @@ def is_auto(setting: Any) -> bool:
 
 
 def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
-    """Checks an estimator, a prior's pseudo-count and a seed, and returns them as a ``Choice``. Raises an error if one
-    is not valid. ``waits``: whether weights of words are computed only when they are needed.
+    """Checks an estimator (``how``), a prior's pseudo-count (``alpha``) and a seed, and returns them as a ``Choice``.
+    Raises an error if one is not valid. ``waits``: whether weights of words are computed only when they are needed.
     """
     if not isinstance(how, str) or how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
@@ -93,8 +93,9 @@ def choice_of(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
 
 
 def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
-    """Estimates the model of a tally with the estimator and prior of ``choice``. ``tally.groups`` has for each group of
-    features of one family: the family, the features and their sums. Raises an error if the tally has no classes.
+    """Estimates the model of a tally with the estimator, pseudo-count and seed of ``choice``, and the user's class prior.
+    ``tally.groups`` has for each group of features of one family: the family, the features and their sums. Raises an
+    error if the tally has no classes.
     """
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no classes, so there is nothing to predict")
@@ -105,7 +106,9 @@ def model_under(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
 
 
 def complete_model(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
-    """Returns the same model with the weights of all words computed at once."""
+    """Returns the model of a tally, estimated as ``choice`` and ``class_prior`` say, with the weights of all words
+    computed at once.
+    """
     return model_under(tally, replace(choice, waits=False), class_prior)
 
 
@@ -245,7 +248,8 @@ class Model(Displayed):
         return self.tally.n_rows
 
     def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
-        """Whether the model was counted from exactly these rows. The rows are counted to find out.
+        """Whether the model was counted from exactly these rows. The rows are counted to find out; the arguments are
+        those of ``bb.count``.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -259,8 +263,8 @@ class Model(Displayed):
     @cached_property
     def _class_array(self) -> NDArray[Any]:
         """The classes as an array; of objects if they differ in type."""
-        kinds = {type(name) for name in self.classes}
-        return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
+        types = {type(name) for name in self.classes}
+        return np.array(self.classes, dtype=object if len(types) > 1 else None)
 
     def with_class_prior(self, class_prior: ClassPrior) -> Model:
         """Returns the same model with another class prior: "uniform", a probability per class, or None for the class
@@ -304,6 +308,7 @@ class Model(Displayed):
                 Mistakes that are not listed cost 1, correct answers 0. With costs, the class with the lowest expected
                 cost is returned.
             unsure: A probability. Rows whose predicted class is less probable get None.
+            **reading: Options for reading files, as in ``bb.count``.
         """
         if costs is None and unsure is None:
             return look_up(
@@ -325,24 +330,28 @@ class Model(Displayed):
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """Returns P(class | row) as an array (rows × classes), in the order of ``classes``; for a Dask dataframe, as
-        additional columns.
+        additional columns. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
         """
         if self.calibration is None:
             return self._score_all(rows, "posterior", reading)
         return self.calibration.apply(self._score_all(rows, "log_posterior", reading))
 
     def log_posterior(self, rows: Any, **reading: Any) -> Real:
-        """Returns log P(class | row) as an array (rows × classes)."""
+        """Returns log P(class | row) as an array (rows × classes), calibrated if the model is. ``rows`` are read as by
+        ``bb.count``, with its options for ``reading``.
+        """
         scores = self._score_all(rows, "log_posterior", reading)
         return scores if self.calibration is None else self.calibration.log_apply(scores)
 
     def log_joint(self, rows: Any, **reading: Any) -> Real:
-        """Returns log P(class) + log P(row | class) as an array (rows × classes). It is −∞ only under "mle" and "map"."""
+        """Returns log P(class) + log P(row | class) as an array (rows × classes). It is −∞ only under "mle" and "map".
+        ``rows`` are read as by ``bb.count``, with its options for ``reading``.
+        """
         return self._score_all(rows, "log_joint", reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Yields batches of rows together with their posteriors (rows × classes). Only one batch is in memory at a
-        time, however long the table is.
+        time, however long the table is. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
 
         >>> import banbury as bb
         >>> weather = bb.datasets.play_tennis()
@@ -350,15 +359,15 @@ class Model(Displayed):
         >>> [(batch.n_rows, posterior.shape) for batch, posterior in model.stream(weather)]
         [(14, (14, 2))]
         """
-        want = "posterior" if self.calibration is None else "log_posterior"
+        want = "posterior" if self.calibration is None else "log_posterior"  # the name of the scores
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         for batch, scores, n_impossible in self._batches(source, want):
             self._warn_impossible(n_impossible, want)
             yield batch, scores if self.calibration is None else self.calibration.apply(scores)
 
     def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
-        """Yields each batch of rows with the scores that ``want`` names, such as "posterior", and the number of its
-        rows that are impossible in every class.
+        """Yields each batch of ``source`` with the scores that ``want`` names, such as "posterior" (rows × classes), and
+        the number of its rows that are impossible in every class.
         """
         warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
 
@@ -403,11 +412,13 @@ class Model(Displayed):
             )
         if held_out:
             return self._explain_left_out(self._one_row(row), against, label)
+        # A batch of this row alone, and the parameters of the features that it has.
         batch, parameters = self._align(self._one_row(row), set())
+        # The number of the best class, arrays by class, and log likelihoods (features × classes).
         best_class, posterior, log_posterior, log_likelihoods = self._score_row(batch, parameters)
         # The numbers of the predicted class, which a calibration may change, and of the class to compare it with.
         winner, other = self._classes_to_compare(best_class, log_posterior, against)
-        texts, unknown_words = texts_and_unknown_words(parameters, batch)
+        texts, unknown_words = texts_and_unknown_words(parameters, batch)  # texts: of the row, by column
         explanation = make_explanation(
             self.classes,
             self.log_prior,
@@ -430,7 +441,7 @@ class Model(Displayed):
     def _explain_left_out(self, batch: Batch, against: Any, label: Any) -> Explanation:
         """Explains a row of the training data (``batch`` has this row alone) by the model of all other rows.
         ``against`` is the class to compare with, None for the runner-up; ``label`` is the row's class, None if the row
-        has a target column.
+        has a target column. ``remarks`` are sentences of the explanation.
         """
         row_label = self._label_of_counted_row(batch, label)
         remarks = [is_left_out(row_label, self.target)]
@@ -459,7 +470,7 @@ class Model(Displayed):
         ``likelihoods`` has log-likelihoods, features × classes, in the order of ``parameters``.
         """
         terms = []
-        start = 0
+        start = 0  # the first line of ``likelihoods`` of the group
         for group in parameters:
             stop = start + len(group.features)
             terms += group.terms(batch, likelihoods[start:stop])
@@ -500,13 +511,16 @@ class Model(Displayed):
             label = class_names[class_numbers[0]] if class_numbers[0] >= 0 else None  # −1: missing
         if label is None:
             alternative = "" if self.target is None else f", or include it in the row as column {self.target!r}"
-            text = f"the row's class is needed to leave the row out. Pass label=...{alternative}."
-            raise errors.BadSetting(text, setting="label", value=None)
+            raise errors.BadSetting(
+                f"the row's class is needed to leave the row out. Pass label=...{alternative}.",
+                setting="label",
+                value=None,
+            )
         return self.classes[class_number(label, self.classes)]
 
     def _leave_row_out(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
-        """Returns the same model without the one row in ``batch``, which was counted with this class and weight. Raises
-        an error if it was not, or if it is the only row of its class.
+        """Returns the same model without the one row in ``batch``, which was counted with the class ``label`` and this
+        weight. Raises an error if it was not, or if it is the only row of its class.
         """
         row = align_names(batch, self.schema, (self.target or "",))
         weights = None if weight == 1.0 else np.array([weight])
@@ -534,7 +548,7 @@ class Model(Displayed):
         )
 
     def informative(self, n: int = 10, classes: Sequence[Any] | None = None) -> Informative:
-        """Returns the ``n`` values that best tell each class from the other classes, as likelihood ratios.
+        """Returns the ``n`` values (such as words) that best tell each class from the others, as likelihood ratios.
 
         The other classes are mixed by their prior probabilities. Values are ranked by the product of two numbers: the
         difference between the share of the class's rows that have the value and the share of other rows that have it,
@@ -556,8 +570,10 @@ class Model(Displayed):
           outlook = overcast  yes : rest = 3.3 : 1
           humidity = normal   yes : rest = 2.2 : 1
         """
-        ratios = informative(self.classes, self.parameters, self.log_prior, self._log_likelihood_of, n, classes)
-        return replace(ratios, target=self.target)
+        informative_values = informative(
+            self.classes, self.parameters, self.log_prior, self._log_likelihood_of, n, classes
+        )
+        return replace(informative_values, target=self.target)
 
     def _log_likelihood_of(self, group: Parameters, columns: Mapping[str, Any]) -> Real:
         """Returns log P(value | class) of one feature (rows × classes), for values in ``columns``, a sequence by column
@@ -616,7 +632,7 @@ class Model(Displayed):
 
         For a text this is the multinomial likelihood of its bag of words, including the multinomial coefficient, which
         is the same for every class. ``feature`` can be omitted if there is only one. A missing value has log likelihood
-        0.
+        0. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
@@ -624,7 +640,7 @@ class Model(Displayed):
         [[-0.811, -0.734]]
         """
         parameters = self._group(feature)
-        log_likelihoods = []
+        log_likelihoods = []  # of each batch (rows × classes)
         for batch in self._read(rows, reading):
             batch, _ = self._align(batch, {"absent", "extra"})  # without warnings about other columns
             log_likelihoods.append(
@@ -660,8 +676,8 @@ class Model(Displayed):
         >>> {kind: round(h, 2) for kind, h in bb.estimate(tally).bandwidths("wait").items()}
         {'a': 1.66, 'b': 0.13}
         """
-        group = self._group(feature)
-        bandwidths = bandwidths_of(group)
+        group = self._group(feature)  # the parameters of this feature alone
+        bandwidths = bandwidths_of(group)  # one per class; None unless it is a kernel density estimate
         if bandwidths is None:
             raise errors.bad_setting("feature", group.features.names[0], "a kernel density column")
         return dict(zip(self.classes, bandwidths, strict=True))
@@ -671,7 +687,7 @@ class Model(Displayed):
         weights.
 
         For a matrix of occurrences, the words are its columns. If it has a threshold, values above the threshold count
-        as 1 and all others as 0.
+        as 1 and all others as 0. ``feature`` can be omitted if there is only one.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
@@ -681,8 +697,8 @@ class Model(Displayed):
         >>> model.log_joint(["bad good bad"]).round(3).tolist()
         [[-2.603, -3.037]]
         """
-        group = self._group(feature)
-        form = group.linear()
+        group = self._group(feature)  # the parameters of this feature alone
+        form = group.linear()  # None unless it counts words or occurrences
         if form is None:
             expected = "a text column or a block of occurrences"
             raise errors.bad_setting("feature", group.features.names[0], expected)
@@ -702,7 +718,7 @@ class Model(Displayed):
         >>> bb.estimate(bb.count(bb.datasets.play_tennis(), target="play")).evidence_table()
         EvidenceTable of classes, rows: prior 2, columns 4, values 32, calibration 2
         """
-        rules = {} if self.calibration is None else self.calibration.rules()
+        rules = {} if self.calibration is None else self.calibration.rules()  # columns of the table of calibration
         return evidence_table([self], self.log_prior, self.classes, rules, self.tally, min_rows)
 
     def _group(self, feature: str | None) -> Parameters:
@@ -715,8 +731,11 @@ class Model(Displayed):
         name = self.schema.features.names[0] if feature is None else self.schema[feature].name
         group = next((group for group in self.parameters if name in group.features.names), None)
         if group is None:
-            text = f"column {name!r} repeats another column, so weighed evidence leaves it out. Ask the plain "
-            raise errors.BadSetting(f"{text}model: model.weighed(None).", column=name)
+            raise errors.BadSetting(
+                f"column {name!r} repeats another column, so weighed evidence leaves it out. Ask the plain "
+                "model: model.weighed(None).",
+                column=name,
+            )
         return group.select([group.features.names.index(name)])
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -727,7 +746,7 @@ class Model(Displayed):
         if self.weighing is not None:  # weights improve predictions, but do not describe how rows are distributed
             return self.weighed(None).sample(n, seed)
         rng = np.random.default_rng(seed)
-        drawn_columns = dict[str, NDArray[Any]]()
+        drawn_columns = dict[str, NDArray[Any]]()  # by name
         class_numbers = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
         for group in self.parameters:
             with np.errstate(over="ignore"):
@@ -741,6 +760,7 @@ class Model(Displayed):
         return columns | {name: self._class_array[class_numbers]}
 
     def __str__(self) -> str:
+        """Returns a line with the number of classes and the settings, and a line with the prior of each class."""
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
         settings += "" if self.weighing is None else f", weighed: {self.weighing}"
         settings += "" if self.calibration is None else f", calibrated: {self.calibration}"
@@ -783,11 +803,12 @@ class Model(Displayed):
 
     def _score_all(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
         """Returns the scores of all rows, and warns about rows that are impossible in every class. ``want`` names the
-        scores, as in ``_score_features``; ``reading`` has the user's options for reading the rows.
+        scores: "posterior", "log_posterior" or "log_joint" (rows × classes), or "class" (the number of each row's most
+        probable class). ``reading`` has the user's options for reading the rows.
         """
         if not reading and (text_scores := self._score_texts(rows, want)) is not None:
             return text_scores
-        batch_scores = [
+        batch_scores = [  # of each batch the scores, and the number of impossible rows
             (scores, n_impossible) for _, scores, n_impossible in self._batches(self._read(rows, reading), want)
         ]
         self._warn_impossible(sum(n_impossible for _, n_impossible in batch_scores), want)
@@ -807,7 +828,9 @@ class Model(Displayed):
         return scores
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Opens rows as batches, read like the rows that were counted unless ``reading`` says otherwise."""
+        """Opens rows as batches, read like the rows that were counted unless ``reading``, the options of ``bb.count``
+        for reading files, says otherwise.
+        """
         return open_source(rows, self.schema, reading)
 
     @cached_property
@@ -830,8 +853,9 @@ class Model(Displayed):
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
     def _run_kernel(self, n_rows: int, parts: list[_core.Part], want: str) -> tuple[NDArray[Any], int]:
-        """Returns the scores of rows, and the number of rows that are impossible in every class. ``parts`` is what
-        ``_parts`` returned; ``want`` names the scores, as in ``_score_features``.
+        """Returns the scores of rows, and the number of rows that are impossible in every class. ``parts`` has the
+        parameters and the values of the rows for each group of features; ``want`` names the scores: "posterior",
+        "log_posterior", "log_joint", "class" or "parts".
         """
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
@@ -854,7 +878,7 @@ class Model(Displayed):
 
     def _lost_words(self) -> dict[str, int]:
         """Returns the text columns that have no words left, each with the number of words it had."""
-        groups = zip(self.parameters, self.tally.groups, strict=True)
+        groups = zip(self.parameters, self.tally.groups, strict=True)  # a text column is a group by itself
         n_lost_words = {features.names[0]: lost_words(group, sums) for group, (_, features, sums) in groups}
         return {name: n_words for name, n_words in n_lost_words.items() if n_words}
 
@@ -873,8 +897,8 @@ class Model(Displayed):
             raise _name_bad_value(bad, parameters, batch) from None
 
     def _score_row(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, Real, Real, Real]:
-        """Scores a batch of one row. Returns the number of its class, its posterior and log posterior by class, not
-        calibrated, and the log likelihoods of its features (features × classes).
+        """Scores a batch of one row by the features of ``parameters``. Returns the number of its class, its posterior
+        and log posterior by class, not calibrated, and the log likelihoods of its features (features × classes).
         """
         parts = self._parts(batch, parameters)
         try:
@@ -897,7 +921,7 @@ class Model(Displayed):
         ``warned`` collects the kinds of warnings that were given ("absent", "extra"), which are not repeated.
         ``target`` is the column of the true classes, which needs no warning.
         """
-        schema = self.schema
+        schema = self.schema  # ``inputs`` are the columns that features are counted from, ``columns`` all of the table
         if not (batch.named and schema.named):
             if schema.target in batch.names and set(batch.names).issuperset(schema.columns):
                 batch = batch.only(schema.columns)
@@ -908,7 +932,7 @@ class Model(Displayed):
                 raise errors.wrong_width(len(batch.names), len(schema.columns), names=names)
             return batch.rename(schema.columns), self.parameters
         present = set(batch.names)
-        incomplete = (
+        incomplete = (  # features that lack a column
             []
             if present >= schema.inputs
             else [feature for feature in schema.features if not present.issuperset(feature.inputs)]
@@ -920,6 +944,7 @@ class Model(Displayed):
         if missing_columns:  # a block is scored by the columns that there are
             batch = batch.with_columns({name: empty_column(batch.n_rows) for name in missing_columns})
             present.update(missing_columns)
+        # The names of features that cannot be scored.
         absent = [feature.name for feature in incomplete if not present.issuperset(feature.inputs)]
         if absent and len(absent) == len(schema.features):
             missing_column = next(name for name in schema.features[0].inputs if name not in present)
@@ -932,8 +957,10 @@ class Model(Displayed):
 
 
 def select_features(groups: Sequence[Parameters], condition: Callable[[Feature], bool]) -> list[Parameters]:
-    """Returns the parameters of those features that meet a condition, group by group, without empty groups."""
-    selected = (
+    """Returns the parameters of those features that meet a condition, group by group, without empty groups. ``groups``
+    has the parameters of features of one family each.
+    """
+    selected = (  # each group, and the positions of these features in it
         (group, [number for number, feature in enumerate(group.features) if condition(feature)]) for group in groups
     )
     return [group.select(numbers) for group, numbers in selected if numbers]
@@ -956,16 +983,15 @@ def warn_about_other_columns(absent: Sequence[str], extra: Sequence[str], warned
     """Warns about columns that the rows lack (``absent``) and about columns that were never counted (``extra``), unless
     ``warned`` contains "absent" or "extra"; adds these words to it.
     """
-    for kind, names in (("absent", absent), ("extra", extra)):
-        if names and kind not in warned:
-            warned.add(kind)
+    for problem, names in (("absent", absent), ("extra", extra)):
+        if names and problem not in warned:
+            warned.add(problem)
             plural, was, is_ = ("s", "were", "are") if len(names) > 1 else ("", "was", "is")
-            shown = f"column{plural} {errors.listed(map(repr, names))}"
-            if kind == "absent":
-                text = f"these rows have no {shown}, which {is_} treated as missing"
+            columns = f"column{plural} {errors.listed(map(repr, names))}"
+            if problem == "absent":
+                errors.warn(f"these rows have no {columns}, which {is_} treated as missing")
             else:
-                text = f"{shown} {was} not counted and {is_} ignored"
-            errors.warn(errors.BanburyWarning(text))
+                errors.warn(f"{columns} {was} not counted and {is_} ignored")
 
 
 def same_rows(count_and_compare: Callable[[], bool]) -> bool:
@@ -991,9 +1017,9 @@ def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
     try:
         if isinstance(costs, Mapping):
             matrix = 1.0 - np.eye(n_classes)
-            for true, row in costs.items():
-                for predicted, cost in row.items():
-                    matrix[class_number(true, classes), class_number(predicted, classes)] = cost
+            for true_class, cost_of_prediction in costs.items():
+                for predicted_class, cost in cost_of_prediction.items():
+                    matrix[class_number(true_class, classes), class_number(predicted_class, classes)] = cost
         else:
             matrix = np.asarray(costs, dtype=np.float64)
     except errors.UnknownClass:
@@ -1016,8 +1042,10 @@ def add_unknown_classes(
     if unknown and not row_classes.intersection(class_names):
         row_labels, model_labels = (errors.listed(map(repr, names), 5) for names in (unknown, class_names))
         plural = many(2, what).removeprefix("2 ")  # "classes" or "labels"
-        note = f"none of these labels is a {what} of the model: the labels are {row_labels}, "
-        note += f"but the model's {plural} are {model_labels}"
+        note = (
+            f"none of these labels is a {what} of the model: the labels are {row_labels}, "
+            f"but the model's {plural} are {model_labels}"
+        )
         advice = f"So every predicted {what} is wrong.{errors.did_you_mean(unknown[0], class_names)}"
         errors.warn(f"{note}. {advice} Spell them as the model does, or name another column with target=.")
         return (*class_names, *unknown), (note,)
@@ -1032,10 +1060,15 @@ def score_each(
     classes); 0 for rows that are left out. Returns the number of rows that are impossible in every class.
 
     Args:
+        models: The models, which have the same features and classes.
+        batch: The rows.
         which: The number of each row's model; −1 leaves a row out.
         want: The scores to write: "posterior" or "log_posterior".
+        threads: How many threads may score.
+        out: The array that receives the scores.
     """
     parts_by_model = [[part for group in model.parameters for part in group.parts(batch)] for model in models]
+    # By model: its log prior, and the parameters and values of its groups of features.
     priors_and_parts = [(model.log_prior, parts) for model, parts in zip(models, parts_by_model, strict=True)]
     try:
         return _core.score_each(which, priors_and_parts, want, threads, out)
@@ -1048,17 +1081,18 @@ def log_sum(log_joint: Real) -> Real:
     class is impossible.
     """
     highest = log_joint.max(axis=1)  # of each row
-    finite_highest = np.where(np.isfinite(highest), highest, 0.0)
+    finite_highest = np.where(np.isfinite(highest), highest, 0.0)  # 0 for impossible rows
     return np.asarray(finite_highest + log(np.exp(log_joint - finite_highest[:, None]).sum(axis=1)))
 
 
 def _name_bad_value(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) -> errors.BadValue:
     """Returns the error about a value that cannot be scored, with its column and row. ``bad``: the kernel's error, with
-    a message, the number of the feature, the row and the value; it counts the columns of a block one by one.
+    a message, the number of the feature, the row and the value; it counts the columns of a block one by one. The batch
+    was scored by the features of ``parameters``, in their order.
     """
     _, feature_number, row, value = bad.args
     features = Features.join([group.features for group in parameters])
-    for first_position in features.where(lambda template: template.columns).tolist():
+    for first_position in features.where(lambda template: template.columns).tolist():  # of blocks of columns
         feature = features[first_position]
         if first_position <= feature_number < first_position + len(feature.columns):
             column = feature.columns[feature_number - first_position]
@@ -1084,7 +1118,9 @@ def _unpack_model(
     calibration: Calibrates | None,
     weighing: Weighs | None = None,
 ) -> Model:
-    """Estimates a pickled model from its tally, with these settings of ``Model``, and weighs its evidence as before."""
+    """Estimates a pickled model from its tally: with the estimator of ``choice``, the user's ``class_prior``, the number
+    of threads, the ``calibration`` of its posteriors and the ``weighing`` of its evidence, None if it has none.
+    """
     model = complete_model(tally, choice, class_prior)
     model = model if weighing is None else model.weighed(weighing)
     return replace(model, threads=threads, calibration=calibration)
@@ -1108,7 +1144,7 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     """Returns log P(class) for every class of a tally, from the user's class prior: None, "uniform", a pseudo-count, or
     a probability per class. Raises an error if it is not valid.
     """
-    rows_by_class = tally.rows.value
+    rows_by_class = tally.rows.value  # or their total weight
     n_classes = len(tally.classes)
     if not (n_rows := rows_by_class.sum()) > 0:
         raise errors.empty_data(None, "the weights of all rows have faded to zero")
@@ -1125,21 +1161,21 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
 
 
 def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float]:
-    """Returns the probability of each class, from a mapping by class or a sequence in the order of ``classes``. Raises
-    an error unless there is one for each class and they sum to 1.
+    """Returns the probability of each class, from ``class_prior``, a mapping by class or a sequence in the order of
+    ``classes``. Raises an error unless there is one for each class and they sum to 1.
     """
     n_classes = len(classes)
-    values = class_prior
+    probabilities = class_prior
     if isinstance(class_prior, Mapping):
-        share_of_number = {class_number(name, classes): value for name, value in class_prior.items()}
+        share_of_number = {class_number(name, classes): share for name, share in class_prior.items()}
         if without_share := [repr(name) for number, name in enumerate(classes) if number not in share_of_number]:
             expected = f"a probability for each class; {errors.listed(without_share)} has none"
             raise errors.bad_setting("class_prior", class_prior, expected)
-        values = [share_of_number[number] for number in range(n_classes)]
+        probabilities = [share_of_number[number] for number in range(n_classes)]
     try:
-        shares = np.asarray(values, dtype=np.float64)
+        shares = np.asarray(probabilities, dtype=np.float64)
     except (TypeError, ValueError):
-        shares = np.zeros(())
+        shares = np.zeros(())  # of the wrong shape
     one_per_class = f"one probability for each of the {n_classes} classes"
     errors.require(shares.shape == (n_classes,), "class_prior", class_prior, one_per_class)
     expected = f"probabilities that sum to 1, one for each class (these sum to {shares.sum():g})"

@@ -42,8 +42,9 @@ class FoldSet:
     splits: tuple[Split, ...]  # empty for ``SingleRows``
 
     def with_other_rows(self) -> FoldSet:
-        """Returns the fold set with one more group, of rows elsewhere that all splits learn from. Splits whose training
-        rows are row numbers, not groups (``is_learned`` is None), are dropped.
+        """Returns the fold set with one more group, of rows elsewhere that all splits learn from. A split's
+        ``is_learned`` says of each group whether it learns from it; splits whose training rows are row numbers, not
+        groups (it is None), are dropped.
         """
         splits = tuple(
             replace(split, is_learned=np.append(split.is_learned, True))
@@ -54,8 +55,8 @@ class FoldSet:
 
     @property
     def tested_by(self) -> NDArray[np.int32]:
-        """The number of the split that tests each row, or −1. Group k, if there is a split k, is the test rows of this
-        split; groups with higher numbers are not tested.
+        """The number of the split that tests each row, or −1. ``groups`` has the group of each row, −1 for none. Group k,
+        if there is a split k, is the test rows of this split; groups with higher numbers are not tested.
         """
         is_every_group_tested = self.n_groups == len(self.splits)
         return self.groups if is_every_group_tested else np.where(self.groups < len(self.splits), self.groups, -1)
@@ -83,9 +84,9 @@ class SingleRows(FoldSet):
     def split_up(self) -> FoldSet:
         """Returns one split per row. Raises an error if there are too many rows."""
         if not 2 <= self.n_groups <= MOST_FOLDS:
-            message = f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
             raise errors.BadSetting(
-                f"{message}too slow. Row by row, it works for two to {MOST_FOLDS:,} rows. Pass a number of folds, or how='mean'."
+                f"folds='loo' has no closed formula for these settings, and with {self.n_groups:,} rows it is "
+                f"too slow. Row by row, it works for two to {MOST_FOLDS:,} rows. Pass a number of folds, or how='mean'."
             )
         return _partition(self.groups)
 
@@ -112,13 +113,16 @@ class ContentFolds:
 
     @classmethod
     def of_settings(cls, folds: Any, seed: int, id: Any, deal: Any) -> ContentFolds | None:
-        """Returns how rows are assigned to folds by their content, or None if they are assigned by position. The
-        arguments are those of ``bb.cross_validate``.
+        """Returns how rows are assigned to folds by their content, or None if they are assigned by position. ``folds``
+        is the number of folds, ``id`` the column whose values identify rows that belong together (None for none), and
+        ``deal`` is "content" or "stratified".
         """
         return None if id is None and deal == "stratified" else cls.of(folds, seed, id)
 
     def folds(self, batch: Batch, schema: Schema) -> NDArray[np.int32]:
-        """Returns the fold of each row of a batch; identical rows get the same fold."""
+        """Returns the fold of each row of a batch, from 0; identical rows get the same fold. ``id`` is the column that
+        decides, None for all columns that ``schema`` counts.
+        """
         return self.of_hashes(row_hashes(batch, schema, self.id))
 
     def of_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
@@ -129,7 +133,8 @@ class ContentFolds:
 
 def rows_together(groups: Any, id: Any, deal: Any) -> Any:
     """Returns what keeps rows in the same fold: the groups for a splitter, or the name of the column ``id``. Raises an
-    error if the settings of ``bb.cross_validate`` contradict each other.
+    error if the settings of ``bb.cross_validate`` contradict each other. ``deal`` says how rows are assigned to folds:
+    by "content", or "stratified" by class.
     """
     if deal not in get_args(Deal):
         raise errors.unknown_choice("deal", deal, get_args(Deal))
@@ -185,6 +190,7 @@ def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int
     errors.require(
         2 <= folds <= len(labelled_rows), "folds", folds, f"from 2 to {len(labelled_rows):,}, the number of rows"
     )
+    # The positions in ``labelled_rows``, sorted by hash.
     order = np.lexsort((labelled_rows, mix(hashes[labelled_rows] + np.uint64(seed))))
     fold_of_row = np.full(len(labels), -1, dtype=np.int32)
     fold_of_row[labelled_rows[order]] = np.arange(len(labelled_rows)) % int(folds)
@@ -218,6 +224,7 @@ def _run_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iter
     """
     labelled_rows = np.flatnonzero(labels >= 0)
     labelled_groups = None if groups is None else _check_groups(groups, labels)[labelled_rows]
+    # A split is two arrays of positions in ``labelled_rows``: training rows and test rows.
     for split in splitter.split(np.zeros((len(labelled_rows), 1)), labels[labelled_rows], labelled_groups):
         if not _is_split(split):
             raise errors.bad_setting(
@@ -300,12 +307,12 @@ def _stratify(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.in
     folds_by_class = list[NDArray[np.int32]]()  # the folds of the rows of class 0, then of class 1, and so on
     next_fold = int(rng.integers(folds))  # the first fold that gets one row more of the class
     for n_class_rows in _core.count_classes(labels, n_classes, None, threads).value.astype(np.int64).tolist():
-        n_passes, n_left = divmod(n_class_rows, folds)
+        n_passes, n_left = divmod(n_class_rows, folds)  # passes through all folds, and rows left over
         folds_by_class.append(random_orders.take(rng.integers(N_ORDERS, size=n_passes), axis=0).reshape(-1))
         folds_by_class.append(rng.permutation((next_fold + np.arange(n_left)) % folds).astype(np.int32))
         next_fold = (next_fold + n_left) % folds
     fold_numbers = np.full(len(labels), -1, dtype=np.int32)
-    rows_by_class, _ = _core.by_class(labels, n_classes, threads)
+    rows_by_class, _ = _core.by_class(labels, n_classes, threads)  # the row numbers of class 0, then of class 1, …
     fold_numbers[rows_by_class] = np.concatenate(folds_by_class)
     return fold_numbers
 
@@ -316,6 +323,7 @@ def _number_folds(folds: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
     """
     _check_names("folds", folds, len(labels), EXPECTED_FOLDS)
     try:
+        # The distinct folds, and the index of each row's fold among them.
         names, fold_numbers = np.unique(np.asarray(folds), return_inverse=True)
     except TypeError:
         raise _mixed_names("folds") from None
@@ -371,9 +379,10 @@ def _divide_into_fold_sets(splits: Iterable[Any], labels: NDArray[np.int32]) -> 
         is_tested[labelled_test] = True
         splits_of_set.append((labelled_training, labelled_test))
     if is_overlapping:
-        message = "a split tests rows that it also learns from, so its figures are not those of a model "
-        message += "that has not seen the rows."
-        errors.warn(errors.BanburyWarning(message))
+        errors.warn(
+            "a split tests rows that it also learns from, so its figures are not those of a model "
+            "that has not seen the rows."
+        )
     errors.require(n_splits, "folds", "no splits", EXPECTED_FOLDS)
     yield _build_fold_set(splits_of_set, labels)
 

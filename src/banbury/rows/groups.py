@@ -29,9 +29,7 @@ class Groups:
     classes: tuple[Label, ...]  # the names of the classes that these number
     n_groups: int
     threads: int = 1
-    label_target: LabelTarget | None = (
-        None  # for sets of labels: where they were read; ``EVERY`` is the class of all rows
-    )
+    label_target: LabelTarget | None = None  # for sets of labels: where they were read; EVERY is the class of all rows
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles what was counted, without the tallies that were computed from it and cached."""
@@ -39,7 +37,9 @@ class Groups:
 
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
-        """The class number and the group number of each class of the counted tally (counted classes × 2)."""
+        """The class number and the group number of each class of the counted tally (counted classes × 2). Its classes
+        are named by the number ``class * n_groups + group``.
+        """
         class_numbers = np.array(self.counted.classes, dtype=np.int64).reshape(-1)
         return np.stack([class_numbers // self.n_groups, class_numbers % self.n_groups], axis=1)
 
@@ -64,7 +64,8 @@ class Groups:
         dropped.
         """
         classes, groups = self.numbers.T  # the class and the group of each pair
-        counted_numbers = np.flatnonzero(is_chosen[groups])
+        counted_numbers = np.flatnonzero(is_chosen[groups])  # of the pairs to sum
+        # The classes that they have, and the index of each pair's class among these.
         class_numbers, class_position_of = np.unique(classes[counted_numbers], return_inverse=True)
         names = tuple(self.classes[class_number] for class_number in class_numbers.tolist())
         if len(class_numbers) == len(counted_numbers):  # one group of each class, so that there is nothing to add up
@@ -87,6 +88,7 @@ class Groups:
     @property
     def word_tables(self) -> dict[str, _core.Words]:
         """The table of words (of all pairs of class and group) of each text column that is not in a block, by name."""
+        # Pairs of a feature and its text column, which is a group of features by itself.
         columns = ((self.counted.schema.groups[number].features[0], column) for number, column in self._columns.items())
         return {feature.name: column.table for feature, column in columns if not feature.columns}
 
@@ -117,18 +119,21 @@ class Groups:
             return self._with_label_target(tally)
         number_in_tally = {name: class_number for class_number, name in enumerate(tally.classes)}
         classes, groups = self.numbers.T  # the class and the group of each counted class
+        # The number in ``tally`` of each class, and of each counted class; −1: it has no rows there.
         tally_number_of_class = np.array([number_in_tally.get(name, -1) for name in self.classes], dtype=np.int64)
         tally_number_of_counted = np.where(is_chosen[groups], tally_number_of_class[classes], -1)
         leaves_one_out = (
             tested_group is not None and int(is_chosen.sum()) == self.n_groups - 1 and not is_chosen[tested_group]
         )
         words_by_group = {}  # by the number of the group of features
+        # Text columns, each by the number of its group of features.
         for feature_group, column in self._columns.items():
+            # What a table of words needs in both cases: all words, where counted classes go, and the words' order.
             shared_arguments = column.table, tally_number_of_counted, len(tally.classes), column.by_name
             if leaves_one_out:
                 assert tested_group is not None
-                needed_words = None if needs_all_words else column.groups.words(tested_group)
-                class_positions = (
+                needed_words = None if needs_all_words else column.groups.words(tested_group)  # their ids; None: all
+                class_positions = (  # in ``tally``, of each class that has rows; None: they are the same
                     None
                     if tally.classes == self._total_without_words.classes
                     else tally_number_of_class[self._used_classes]
@@ -161,11 +166,11 @@ class Groups:
         """The text columns by the number of their group of features in the schema."""
         classes, groups = self.numbers.T  # the class and the group of each counted class
         position_of_class = {int(class_number): position for position, class_number in enumerate(self._used_classes)}
-        class_positions = np.array(
+        class_positions = np.array(  # of each counted class, the position of its class among those that have rows
             [position_of_class.get(class_number, -1) for class_number in range(len(self.classes))], dtype=np.int64
         )[classes]
         tables = {number: sums.table for number, sums in enumerate(self.counted.sums) if isinstance(sums, Words)}
-        shared_fields = (
+        shared_fields = (  # of all text columns
             class_positions,
             np.ascontiguousarray(groups),
             len(position_of_class),
@@ -189,7 +194,7 @@ class _TextColumn:
     _cache: dict[str, Any] = field(default_factory=dict)  # by name
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
-        """Returns a cached object, computed by ``make`` when it is first needed."""
+        """Returns the object that is cached under ``name``, computed by ``make`` when it is first needed."""
         with self._lock:
             if name not in self._cache:
                 self._cache[name] = make()

@@ -45,9 +45,7 @@ from banbury.tally.tally import Label, Tally, add_tally, count_sets, empty_tally
 from banbury.threads import n_threads
 
 CountBatch = Callable[[Batch, int, Schema], Iterator[Tally]]  # a batch, the number of its first row, and the schema
-ROWS_PER_PIECE = (
-    1 << 13
-)  # rows that are copied at a time, so that they stay in the processor's cache until they are scored
+ROWS_PER_PIECE = 1 << 13  # are copied at a time, so that they stay in the processor's cache until they are scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +67,7 @@ class LabelledRows:
     skipped: int = 0  # the number of rows without a label
     table: Table | None = None
     fold: NDArray[np.int32] | None = None
-    tally_of_rest: Tally | None = (
-        None  # if these rows are a sample: the tally of all other rows, which models count too
-    )
+    tally_of_rest: Tally | None = None  # if these rows are a sample: that of all other rows, which models count too
     sets: LabelSets | None = None  # the labels of each row, if it may have several
     # The fold set that was counted last, and its groups; or nothing.
     _counted: list[tuple[FoldSet, Groups]] = field(default_factory=list, init=False)
@@ -169,7 +165,9 @@ class LabelledRows:
 
     @property
     def tally(self) -> Tally:
-        """The tally of all rows with a class and a positive weight."""
+        """The tally of all rows with a class and a positive weight. ``_counted`` has the fold set that was counted last
+        with its groups, or nothing.
+        """
         if self._counted:
             groups = self._counted[0][1]
         else:
@@ -196,9 +194,11 @@ class LabelledRows:
                     schema = tally_so_far.schema
         except errors.TooManyCells as error:
             column = getattr(error, "column", "")
-            product = f"{n_groups:,} folds × {len(self.classes):,} classes"
-            problem = f"column {column!r} has too many values for {product}, because there is a number for "
-            raise errors.BadSetting(f"{problem}each of them. Use fewer folds.", column=column) from None
+            raise errors.BadSetting(
+                f"column {column!r} has too many values for {n_groups:,} folds × {len(self.classes):,} classes, because "
+                "there is a number for each of them. Use fewer folds.",
+                column=column,
+            ) from None
         tally = empty_tally(schema) if tally_so_far is None else tally_so_far
         if self.tally_of_rest is None:
             return tally
@@ -240,7 +240,7 @@ class LabelledRows:
             if len(row_numbers):
                 rows = batch if len(row_numbers) == batch.n_rows else batch.take(row_numbers - start)
                 weights = None if self.weights is None else self.weights[row_numbers]
-                numbers = groups[row_numbers], first_number_of_label
+                numbers = groups[row_numbers], first_number_of_label  # from which ``count_sets`` names classes
                 yield count_sets(rows, schema, sets.take(row_numbers), weights, self.threads, numbers)
 
         return count_batch
@@ -298,7 +298,7 @@ class MemoryRows(LabelledRows):
         if table.schema is not None:
             return table.schema
         first_batch, *later_batches = self.batches
-        fractional_columns = table.facts.fractional
+        fractional_columns = table.facts.fractional  # columns that are known to have fractions
         while True:
             facts = ColumnFacts(fractional_columns)
             schema = infer(
@@ -310,6 +310,7 @@ class MemoryRows(LabelledRows):
                 trees=table.trees,
                 facts=facts,
             )
+            # Columns that inference took for whole numbers and that have fractions in a later batch.
             new_columns = set[str]().union(*(fractional_among(batch, facts.whole_numbers) for batch in later_batches))
             if not new_columns:
                 unchanged_fields = ("target", "target_kind", "labels", "reading")  # these concern no features
@@ -317,16 +318,18 @@ class MemoryRows(LabelledRows):
             fractional_columns |= new_columns
 
     def row_name(self, row: int) -> str | None:
-        """Returns the file that the row with this number was read from; None unless each row is a file of its own."""
+        """Returns the file that the row with this number was read from; None unless each row is a file of its own.
+        ``starts`` has the number of the first row of each batch.
+        """
         batch_number = int(np.searchsorted(self.starts, row, side="right")) - 1
         names = self.batches[batch_number].row_names
         return None if names is None else names[row - int(self.starts[batch_number])]
 
     def take(self, row_numbers: Int) -> Iterator[Batch]:
-        """Yields the rows with these numbers, which are in ascending order, in batches of limited size."""
-        batch_ends = np.searchsorted(
-            row_numbers, self.starts[1:]
-        )  # where in ``row_numbers`` the rows of each batch end
+        """Yields the rows with these numbers, which are in ascending order, in batches of limited size. ``starts`` has
+        the number of the first row of each batch, and last that of all rows.
+        """
+        batch_ends = np.searchsorted(row_numbers, self.starts[1:])  # in ``row_numbers``, of the rows of each batch
         for batch, batch_start, rows in zip(self.batches, self.starts, np.split(row_numbers, batch_ends), strict=False):
             if len(rows) == batch.n_rows:
                 yield batch
@@ -378,7 +381,7 @@ class MemoryRows(LabelledRows):
                 feature = self.schema[name]
                 family: Any = feature.family
                 texts = family.kernel_input(batch, feature)
-                bags = table.bags(family.tokeniser, texts, self.threads)
+                bags = table.bags(family.tokeniser, texts, self.threads)  # offsets, word ids, and how often each occurs
                 columns[name] = WordIdColumn(*bags, missing_texts(texts, batch.n_rows))
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
@@ -415,9 +418,10 @@ class StreamedRows(LabelledRows):
         """
         assert self.table is not None
         expected_sizes = iter(self.batch_sizes)
-        subject = f"the rows{errors.where(self.name)}"
-        problem = f"{subject} had changed when they were read again. Keep them in memory, or validate a copy that"
-        change_error = errors.BanburyError(f"{problem} no one writes to.")
+        change_error = errors.BanburyError(
+            f"the rows{errors.where(self.name)} had changed when they were read again. Keep them in memory, or validate "
+            "a copy that no one writes to."
+        )
         for batch in self.table.batches(activity):
             if batch.n_rows != next(expected_sizes, None):
                 raise change_error
@@ -482,11 +486,13 @@ class WordIdColumn:
         return len(self.missing)
 
     def texts(self) -> Any:
-        """Returns the encoded texts as an object of the core."""
+        """Returns the texts, encoded as ``__init__`` describes, as an object of the core."""
         return _core.EncodedTexts(self.offsets, self.ids, self.times, self.missing)
 
     def take(self, row_numbers: Int) -> WordIdColumn:
-        """Returns the texts of the rows with these numbers."""
+        """Returns the texts of the rows with these numbers. Row i has the words ``ids[offsets[i] : offsets[i + 1]]``,
+        each as often as ``times`` says.
+        """
         n_words = (self.offsets[1:] - self.offsets[:-1])[row_numbers]
         offsets, word_positions = positions_in_slices(self.offsets[row_numbers], n_words)
         return WordIdColumn(offsets, self.ids[word_positions], self.times[word_positions], self.missing[row_numbers])
@@ -505,8 +511,8 @@ def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
 @singledispatch
 def open_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> Any:
     """Returns the labelled rows of a table, which are assigned to folds by the column ``id``, by content, or by
-    position: ``MemoryRows``, or ``PartitionedRows`` if they are in partitions. ``folds``, ``seed``, ``id`` and ``deal``
-    are those of ``bb.cross_validate``.
+    position: ``MemoryRows``, or ``PartitionedRows`` if they are in partitions. ``folds`` is the number of folds, and
+    ``deal`` is "content" or "stratified" (by position).
     """
     return read_into_memory(table, ContentFolds.of_settings(folds, seed, id, deal))
 
@@ -515,6 +521,7 @@ def read_into_memory(table: Table, content_folds: ContentFolds | None = None) ->
     """Returns the rows of a table, read into memory. The first batch settles the schema, as in ``bb.count``.
     ``content_folds`` says how rows are assigned to folds by content, if they are.
     """
+    # The fields of ``LabelledRows`` by name, and the batches with the labels of their rows.
     fields, labelled_batches = _read_labels(table, content_folds, keeps=True)
     return MemoryRows(**fields, batches=tuple(batch.batch for batch in labelled_batches))
 
@@ -524,6 +531,7 @@ def stream_rows(data: Any, target: Any, content_folds: ContentFolds | None = Non
     memory. ``content_folds`` says how rows are assigned to folds by content; the settings are those of ``Table.of``.
     """
     table = open_table_with_labels(data, target, **settings).again()
+    # The fields of ``LabelledRows`` by name, and the labels of each batch, without its rows.
     fields, labelled_batches = _read_labels(table, content_folds, keeps=False)
     return StreamedRows(**fields, batch_sizes=tuple(len(batch.numbers) for batch in labelled_batches))
 
@@ -531,9 +539,10 @@ def stream_rows(data: Any, target: Any, content_folds: ContentFolds | None = Non
 def open_table_with_labels(
     data: Any, target: Any, *, features: Any = "auto", weights: Any = None, takes_sets: bool = True, **settings: Any
 ) -> Any:
-    """Returns a table of rows with a class or labels, opened but not read: a ``Table``, or a ``PartitionedTable``. If
-    families are to be chosen later, they are inferred first. Unless ``takes_sets``, several labels per row raise an
-    error.
+    """Returns a table of rows with a class or labels, opened but not read: a ``Table``, or a ``PartitionedTable``.
+    ``features`` has the families that the user asks for; if they are to be chosen later ("choose"), they are inferred
+    first. ``weights`` are one number per row, or name a column. Unless ``takes_sets``, several labels per row raise an
+    error. The other settings are those of ``Table.of``.
     """
     errors.require(np.asarray(weights).ndim <= 1, "weights", "a matrix", "one number per row")
     families = "auto" if chooses(features) else features
@@ -549,7 +558,9 @@ def chooses(features: Any) -> bool:
 
 
 def refuse_for_sets(features: Any, **settings: Any) -> None:
-    """Raises an error for settings that do not apply to sets of labels."""
+    """Raises an error for settings that do not apply to sets of labels: those that are not None, and ``features`` if it
+    is "choose".
+    """
     for name, value in {**settings, "features": features if chooses(features) else None}.items():
         errors.require(value is None, name, value, "omitted for multi-label data")
 
@@ -562,7 +573,7 @@ def has_several(alpha: Any) -> bool:
 def _read_labels(
     table: Table, content_folds: ContentFolds | None, keeps: bool
 ) -> tuple[dict[str, Any], list[LabelledBatch]]:
-    """Reads the label, weight, group and set of labels of every row in one pass. Returns the fields of
+    """Reads the label, weight, group and set of labels of every row of a table in one pass. Returns the fields of
     ``LabelledRows`` by name, and the batches, which have their rows only if ``keeps``. ``content_folds`` says how rows
     are assigned to folds by content, if they are. Raises an error if no row has a label and a positive weight.
     """
@@ -631,7 +642,7 @@ def renumber(
     for none.
     """
     number_of = {name: number for number, name in enumerate(names)}
-    numbers_by_batch = []
+    numbers_by_batch = []  # of each batch an array with a number per row
     for batch_names, codes in names_and_codes:
         if list(batch_names) == list(names):
             numbers_by_batch.append(codes)

@@ -62,7 +62,7 @@ class RowSample:
         with the columns in ``also`` that ``schema`` does not count.
         """
         errors.check_whole("sample", n, 2)
-        inputs = set(schema.features.inputs).union(also)
+        inputs = set(schema.features.inputs).union(also)  # columns whose content selects rows
         uncounted = [name for name in also if name not in schema.columns]
         hashed_columns = [*(name for name in schema.columns if name in inputs), *uncounted]
         kept_columns = [*schema.columns, *uncounted]
@@ -139,7 +139,7 @@ class RowSample:
         hashes, first_copies, hash_numbers = np.unique(self.hashes, return_index=True, return_inverse=True)
         times = np.zeros(len(hashes), dtype=np.int64)
         np.add.at(times, hash_numbers, self.times)
-        first_rows = list(_first_rows(self.labels[first_copies]).values())
+        first_rows = list(_first_rows(self.labels[first_copies]).values())  # of each class, as indices of hashes
         kept_positions = np.union1d(np.arange(min(self.n, len(hashes))), np.array(first_rows, dtype=np.int64))
         rows = first_copies[kept_positions]
         return replace(
@@ -157,7 +157,7 @@ class RowSample:
         """The positions in this sample, ascending, of the rows to use: the first row of every class, and as many others
         with the lowest hashes as fit into ``n``.
         """
-        is_first = np.zeros(len(self.hashes), dtype=np.bool_)
+        is_first = np.zeros(len(self.hashes), dtype=np.bool_)  # whether each row is the first of a class
         is_first[list(_first_rows(self.labels).values())] = True
         later_rows = np.flatnonzero(~is_first)[: max(self.n - int(is_first.sum()), 0)]
         return np.sort(np.concatenate([np.flatnonzero(is_first), later_rows]))
@@ -170,12 +170,16 @@ class RowSample:
 
     @property
     def n_sampled(self) -> int:
-        """The number of sampled rows, including copies."""
+        """The number of sampled rows, including copies: ``times`` has the copies of each row, ``chosen`` the positions
+        of the rows that are used.
+        """
         return int(self.times[self.chosen].sum())
 
     @property
     def has_too_many_alike(self) -> bool:
-        """Whether ``table`` merges copies into one row, because there would be more rows than requested."""
+        """Whether ``table`` merges copies into one row, because there would be more rows than ``n``, the largest number
+        requested.
+        """
         return self.n_sampled > max(self.n, len(self.chosen))
 
     def check_subtractable(self) -> None:
@@ -197,6 +201,7 @@ class RowSample:
         if not len(self.hashes):
             raise errors.empty_data(None, "no row has a class and a weight")
         merges_copies = self.has_too_many_alike
+        # In this sample, of the rows of the table.
         positions = self.chosen if merges_copies else np.repeat(self.chosen, self.times[self.chosen])
         weights = None if self.weights is None else self.weights[positions]
         if merges_copies:
@@ -220,14 +225,15 @@ def sample_rows(table: Any, tally: Tally, n: int) -> RowSample:
 
 
 def _number_rows(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.int32], Sequence[Any], Real | None]:
-    """Returns three things: the class number of each row, −1 for none; the class of each number; and the weights of the
-    rows, None if all are 1. With several labels per row, sets of labels (sorted tuples) take the place of classes.
+    """Returns three things: the class number of each row of a batch, −1 for none; the class of each number; and the
+    weights of the rows, None if all are 1. With several labels per row, sets of labels (sorted tuples) take the place
+    of classes. ``table.labels`` says where the labels and weights of the batch are.
     """
     if table.labels.sets_from is None:
         return number_classes(table.align(batch, schema), schema, table.labels)
     sets = table.labels.sets_of(batch)
     number_of_set = dict[tuple[Any, ...], int]()  # set of labels → number
-    code_ranges = zip(sets.offsets.tolist(), sets.offsets[1:].tolist(), strict=False)
+    code_ranges = zip(sets.offsets.tolist(), sets.offsets[1:].tolist(), strict=False)  # of ``sets.codes``, by row
     label_sets = (
         tuple(sorted((sets.names[label] for label in sets.codes[start:end].tolist()), key=repr))
         for start, end in code_ranges
@@ -247,6 +253,7 @@ def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
     labels, for each row.
     """
     positions = range(len(labels))
+    # A cell is a class, or a tuple of labels.
     first_row_of_cell = dict(zip(reversed(labels.tolist()), reversed(positions), strict=True))
     first_row_of: dict[Any, int] = {}
     for cell, row in first_row_of_cell.items():
@@ -256,7 +263,9 @@ def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
 
 
 def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
-    """Returns the name of the group of each row of a batch, as text, "" if it has none; None if rows have no groups."""
+    """Returns the name of the group of each row of a batch, as text, "" if it has none; None if rows have no groups.
+    ``table.labels`` says where the groups of the batch are: in a column, or in an array.
+    """
     labels = table.labels.of_rows(batch)
     if labels.group_name is not None:
         codes = batch.codes(labels.group_name)

@@ -103,13 +103,14 @@ def leave_out(
     sinks: Sequence[Sink],
     pending: PendingWarnings,
 ) -> None:
-    """Scores every row of a fold set with a model of the rows that its split learns from, and puts the scores of each
-    recipe into its sink (``sinks`` has one per recipe). Rows are counted once for all recipes, and scored once for
-    each. ``want`` is the kind of score, as for ``Scores``. Adds to ``pending`` the warnings to give later.
+    """Scores every row of a fold set (of the labelled ``rows``) with a model of the rows that its split learns from, and
+    puts the scores of each recipe into its sink (``sinks`` has one per recipe). Rows are counted once for all recipes,
+    and scored once for each. ``want`` is the kind of score: "posterior", "log_posterior", "log_joint" or "log_odds".
+    Adds to ``pending`` the warnings to give later.
     """
     with Steps() as steps:
         steps.begin("counting", 1.0 / (1.0 + len(recipes)), reads=True)
-        groups = rows.count_fold_set(fold_set)
+        groups = rows.count_fold_set(fold_set)  # the counts of each group of rows
         steps.begin("scoring", 1.0, reads=True)
         models_by_recipe = [FoldModels(rows, fold_set, groups, recipe, pending) for recipe in recipes]
         # Whether to score split by split rather than all rows in one pass.
@@ -124,19 +125,20 @@ def leave_out(
 
 
 def _learns_every_class(fold_set: FoldSet, groups: Groups) -> bool:
-    """Whether every split learns whole groups (``is_learned`` has a boolean per group), in which all classes have rows.
-    ``groups`` has the counts of each group.
+    """Whether every split of the fold set learns whole groups (``is_learned`` has a boolean per group), in which all
+    classes have rows. ``groups`` has the counts of each group.
     """
     class_numbers, group_numbers = groups.numbers.T  # of each counted pair of class and group
     learned_by_split = [split.is_learned for split in fold_set.splits if split.is_learned is not None]
+    # The number of classes that have rows in the groups that each split learns from.
     n_classes_by_split = [len(np.unique(class_numbers[is_learned[group_numbers]])) for is_learned in learned_by_split]
     return len(learned_by_split) == len(fold_set.splits) and set(n_classes_by_split) <= {len(groups.classes)}
 
 
 def _score_in_one_pass(rows: LabelledRows, fold_set: FoldSet, models: Sequence[Model], want: str, sink: Sink) -> int:
-    """Scores each batch once, every row with the model of the split that tests it, and puts the scores into the sink.
-    ``models`` has a model per split; ``want`` is the kind of score. Returns how many rows are impossible in every
-    class.
+    """Scores each batch of the rows once, every row with the model of the split that tests it, and puts the scores (rows
+    × classes) into the sink. ``models`` has a model for each split of the fold set; ``want`` is the kind of score, such
+    as "posterior". Returns how many rows are impossible in every class.
     """
     n_impossible = 0
     fold_of_row = fold_set.tested_by  # the number of the split that tests each row, −1 for none
@@ -159,15 +161,20 @@ def _score_by_split(
 ) -> None:
     """Scores the test rows of one split after the other with the models of each recipe, and puts the scores into the
     sinks. So only few models of text, which are large, are in memory at a time. The tally of a split is built once for
-    all recipes.
+    all recipes. ``groups`` has the counts of each group of the fold set, ``models_by_recipe`` estimates the models of
+    each recipe, and ``sinks`` has a sink for each; ``want`` is the kind of score, such as "posterior". Adds to
+    ``pending`` the warnings to give later.
     """
     has_several_recipes = len(models_by_recipe) > 1
+    # With the words of texts replaced by their ids, so that several recipes need not read the texts again.
     encoded_rows = rows.with_word_ids(groups.word_tables) if has_several_recipes else rows
     n_workers = 1 if groups.counted.schema._runs_python else min(rows.threads, len(fold_set.splits))
     reads_whole_tables = any(fold_models.recipe.reads_whole_tables(groups.counted) for fold_models in models_by_recipe)
 
     def score_split(fold: int) -> int:
-        """Scores the test rows of one split with all recipes. Returns how many are impossible in every class."""
+        """Scores the test rows of split number ``fold`` with all recipes. Returns how many are impossible in every
+        class.
+        """
         split = fold_set.splits[fold]
         n_impossible = 0
         if not len(split.test):
@@ -218,10 +225,11 @@ def score_batch(
     scores_out: Real,
 ) -> int:
     """Scores each row of a batch with the model whose number ``model_numbers`` has, and writes the scores (rows ×
-    classes) into ``scores_out``. Rows with number −1 are not scored. Returns how many rows are impossible in every
-    class.
+    classes) into ``scores_out``. Rows with number −1 are not scored. ``want`` is the kind of score, such as
+    "posterior", and ``rows`` has all classes. Returns how many rows are impossible in every class.
     """
     n_impossible_so_far = 0
+    # One call of the kernel scores all rows if all models have all classes and none has words.
     if all(model.classes == rows.classes and not model.tally._has_words for model in models):
         for piece_start in range(0, batch.n_rows, ROWS_PER_PIECE):
             piece = remember_answers(batch.slice(piece_start, piece_start + ROWS_PER_PIECE))
@@ -280,7 +288,7 @@ def tally_of_split(
 
 def score_rows(rows: MemoryRows, row_numbers: Int, model: Scores, want: str) -> tuple[Real, int]:
     """Returns the scores of the rows with these ascending numbers (rows × ``rows.names``, the classes or labels), and
-    how many are impossible in every class. ``want`` is the kind of score, as for ``Scores``.
+    how many are impossible in every class. ``want`` is the kind of score, such as "posterior" or "log_odds".
     """
     return score_batches(rows.names, rows.take(row_numbers), len(row_numbers), model, want)
 
@@ -289,7 +297,8 @@ def score_batches(
     names: Sequence[Label], batches: Iterable[Batch], n_rows: int, model: Scores, want: str
 ) -> tuple[Real, int]:
     """Scores batches that have ``n_rows`` rows together. Returns the scores (rows × ``names``), and how many rows are
-    impossible in every class. If the model is calibrated, so are the scores.
+    impossible in every class. If the model is calibrated, so are the scores. ``names`` are all classes or labels, and
+    ``want`` is the kind of score, such as "posterior".
     """
     all_scores = np.empty((n_rows, len(names)))
     start = 0  # the first row of the next batch
@@ -304,7 +313,8 @@ def score_batches(
 
 def expand_scores(names: Sequence[Label], model: Scores, scores: Real, want: str) -> Real:
     """Returns scores (rows × the model's classes, ``model._names``) as rows × ``names``, which are all classes or
-    labels. Those that the model does not know get its score for unknown classes. ``want`` is the kind of score.
+    labels. Those that the model does not know get its score for unknown classes. ``want`` is the kind of score, such as
+    "posterior".
     """
     if model._names == names:
         return scores

@@ -42,12 +42,12 @@ class LabelTarget:
         return {**settings, "folders": True} if self.folders else settings
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> LabelTarget:
-        """Returns the target that ``to_dict`` described; raises ValueError if it is malformed."""
-        columns = data["columns"]
-        delimiter = data["delimiter"]
-        flags = data["flags"]
-        folders = data.get("folders", False)
+    def from_dict(cls, description: Mapping[str, Any]) -> LabelTarget:
+        """Returns the target of a ``description`` that ``to_dict`` returned; raises ValueError if it is malformed."""
+        columns = description["columns"]
+        delimiter = description["delimiter"]  # between the labels in a text; None if cells are sets
+        flags = description["flags"]  # whether each column is a label, with flags that say which rows have it
+        folders = description.get("folders", False)  # whether labels are the folders that a file lies in
         if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
             raise ValueError("the columns of the labels are not a list of names")
         if not (delimiter is None or (isinstance(delimiter, str) and delimiter)) or not isinstance(flags, bool):
@@ -81,8 +81,8 @@ YES_OR_NO = {True: True, False: False, "true": True, "false": False, "yes": True
 
 
 def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
-    """Returns a column of yes and no, true and false, or 1 and 0 as booleans, one per row; missing values are false.
-    Raises an error for any other value.
+    """Returns the column ``name`` of yes and no, true and false, or 1 and 0 as booleans, one per row; missing values are
+    false. Raises an error for any other value.
     """
     flags = np.zeros(batch.n_rows, dtype=np.bool_)
     for row, value in enumerate(batch.column(name).cells()):
@@ -101,19 +101,23 @@ class BadLabel(Exception):
     """Raised for a value that cannot be a label. Its arguments are the row, the value, and what is wrong with it."""
 
     def of(self, row: int) -> BadLabel:
-        """Returns the same error for another row."""
+        """Returns the same error for another row number."""
         return BadLabel(row, *self.args[1:])
 
     def at(self, first_row: int, column: str | None = None, source: str | None = None) -> errors.BadValue:
-        """Returns the error that users see, which names the row, the column and the file."""
+        """Returns the error that users see, which names the row, the column and the file (``source``). ``first_row`` is
+        the number of the first row of the batch, from which the row of this error is counted.
+        """
         row, value, problem = self.args
         row += first_row
         where = "" if column is None else f" of column {column!r}"
-        message = f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {problem}. "
-        message += (
-            "Labels must be texts, numbers or booleans in a list or set per row, which is empty if a row has no labels."
+        return errors.BadValue(
+            f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {problem}. "
+            "Labels must be texts, numbers or booleans in a list or set per row, which is empty if a row has no labels.",
+            row=row,
+            value=value,
+            column=column,
         )
-        return errors.BadValue(message, row=row, value=value, column=column)
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,7 @@ class LabelSets:
         has_target = np.ones(len(cells), dtype=np.bool_)
         if delimiter is not None or not EXACT_SET_TYPES.issuperset(map(type, cells)):
             has_target, cells = _split_cells(cells, delimiter)
+        # Each cell is now a sequence or set of labels; those of row i are offsets[i] to offsets[i + 1] of all labels.
         offsets = np.concatenate([[0], np.cumsum(np.fromiter(map(len, cells), np.int64, len(cells)))])
         values = list(chain.from_iterable(cells))  # the labels of all rows, one row after the other
         number_of_name: dict[Scalar, int] = {}  # label → code
@@ -178,14 +183,16 @@ class LabelSets:
             except BadLabel as bad:
                 label_index = next(index for index, candidate in enumerate(values) if candidate is value)
                 raise bad.of(int(np.searchsorted(offsets, label_index, side="right")) - 1) from None
+        # Of the labels of all rows.
         codes = np.fromiter(map(number_of_value.__getitem__, values), np.int64, len(values))
         # A number for each pair of row and label, so that sorting finds the labels that a row repeats.
         pair_numbers = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(number_of_name), 1) + codes)
-        is_first = np.diff(pair_numbers, prepend=-1) > 0
+        is_first = np.diff(pair_numbers, prepend=-1) > 0  # of each pair, whether it is no repetition
         if n_repeated := int(np.count_nonzero(~is_first)):
             verb = "occurs twice in its row and counts" if n_repeated == 1 else "occur twice in their row and count"
-            errors.warn(errors.BanburyWarning(f"{errors.many(n_repeated, 'label')} {verb} once"))
+            errors.warn(f"{errors.many(n_repeated, 'label')} {verb} once")
             offsets = np.concatenate([[0], np.cumsum(is_first)])[offsets]
+        # Row after row, ascending within a row.
         sorted_codes = (pair_numbers[is_first] % max(len(number_of_name), 1)).astype(np.int32)
         return cls(offsets.astype(np.int64), sorted_codes, tuple(number_of_name), has_target)
 
@@ -193,6 +200,8 @@ class LabelSets:
     def of_flags(cls, flags: Any, names: Sequence[Scalar]) -> LabelSets:
         """Returns the label sets of a dense or sparse matrix of flags, rows × labels. ``names`` are the labels of its
         columns. Raises an error if an entry is neither 0 nor 1, or a label occurs twice.
+
+        Row i has the labels of ``codes[offsets[i]]`` to ``codes[offsets[i + 1] - 1]``; a code is a number of a column.
         """
         if hasattr(flags, "tocsr"):
             matrix = flags.tocsr()
@@ -222,7 +231,7 @@ class LabelSets:
         if len(sets_of_batches) == 1:
             return sets_of_batches[0]
         names = tuple(dict.fromkeys(name for sets in sets_of_batches for name in sets.names))
-        offsets_and_codes = [sets.codes_of(names) for sets in sets_of_batches]
+        offsets_and_codes = [sets.codes_of(names) for sets in sets_of_batches]  # of each batch; codes index ``names``
         starts = np.cumsum([0, *(len(batch_codes) for _, batch_codes in offsets_and_codes)])  # of batches in ``codes``
         offsets = [
             batch_offsets[1:] + start for (batch_offsets, _), start in zip(offsets_and_codes, starts, strict=False)
@@ -256,25 +265,28 @@ class LabelSets:
         label of each row, ``self.rows`` the number of that row.
         """
         code_of = {name: code for code, name in enumerate(names)}
+        # The new code of each label of each row; −1: it is not among ``names``.
         codes = np.array([*(code_of.get(name, -1) for name in self.names), -1], dtype=np.int32)[self.codes]
         is_named = codes >= 0
         offsets = np.concatenate([[0], np.cumsum(np.bincount(self.rows[is_named], minlength=len(self)))]).astype(
             np.int64
         )
         codes = codes[is_named]
-        order = np.lexsort((codes, self.rows[is_named]))
+        order = np.lexsort((codes, self.rows[is_named]))  # sorts by row, then by code
         return offsets, codes[order]
 
     def flags(self, names: Sequence[Scalar]) -> NDArray[np.bool_]:
         """Returns whether each row has each of these labels: booleans, rows × ``names``."""
-        offsets, codes = self.codes_of(names)
+        offsets, codes = self.codes_of(names)  # row i has the labels of codes[offsets[i]:offsets[i + 1]]
         flags = np.zeros((len(self), len(names)), dtype=np.bool_)
         flags[np.repeat(np.arange(len(self)), np.diff(offsets)), codes] = True
         return flags
 
     @property
     def single(self) -> bool:
-        """Whether there are rows and every one with a target has exactly one label."""
+        """Whether there are rows and every one with a target has exactly one label. Row i has ``offsets[i + 1] −
+        offsets[i]`` labels.
+        """
         return len(self) > 0 and bool((np.diff(self.offsets)[self.has_target] == 1).all())
 
 
@@ -312,7 +324,7 @@ def _split_cells(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bo
     missing cell is no target.
     """
     has_target = np.ones(len(cells), dtype=np.bool_)
-    labels_of_text = dict[str, list[str]]()
+    labels_of_text = dict[str, list[str]]()  # by the text of a cell
     for row, cell in enumerate(cells):
         if delimiter is not None and isinstance(cell, str):
             if cell not in labels_of_text:
@@ -356,7 +368,7 @@ def _label(value: Any) -> Scalar:
 
 
 def _check_flags(flags: NDArray[Any]) -> None:
-    """Raises an error if an array (1-D or rows × labels) holds anything but 0 and 1."""
+    """Raises an error if ``flags``, an array (1-D or rows × labels), holds anything but 0 and 1."""
     if flags.ndim not in (1, 2) or flags.dtype.kind not in "biufO":
         raise errors.bad_setting("the target", f"an array of {flags.dtype}", "flags, rows × labels, or sets of labels")
     try:
@@ -379,15 +391,17 @@ def join_same_files(source: Source) -> Source:
     def names_and_digests(batch: Batch) -> list[tuple[str, bytes]]:
         """Returns the file name of each row and a digest of its other columns; equal pairs are the same file."""
         names = [os.path.basename(path) for path in batch.row_names or [""] * batch.n_rows]
-        cells = zip(
+        cells = zip(  # of each row, a tuple
             *(batch.column(column_name).cells() for column_name in batch.names if column_name != name), strict=True
         )
         digests = (blake2b(repr(row).encode(), digest_size=16).digest() for row in cells)
         return list(zip(names, digests, strict=True))
 
     def batches() -> Iterator[Batch]:
-        """Reads the rows twice: to collect the labels of each file, and to yield it where it comes first."""
-        labels: dict[tuple[str, bytes], list[Any]] = {}
+        """Reads the rows twice: to collect the labels of each file, and to yield it where it comes first. A file is its
+        name and a digest of its contents.
+        """
+        labels: dict[tuple[str, bytes], list[Any]] = {}  # by file
         for batch in source:
             for file, label in zip(names_and_digests(batch), batch.column(name).cells(), strict=True):
                 row_labels = labels.setdefault(file, [])
@@ -414,7 +428,7 @@ def join_same_files(source: Source) -> Source:
 
 
 def holds_sets(batch: Batch, name: str) -> bool:
-    """Whether a column holds a list or set of labels for each row."""
+    """Whether the column ``name`` holds a list or set of labels for each row."""
     if name not in batch.names or batch.kind(name) not in ("other", "list"):
         return False
     return isinstance(_first(batch.column(name).cells()), (*SET_TYPES, np.ndarray))
@@ -426,7 +440,9 @@ def _first(cells: Iterable[Any]) -> Any:
 
 
 def are_sets(target: Any) -> bool:
-    """Whether labels given as one object per row, or as a matrix, are sets of labels."""
+    """Whether labels given as one object per row, or as a matrix, are sets of labels. ``target`` is whatever the user
+    passes as the target; the name of a column is no set.
+    """
     if isinstance(target, LabelSets):
         return True
     if isinstance(target, str) or target is None or hasattr(target, "__next__"):  # an iterator would lose its first row

@@ -18,14 +18,16 @@ _openers: list[Open] = []
 
 
 def open_by(opener: Open) -> None:
-    """Registers the function that opens data on an engine. It takes the data, the engine and the number of partitions,
-    and returns None for other data.
+    """Registers ``opener``, the function that opens data on an engine. It takes the data, the engine and the number of
+    partitions, and returns None for other data. It replaces the one before in the list ``_openers``.
     """
     _openers[:] = [opener]
 
 
 def partitions_of(data: Any, engine: Any = None, partitions: int | None = None) -> Any:
-    """Returns the rows as ``banbury.engines.Partitions`` if they are in partitions, and None if they are local."""
+    """Returns the rows as ``banbury.engines.Partitions`` if they are in partitions, and None if they are local. ``data``
+    are the rows, ``engine`` and ``partitions`` the user's choice of an engine and a number of partitions, if any.
+    """
     for opener in _openers:
         if (opened := opener(data, engine, partitions)) is not None:
             return opened
@@ -42,7 +44,9 @@ def or_in_partitions(method: Method) -> Method:
 
     @wraps(method)
     def answer(model: Any, rows: Any, *args: Any, **settings: Any) -> Any:
-        """Returns the method's answers for local rows, or what the engine makes of rows in partitions."""
+        """Returns the method's answers for local rows, or what the engine makes of rows in partitions. ``args`` and
+        ``settings`` are the method's arguments after the rows, with ``engine`` and ``partitions`` among the settings.
+        """
         partitioned_rows = partitions_of(rows, settings.pop("engine", None), settings.pop("partitions", None))
         if partitioned_rows is None:
             return method(model, rows, *args, **settings)

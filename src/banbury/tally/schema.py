@@ -99,7 +99,8 @@ class Schema:
         identifiers, and columns without values or with a single value are left out, and ``left_out`` has the reasons.
 
         ``features`` overrides this for all columns or by name. None leaves a column out, and "soil_*" is every column
-        whose name begins with "soil_". ``reading`` has the options for reading files, as in ``bb.count``.
+        whose name begins with "soil_". ``missing="category"`` makes a missing string or boolean a value of its own.
+        ``reading`` has the options for reading files, as in ``bb.count``.
         """
         source = read(data, **reading)
         target = source.target if target is None else as_name(target)
@@ -120,7 +121,7 @@ class Schema:
 
     @property
     def _word_columns(self) -> list[str]:
-        """The columns whose words are counted."""
+        """The columns whose words are counted. ``counter.words`` says whether the counter of a group counts words."""
         return [name for group in self.groups if group.counter.words for name in group.features.inputs]
 
     @property
@@ -150,9 +151,12 @@ class Schema:
         if name not in self.index:
             if block := next((template for template in self.features.templates if name in template.columns), None):
                 columns = f"{errors.listed(map(repr, block.columns), 6)}{',' * (len(block.columns) == 1)}"
-                message = f"column {name!r} has no distribution of its own, because it is in the block ({columns}). "
-                message += "Name the block instead, with all its columns."
-                raise errors.UnknownColumn(message, column=name, block=block.columns)
+                raise errors.UnknownColumn(
+                    f"column {name!r} has no distribution of its own, because it is in the block ({columns}). "
+                    "Name the block instead, with all its columns.",
+                    column=name,
+                    block=block.columns,
+                )
             raise errors.unknown_column(name, self.features.names)
         return self.features[self.index[name]]
 
@@ -165,8 +169,10 @@ class Schema:
         feature of several columns (a block) names them in its template, and a feature of one column has its name.
         """
         features = self.features
+        # Of each template: its columns, and the type that they must be read as.
         columns_and_kinds = [(template.columns, template.counter.reads(template)) for template in features.templates]
         names_and_template_numbers = zip(features.names, features.codes.tolist(), strict=True)
+        # Of each feature: its name, and these two.
         names_columns_and_kinds = ((name, *columns_and_kinds[number]) for name, number in names_and_template_numbers)
         return {
             column: kind
@@ -225,6 +231,9 @@ class Schema:
         ]
 
     def __eq__(self, other: object) -> bool:
+        """Whether both count the same features, with the same settings and bins. ``units`` has the width of each
+        feature's bins.
+        """
         if not isinstance(other, Schema):
             return NotImplemented
         same_bins = np.array_equal(self.features.units, other.features.units)
@@ -253,7 +262,7 @@ class Schema:
 
         ``overrides`` maps names of features, which may contain ``*``, to families.
         """
-        new_features = dict[int, Feature]()
+        new_features = dict[int, Feature]()  # by index
         for name, override in expand_stars(overrides, self.features.names):
             old = self[name]
             new_features[self.index[old.name]] = new = old._replace(family=_with_counting_half(old, family(override)))
@@ -265,6 +274,7 @@ class Schema:
         """Returns the schema as text: each feature with its family and why it has it, and what was left out."""
         target = "" if self.target is None else f", target {self.target!r}"
         lines = [f"Schema: {len(self.features):,} feature{'s' * (len(self.features) != 1)}{target}"]
+        # ``why``: the reason for the family.
         feature_rows = [(feature.name, str(feature.family), feature.why) for feature in self.features[:40]]
         lines += align_columns(feature_rows)
         if len(self.features) > 40:
@@ -297,20 +307,17 @@ class Schema:
         return {"features": list(_entries(self.features)), **other_entries}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
-        """Returns the schema that ``to_dict`` described."""
-        features = _features_of_entries(data["features"])
-        columns = tuple(data["columns"])
-        labels = LabelTarget.from_dict(data["labels"]) if "labels" in data else None
+    def from_dict(cls, description: Mapping[str, Any]) -> Schema:
+        """Returns the schema of a ``description`` that ``to_dict`` returned."""
         return cls(
-            features,
-            data["target"],
-            columns,
-            named=data["named"],
-            left_out=data["left_out"],
-            target_kind=data["target_kind"],
-            labels=labels,
-            reading=data.get("reading", {}),
+            _features_of_entries(description["features"]),
+            description["target"],
+            columns=tuple(description["columns"]),
+            named=description["named"],
+            left_out=description["left_out"],
+            target_kind=description["target_kind"],
+            labels=LabelTarget.from_dict(description["labels"]) if "labels" in description else None,
+            reading=description.get("reading", {}),
         )
 
 
@@ -321,8 +328,9 @@ def _entries(features: Features) -> Iterator[dict[str, Any]]:
     Features that differ in nothing else share a template; ``features.codes`` has the template number of each feature.
     """
     templates = [_template_to_dict(template) for template in features.templates]
-    ends = [*(np.flatnonzero(np.diff(features.codes)) + 1).tolist(), len(features)]
+    ends = [*(np.flatnonzero(np.diff(features.codes)) + 1).tolist(), len(features)]  # of runs of features
     for start, end in pairwise([0, *ends]):
+        # The names, origins and units of the run.
         columns = features.names[start:end], features.origins[start:end].tolist(), features.units[start:end].tolist()
         entries = [tuple(map(list, columns))] if end - start >= FEWEST_IN_ONE_ENTRY else zip(*columns, strict=True)
         for name, origin, unit in entries:
@@ -352,10 +360,10 @@ def _features_of_entries(entries: Sequence[Mapping[str, Any]]) -> Features:
     An entry is a feature, or a run of features: then its name, origin and unit are lists.
     """
     families = dict[str, Family]()  # by name and settings
-    names_origins_units: tuple[list[Any], ...] = ([], [], [])  # names, origins and units
+    names_origins_units: tuple[list[Any], ...] = ([], [], [])  # three lists, one entry per feature
     templates = list[Feature]()  # one per feature, the same object throughout a run
     for entry in entries:
-        key = repr((entry["family"], entry["settings"]))
+        key = repr((entry["family"], entry["settings"]))  # in ``families``
         if key not in families:
             families[key] = family_from_dict(entry)
         template = _template_from_dict(entry, families[key])
@@ -370,8 +378,8 @@ def _features_of_entries(entries: Sequence[Mapping[str, Any]]) -> Features:
 
 
 def _template_from_dict(entry: Mapping[str, Any], template_family: Family) -> Feature:
-    """Returns a feature without a name. ``entry`` is the JSON of a feature, which says how columns are read, and
-    ``template_family`` the family that it names.
+    """Returns a feature without a name. ``entry`` is the JSON of a feature, and ``template_family`` the family that it
+    names. The entry of a block has its columns, the origin and unit of each (``scales``) or the types of their values.
     """
     scales = tuple((scale[0], scale[1]) for scale in entry.get("scales", ()))
     columns, kinds = (tuple(entry.get(part, ())) for part in ("columns", "kinds"))
@@ -396,7 +404,7 @@ def group_features(features: Features) -> tuple[Group, ...]:
     Features with equal settings share a template, whose number ``features.codes`` has for each feature; all features of
     a template have the same counter. A counter that counts features ``apart`` gets a group for each of them.
     """
-    template_numbers_of = dict[Counter, list[int]]()
+    template_numbers_of = dict[Counter, list[int]]()  # by the counter of the templates
     for number, template in enumerate(features.templates):
         template_numbers_of.setdefault(template.counter, []).append(number)
     groups = list[Group]()
@@ -437,8 +445,9 @@ def _with_counting_half(feature: Feature, new: Family) -> Family:
     for setting in new.counting:
         old_value = getattr(old, setting)
         if setting in settings and settings[setting] != old_value:
-            message = f"feature {name!r} was counted with {setting}={old_value!r}, not {settings[setting]!r}"
-            raise errors.SchemaMismatch(f"{message}{NEEDS_ROWS_AGAIN}")
+            raise errors.SchemaMismatch(
+                f"feature {name!r} was counted with {setting}={old_value!r}, not {settings[setting]!r}{NEEDS_ROWS_AGAIN}"
+            )
     counting_settings = {setting: getattr(old, setting) for setting in new.counting}
     return replace(new, **counting_settings)  # type: ignore[type-var]
 
@@ -512,8 +521,8 @@ class ColumnFacts:
 
 
 def wider_kind(kind: str, other_kind: str) -> str:
-    """Returns the type of a column that has one type in some rows and another in others: the wider of boolean, integer
-    and float, otherwise string.
+    """Returns the type of a column that has the type ``kind`` in some rows and ``other_kind`` in others: the wider of
+    boolean, integer and float, otherwise string.
     """
     from_narrow_to_wide = ("boolean", "integer", "float")
     if kind == other_kind:
@@ -542,7 +551,8 @@ def infer(
         batch: The first batch; its columns ``non_features`` are weights.
         reserved: The columns that are not features, each with its role for messages, such as ``the target``.
         target: The column of the target, if it is one.
-        features: The families that the user asks for, as in ``Schema.infer``.
+        features: The families that the user asks for: "auto", one for all columns, or a mapping by column, None to
+            leave a column out.
         missing: "category" makes a missing string or boolean a value of its own; "skip" ignores it.
         more_to_come: Whether the batch can be small, so that a column with one value or none may still have others.
         trees: Whether numbers become quantile trees if there are many rows, always ("all") or never ("none").
@@ -562,7 +572,7 @@ def infer(
     columns = tuple(name for name in batch.names if name not in reserved) if reserved else batch.names
     # The family of each column that the user names, None to leave it out; and features of several columns (blocks).
     declared, blocks = _families_by_column(features, columns, batch, reserved)
-    in_blocks = {name for block in blocks for name in block.columns}
+    in_blocks = {name for block in blocks for name in block.columns}  # columns
     declared_names = declared.keys() | in_blocks
     undeclared = tuple(name for name in columns if name not in declared_names) if declared_names else columns
     kinds = dict(zip(undeclared, batch.kinds(undeclared), strict=True))  # of undeclared columns
@@ -611,7 +621,7 @@ def infer(
     facts.whole_numbers.update(n_values)
     if n_values or declared or "integer" in kinds.values():
         float_columns = features.where(lambda column: column.kind == "float" and not column.columns).tolist()
-        names_and_indices = ((features.names[index], index) for index in float_columns)
+        names_and_indices = ((features.names[index], index) for index in float_columns)  # of these features
         integer_columns = {
             index for name, index in names_and_indices if (kinds.get(name) or batch.kind(name)) == "integer"
         }
@@ -637,13 +647,13 @@ def settle_features(features: Features, batch: Batch) -> Features:
     for index in first_feature_of_template.tolist():
         feature = features[index]
         feature.family.check_columns(feature)
-    groups = group_features(features)
-    return features.put((indices, counter.settle(group, batch)) for counter, group, indices in groups)
+    groups = group_features(features)  # each a counter, the features that it counts, and their indices
+    return features.put((indices, counter.settle(counted, batch)) for counter, counted, indices in groups)
 
 
 def of_one_family(batch: Batch, feature_family: Family) -> Schema:
     """Returns the schema, without a target, of a batch whose columns all have the same family, however few rows there
-    are.
+    are. The template is a feature without a name, with the settings that all features share.
     """
     template = Feature("", feature_family)
     features = template.counter.settle(Features.named(batch.names, [template] * len(batch.names)), batch)
@@ -667,9 +677,9 @@ def _families_by_column(
     if not isinstance(features, Mapping):
         only_family = family(features)
         return ({}, [block(columns, only_family)]) if only_family.block else (dict.fromkeys(columns, only_family), [])
-    declared: dict[str, Family | None] = {}
+    declared: dict[str, Family | None] = {}  # by column
     blocks: list[Feature] = []
-    named_columns: list[str] = []
+    named_columns: list[str] = []  # all columns that ``features`` names, to find repeated ones
     for name_or_names, family_option in expand_stars(features, columns, batch.source):
         own_columns = tuple(
             _resolve_column(column, columns, batch, reserved)
@@ -682,9 +692,12 @@ def _families_by_column(
         ):
             blocks.append(block(own_columns, declared_family))
         elif isinstance(name_or_names, tuple):
-            expected = "a family that models columns jointly, such as bb.Gaussian(covariance='full'), "
-            expected += "bb.KernelDensity(), bb.Histogram() or bb.Joint()"
-            raise errors.bad_setting("features", f"{name_or_names!r}: {family_option!r}", expected)
+            raise errors.bad_setting(
+                "features",
+                f"{name_or_names!r}: {family_option!r}",
+                "a family that models columns jointly, such as bb.Gaussian(covariance='full'), "
+                "bb.KernelDensity(), bb.Histogram() or bb.Joint()",
+            )
         else:
             declared[own_columns[0]] = declared_family
     if repeated := [name for name, frequency in Counts(named_columns).items() if frequency > 1]:
@@ -758,9 +771,13 @@ def _resolve_column(name: Any, columns: tuple[str, ...], batch: Batch, reserved:
     ):
         column = columns[name]
     if column in reserved:
-        message = f"column {column!r} is {reserved[column]}, so it cannot be a feature or part of a block. "
-        message += "Remove it from features=."
-        raise errors.BadSetting(message, setting="features", value=column, column=column)
+        raise errors.BadSetting(
+            f"column {column!r} is {reserved[column]}, so it cannot be a feature or part of a block. "
+            "Remove it from features=.",
+            setting="features",
+            value=column,
+            column=column,
+        )
     if column not in columns:
         raise errors.unknown_column(name, columns, batch.source)
     return str(column)
@@ -824,8 +841,8 @@ def _choose_family(
 
 
 def _choose_family_of_strings(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
-    """Chooses the family of a column of strings by its first rows, which are in ``batch``. Returns it, or None to leave
-    the column out, and the reason. With ``missing="category"``, a missing string is a category.
+    """Chooses the family of the column of strings ``name`` by its first rows, which are in ``batch``. Returns it, or None
+    to leave the column out, and the reason. With ``missing="category"``, a missing string is a category.
     """
     values = batch.head(name, SAMPLE)
     if _are_dates(values):
@@ -846,7 +863,7 @@ def _are_dates(values: Sequence[Any]) -> bool:
 
 
 def _all_different(batch: Batch, name: str) -> bool:
-    """Whether the first rows of a column have no value twice."""
+    """Whether the first rows of the column ``name`` have no value twice."""
     values = batch.head(name, SAMPLE)
     return len(values) >= 2 and len(set(values)) == len(values)
 
@@ -863,7 +880,7 @@ def _columns_of_few_values(batch: Batch, names: Sequence[str], sample: Real, fac
     """
     if not sample.size:
         return {}
-    first_row = sample[0]  # in most columns it shows that there are fractions, or more than 0 and 1
+    first_row = sample[0]  # (columns,); in most of them it shows that there are fractions, or more than 0 and 1
     may_be_few = (first_row == 0) | (first_row == 1) if len(sample) < FEWEST_ROWS else first_row == np.rint(first_row)
     column_indices = np.flatnonzero(may_be_few | np.isnan(first_row)).tolist()
     if len(column_indices) < len(names):
@@ -930,7 +947,7 @@ def _constant_columns(
 
 
 def _is_constant(batch: Batch, name: str, fewest: int) -> bool:
-    """Whether a column has at least ``fewest`` values and they are all the same."""
+    """Whether the column ``name`` has at least ``fewest`` values and they are all the same."""
     if len(set(batch.head(name, SAMPLE))) != 1:
         return False
     values = batch.head(name, batch.n_rows)
@@ -940,6 +957,5 @@ def _is_constant(batch: Batch, name: str, fewest: int) -> bool:
 def warn_about_no_columns(left_out: Mapping[str, str]) -> None:
     """Warns that no column is left to learn from. ``left_out`` has the reason for each column that was left out."""
     reasons = errors.listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
-    message = "there is no column to learn from, so every prediction will be the class prior"
-    message += f"; left out: {reasons}. To use a column anyway, name its family in features=" if reasons else ""
-    errors.warn(errors.BanburyWarning(message))
+    advice = f"; left out: {reasons}. To use a column anyway, name its family in features=" if reasons else ""
+    errors.warn(f"there is no column to learn from, so every prediction will be the class prior{advice}")

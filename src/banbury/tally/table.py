@@ -76,6 +76,8 @@ class Table:
 
         Args:
             data: The rows, or a ``Table``, which is returned, under ``schema`` if that is given.
+            missing: "category" makes a missing string, boolean or category a value of its own.
+            target_delimiter: The text between several labels in one cell.
             groups: Which rows belong together: one name or number per row, or a column, which is then not a feature.
             labelled: Whether the rows belong to classes.
             trees: Whether columns of numbers become quantile trees if there are many rows, always ("all") or never ("none").
@@ -120,8 +122,8 @@ class Table:
         quietly: bool = False,
         parser_work: ParserWork[Any] | None = None,
     ) -> Iterator[Batch]:
-        """Yields the batches that have rows, as ``read_batches`` does. Raises an error at the end if there are
-        more or fewer labels or weights than rows.
+        """Yields the batches that have rows. If a column turns out to need a wider type than its first rows, all come
+        again. Raises an error at the end if there are more or fewer labels or weights than rows.
 
         Args:
             activity: What is done with the rows, for the progress line.
@@ -174,7 +176,9 @@ class Table:
         return align_names(batch, schema, self.labels.roles())
 
     def again(self) -> Table:
-        """Returns the same rows as a table that can be read repeatedly. Rows that come only once are stored."""
+        """Returns the same rows as a table that can be read repeatedly. Rows that come only once (the source's
+        ``again`` is False) are stored.
+        """
         return self if self.source.again else replace(self, source=Spooled(self.source))
 
     def parts(self) -> Iterator[Table]:
@@ -197,8 +201,8 @@ class Table:
         return replace(self, source=source, schema=schema, features="auto")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A file is opened again where the table is unpickled; other data are pickled.
-        other_fields = self.labels, self.schema, self.features, self.missing
+        """Returns how the table is pickled: a file is opened again where it is unpickled; other data are pickled."""
+        other_fields = self.labels, self.schema, self.features, self.missing  # after the source, or path and options
         if _is_file(self.data):
             return _reopen, (self.data, self.reading, *other_fields)
         source = Source.of(self.source, self.name, target=self.source.target, reading=self.source.reading)
@@ -210,7 +214,8 @@ def open_table(
 ) -> Any:
     """Returns any data opened as a ``Table``, or as a ``PartitionedTable`` if the rows are in partitions on an engine.
 
-    The settings are those of ``Table.of``. Generic functions such as ``count_table`` work on both.
+    ``engine`` and ``partitions`` are the user's choice of an engine and of a number of partitions, if any; the settings
+    are those of ``Table.of``. Generic functions such as ``count_table`` work on both.
     """
     partitioned = partitions_of(data, engine, partitions)
     return Table.of(data, target, **settings) if partitioned is None else partitioned.table(target, **settings)
@@ -239,6 +244,7 @@ def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
         raise errors.bad_setting("target_delimiter", delimiter, expected)
     if delimiter is not None:
         return LabelTarget((target,), delimiter)
+    # Several columns, which may hold flags.
     names = target if isinstance(target, (list, tuple)) and target and all(type(name) is str for name in target) else ()
     if not (isinstance(target, str) or names) or (not names and source.holds_no_lists):
         return target
@@ -265,8 +271,9 @@ def _reopen(
     features: FamilyOption,
     missing: Missing,
 ) -> Table:
-    """Returns the table of a file, opened again after unpickling. ``data`` is its path, ``reading`` has the options it
-    was read with; the others are fields of ``Table``.
+    """Returns the table of a file, opened again after unpickling. ``data`` is its path, and ``reading`` has the options it
+    was read with. The other arguments are fields of ``Table``: where the labels are, the schema (None: the first batch
+    decides it), the families that the user asked for, and whether a missing value is a category.
     """
     return Table(open_source(data, schema, reading), labels, schema, features, missing, data, reading)
 
@@ -318,22 +325,20 @@ def read_batches(
             facts.fractional |= {widened.column}
             if not source.again:
                 advice = f", name its family, as in features={{{widened.column!r}: 'gaussian'}}"
-                advice = advice if widened.kind == "float" else ""
-                message = (
+                raise errors.BadValue(
                     f"column {widened.column!r} changes type after its first rows. Counting again from the start, "
-                )
-                message += (
                     f"reading it as {widened.kind}s, needs data that can be read twice. Pass a list instead of an "
-                )
-                message += f"iterator{advice}, or a schema made from all of it."
-                raise errors.BadValue(message, column=widened.column) from None
+                    f"iterator{advice if widened.kind == 'float' else ''}, or a schema made from all of it.",
+                    column=widened.column,
+                ) from None
             if restart is not None:
                 n_yielded = 0
                 restart()
             if restart is not None and not quietly:
-                subject = f"column {widened.column!r}{errors.where(source.name)} changes type after its first rows"
-                consequence = f"counting again from the start, reading it as {widened.kind}s"
-                errors.warn(errors.BanburyWarning(f"{subject}: {consequence}"))
+                errors.warn(
+                    f"column {widened.column!r}{errors.where(source.name)} changes type after its first rows: "
+                    f"counting again from the start, reading it as {widened.kind}s"
+                )
 
 
 def fractional_among(batch: Batch, columns: Collection[str]) -> set[str]:
@@ -359,7 +364,7 @@ class Spooled(Source):
             pickle.dump(batch, self._file, protocol=pickle.HIGHEST_PROTOCOL)
 
     def _start(self, _: ParserWork[Any] | None) -> Iterator[Batch]:
-        """Yields the stored batches."""
+        """Yields the stored batches. ``_starts`` has the byte at which each begins in the file."""
         for start in self._starts:
             self._file.seek(start)
             yield pickle.load(self._file)
@@ -387,7 +392,7 @@ def align_names(batch: Batch, schema: Schema, reserved: Collection[str] = ()) ->
         raise errors.schema_mismatch(
             f"{len(schema.columns)} columns were counted, but these rows have {len(other_names)}"
         )
-    names = iter(schema.columns)
+    names = iter(schema.columns)  # the new names of the columns that are counted
     return batch.rename(tuple(name if name in reserved else next(names) for name in batch.names))
 
 
@@ -419,15 +424,19 @@ class LabelledBatch:
 
     @classmethod
     def of(cls, table: Table, batch: Batch, schema: Schema, content_folds: Any, codes_words: bool) -> LabelledBatch:
-        """Returns a batch of a table split into features and labels.
+        """Returns a batch of a table split into features and labels. ``table.labels`` says where the labels, weights and
+        groups of the rows are.
 
         Args:
+            batch: The rows, with all columns of the table.
+            schema: What is counted.
             content_folds: If given, rows get hashes of their contents, or of its column ``id``, and folds by these;
                 the column of groups is then not read.
             codes_words: Whether strings become codes, because they will be read many times.
         """
         labels = table.labels
         sets = None
+        # ``numbers`` has the class number of each row, −1 for none, and ``names`` the classes.
         if labels.sets_from is None:
             numbers, names, weights = number_classes(batch, schema, labels)
             refuse_continuous(names, batch.n_rows)
@@ -441,7 +450,7 @@ class LabelledBatch:
         batch = table.align(batch, schema)
         hashes = None if content_folds is None else row_hashes(batch, schema, content_folds.id)
         batch = features_only(batch, schema)
-        if codes_words:  # they are asked for many times
+        if codes_words:
             non_text_features = schema.features.where(lambda feature: not feature.reads_text)  # their indices
             inputs = schema.features.take(non_text_features).inputs
             string_columns = [name for name in inputs if batch.kind(name) == "string"]
@@ -473,11 +482,12 @@ class Labels:
         cls, target: Any, weights: Any, classes: Sequence[Scalar] | None, threads: int, groups: Any = None
     ) -> Labels:
         """Checks how the labels, weights and groups are given, and returns them. Raises an error if they do not fit
-        together. The arguments are those of ``bb.count``; ``groups`` has one name or number per row, or names a column.
+        together. ``target`` has one label per row, or names a column; so do ``weights`` and ``groups``. Weights may be
+        soft labels (rows × classes), and ``classes`` then has the names of their columns.
         """
         target = as_name(target)
         groups = as_name(groups)
-        weights_only = cls.without_target(weights, threads, soft=True)  # labels that have only weights so far
+        weights_only = cls.without_target(weights, threads, soft=True)  # the ``Labels`` of weights without classes
         if isinstance(target, LabelTarget) or are_sets(target):
             return weights_only._with_sets(target, classes, groups)
         name = target if isinstance(target, str) else None
@@ -497,7 +507,7 @@ class Labels:
             errors.require(target is None and len(classes) == 1, "classes", classes, expected)
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
-        column = getattr(target, "name", None)
+        column = getattr(target, "name", None)  # the column that a series was taken from
         return replace(
             weights_only,
             name=name,
@@ -509,12 +519,14 @@ class Labels:
 
     def _with_sets(self, target: Any, classes: Any, groups: Any) -> Labels:
         """Returns the same labels with a set of labels per row. ``target`` has the sets, or is a ``LabelTarget`` that
-        says in which columns they are. ``groups`` are those of ``Labels.of``; ``classes`` must be None.
+        says in which columns they are. ``groups`` has one name or number per row, or names a column; ``classes`` must
+        be None.
         """
         if self.weights is not None and self.weights.ndim == 2:
             raise errors.bad_setting("weights", "soft labels", "one number per row for multi-label data")
         errors.require(classes is None, "classes", classes, "omitted for multi-label data, which name them")
         if isinstance(target, LabelTarget):
+            # The only column of labels, if it is not a column of flags.
             name = None if target.flags or not target.columns else target.columns[0]
             return replace(self, name=name, sets_from=target, **_group_fields(groups))
         return replace(self, sets_from=LabelTarget(), sets=LabelSets.of(target), **_group_fields(groups))
@@ -533,7 +545,9 @@ class Labels:
 
     @classmethod
     def of_arrays(cls, codes: Codes | None, weights: Real | None, threads: int, groups: Any = None) -> Labels:
-        """Returns labels, weights and groups that are arrays with one entry per row, or None."""
+        """Returns labels (``codes``), weights and groups that are arrays with one entry per row, or None if rows have
+        none. ``threads`` is how many threads may count them.
+        """
         return cls(
             name=None,
             column=None,
@@ -549,7 +563,7 @@ class Labels:
         """Returns the columns of labels, weights and groups, which are not features, each with its role for messages,
         such as ``the target``.
         """
-        roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]
+        roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]  # name None: no column
         targets = (self.name, *(() if self.sets_from is None else self.sets_from.columns))
         return {
             name: role for name, role in (*roles, *((column, "the target") for column in targets)) if name is not None
@@ -585,6 +599,7 @@ class Labels:
         """
         start = batch.first_row
         stop = start + batch.n_rows
+        # Arrays are None if labels, weights or groups come from a column, or rows have none.
         codes = None if self.codes is None else _slice_codes(self.codes, batch)
         weights = None if self.weights is None else self.weights[start:stop]
         groups = None if self.groups is None else np.asarray(self.groups)[start:stop]
@@ -652,6 +667,7 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
     row, or soft labels (rows × classes). ``first_row`` is the number of their first row, for messages.
     """
     try:
+        # As they are, of any type; a masked weight is missing.
         numbers = np.asarray(weights.filled(np.nan) if isinstance(weights, np.ma.MaskedArray) else weights)
         if numbers.dtype.kind not in "biufO":
             raise TypeError
@@ -666,11 +682,8 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
     expected = "one number per row, or rows × classes"
     errors.require(array.ndim in (1, 2), "weights", f"an array of {array.ndim} dimensions", expected)
     if array.size and not (array.min() >= 0 and array.max() < MOST_ROWS):
-        row = int(np.argwhere(~(array >= 0) | (array >= MOST_ROWS))[0][0])
-        weights_of_row = array[row : row + 1].ravel()
-        raise bad_weight(
-            first_row + row, float(weights_of_row[~(weights_of_row >= 0) | (weights_of_row >= MOST_ROWS)][0])
-        )
+        is_bad = ~(array >= 0) | (array >= MOST_ROWS)
+        raise bad_weight(first_row + int(np.argwhere(is_bad)[0][0]), float(array[is_bad][0]))
     return array
 
 
@@ -683,7 +696,7 @@ def number_classes(
     """Returns three things: the number of each row's class, −1 if it has none; the classes that the numbers stand for;
     and the rows' weights, None if all are 1. ``labels`` says where the classes and weights of the batch's rows are.
     """
-    codes, weights = labels.of_batch(batch, schema.target_kind)
+    codes, weights = labels.of_batch(batch, schema.target_kind)  # codes: of the classes, one per row
     if len(codes.codes) != batch.n_rows:
         raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
     numbers, names = number_values(codes, labels.threads)
@@ -706,11 +719,10 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
     ``values`` are the different labels of ``n_rows`` rows.
     """
     if len(values) > max(100, n_rows // 2) and all(isinstance(value, float) and value % 1 for value in values):
-        message = (
+        raise errors.BadValue(
             f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
+            "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
         )
-        message += "but classes are needed. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
-        raise errors.BadValue(message)
 
 
 def warn_about_suspicious_classes(classes: Sequence[Any]) -> None:
@@ -720,16 +732,18 @@ def warn_about_suspicious_classes(classes: Sequence[Any]) -> None:
 
 
 def _warn_about_joined_labels(names: Sequence[str]) -> None:
-    """Warns if classes look like several labels with a delimiter between them."""
+    """Warns if classes (``names``) look like several labels with a delimiter between them."""
     for delimiter in LABEL_DELIMITERS:
         with_delimiter = [name for name in names if delimiter in name]
+        # Their labels that are also classes on their own.
         also_classes = {label.strip() for name in with_delimiter for label in name.split(delimiter)}.intersection(names)
         if len(with_delimiter) > 1 and len(also_classes) > 1:
-            message = f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
-            message += f"as do {len(with_delimiter):,} of {len(names):,} classes: "
-            message += f"{errors.listed(map(repr, sorted(also_classes)), 3)} are classes on their own. "
-            message += f"To predict each label separately, pass target_delimiter={delimiter!r}."
-            errors.warn(message)
+            errors.warn(
+                f"the class {with_delimiter[0]!r} looks like several labels with {delimiter!r} between them, "
+                f"as do {len(with_delimiter):,} of {len(names):,} classes: "
+                f"{errors.listed(map(repr, sorted(also_classes)), 3)} are classes on their own. "
+                f"To predict each label separately, pass target_delimiter={delimiter!r}."
+            )
             return
 
 
@@ -737,12 +751,10 @@ def _warn_about_fractions(classes: Sequence[Any]) -> None:
     """Warns if many classes are fractional numbers, which look like a measurement."""
     n_fractions = sum(isinstance(name, float) and not name.is_integer() for name in classes)
     if n_fractions > MOST_FRACTIONS:
-        message = f"the target has {n_fractions:,} different fractional numbers, and each one becomes a class. With more than "
-        message += (
-            f"{MOST_FRACTIONS} they look like measurements. Cut the target into a few classes, for instance with "
-        )
         errors.warn(
-            f"{message}pandas.cut(...).astype(str), or convert it to texts if each number is meant to be a class."
+            f"the target has {n_fractions:,} different fractional numbers, and each one becomes a class. With more than "
+            f"{MOST_FRACTIONS} they look like measurements. Cut the target into a few classes, for instance with "
+            "pandas.cut(...).astype(str), or convert it to texts if each number is meant to be a class."
         )
 
 
@@ -750,10 +762,12 @@ def bad_weight(row: int, weight: float) -> errors.BadWeight:
     """Returns an error that says what is wrong with the weight of the row with this number."""
     magnitude = "infinite" if weight == float("inf") else "too large"
     problem = "missing" if weight != weight else "negative" if weight < 0 else magnitude
-    message = (
+    return errors.BadWeight(
         f"the weight of row {row:,} is {problem} ({weight}). Weights must be non-negative and below 2**63. To remove "
+        "rows, subtract their tally.",
+        row=row,
+        value=weight,
     )
-    return errors.BadWeight(f"{message}rows, subtract their tally.", row=row, value=weight)
 
 
 # What rows hold --------------------------------------------------------------------------------------------------------
@@ -770,9 +784,10 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _column_hashes(batch: Batch, names: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
-    """Yields for each of these columns, in order, an array with a hash of each row's value."""
+    """Yields for each of the columns ``names``, in order, an array with a hash of each row's value."""
     if isinstance(batch, Matrix):  # which may have very many columns
         for start in range(0, len(names), COLUMNS_TOGETHER):
+            # Arrays of the numbers of one or several columns.
             for numbers in batch.numbers(names[start : start + COLUMNS_TOGETHER]):
                 yield from map(_bits, numbers.reshape(batch.n_rows, -1).T)
         return
@@ -780,6 +795,7 @@ def _column_hashes(batch: Batch, names: Sequence[str]) -> Iterator[NDArray[np.ui
         if batch.kind(name) in ("integer", "float", "boolean"):
             yield _bits(batch.numbers([name])[0].reshape(batch.n_rows))
         elif batch.kind(name) == "list":
+            # The bits of the numbers, rows × positions in the lists.
             lists = batch.lists(name, batch.width(name)).astype(np.float64).view(np.uint64)
             yield _mix_columns(lists.T, batch.n_rows)
         else:
@@ -789,7 +805,9 @@ def _column_hashes(batch: Batch, names: Sequence[str]) -> Iterator[NDArray[np.ui
 
 
 def row_hashes(batch: Batch, schema: Schema, column: str | None = None) -> NDArray[np.uint64]:
-    """Returns ``content_hashes`` of all columns that are counted, or of one column."""
+    """Returns a 64-bit hash of each row's contents (see ``content_hashes``) in all columns that ``schema`` counts, or in
+    one ``column``.
+    """
     inputs = schema.features.inputs
     return content_hashes(batch, inputs if column is None else [column])
 

@@ -93,7 +93,7 @@ class Tally(Displayed):
     @property
     def n_rows(self) -> float:
         """The number of rows counted, or their total weight if weights are fractional."""
-        if self.schema.labels is not None:
+        if self.schema.labels is not None:  # rows have sets of labels, and the class EVERY holds each row once
             total = readable_counts(self.rows)[self.classes.index(EVERY)] if EVERY in self.classes else 0
         else:
             total = readable_counts(sum_axis(self.rows, axis=0))[0] if self.classes else 0
@@ -114,10 +114,10 @@ class Tally(Displayed):
         n_rows = sum_axis(self.rows, axis=0)
         missing = dict[str, float]()
         for (_, features, _), sums in self._groups():
-            n_present = sum_axis(sums.present, axis=1).arranged([len(features)])
+            n_present = sum_axis(sums.present, axis=1).arranged([len(features)])  # rows with a value, by feature
             n_missing = n_rows.take(np.zeros(len(features), dtype=np.int64), 0) - n_present
             missing |= zip(features.names, n_missing.value.tolist(), strict=True)
-        return {name: max(missing[name], 0.0) for name in self.schema.features.names}
+        return {name: max(missing[name], 0.0) for name in self.schema.features.names}  # in the order of the schema
 
     @cached_property
     def _each_row_once(self) -> Tally:
@@ -139,22 +139,23 @@ class Tally(Displayed):
         """
         features = self.schema.features
         blocks = [features[index] for index in features.where(lambda template: template.columns)]  # joint features
+        # By name; None for a block without a table.
         shares = {feature.name: feature.family.empty_share(feature, self.of(feature.name)) for feature in blocks}
         return {name: share for name, share in shares.items() if share is not None}
 
     def of(self, name: str) -> Any:
         """Returns the sums of one feature, by its name."""
-        location = self.locate(self.schema[name].name)
+        location = self.locate(self.schema[name].name)  # a group of features, and the position in it
         return self.sums[location.group].select([location.position])
 
     def locate(self, name: str) -> SumsLocation:
         """Returns where the sums of a feature are, by its name."""
-        feature_index = self.schema.index[name]
-        return SumsLocation(*self._locations[feature_index].tolist())
+        group, position = self._locations[self.schema.index[name]].tolist()
+        return SumsLocation(group, position)
 
     @cached_property
     def _locations(self) -> Int:
-        """The ``SumsLocation`` of each feature as integers, features × 2."""
+        """The ``SumsLocation`` of each feature as integers, features × 2: its group, and its position in the group."""
         locations = np.empty((len(self.schema.features), 2), dtype=np.int64)
         for group_number, group in enumerate(self.schema.groups):
             locations[group.indices, 0] = group_number
@@ -204,7 +205,8 @@ class Tally(Displayed):
         """Counts other rows under the schema of this tally and returns their tally: ``tally + tally.count(rows)`` adds
         them.
 
-        If this tally has one class and no target column, such as the tally of a density, all rows get that class.
+        If this tally has one class and no target column, such as the tally of a density, all rows get that class. The
+        arguments are those of ``bb.count``.
         """
         if target is None and self.schema.labels is not None and self.schema.labels.columns:
             target = self.schema.labels
@@ -217,12 +219,15 @@ class Tally(Displayed):
     # The algebra
 
     def __add__(self, other: Tally) -> Tally:
-        """Returns the tally of both data sets together."""
+        """Returns the tally of both data sets together. Raises an error if they count different things, or if both
+        contain a part of the same name.
+        """
         if not isinstance(other, Tally):
             raise errors.not_a_tally(other, "add")
-        if shared_parts := self.parts & other.parts:
+        if shared_parts := self.parts & other.parts:  # their names
             raise errors.part_twice(shared_parts)
-        left, right = _align_tallies(self, other)
+        left, right = _align_tallies(self, other)  # both with the same classes
+        # One for each group of features.
         sums = tuple(left_sums + right_sums for left_sums, right_sums in zip(left.sums, right.sums, strict=True))
         skipped = left.skipped + right.skipped
         rounded = left.rounded or right.rounded
@@ -266,13 +271,14 @@ class Tally(Displayed):
 
         Returns None unless the tally has a single text column and contains all the classes.
         """
+        # ``sums`` has an entry for each group of features; here there must be one, a table of words.
         has_one_column = len(self.sums) == 1 and len(self.schema.columns) == 1 and not self.schema.named
         if not has_one_column or {*map(type, texts), *map(type, labels)} != {str} or len(texts) != len(labels):
             return None
-        [words] = self.sums
+        [words] = self.sums  # of the only group of features
         if not isinstance(words, Words) or not set(self.classes).issuperset(labels):
             return None
-        class_numbers = _indices_of(labels, self.classes).astype(np.int32)
+        class_numbers = _indices_of(labels, self.classes).astype(np.int32)  # of each text
         rows = self.rows + _core.count_classes(class_numbers, len(self.classes), None, threads)
         if (new_words := add_texts(self.schema.features[0], words, texts, class_numbers, threads)) is None:
             return None
@@ -286,8 +292,8 @@ class Tally(Displayed):
         """Returns this tally minus the other, without checking that the differences can be sums of rows, except that a
         negative number of rows raises an error.
         """
-        total, part = _align_tallies(self, other)
-        rows = total.rows - part.rows
+        total, part = _align_tallies(self, other)  # both with the same classes
+        rows = total.rows - part.rows  # by class
         total._check_rows(rows)
         group_sums = zip(total.schema.groups, total.sums, part.sums, strict=True)
         differences = tuple(
@@ -314,7 +320,7 @@ class Tally(Displayed):
             raise errors.bad_setting("the factor of a tally", factor, expected)
         errors.require(float(factor) == factor, "the factor of a tally", factor, "a number that a double holds")
         rows, are_rows_exact = self.rows.times(factor := float(factor))
-        sums_and_exactness = [sums.times(factor) for sums in self.sums]
+        sums_and_exactness = [sums.times(factor) for sums in self.sums]  # by group of features
         rounded = self.rounded or not (
             are_rows_exact and _is_decimal(factor) and all(is_exact for _, is_exact in sums_and_exactness)
         )
@@ -329,15 +335,12 @@ class Tally(Displayed):
 
     def __eq__(self, other: object) -> bool:
         """Whether both tallies hold the same sums, to the last bit, under the same schema. Bins of another width are
-        other sums. Raises SchemaMismatch if they count different things.
+        other sums.
         """
         if not isinstance(other, Tally):
             return NotImplemented
-        left, right = _align_tallies(self, other)
-        same_rows = self.classes == other.classes and self.schema == other.schema and left.rows.same(right.rows)
-        return same_rows and all(
-            left_sums.same(right_sums) for left_sums, right_sums in zip(left.sums, right.sums, strict=True)
-        )
+        same_rows = self.schema == other.schema and self.classes == other.classes and self.rows.same(other.rows)
+        return same_rows and all(sums.same(other_sums) for sums, other_sums in zip(self.sums, other.sums, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -366,16 +369,15 @@ class Tally(Displayed):
             before: A checked tally that this one was derived from. Only words that differ from it are then checked.
         """
         all_rows = self.classes.index(EVERY)  # the number of the class that holds every row
-        label_numbers = np.array(
-            [class_number for class_number in range(len(self.classes)) if class_number != all_rows], dtype=np.int64
-        )
+        label_numbers = np.delete(np.arange(len(self.classes)), all_rows)  # of the other classes, which are the labels
+        # The number of rows without each label.
         rows_without_label = self.rows.take(np.full(len(label_numbers), all_rows), 0) - self.rows.take(label_numbers, 0)
         for (label_index,) in np.argwhere(rows_without_label.is_negative()):
             raise _label_exceeds_rows(errors.negative_count(0, self.classes[label_numbers[label_index]]))
         try:
             for group_number, (group, sums) in enumerate(self._groups()):
                 if isinstance(sums, Words):
-                    changed_words = (
+                    changed_words = (  # their ids; None: all words are checked
                         None if before is None else sums.table.changed_since(before.sums[group_number].table)
                     )
                     check_parts_of_words(group.features[0], sums.table, changed_words, all_rows, self.classes)
@@ -396,7 +398,8 @@ class Tally(Displayed):
         Raises SchemaMismatch if this would need the rows again: for other families, other categories or narrower bins.
         """
         new_and_old_features = zip(schema.features, self.schema.features, strict=False)
-        # A scale to which sums can be moved is no difference: for the comparison, new features take on the old scale.
+        # A scale to which sums can be moved is no difference: for the comparison, new features take on the old scale
+        # where the same counter, which sums up the features of a family, counts both.
         rescaled = [
             new.counter.adopt_scale(new, old) if new.counter is old.counter else new
             for new, old in new_and_old_features
@@ -428,7 +431,7 @@ class Tally(Displayed):
             tally = self._select_classes(
                 class_numbers, tuple(self.classes[class_number] for class_number in class_numbers)
             )
-        groups = enumerate(tally._groups())
+        groups = enumerate(tally._groups())  # the number of each group of features, the group and its sums
         return tally._with_sums(
             {group_number: sums.without_empty(permanent_keys(group.features)) for group_number, (group, sums) in groups}
         )
@@ -447,6 +450,7 @@ class Tally(Displayed):
         """Returns the same tally with those of these classes that it lacks, without rows. If ``classes`` has all of
         this tally's, the new tally has them in that order, otherwise all sorted.
         """
+        # The names of the new tally's classes.
         names: Any = classes if set(classes).issuperset(self.classes) else sort_keys(set(self.classes).union(classes))
         if self.classes == names:
             return self
@@ -460,8 +464,8 @@ class Tally(Displayed):
         return some_classes._trim() if trims else some_classes
 
     def _merge_classes(self, new_numbers: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
-        """Returns a tally whose class ``new_numbers[c]`` contains class c of this one; classes with the same new number
-        are added. ``names`` are the names of the new classes.
+        """Returns a tally whose class number ``new_numbers[c]`` contains class c of this one; classes with the same new
+        number are added. ``names`` are the names of the new classes, in order.
         """
         n_classes = len(names)
         if n_classes == len(self.classes) and _are_all(new_numbers, n_classes):
@@ -475,7 +479,7 @@ class Tally(Displayed):
         """Returns all sums except those of words, by the names that they have in a file: "classes" for the rows of each
         class, and others that begin with the number of the group of features.
         """
-        arrays = (
+        arrays = (  # by name
             (f"{group_number}.{name}", integers)
             for group_number, sums in enumerate(self.sums)
             for name, integers in sums.arrays().items()
@@ -486,7 +490,7 @@ class Tally(Displayed):
         """Returns the arrays that describe the sums besides the numbers, such as those of words, by their names in a
         file, which begin with the number of the group of features.
         """
-        states = ((group_number, sums.state()) for group_number, sums in enumerate(self.sums))
+        states = ((group_number, sums.state()) for group_number, sums in enumerate(self.sums))  # state: array by name
         return {f"{group_number}.{name}": array for group_number, arrays in states for name, array in arrays.items()}
 
     def digest(self) -> str:
@@ -502,6 +506,7 @@ class Tally(Displayed):
         >>> (tally + more - more).digest() == tally.digest()
         True
         """
+        # The names of the classes, then the keys (values, bins) of each feature that has them.
         all_keys = (self.classes, *(keys for sums in self.sums for keys in sums.keys))
         digest = hashlib.sha256(f"[{json.dumps(self.schema._counting_rules())}, [".encode())
         for index, keys in enumerate(all_keys):
@@ -533,9 +538,9 @@ class Tally(Displayed):
         (5, 7)
         """
         n_classes = len(self.classes)
-        n_prior = max(len(self.classes) - 1, 0)
+        n_prior = max(n_classes - 1, 0)  # parameters of the class prior
         if naive:
-            # For each feature its parameters per class, and those that all classes share.
+            # For each feature the number of its parameters per class, and of those that all classes share.
             counts_by_feature = [
                 counts for family, features, sums in self.groups for counts in family.n_parameters(features, sums)
             ]
@@ -557,10 +562,10 @@ class Tally(Displayed):
 
     def __str__(self) -> str:
         """Returns the tally as text: its classes with their rows, and its features with what was counted."""
-        has_fractional_weights = self.rows.digits > 0  # digits after the point
+        has_fractional_weights = self.rows.digits > 0  # decimals of the numbers of rows
         size = f"{float(self.n_rows):,.6g} (weights)" if has_fractional_weights else many(int(self.n_rows), "row")
         features = many(len(self.schema.features), "feature")
-        noun, rows_and_shares = self._rows_and_shares()
+        noun, rows_and_shares = self._rows_and_shares()  # of each class: its name, its rows, their share of all rows
         lines = [f"Tally of {size}, {many(len(rows_and_shares), noun)}, {features}"]
         table_rows = [(errors.shortened(repr(name)), n_rows, share) for name, n_rows, share in rows_and_shares[:20]]
         width = max((len(name) for name, _, _ in table_rows), default=0)
@@ -595,14 +600,14 @@ class Tally(Displayed):
         """Returns the two tables that a notebook shows: the classes with their rows, and the features with what was
         counted.
         """
-        noun, rows_and_shares = self._rows_and_shares()
-        classes: dict[str, list[Any]] = {
+        noun, rows_and_shares = self._rows_and_shares()  # of each class: its name, its rows, their share of all rows
+        classes: dict[str, list[Any]] = {  # the columns of the first table
             noun: [name for name, _, _ in rows_and_shares],
             "rows": [n_rows for _, n_rows, _ in rows_and_shares],
             "share": [f"{share:.1%}" for _, _, share in rows_and_shares],
         }
-        summaries = self._summaries(MOST_TABLE_ROWS if len(self.schema.features) > MOST_TABLE_ROWS else None)
-        features = {
+        summaries = self._summaries(MOST_TABLE_ROWS)  # pairs of a feature and what was counted for it
+        features = {  # the columns of the second table
             "column": [feature.name for feature, _ in summaries],
             "family": [feature.family.name for feature, _ in summaries],
             "counted": [summary for _, summary in summaries],
@@ -626,7 +631,7 @@ class Tally(Displayed):
         are many.
         """
         n_features = len(self.schema.features)
-        summaries = self._summaries(20 if n_features > 21 else None)
+        summaries = self._summaries(20 if n_features > 21 else None)  # pairs of a feature and what was counted for it
         width = max((len(feature.name) for feature, _ in summaries), default=0)
         lines = [
             f"{feature.name:{width}}  {feature.family.name:{len('kernel_density')}}  {summary}"
@@ -644,15 +649,16 @@ def _is_decimal(factor: float) -> bool:
     """Whether a factor can be written with at most 15 significant digits and 18 decimals, so that multiplying by it is
     exact.
     """
-    written = Decimal(f"{factor:.15g}")
-    return factor == int(factor) or (float(written) == factor and int(written.normalize().as_tuple().exponent) >= -18)
+    rounded_factor = Decimal(f"{factor:.15g}")
+    exponent = int(rounded_factor.normalize().as_tuple().exponent)  # of 10, of its last digit
+    return factor == int(factor) or (float(rounded_factor) == factor and exponent >= -18)
 
 
 def _with_label_names(problem: errors.NegativeCount) -> errors.NegativeCount:
     """Returns the same error with ``label 'x'`` instead of ``class 'x'``, and ``all rows`` for the class that holds
     every row. ``problem`` is an error about a negative count.
     """
-    label = problem.label  # type: ignore[attr-defined]
+    label = problem.label  # type: ignore[attr-defined]  # the class whose count is negative; EVERY holds all rows
     # ``_parts`` has the error's attributes by name.
     message = str(problem).replace(f"class {label!r}", "all rows" if label == EVERY else f"label {label!r}", 1)
     return errors.NegativeCount(message.replace(" of all rows", " among all rows", 1), **problem._parts)
@@ -662,13 +668,16 @@ def _label_exceeds_rows(problem: errors.NegativeCount) -> errors.NegativeCount:
     """Returns an error that says that more rows have a label than there are rows. ``problem`` is the error about a
     negative count that it replaces.
     """
-    label = problem.label  # type: ignore[attr-defined]
-    feature = getattr(problem, "feature", None)
+    label = problem.label  # type: ignore[attr-defined]  # the label whose count is negative
+    feature = getattr(problem, "feature", None)  # its name; None: the rows themselves
     in_feature = "" if feature is None else f" in feature {feature!r}"
-    message = f"subtracting left more rows with label {label!r} than rows{in_feature}. A row with this label was "
-    message += "subtracted without it, or is not part of this tally; nothing was changed. Subtract rows with the "
-    message += "labels they were added with."
-    return errors.NegativeCount(message, label=label, feature=feature)
+    return errors.NegativeCount(
+        f"subtracting left more rows with label {label!r} than rows{in_feature}. A row with this label was "
+        "subtracted without it, or is not part of this tally; nothing was changed. Subtract rows with the "
+        "labels they were added with.",
+        label=label,
+        feature=feature,
+    )
 
 
 def _indices_of(names: Sequence[Any], names_in_order: Sequence[Any]) -> NDArray[np.int64]:
@@ -704,9 +713,9 @@ def _split_by_family(group: Group, sums: Any) -> list[FamilySums]:
     columns is by itself. Features with equal settings share a template, whose number ``features.codes`` has for each.
     """
     families = list[Family]()  # without repetition
-    family_number_of_template = list[int]()
+    family_number_of_template = list[int]()  # indices in ``families``
     for template in group.features.templates:
-        equal_families = (
+        equal_families = (  # their numbers
             number
             for number, family in enumerate(families)
             if family.name == template.family.name and family == template.family
@@ -719,16 +728,16 @@ def _split_by_family(group: Group, sums: Any) -> list[FamilySums]:
     family_numbers = np.array(family_number_of_template, dtype=np.int64)[group.features.codes]  # one per feature
     sums_by_family = list[FamilySums]()
     for number, family in enumerate(families):
-        positions = np.flatnonzero(family_numbers == number)
-        for members in positions[:, None] if group.features.has_blocks else [positions]:
+        positions = np.flatnonzero(family_numbers == number)  # of its features in the group
+        for members in positions[:, None] if group.features.has_blocks else [positions]:  # positions, too
             features = group.features.take(members)
             sums_by_family.append(FamilySums(family, features, sums.select(members.tolist())))
     return sums_by_family
 
 
 def _align_tallies(first: Tally, second: Tally) -> tuple[Tally, Tally]:
-    """Returns both tallies, the first first, with the classes of either and the wider bins of the two, so that their
-    sums can be added. Raises SchemaMismatch if they count different things.
+    """Returns the tallies ``first`` and ``second``, both with the classes of either and the wider bins of the two, so
+    that their sums can be added. Raises SchemaMismatch if they count different things.
     """
     if first.schema is not second.schema:
         difference = first.schema._explain_difference(second.schema)
@@ -748,7 +757,7 @@ def _move_to(tally: Tally, schema: Schema) -> Tally:
     """Returns the tally with sums moved to the scales and bins of ``schema``, which counts the same features."""
     if schema is tally.schema:
         return tally
-    group_sums = zip(tally.schema.groups, schema.groups, tally.sums, strict=True)
+    group_sums = zip(tally.schema.groups, schema.groups, tally.sums, strict=True)  # old group, new group, old sums
     sums = tuple(old.counter.move_sums(old.features, new.features, sums) for old, new, sums in group_sums)
     return replace(tally, schema=schema, sums=sums)
 
@@ -757,6 +766,7 @@ def merge_excess_bins(tally: Tally) -> Tally:
     """Returns the tally with bins merged in pairs until no feature has more bins than allowed. The result depends only
     on the totals.
     """
+    # Pairs of a group of features, and these features with bins as wide as their sums need.
     merged_groups = [(group, group.counter.widen(group.features, sums)) for group, sums in tally._groups()]
     if all(features is group.features for group, features in merged_groups):
         return tally
@@ -848,8 +858,8 @@ def count_table(table: Any) -> Tally:
 
 
 def check_classes(tally: Tally, n_rows: int, target: str | None) -> Tally:
-    """Returns the tally of a whole table of ``n_rows`` rows. Raises an error if no row has a target, and warns about
-    classes that look like a mistake.
+    """Returns the tally of a whole table of ``n_rows`` rows. Raises an error if no row has a target (``target`` is its
+    column, for the message), and warns about classes that look like a mistake.
     """
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, target)
@@ -860,13 +870,14 @@ def check_classes(tally: Tally, n_rows: int, target: str | None) -> Tally:
 def sum_table(table: Table) -> tuple[Tally, int]:
     """Counts a table, which may be a part of a larger one; returns the tally and the number of rows read.
 
-    Words are counted in a thread of their own while the next batch is read.
+    Words are counted in a thread of their own while the next batch is read. ``table.labels`` says where the labels of
+    the rows are and how many threads may count; ``by_column`` is true if they are in columns of the table.
     """
     # The schema and the tally so far of this pass over the rows: one pair, or none before the first batch. A pass that
     # starts again empties the list.
     schema_and_total: list[tuple[Schema, Tally | None]] = []
     n_rows = 0
-    parser_work = ParserWork[tuple[Tally, ...]](table.labels.threads)
+    parser_work = ParserWork[tuple[Tally, ...]](table.labels.threads)  # the counting that parser threads do
 
     def add(part: Tally) -> None:
         """Adds the tally of a batch to the total, in ``schema_and_total``; the sum may have wider bins."""
@@ -880,10 +891,10 @@ def sum_table(table: Table) -> tuple[Tally, int]:
                 schema_and_total.append((table.settle_schema(batch), None))
                 n_rows = 0
             [(schema, total)] = schema_and_total
-            text_columns = schema._word_columns
+            text_columns = schema._word_columns  # their names
             n_rows += batch.n_rows
             is_large = batch.n_rows >= ROWS_WORTH_A_THREAD and table.labels.threads > 1
-            aligned = table.align(batch, schema)
+            aligned = table.align(batch, schema)  # the batch with the column names of the schema
             # Tallies whose sum is that of the batch: a parser thread has counted it, or it is counted now.
             for part in parser_work.result(batch) or tallies_of_batch(aligned, schema, table.labels):
                 adding_thread.wait()
@@ -937,7 +948,7 @@ def rows_of_batch(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Rows
         yield rows_to_count(batch, codes, weights, labels.threads)
         return
     assert labels.classes is not None
-    encoded_shares = encode_weights(weights)  # rows × classes
+    encoded_shares = encode_weights(weights)  # rows × classes × limbs of 64 bits
     for class_number, label in enumerate(labels.classes):
         same_class = Codes(np.zeros(batch.n_rows, dtype=np.int32), low=0, values=[label])
         yield replace(rows_to_count(batch, same_class, encoded_shares[:, class_number], labels.threads), skipped=0)
@@ -951,13 +962,13 @@ def rows_to_count(batch: Batch, labels: Codes, weights: NDArray[Any] | None, thr
     for noun, one_per_row in (("labels", labels.codes), ("weights", weights)):
         if one_per_row is not None and len(one_per_row) != batch.n_rows:
             raise errors.length_mismatch(noun, len(one_per_row), batch.n_rows)
-    labels = renumber_range(labels, threads)
+    labels = renumber_range(labels, threads)  # ``values`` are now the names of the classes
     refuse_continuous(labels.values, batch.n_rows)
     classes = zero_based_codes(labels, threads)  # the class number of each row, −1 for none
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is None:
         return RowsToCount(batch, labels.values, classes, weights=None, threads=threads, skipped=skipped)
-    n_positive = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
+    n_positive = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0  # 0: they are encoded already
     classes, weights = kernel_weights(classes, weights)
     assert weights is not None
     _warn_about_tiny_weights(n_positive - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
@@ -995,8 +1006,9 @@ def _warn_about_tiny_weights(n_rows: int) -> None:
     """Warns that this many rows have weights so small that they are rounded to zero."""
     if n_rows > 0:
         rows_weigh = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
-        advice = "less than 5e-19, which is rounded to zero. Multiply all weights by a constant to keep them"
-        errors.warn(errors.BanburyWarning(f"{rows_weigh} {advice}"))
+        errors.warn(
+            f"{rows_weigh} less than 5e-19, which is rounded to zero. Multiply all weights by a constant to keep them"
+        )
 
 
 def count_sets(
@@ -1014,12 +1026,13 @@ def count_sets(
 
     Args:
         batch: The rows.
+        schema: What is counted.
         sets: The labels of each row. Rows without a target are skipped.
         weights: The weight of each row, or None if all are 1.
+        threads: How many threads may count.
         groups: If given, each class stands for one label in one group, and its name is a number: the first number of
-        the
-            label plus the group. The pair has the group of each row; and the first number of the class of all rows,
-            then that of each label.
+            the label plus the group. The pair has the group number of each row; and the first number of the class of
+            all rows, then that of each label.
     """
     rows_with_target = np.flatnonzero(sets.has_target)
     # One entry for each row with a target, in the class of all rows, and then one for each label of each row.
@@ -1027,6 +1040,7 @@ def count_sets(
     codes = np.concatenate([np.zeros(len(rows_with_target), dtype=np.int32), sets.codes + np.int32(1)])
     names: tuple[Label, ...] = (EVERY, *sets.names)  # of these codes
     if groups is not None:
+        # The distinct numbers of classes, and for each entry the index of its number among them.
         class_numbers, codes_used = np.unique(groups[1][codes] + groups[0][row_of_label], return_inverse=True)
         names = tuple(class_numbers.tolist())
         codes = codes_used.astype(np.int32)
@@ -1043,11 +1057,11 @@ def count_sets(
     offsets_and_codes = sets.offsets, codes[len(rows_with_target) :]  # the labels of each row
     if weights is not None:  # rows that weigh nothing have no labels either
         _warn_about_tiny_weights(int(np.count_nonzero((weights > 0) & sets.has_target & (classes < 0))))
-        n_labels = np.where(classes >= 0, np.diff(sets.offsets), 0)
+        n_labels = np.where(classes >= 0, np.diff(sets.offsets), 0)  # of each row
         offsets_and_codes = np.concatenate([[0], np.cumsum(n_labels)]), offsets_and_codes[1][classes[sets.rows] >= 0]
     each_row_once = RowsToCount(batch, names, classes, row_weights, threads, offsets_and_codes)
-    classes_used = _indices_of(tally.classes, names)
-    words = {
+    classes_used = _indices_of(tally.classes, names)  # the indices in ``names`` of classes that have rows
+    words = {  # by the number of the group of features
         group_number: WORDS.count(group.features, each_row_once)[1].take(classes_used)
         for group_number, (group, sums) in enumerate(tally._groups())
         if isinstance(sums, Words)
@@ -1074,7 +1088,7 @@ def sums_of_groups(
     """Returns the sums of some ``features``, all of one family, with every group of rows as a class of its own.
     ``groups`` has the group number of each row, from 0 to ``n_groups`` − 1; ``weights`` has one per row, or is None.
     """
-    numbers = tuple(range(n_groups))
+    numbers = tuple(range(n_groups))  # the names of the classes
     labels = Codes(groups.astype(np.int32), low=0, values=numbers)
     tally = count_rows(batch, replace(schema, features=features), labels, weights, threads)
     [(_, _, sums)] = tally._with_classes(numbers)._read_texts().groups

@@ -113,7 +113,7 @@ class Explanation:
         )
 
     def against_unseen(self, label: Any) -> Explanation:
-        """Returns the same explanation against a class that was never counted, whose probability is 0."""
+        """Returns the same explanation against ``label``, a class that was never counted, whose probability is 0."""
         remarks = (
             *self.remarks,
             f"the model has no rows of class {self._quote(label)}, so the prior alone rules it out",
@@ -141,7 +141,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the explanation as a dictionary for JSON; infinite numbers are strings."""
-        calibration = {"scale": self.scale, "calibration": strict(self.calibration)}
+        calibration = {"scale": self.scale, "calibration": strict(self.calibration)}  # entries of a calibrated one
         return {
             "winner": self.winner,
             "against": self.against,
@@ -191,6 +191,7 @@ class Explanation:
         return notes
 
     def __str__(self) -> str:
+        """Returns the explanation as text: the two classes, a line for each piece of evidence, their sum, and notes."""
         winner = page.class_and_share(self.winner, self.target, self.probability)
         against = page.class_and_share(self.against, self.target, self.probability_against)
         lines = [f"{winner} against {against}, in decibans:"]
@@ -218,8 +219,8 @@ def lines_of(
         total: The sum of all decibans.
         called: The name of the sum.
     """
-    listed, summaries = page.strongest(evidence, MOST)
-    listed_rows = before + [
+    listed, summaries = page.strongest(evidence, MOST)  # a summary is a description, some examples, and decibans
+    listed_rows = before + [  # name, value and decibans
         (listed_evidence.feature, _format_value(listed_evidence), listed_evidence.decibans)
         for listed_evidence in listed
     ]
@@ -278,20 +279,22 @@ def make_explanation(
         posterior: The posterior of the row (classes,).
         winner: The number of the predicted class.
         against: The number of the class it is compared with.
+        scale: The factor by which a calibration multiplies all evidence.
     """
     # Prior and terms × (winner, against).
     log_likelihoods = np.array([log_prior, *(term.log_likelihood for term in terms)])[:, [winner, against]]
     impossible = bool(np.isneginf(log_likelihoods).any(axis=0).all())
     with np.errstate(invalid="ignore"):
-        differences = np.where(
+        differences = np.where(  # in nats: of the prior, then of each term
             np.isneginf(log_likelihoods).all(axis=1), 0.0, scale * (log_likelihoods[:, 0] - log_likelihoods[:, 1])
         )
-    prior, *weights = (differences * DECIBANS).tolist()
+    prior, *weights = (differences * DECIBANS).tolist()  # weights: of the terms
     evidence = [
         Evidence(term.feature, _text_of(term.value), weight, term.seen, term.times, term.positions, term.common)
         for term, weight in zip(terms, weights, strict=True)
         if term.value is not None or weight != 0
     ]
+    # The positions in ``evidence``, strongest first.
     order = np.argsort(-np.abs([term_evidence.decibans for term_evidence in evidence]), kind="stable").tolist()
     return Explanation(
         classes[winner],
@@ -312,7 +315,9 @@ def _text_of(value: Any) -> Any:
 
 
 def _sum(differences: Real) -> float:
-    """Returns the exact sum of log-likelihood differences: large ones that cancel leave the small ones as they are."""
+    """Returns the exact sum of log-likelihood differences (an array of numbers in nats): large ones that cancel leave
+    the small ones as they are.
+    """
     if np.isfinite(differences).all():
         return math.fsum(np.clip(differences, -LARGEST, LARGEST).tolist())
     return float(differences.sum())

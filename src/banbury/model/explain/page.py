@@ -29,15 +29,18 @@ STRONG = 0.98  # the quantile of the evidence in texts that gets full colour, so
 
 
 def explanation(why: Any) -> str:
-    """Returns an ``Explanation`` as HTML: the two classes, the texts with shaded words, and a bar for each feature and
-    word.
+    """Returns an ``Explanation`` (``why``) as HTML: the two classes, the texts with shaded words, and a bar for each
+    feature and word.
     """
     return STYLE + explanation_body(why)
 
 
 def explanation_body(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
-    """Returns an ``Explanation`` as HTML without its style sheet, for pages with several explanations. At most ``rows``
-    features and words are listed with a bar, and so many ``characters`` of each text are shown.
+    """Returns an ``Explanation`` (``why``) as HTML without its style sheet, for pages with several explanations. At most
+    ``rows`` features and words are listed with a bar, and so many ``characters`` of each text are shown.
+
+    The words of a text cover spans of it; a span has its start, its end and its words, each with the decibans of one
+    occurrence. The words are shaded by these.
     """
     winner_percent, against_percent = (safe(percent(share)) for share in (why.probability, why.probability_against))
     winner, against = (safe(name_class(label, why.target)) for label in (why.winner, why.against))
@@ -45,16 +48,19 @@ def explanation_body(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -
     spans_by_feature = {
         name: list(_spans(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()
     }
+    # The decibans of each span of all texts.
     weights = (sum(weight for _, weight in words) for spans in spans_by_feature.values() for _, _, words in spans)
     weight_sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
+    # The decibans that get full colour.
     full = max(weight_sizes[int(STRONG * (len(weight_sizes) - 1))], 1e-300) if weight_sizes else 1.0
     texts = "".join(
         _text(why, feature, text, spans_by_feature[feature], full, characters) for feature, text in why.texts.items()
     )
-    sides = (("", FOR, winner), (" against", AGAINST, against))
+    sides = (("", FOR, winner), (" against", AGAINST, against))  # the end of a CSS class, a colour, and a class
     key_attributes = (
         (f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides
     )
+    # The legend of both colours.
     keys = " ".join(f"<span {attributes}>for {name}</span>" for attributes, name in key_attributes)
     legend = f'<p class="note">Evidence in decibans (+10 multiplies the odds by ten): {keys}</p>'
     notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
@@ -131,10 +137,10 @@ def _shade(text: str, words: list[tuple[Any, float]], full: float) -> str:
 
 
 def _bars(why: Any, most: int) -> str:
-    """Returns a table as HTML: a row for the prior, each of the ``most`` strongest pieces of evidence, the rest
-    together, and the sum.
+    """Returns a table of an ``Explanation`` (``why``) as HTML: a row for the prior, each of the ``most`` strongest pieces
+    of evidence, the rest together, and the sum.
     """
-    listed, summaries = strongest(why.evidence, most)
+    listed, summaries = strongest(why.evidence, most)  # a summary is a description, some examples, and decibans
     rows = [(name, "", weight) for name, weight in why.before]
     rows += [(evidence.feature, value(evidence), evidence.decibans) for evidence in listed]
     if {evidence.feature for evidence in why.evidence} == set(why.texts):  # words of one text need not say so
@@ -203,18 +209,18 @@ def format_weight(weight: float, digits: int = 2) -> str:
 # Likelihood ratios ---------------------------------------------------------------------------------------------------
 
 
-def informative(result: Any) -> str:
-    """Returns the likelihood ratios of an ``Informative`` as HTML: a table for each class, side by side if there is
-    room.
+def informative(values: Any) -> str:
+    """Returns ``values``, an ``Informative``, as HTML: a table of likelihood ratios for each class, side by side if there
+    is room.
     """
     tables = ""
-    for label, ratios in result.ratios.items():
-        value_and_ratio = ((safe(result.shown(ratio)), format_ratio(ratio.ratio)) for ratio in ratios)
+    for label, ratios in values.ratios.items():
+        value_and_ratio = ((safe(values.shown(ratio)), format_ratio(ratio.ratio)) for ratio in ratios)
         rows = (
             f'<tr><td class="value">{value_text}</td><td class="number">{ratio_text} : 1</td></tr>'
             for value_text, ratio_text in value_and_ratio
         )
-        tables += f"<table><caption>{safe(name_class(label, result.target))}</caption>{''.join(rows)}</table>"
+        tables += f"<table><caption>{safe(name_class(label, values.target))}</caption>{''.join(rows)}</table>"
     note = "How many times more probable a value is in the class than in all other classes together"
     return f'{STYLE}<div class="banbury"><p class="note">{note}</p><div class="classes">{tables}</div></div>'
 
@@ -223,7 +229,8 @@ def informative(result: Any) -> str:
 
 
 def name_class(label: Any, target: str | None) -> str:
-    """Returns a class for people: a number, true or false is named with its target.
+    """Returns a class (``label``) for people: a number, true or false is named with its target, the column of the
+    classes, unless that is None.
 
     >>> name_class(0, "Survived"), name_class("spam", "folder"), name_class(0, None)
     ('Survived = 0', 'spam', '0')
@@ -232,12 +239,14 @@ def name_class(label: Any, target: str | None) -> str:
 
 
 def quote_class(label: Any, target: str | None) -> str:
-    """Returns a class for use within a sentence: a text in quotes, anything else with its target if that has a name."""
+    """Returns a class (``label``) for use within a sentence: a text in quotes, anything else with ``target``, the column
+    of the classes, unless that is None.
+    """
     return repr(label) if isinstance(label, str) else name_class(label, target)
 
 
 def class_and_share(label: Any, target: str | None, probability: float) -> str:
-    """Returns a class with its probability.
+    """Returns a class (``label``) with its probability. ``target`` is the column of the classes, or None.
 
     >>> class_and_share(0, "Survived", 0.829), class_and_share("spam", None, 0.829)
     ('Survived = 0: 82.9%', "'spam' 82.9%")

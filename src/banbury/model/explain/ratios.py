@@ -71,7 +71,7 @@ class Informative:
 
     def shown(self, ratio: LikelihoodRatio) -> str:
         """Returns the value of a ratio with its feature, as people read it, or the word alone if the only feature is a
-        text.
+        text. ``words`` has the features that are text; a ``Stretch`` is the ratio of an interval of numbers.
         """
         value = page.printable(", ".join(map(str, ratio.value)) if isinstance(ratio.value, tuple) else ratio.value)
         if ratio.feature in self.words:
@@ -80,6 +80,7 @@ class Informative:
 
     def __str__(self) -> str:
         """Returns the name of each class, followed by a line for each of its values with the ratio."""
+        # By the ratio: its value as people read it.
         value_texts = {id(ratio): self.shown(ratio) for class_ratios in self.ratios.values() for ratio in class_ratios}
         value_width = max(map(len, value_texts.values()), default=0)
         lines = []
@@ -88,7 +89,7 @@ class Informative:
             lines.append(
                 page.quote_class(label, self.target) + ("" if class_ratios else ": nothing separates it from the rest")
             )
-            ratio_texts = {id(ratio): page.format_ratio(ratio.ratio) for ratio in class_ratios}
+            ratio_texts = {id(ratio): page.format_ratio(ratio.ratio) for ratio in class_ratios}  # by the ratio
             ratio_width = max(map(len, ratio_texts.values()), default=0)
             lines += [
                 f"  {value_texts[ratio_id]:{value_width}}  {ratio_label} {ratio_text:>{ratio_width}} : 1"
@@ -135,13 +136,13 @@ def informative(
     errors.check_whole("n", n, 1)
     if len(labels) < 2:
         raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "a model with at least two classes")
-    other_classes = _shares_of_other_classes(np.exp(log_prior))  # (classes × classes)
+    other_classes = _shares_of_other_classes(np.exp(log_prior))  # column c: how all classes but c are mixed
     best: list[list[Scored]] = [[] for _ in labels]  # the best ratios so far, by class number
     text_features = set[str]()
-    left_aside = list[str]()
+    left_aside = list[str]()  # features no value of which can be named
     comparison = Comparison(other_classes, class_numbers, log_likelihood)
     for group in parameters:
-        values_of_group = group.informative_values(comparison)
+        values_of_group = group.informative_values(comparison)  # of each feature; None: no value can be named
         if values_of_group is None:
             left_aside += group.features.names
         for values in values_of_group or ():
@@ -167,7 +168,7 @@ def _shares_of_other_classes(prior: Real) -> Real:
     """Returns how the other classes of each class are mixed (classes × classes): column c has the shares of all classes
     but c, which sum to 1, by their ``prior`` (classes,), or equal shares if that is 0.
     """
-    weights = np.repeat(prior[:, None], len(prior), axis=1)
+    weights = np.repeat(prior[:, None], len(prior), axis=1)  # column c: the prior of all classes but c
     np.fill_diagonal(weights, 0.0)
     total = weights.sum(axis=0)
     equal_shares = (1.0 - np.eye(len(prior))) / (len(prior) - 1)
@@ -196,16 +197,16 @@ def _keep_best(
     """
     probability_rest = values.share @ other_classes[:, class_numbers]  # values × requested classes
     had_rest = probability_rest if values.had is values.share else values.had @ other_classes[:, class_numbers]
-    difference = values.had[:, class_numbers] - had_rest
+    difference = values.had[:, class_numbers] - had_rest  # of the shares of rows that have the value
     ratio_type = Stretch if values.kind == "interval" else LikelihoodRatio
     ratios, scores = measure_informativeness(values.share[:, class_numbers], probability_rest, difference)
     for column, label_number in enumerate(class_numbers):
-        score = (
+        score = (  # of each value
             scores[:, column]
             if values.allowed is None
             else np.where(values.allowed[:, label_number], scores[:, column], 0.0)
         )
-        threshold = np.partition(score, -n)[-n] if len(score) > n else 0.0
+        threshold = np.partition(score, -n)[-n] if len(score) > n else 0.0  # the nth best score
         candidates = np.flatnonzero((score >= threshold) & (score > 0))
         # In a tie, the first values.
         for value_number in candidates[np.argsort(-score[candidates], kind="stable")][:n].tolist():

@@ -31,7 +31,9 @@ Parents = tuple[tuple[int, ...], ...]
 
 
 def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
-    """Returns the numbers of the nodes of each table that is counted: each node alone, then each node with its parents."""
+    """Returns the numbers of the nodes of each table that is counted: each node alone, then each node with its parents.
+    ``parents`` has the numbers of each node's parents.
+    """
     return [
         *((node,) for node in range(len(parents))),
         *((node, *node_parents) for node, node_parents in enumerate(parents)),
@@ -47,17 +49,18 @@ def schema_of_tables(variables: Sequence[Variable], parents: Parents) -> Schema:
 
 
 def axes_of(variables: Sequence[Variable], parents: Parents) -> list[tuple[Keys, ...]]:
-    """Returns for each table, in the order of ``scopes_of``, the keys (values or bin numbers) of the variables that are
-    its axes.
+    """Returns for each table of a network, in the order of ``scopes_of``, the keys (values or bin numbers) of the
+    variables that are its axes. ``parents`` has the numbers of each variable's parents.
     """
     return [tuple(variables[node].keys for node in scope) for scope in scopes_of(parents)]
 
 
 def keys_at(cell_numbers: Int, variables: Sequence[Variable], parents: Parents) -> list[Combinations]:
-    """Returns the keys of the cells with these numbers, table by table. The cells of all tables are numbered one table
-    after the other, and ``cell_numbers`` are ascending.
+    """Returns the keys of the cells with these numbers, table by table. The cells of all tables of a network are
+    numbered one table after the other, and ``cell_numbers`` are ascending. ``parents`` has the numbers of each
+    variable's parents.
     """
-    axes = axes_of(variables, parents)
+    axes = axes_of(variables, parents)  # of each table, the keys along each axis
     starts = np.cumsum([0, *(prod(map(len, table_axes)) for table_axes in axes)])  # the first cell of each table
     numbers_by_table = np.split(cell_numbers, np.searchsorted(cell_numbers, starts[1:-1]))
     return [
@@ -81,9 +84,9 @@ class NetworkCounts:
     @classmethod
     def of(cls, variables: Sequence[Variable], parents: Parents, tally: Tally) -> NetworkCounts:
         """Returns the counts in a tally of these variables; their variables have the values that were counted or
-        declared. Raises an error if a table would be too large.
+        declared. ``parents`` has the numbers of each variable's parents. Raises an error if a table would be too large.
         """
-        counts = tally.sums[0]
+        counts = tally.sums[0]  # ``keys`` begin with those of each variable alone
         counted_variables = tuple(
             variable.of_keys(key for (key,) in keys) for variable, keys in zip(variables, counts.keys, strict=False)
         )
@@ -96,9 +99,10 @@ class NetworkCounts:
         cls, batch: Batch, variables: Sequence[Variable], parents: Parents, labels: Labels, target: int | None = None
     ) -> NetworkCounts:
         """Returns the counts of the rows of a batch; if there is a ``target`` (a variable number), only of those with a
-        value of it. ``labels`` has the weights of the rows and the number of threads.
+        value of it. ``parents`` has the numbers of each variable's parents, ``labels`` the weights of the rows and the
+        number of threads.
         """
-        columns = encode_variables(batch, variables, labels.threads)
+        columns = encode_variables(batch, variables, labels.threads)  # a batch with a column of codes per variable
         class_numbers = np.zeros(batch.n_rows, dtype=np.int32)
         if target is not None:
             class_numbers[columns.codes(variables[target].name).codes < 0] = -1  # not counted
@@ -127,7 +131,7 @@ class NetworkCounts:
             node_tables.append(sum_axis(tree.pairs.count_values(column), 1).arranged([tree.variables[column].size]))
             tables_with_parents.append(tree.cells(column))
         variables = (target, *(tree.variables[column] for column in tree.columns_with_values))
-        keys_and_cells = []
+        keys_and_cells = []  # of each table: a tuple of values per cell, and the rows of each (cells × 1)
         for axes, table in zip(axes_of(variables, tuple(parents)), node_tables + tables_with_parents, strict=True):
             keys: Any = tuple(product(*axes))
             keys_and_cells.append((keys, table.arranged([len(keys), 1])))
@@ -152,13 +156,13 @@ class NetworkCounts:
         return tuple(self._table(n_nodes + node) for node in range(n_nodes))
 
     def _table(self, number: int) -> Integers:
-        """Returns the table of counts with this number in ``scopes_of``, with an axis for each of its variables. It has
-        a cell for every combination of their values.
+        """Returns the table of counts with this number, with an axis for each of its variables. It has a cell for every
+        combination of their values. Tables are numbered as in ``scopes_of``: each node alone, then each with its parents.
         """
         axes = axes_of(self.variables, self.parents)[number]
         shape = [len(values) for values in axes]
         counts: Counts = self.tally.sums[0]
-        keys, cells = counts.feature(number)
+        keys, cells = counts.feature(number)  # tuples of values that rows have, and their rows (keys × 1)
         return cells.merge(cells_of(keys, axes), prod(shape), 0).arranged(shape)
 
     @property
@@ -177,11 +181,18 @@ class NetworkCounts:
 
     def _check_same_structure(self, other: NetworkCounts) -> None:
         """Raises an error unless ``other`` has the same structure, and nodes with the same bins and families."""
-        reason = _describe_difference(self._parent_names(), other._parent_names())
+        difference = self._describe_other_structure(other)
+        if difference:
+            raise errors.unlike_networks(difference)
+
+    def _describe_other_structure(self, other: NetworkCounts) -> str | None:
+        """Returns how the structure of ``other``, or the bins or family of a node, differ from these; None if they do
+        not.
+        """
+        difference = _describe_difference(self._parent_names(), other._parent_names())
         for variable, other_variable in zip(self.variables, other.variables, strict=False):
-            reason = reason or variable.incompatibility(other_variable)
-        if reason:
-            raise errors.unlike_networks(reason)
+            difference = difference or variable.incompatibility(other_variable)
+        return difference
 
     def _parent_names(self) -> dict[str, list[str]]:
         """Returns the names of the parents of each node, by the name of the node."""
@@ -204,8 +215,8 @@ class NetworkCounts:
         try:
             remaining = NetworkCounts.of(self.variables, self.parents, self.tally - other.tally)
         except errors.NegativeCount as problem:
-            key: Any = getattr(problem, "key", None)
-            n_missing = getattr(problem, "left", None)
+            key: Any = getattr(problem, "key", None)  # of the negative cell: a tuple that begins with a node's value
+            n_missing = getattr(problem, "left", None)  # the negative number of rows
             if n_missing is None:  # more rows would have a value than there are rows
                 n_missing = (self.rows - other.rows).value - (self.tally.sums[0] - other.tally.sums[0]).present.value
             for variable in self.variables if key is not None else ():
@@ -220,11 +231,12 @@ class NetworkCounts:
         """
         counts = self.tally.sums[0]
         for node, variable in enumerate(self.variables):
+            # Each is a pair: keys (tuples that begin with a value of the node), and rows by key (keys × 1).
             node_table = counts.feature(node)
             table_with_parents = counts.feature(len(self.variables) + node)
             values = sort_keys({key[0] for keys, _ in (node_table, table_with_parents) for key in keys})
             number_of_value = {value: number for number, value in enumerate(values)}
-            rows_with_value, rows_with_parents = (
+            rows_with_value, rows_with_parents = (  # values × 1
                 cells.merge(as_index([number_of_value[key[0]] for key in keys]), len(values), 0)
                 for keys, cells in (node_table, table_with_parents)
             )
@@ -242,9 +254,8 @@ class NetworkCounts:
         return NetworkCounts.of(self.variables, self.parents, self.tally * factor)
 
     def equals(self, other: NetworkCounts) -> bool:
-        """Whether both counts are equal; raises an error if they count different tables."""
-        self._check_same_structure(other)
-        return bool(self.tally == other.tally)
+        """Whether both count the same tables and have equal counts."""
+        return not self._describe_other_structure(other) and self.tally == other.tally
 
 
 def _describe_difference(
@@ -295,7 +306,7 @@ def count_batches(
         labels: The weights of the rows and the number of threads.
         begin: Called with the first batch and what is known of its columns; returns the function that counts a batch.
     """
-    total: NetworkCounts | None = None
+    total: NetworkCounts | None = None  # of the batches so far
 
     def start_over() -> None:
         """Forgets what was counted, because all rows are read again."""
@@ -305,7 +316,7 @@ def count_batches(
     table = Table(source, labels)
     for batch in table.batches("counting", start_over, quietly=True):
         if total is None:
-            count = begin(batch, table.facts)
+            count = begin(batch, table.facts)  # counts a batch
             total = count(batch)
         else:
             total = total + count(batch)

@@ -45,10 +45,10 @@ def eliminate(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int
     remaining = list[Factor]()
     log_scale = np.zeros(sizes[ROW] if ROW in keep else ())  # what was divided out, in all or by row
     for factor in factors:
-        scaled, log_largest = _scale(factor)
+        scaled, log_largest = _scale(factor)  # divided by its largest entry, and the logarithm of that
         remaining.append(scaled)
         log_scale = log_scale + log_largest
-    for positions in _elimination_order(remaining, keep):
+    for positions in _elimination_order(remaining, keep):  # of the factors to multiply, in ``remaining``
         multiplied = [remaining[position] for position in positions]
         remaining = [factor for position, factor in enumerate(remaining) if position not in positions]
         scope = _remaining_scope(multiplied, remaining, keep)
@@ -70,7 +70,7 @@ def outside_products(factors: Sequence[Factor], sizes: Mapping[int, int]) -> lis
     everything outside it.
     """
     tables = [_scale(factor)[0] for factor in factors]  # the factors, followed by the product of each step
-    remaining = list(range(len(tables)))
+    remaining = list(range(len(tables)))  # the numbers of tables that no step has multiplied yet
     steps = []  # the numbers of the tables that each step multiplies
     for positions in _elimination_order(tables, ()):
         multiplied = [remaining[position] for position in positions]
@@ -82,7 +82,7 @@ def outside_products(factors: Sequence[Factor], sizes: Mapping[int, int]) -> lis
         tables.append(_scale(_product(step_factors, scope, sizes))[0])
     # By the number of a table: the product of everything outside it. What the last step leaves has nothing outside.
     outside_of = {number: Factor(tables[number].scope, np.ones_like(tables[number].table)) for number in remaining}
-    for product_number, multiplied in reversed([*enumerate(steps, len(factors))]):
+    for product_number, multiplied in reversed([*enumerate(steps, len(factors))]):  # the number of a step's product
         outside = outside_of.pop(product_number)
         for number in multiplied:
             step_factors = [outside, *(tables[sibling] for sibling in multiplied if sibling != number)]
@@ -99,14 +99,15 @@ def _elimination_order(factors: Sequence[Factor], keep: tuple[int, ...]) -> list
 
 @lru_cache(256)  # batches of rows ask for the same order again and again
 def _find_order(scopes: Scopes, shapes: Scopes, keep: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Returns the order, as ``_elimination_order`` does, for factors with these variables and shapes, one tuple per
-    factor; raises an error if a product would have more than ``MOST_CELLS`` cells.
+    """Returns the positions of the factors that each step multiplies, in the list that is left by the steps before.
+    ``scopes`` has the variables of each factor and ``shapes`` their numbers of values; ``keep`` has the variables that
+    are not summed out. Raises an error if a product would have more than ``MOST_CELLS`` cells.
     """
     if len(scopes) < 2:
         return []
     import opt_einsum  # imported here because it takes long and few programs need it
 
-    variables = dict.fromkeys(variable for scope in scopes for variable in scope)
+    variables = dict.fromkeys(variable for scope in scopes for variable in scope)  # each once
     symbols = {variable: opt_einsum.get_symbol(number) for number, variable in enumerate(variables)}
     formula = ",".join("".join(symbols[variable] for variable in scope) for scope in scopes)
     formula += "->" + "".join(symbols[variable] for variable in keep if variable in symbols)
@@ -125,8 +126,8 @@ def _find_order(scopes: Scopes, shapes: Scopes, keep: tuple[int, ...]) -> list[t
 def _remaining_scope(
     multiplied: Sequence[Factor], remaining: Iterable[Factor], keep: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """Returns the variables of a product that are not summed out, rows first: those of ``keep`` and of the
-    ``remaining`` factors.
+    """Returns the variables of the product of the factors ``multiplied`` that are not summed out, rows first: those of
+    ``keep`` and of the ``remaining`` factors.
     """
     needed = {*keep, *(variable for factor in remaining for variable in factor.scope)}
     variables = dict.fromkeys(variable for factor in multiplied for variable in factor.scope if variable in needed)
@@ -138,14 +139,14 @@ def _product(factors: Sequence[Factor], scope: tuple[int, ...], sizes: Mapping[i
     order. If no factor has a variable of ``scope``, the product is the same for all of its values. ``sizes`` has the
     number of values of each variable.
     """
-    axis_of = {
+    axis_of = {  # the number that einsum knows a variable by
         variable: axis
         for axis, variable in enumerate(dict.fromkeys(variable for factor in factors for variable in factor.scope))
     }
     arguments: list[Any] = []  # of einsum: each table, followed by the numbers of its axes
     for factor in factors:
         arguments += [factor.table, [axis_of[variable] for variable in factor.scope]]
-    axes = [axis_of[variable] for variable in scope if variable in axis_of]
+    axes = [axis_of[variable] for variable in scope if variable in axis_of]  # that stay, in the order of ``scope``
     table = np.asarray(np.einsum(*arguments, axes) if arguments else np.ones(()))
     if len(axes) < len(scope):
         missing_axes = [axis for axis, variable in enumerate(scope) if variable not in axis_of]
@@ -158,8 +159,8 @@ def _scale(factor: Factor) -> tuple[Factor, Real]:
     """Returns a factor divided by its largest entry, row by row if it has rows, and the logarithm of that entry: a
     number, or one per row.
     """
-    has_rows = ROW in factor.scope
-    axes = tuple(range(1 if has_rows else 0, factor.table.ndim))
+    has_rows = ROW in factor.scope  # rows are the first axis
+    axes = tuple(range(1 if has_rows else 0, factor.table.ndim))  # all others
     largest = factor.table.max(axis=axes, keepdims=True, initial=0.0)
     largest = np.where(largest > 0, largest, 1.0)
     return Factor(factor.scope, factor.table / largest), np.log(largest).reshape(-1 if has_rows else ())

@@ -79,7 +79,9 @@ class BeliefNetwork(Displayed):
     # Constructors
 
     def __new__(cls, _variables: Any = None, *fields: Any, **named_fields: Any) -> BeliefNetwork:
-        """Creates a network for the class methods below; raises an error if users call the class itself."""
+        """Creates a network from its fields, of which ``_variables`` is the first, for the class methods below; raises
+        an error if users call the class itself.
+        """
         if not isinstance(_variables, tuple) or not all(isinstance(variable, Variable) for variable in _variables):
             raise errors.BadSetting(
                 "bb.BeliefNetwork has no constructor. Count the tables of a structure with bb.BeliefNetwork.count(data, "
@@ -116,7 +118,8 @@ class BeliefNetwork(Displayed):
         used as they are. Other numbers are cut into ``bins`` of about equal size, settled by the first batch, unless
         ``features`` declares them as "categorical", "bernoulli", ``bb.Histogram(bins=...)`` or
         ``bb.Histogram(start=..., width=...)``. A row counts for a node if it has a value of the node and of all its
-        parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+        parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``; ``weights``, ``missing``, ``threads`` and
+        the options for ``reading`` files those of ``bb.count``.
 
         >>> import banbury as bb
         >>> rooms = {"door": ["open", "open", "shut", "shut"], "celsius": [12, 14, 21, 22]}
@@ -124,8 +127,8 @@ class BeliefNetwork(Displayed):
         >>> round(network.query("door", {"celsius": 20})["shut"], 3)
         0.75
         """
-        structure = complete_parents(parents)
-        order = in_topological_order(structure)
+        structure = complete_parents(parents)  # the names of each node's parents
+        order = in_topological_order(structure)  # the names of the nodes, parents before their children
         choice = choice_of(how, alpha, seed)
         bins = check_bins(bins, with_classes=False)
         source = read(data, **reading)
@@ -194,7 +197,8 @@ class BeliefNetwork(Displayed):
         Numbers are cut into bins, settled by the first batch: ``bins="mdl"`` cuts where the class frequencies change,
         by the minimum description length principle (Fayyad and Irani, 1993), and into ten bins of about equal size if
         no cut is worth it. A number cuts all columns into that many bins of about equal size. ``features`` can override
-        this by column, as in ``count``.
+        this by column, as in ``count``. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``, all others those
+        of ``bb.count``.
 
         >>> import banbury as bb
         >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
@@ -212,7 +216,7 @@ class BeliefNetwork(Displayed):
         """Returns the network of a model with a ``bb.ColumnTree``. It answers questions about other columns than the
         class. The target is node 0; columns without a table are left out.
         """
-        tree = _tree_of(model)
+        tree = _tree_of(model)  # of the model's columns
         if tree is None:
             raise errors.bad_setting(
                 "the model", "a model without a tree", "a model counted with features=bb.ColumnTree()"
@@ -257,7 +261,8 @@ class BeliefNetwork(Displayed):
 
         The table of a node without parents maps each value to a probability. The table of any other node maps the value
         of its parent, or a tuple of the values of its parents, to such a mapping. With ``values``, which lists the
-        values of each node, tables can be arrays (values × values of each parent).
+        values of each node, tables can be arrays (values × values of each parent). ``parents`` maps nodes to the names
+        of their parents.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables(
@@ -293,10 +298,10 @@ class BeliefNetwork(Displayed):
 
     def count_more(self, data: Any, *, weights: Any = None, **reading: Any) -> BeliefNetwork:
         """Counts more rows with this network's structure and bins, and returns their network: ``network +
-        network.count_more(rows)`` adds them.
+        network.count_more(rows)`` adds them. The arguments are those of ``bb.count``.
         """
         counts = self._require_counts("no more rows can be counted")
-        target = None if self.target is None else self._node_number(self.target)
+        target = None if self.target is None else self._node_number(self.target)  # the number of its node
 
         def count(batch: Batch) -> NetworkCounts:
             """Returns the counts of a batch, for this network's structure."""
@@ -305,6 +310,7 @@ class BeliefNetwork(Displayed):
             )
 
         source = self._read(data, reading)
+        # The weights of the rows, and the number of threads.
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
         return self._with_counts(count_batches(source, labels, lambda batch, facts: count))
 
@@ -434,6 +440,7 @@ class BeliefNetwork(Displayed):
         for cells in counts.cell_counts:
             rows = cells.value  # values × values of each parent
             rows_by_parents = np.broadcast_to(rows.sum(axis=0), rows.shape)
+            # P(value | values of the parents), 1 for cells without rows.
             probabilities = np.divide(rows, rows_by_parents, out=np.ones(rows.shape), where=rows > 0)
             log_likelihood += float((rows * np.log(probabilities)).sum())
         return -2.0 * log_likelihood + self.n_parameters * float(np.log(max(self.n_rows, 1.0)))
@@ -447,10 +454,11 @@ class BeliefNetwork(Displayed):
         >>> network.information
         {('a', 'b'): 1.0}
         """
-        bits = {}
+        bits = {}  # by edge
         for node, cells in enumerate(self._require_counts("it has no rows").cell_counts):
             joint = shares(cells.value)  # of all rows: values × values of each parent
             for axis, parent in enumerate(self._parents[node], start=1):
+                # The entropy (in bits) of the table without the axis of the node, of the parent, or of both.
                 without_node, without_parent, without_either = (
                     entropy(np.asarray(joint.sum(axis=axes))) for axes in (0, axis, (0, axis))
                 )
@@ -470,7 +478,7 @@ class BeliefNetwork(Displayed):
         if self._counts is None:
             return Scorer(sizes, self._parents, self._given_tables, (None,) * len(sizes))
         rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED_GENERATOR
-        tables = []
+        tables = []  # by node: P(value | values of the parents)
         log_unseen = list[Real | None]()  # by node: the log-probability of a value that was never counted
         for variable, cells in zip(self._variables, self._counts.cell_counts, strict=True):
             if variable.size == 0:
@@ -503,18 +511,20 @@ class BeliefNetwork(Displayed):
         """
         errors.require(isinstance(of, (str, Sequence)), "of", of, "a node, or several different nodes")
         names = (of,) if isinstance(of, str) else tuple(of)
-        query = tuple(self._node_number(name) for name in names)
+        query = tuple(self._node_number(name) for name in names)  # the numbers of the queried nodes
         errors.require(query and len(set(query)) == len(query), "of", of, "a node, or several different nodes")
+        # log P(values, evidence), with an axis for each queried node.
         log_joint = log_query(self._scorer, query, self._evidence(given))
         self._check_possible(np.isfinite(log_joint).any(), given)
-        weights = np.exp(log_joint - log_joint.max())
+        weights = np.exp(log_joint - log_joint.max())  # proportional to the probabilities
         probabilities = (weights / weights.sum()).reshape(-1)
         values = [self._variables[node].values for node in query]
         keys: Iterable[Any] = values[0] if isinstance(of, str) else product(*values)
         return dict(zip(keys, probabilities.tolist(), strict=True))
 
     def posteriors(self, given: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
-        """Returns P(value | given) of every node at once. ``given`` is as in ``query``.
+        """Returns P(value | given) of every node at once. ``given`` maps nodes to a value, to a list or set of possible
+        values, or to the likelihood of the observation under each value.
 
         >>> import banbury as bb
         >>> shares = {"a": {0: 0.5, 1: 0.5}, "b": {0: {0: 1.0, 1: 0.0}, 1: {0: 0.5, 1: 0.5}}}
@@ -531,7 +541,8 @@ class BeliefNetwork(Displayed):
         return posteriors
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """Returns P(event | given). Both are evidence as in ``query``.
+        """Returns P(event | given). Both map nodes to a value, to a list or set of possible values, or to the likelihood
+        of the observation under each value.
 
         >>> import banbury as bb
         >>> die = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
@@ -541,7 +552,7 @@ class BeliefNetwork(Displayed):
         return float(np.exp(self.log_probability(event, given)))
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """Returns log P(event | given); −∞ if the event is impossible."""
+        """Returns log P(event | given); −∞ if the event is impossible. Both map nodes to observations."""
         # For each observed node, by number: the likelihood of the observation under each value.
         evidence = self._evidence(given)
         joint_evidence = self._evidence(event)  # of the event and what is given
@@ -571,7 +582,7 @@ class BeliefNetwork(Displayed):
 
     def _evidence(self, evidence: Mapping[str, Any] | None) -> dict[int, Real]:
         """Returns the user's evidence as likelihoods: for each observed node, by its number, an array of one number per
-        value. ``evidence`` maps nodes to observations, as in ``query``.
+        value. ``evidence`` maps nodes to observations: a value, possible values, or a likelihood of each value.
         """
         observations = {
             self._node_number(name): observation for name, observation in self._read_evidence(evidence).items()
@@ -605,11 +616,14 @@ class BeliefNetwork(Displayed):
     # Rows
 
     def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
-        """Returns log P(value, observed values) (rows × values of ``of``). Missing values are summed out exactly."""
+        """Returns log P(value, observed values) (rows × values of the node ``of``, which is the target unless given).
+        Missing values are summed out exactly. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
+        """
         return self._score(rows, (self._target_node(of),), reading)
 
     def log_likelihood(self, rows: Any, **reading: Any) -> Real:
-        """Returns log P(observed values) of each row. The probability of a number is that of its bin.
+        """Returns log P(observed values) of each row. The probability of a number is that of its bin. ``rows`` are read
+        as by ``bb.count``, with its options for ``reading``.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
@@ -622,15 +636,13 @@ class BeliefNetwork(Displayed):
         """Returns log P(value | observed values) from log P(value, observed values) (rows × values of the node). Rows of
         probability zero get the log-probabilities without evidence, and a warning. Changes ``log_joint`` in place.
         """
-        highest = log_joint.max(axis=1, keepdims=True, initial=-np.inf)
-        impossible = ~np.isfinite(highest[:, 0])
+        highest = log_joint.max(axis=1, keepdims=True, initial=-np.inf)  # of each row (rows × 1)
+        impossible = ~np.isfinite(highest[:, 0])  # of each row
         if impossible.any():
             rows = many(int(impossible.sum()), "row")
             errors.warn(
-                errors.BanburyWarning(
-                    f"{rows} of probability zero under how={self.choice.how!r}; the answer without evidence "
-                    "was returned. Use how='mean' to smooth the tables."
-                )
+                f"{rows} of probability zero under how={self.choice.how!r}; the answer without evidence "
+                "was returned. Use how='mean' to smooth the tables."
             )
             log_joint[impossible] = log_query(self._scorer, (node,), {})
             highest = log_joint.max(axis=1, keepdims=True)
@@ -643,6 +655,7 @@ class BeliefNetwork(Displayed):
         Missing cells and columns are summed out exactly, and a warning names columns that are missing or were never
         counted. A value that was never counted is treated like a new value in naive Bayes when it depends on its
         parents, and otherwise as missing. A row of probability zero gets the posterior without evidence, and a warning.
+        ``rows`` are read as by ``bb.count``, with its options for ``reading``.
 
         >>> import banbury as bb
         >>> days = bb.datasets.play_tennis()
@@ -653,8 +666,11 @@ class BeliefNetwork(Displayed):
         return np.exp(self._normalise(self.log_joint(rows, of, **reading), self._target_node(of)))
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
-        """Returns the most probable value of ``of`` in each row; the first one in a tie."""
+        """Returns the most probable value of the node ``of``, which is the target unless given, in each row; the first
+        one in a tie. ``rows`` are read as by ``bb.count``, with its options for ``reading``.
+        """
         values = self._variables[self._target_node(of)].values
+        # Of each row, the number of the value.
         best_numbers = self.posterior(rows, of, **reading).argmax(axis=1)
         have_one_type = len({type(value) for value in values}) == 1
         return np.asarray(np.array(values, dtype=None if have_one_type else object)[best_numbers])
@@ -673,7 +689,7 @@ class BeliefNetwork(Displayed):
         """Returns log P(query nodes, observed values) of all rows (rows × values of each query node). ``query`` has the
         numbers of these nodes, and ``reading`` the user's options for reading the rows.
         """
-        no_rows = np.empty((0, *(self._scorer.sizes[node] for node in query)))
+        no_rows = np.empty((0, *(self._scorer.sizes[node] for node in query)))  # for a source without batches
         warned = set[str]()  # the kinds of warnings about columns that were given, which every batch would repeat
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         log_joints = [
@@ -698,7 +714,9 @@ class BeliefNetwork(Displayed):
         ]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """Opens rows as batches, read like the rows that were counted unless ``reading`` (options) says otherwise."""
+        """Opens rows as batches, read like the rows that were counted unless ``reading`` (options) says otherwise.
+        Variables with ``cuts`` are numbers that are cut into bins.
+        """
         kinds: dict[str, Any] = {variable.name: "number" for variable in self._variables if variable.cuts is not None}
         kinds |= {
             variable.name: "string"
@@ -734,12 +752,11 @@ class BeliefNetwork(Displayed):
         check_sample_size(n, seed)
         rng = np.random.default_rng(seed)
         scorer = self._scorer
-        value_numbers: dict[str, NDArray[np.int64]] = {}
+        value_numbers: dict[str, NDArray[np.int64]] = {}  # of each row, by the name of the node
         for name in in_topological_order(self.parents):
             node = self.nodes.index(name)
-            parent_combination = np.zeros(
-                n, dtype=np.int64
-            )  # of each row: the number of its combination of parents' values
+            # Of each row, the number of its combination of parents' values.
+            parent_combination = np.zeros(n, dtype=np.int64)
             for parent in self._parents[node]:
                 parent_combination = parent_combination * scorer.sizes[parent] + value_numbers[self.nodes[parent]]
             # Cumulative probabilities (values but the last × combinations of parents' values).
@@ -748,6 +765,7 @@ class BeliefNetwork(Displayed):
         return {variable.name: variable.draw(value_numbers[variable.name], rng) for variable in self._variables}
 
     def __repr__(self) -> str:
+        """Returns the network as text: a line about its size, and a line for each node with its parents and values."""
         rows = "tables given" if self._counts is None else many(self.n_rows, "row")
         lines = [f"BeliefNetwork: {many(len(self.nodes), 'node')}, {many(len(self.edges), 'edge')}, {rows}"]
         for variable, parents in list(zip(self._variables, self.parents.values(), strict=True))[:SHOWN]:
@@ -799,8 +817,9 @@ def _tree_of(model: Model) -> DependencyTree | None:
 
 
 def _make_node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> Variable:
-    """Returns the node of a column, with its values in the batch, or the bins into which its numbers are cut; raises an
-    error if it cannot have a table. ``weights`` has one number per row, or None.
+    """Returns the node of the column that ``feature`` describes, with its values in the batch, or the bins into which its
+    numbers are cut (``bins``: how many, or "mdl"); raises an error if it cannot have a table. ``weights`` has one
+    number per row, or None.
     """
     if feature.columns:
         raise no_block(feature.name)

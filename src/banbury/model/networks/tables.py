@@ -19,7 +19,8 @@ CLOSE = 1e-9  # how far the sum of probabilities may be from 1
 
 def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
     """Returns the values of the node ``name``: those that ``values`` declares for it, or else those in its table,
-    sorted. ``table`` is what the user wrote. Raises an error if it or the values are not valid.
+    sorted. ``table`` is what the user wrote: a mapping from values to probabilities, or if the node has parents
+    (``n_parents`` is not 0), from their values to such mappings. Raises an error if it or the values are not valid.
     """
     if values is not None and name in values:
         scalar_values(values[name])
@@ -28,7 +29,7 @@ def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, S
         return declared
     if not isinstance(table, Mapping):
         raise errors.bad_table(name, "is not a mapping; to use an array, name the node's values in values=")
-    distributions = list(table.values()) if n_parents else [table]
+    distributions = list(table.values()) if n_parents else [table]  # mappings from values to probabilities
     if not distributions or not all(isinstance(shares, Mapping) and shares for shares in distributions):
         raise errors.bad_table(
             name, "must map the values of its parents to mappings from its own values to probabilities"
@@ -41,8 +42,8 @@ def values_of_node(name: str, table: Any, n_parents: int, values: Mapping[str, S
 
 
 def table_of_node(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
-    """Returns the table of a node, P(value | values of the parents), as an array (values × values of each parent).
-    ``table`` is what the user wrote: a mapping or an array. Raises an error if it is not valid.
+    """Returns the table of a node (``variable``), P(value | values of the parents), as an array (values × values of each
+    parent). ``table`` is what the user wrote: a mapping or an array. Raises an error if it is not valid.
     """
     shape = (variable.size, *(parent.size for parent in parents))
     if isinstance(table, Mapping):
@@ -65,7 +66,7 @@ def check_shares(name: str, table: Real) -> None:
     parents. ``table`` is values × values of each parent.
     """
     with np.errstate(over="ignore"):  # infinity is not 1 either
-        sums = table.sum(axis=0).reshape(-1)
+        sums = table.sum(axis=0).reshape(-1)  # one for each combination of the parents' values
     if not np.all(table >= 0):
         wrong = float(table[~(table >= 0)].flat[0])
         raise errors.bad_table(name, f"must have non-negative shares, but one is {wrong:g}")
@@ -75,21 +76,21 @@ def check_shares(name: str, table: Real) -> None:
 
 
 def _from_mapping(variable: Variable, parents: Sequence[Variable], table: Mapping[Any, Any]) -> Real:
-    """Returns the table of a node as an array (values × values of each parent), from a mapping of its parents' values to
-    distributions: mappings from the node's values to probabilities. Without parents, ``table`` is the distribution.
-    Raises an error if a combination of the parents' values is missing or unknown.
+    """Returns the table of a node (``variable``) as an array (values × values of each parent), from a mapping of its
+    parents' values to distributions: mappings from the node's values to probabilities. Without parents, ``table`` is
+    the distribution. Raises an error if a combination of the parents' values is missing or unknown.
     """
     distributions: dict[Any, Any] = {(): table}
     if parents:
         distributions = {key if isinstance(key, tuple) else (key,): shares for key, shares in table.items()}
-    combinations = list(product(*(parent.values for parent in parents)))
+    combinations = list(product(*(parent.values for parent in parents)))  # of the parents' values
     unmatched = sorted(set(combinations).symmetric_difference(distributions), key=repr)
     if unmatched:
         shown = ", ".join(f"{parent.name} = {value!r}" for parent, value in zip(parents, unmatched[0], strict=False))
         raise errors.bad_table(
             variable.name, f"has {'no row' if unmatched[0] in combinations else 'a row too many,'} for {shown}"
         )
-    columns = []
+    columns = []  # for each combination, the probability of each value
     for combination in combinations:
         column = np.zeros(variable.size)
         for value, share in distributions[combination].items():
