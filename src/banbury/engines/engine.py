@@ -31,7 +31,7 @@ class Answer(Protocol):
         ...
 
     def __call__(self, rows: Any) -> Mapping[str, Any]:
-        """The columns for the rows of a partition."""
+        """Returns the columns for the rows of a partition, a value per row for each."""
         ...
 
 
@@ -61,5 +61,5 @@ class Engine(Protocol):
         ...
 
     def answer(self, work: Answer) -> Any:
-        """A lazy frame of the same kind, whose rows have the columns of the answer in addition to their own."""
+        """Returns a lazy frame of the same kind, whose rows have the columns of the answer in addition to their own."""
         ...
