@@ -43,7 +43,7 @@ class PartitionAnswers:
         """
         if self.question == "posterior":
             return [(f"P({name})", "float") for name in self.model._names]
-        label_kinds = {KIND_BY_TYPE[type(name)] for name in self.model._names}
+        label_kinds = {KIND_BY_TYPE[type(name)] for name in self.model._names}  # the names are classes or labels
         label_kind = label_kinds.pop() if len(label_kinds) == 1 else "string"
         if self.question == "predict":
             return [("class", label_kind) if self.model.schema.labels is None else ("labels", "list")]

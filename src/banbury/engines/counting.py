@@ -55,8 +55,8 @@ def as_local(rows: Any) -> Iterator[Any]:
 
 @contextmanager
 def local_copy(address: str) -> Iterator[str]:
-    """Gives the path of a temporary local copy of a remote file, with the same name; it is deleted afterwards. Raises
-    BadFile if the file cannot be read.
+    """Gives the path of a temporary local copy of the remote file at ``address``, with the same name; it is deleted
+    afterwards. Raises BadFile if the file cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
         path = os.path.join(folder, os.path.basename(address))
@@ -186,8 +186,8 @@ class TakeFirst(EachPart):
     )  # column kinds for files, where later rows have shown wider ones
 
     def value_of(self, rows: Any) -> Sampled | None:
-        """Returns the first rows of a partition; None if it has none. ``kinds`` has the kinds of columns with which
-        files are read.
+        """Returns the first rows of a partition; None if it has none. ``kinds`` has the kinds of columns, and
+        ``reading`` the options, with which files are read.
         """
         batches = list[Batch]()
         n_rows = 0
@@ -234,8 +234,8 @@ class CountPlan:
         return ColumnFacts(frozenset(fractional_among(batch, self.integer_columns)), frozenset(varied_columns), kinds)
 
     def _varies(self, batch: Batch, name: str, value: Any) -> bool:
-        """Returns whether the column ``name`` contains another value than ``value``, or missing values that count as a
-        category.
+        """Returns whether the column ``name`` of a batch contains another value than ``value``, or missing values that
+        count as a category.
         """
         codes = batch.codes(name)  # of each row the index of its value, after ``low``
         values_in_use = {
@@ -257,7 +257,9 @@ class CountedRows:
     warnings: tuple[str, ...] = ()
 
     def __add__(self, other: CountedRows) -> CountedRows:
-        """Returns the count of both; without a tally if either shows that counting must start again."""
+        """Returns the count of these and of the ``other`` rows; without a tally if either shows that counting must
+        start again.
+        """
         new_facts = self.new_facts | other.new_facts
         warnings = tuple(dict.fromkeys(self.warnings + other.warnings))
         can_add = not new_facts and self.tally is not None and other.tally is not None
@@ -289,14 +291,15 @@ class CountPart:
         return Parcel(tuple(rows_by_partition), replace(counts, warnings=tuple(warnings)))
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
-        """Yields the tallies of a batch, which the caller adds up. ``table`` says how its rows are labelled and
-        weighted.
+        """Yields the tallies of a batch under the schema, which the caller adds up. ``table`` says how its rows are
+        labelled and weighted.
         """
         return tallies_of_batch(table.align(batch, schema), schema, table.labels)
 
     def _add_rows(self, counts: CountedRows, rows: Any) -> CountedRows:
         """Returns the counts with the rows of a partition added; or, if a batch shows what the first rows did not, up
-        to this batch, with what it shows in ``new_facts``. A text where files had numbers is such a fact, too.
+        to this batch, with what it shows in ``new_facts``. A text where files had numbers is such a fact, too. ``plan``
+        says how rows are counted.
         """
         if has_no_rows(rows):
             return counts

@@ -46,7 +46,7 @@ class Engine(Protocol):
     are_files: bool  # whether rows are file names, which workers read
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """Yields the parcels that the work makes of the partitions, in order, perhaps None for an empty one, until the
+        """Yields the parcels that ``take`` makes of the partitions, in order, perhaps None for an empty one, until the
         consumer stops.
         """
         ...

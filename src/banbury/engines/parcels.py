@@ -23,7 +23,9 @@ class Parcel:
     value: Any  # the sum of what work made of them
 
     def __add__(self, other: Parcel) -> Parcel:
-        """Returns the parcel of the partitions of both. Raises an error if they share one."""
+        """Returns the parcel of the partitions of this and the ``other``, with the sum of their values. Raises an error
+        if they share a partition.
+        """
         if shared := set(self.partitions) & set(other.partitions):
             raise errors.part_twice(map(str, shared))
         return Parcel(self.partitions + other.partitions, self.value + other.value)

@@ -67,8 +67,8 @@ class Partitions:
     predict_proba = posterior
 
     def explain(self, model: Any, **settings: Any) -> Any:
-        """Returns a lazy frame of the same kind, with additional columns for the class of each row and the evidence for
-        it, in decibans.
+        """Returns a lazy frame of the same kind, with additional columns for the class that the model gives each row
+        and the evidence for it, in decibans.
         """
         return self._answer(model, "explain", settings)
 
@@ -285,8 +285,9 @@ def _(table: PartitionedTable, tally: Tally, n: int) -> RowSample:
 
 
 def _check_settings(target: Any, threads: int | None = None, **settings: Any) -> CountSettings:
-    """Returns the settings for counting; those in ``settings`` that are no fields of ``CountSettings`` are options for
-    reading files, None where omitted. Raises an error for those that cannot apply to partitions.
+    """Returns the settings for counting with ``target`` and ``threads`` (None: one); those in ``settings`` that are no
+    fields of ``CountSettings`` are options for reading files, None where omitted. Raises an error for those that cannot
+    apply to partitions.
     """
     field_names = {field.name for field in fields(CountSettings)}
     reading = {name: settings.pop(name) for name in settings.keys() - field_names}

@@ -78,7 +78,7 @@ def matching_files(path: str) -> list[str]:
 
 
 def split_table(data: Any, partitions: int) -> list[Batch]:
-    """Returns a table in memory cut into about ``partitions`` batches of similar size."""
+    """Returns ``data``, a table in memory, cut into about ``partitions`` batches of similar size."""
     batches = list(read(data))
     n_rows = sum(batch.n_rows for batch in batches)
     size = max(-(-n_rows // partitions), 1)  # rows in a part, rounded up

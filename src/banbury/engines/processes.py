@@ -22,7 +22,7 @@ MOST_BROKEN_POOLS = 3  # pools that are started in one pass; if the last one bre
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Processes:
-    """Returns the parts of a table on a pool of processes, or on ``engine`` if that is an executor. ``partitions`` is
+    """Returns the parts of ``data`` on a pool of processes, or on ``engine`` if that is an executor. ``partitions`` is
     the number of parts into which a table is cut; None means one per processor.
     """
     parts, names = parts_of(data, partitions or n_threads(None))
@@ -54,9 +54,9 @@ class Processes:
         return (take(partition, rows) for partition, rows in enumerate(self.parts))
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
-        """Yields pairs of how many partitions are done and a parcel (or None), as they are completed: of one partition,
-        or of a group of files. The consumer adds the parcels. ``self.names`` are the names of files, None for other
-        parts.
+        """Yields pairs of how many partitions are done and the parcel (or None) that ``work`` makes, as they are
+        completed: of one partition, or of a group of files. The consumer adds the parcels. ``self.names`` are the names
+        of files, None for other parts.
         """
         rows_by_partition = (
             dict(enumerate(self.parts)) if self.names is None else group_files(self.names, self._n_workers)
@@ -70,9 +70,9 @@ class Processes:
         return n_threads(None) if self.user_executor is None else getattr(self.user_executor, "_max_workers", None) or 1
 
     def _run_all(self, work: PartWork, rows_by_partition: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
-        """Yields the number and parcel (or None) of each partition, as they are completed. A broken pool is replaced a
-        few times; then EngineError is raised. ``rows_by_partition`` has the rows, a file name or a group of files for
-        each partition number.
+        """Yields the number of each partition and the parcel (or None) that ``work`` makes of it, as they are
+        completed. A broken pool is replaced a few times, unless the executor is the user's; then EngineError is raised.
+        ``rows_by_partition`` has the rows, a file name or a group of files for each partition number.
         """
         unfinished = dict(rows_by_partition)  # partitions without a parcel yet
         for _ in range(MOST_BROKEN_POOLS):
@@ -96,9 +96,9 @@ class Processes:
     def _run(
         self, executor: Executor, work: PartWork, rows_by_partition: Mapping[int, Any]
     ) -> Steps[tuple[int, Parcel | None]]:
-        """Yields the number and parcel (or None) of each partition, as they are completed by the executor, with a
-        limited number in progress. ``rows_by_partition`` has the rows, a file name or a group of files for each
-        partition number.
+        """Yields the number of each partition and the parcel (or None) that ``work`` makes of it, as they are completed
+        by the executor, with a limited number in progress. ``rows_by_partition`` has the rows, a file name or a group
+        of files for each partition number.
         """
         unstarted = iter(list(rows_by_partition.items()))
         running = dict[Future[Parcel | None], int]()  # the number of the partition that each future works on

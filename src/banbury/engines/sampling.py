@@ -21,8 +21,9 @@ class SampleRows(EachPart):
     also: tuple[str, ...] = ()  # uncounted columns that come with the rows
 
     def value_of(self, rows: Any) -> RowSample:
-        """Returns the sample of a partition's rows, whose columns are copied, so that the partition need not stay in
-        memory.
+        """Returns the sample of a partition's rows: at most ``n`` with the lowest hashes below ``hash_limit``, with
+        their ``groups`` and the uncounted columns ``also``. Its columns are copied, so that the partition need not stay
+        in memory.
         """
         table = replace(self.plan.settings, groups=self.groups).table(rows)
         sample = RowSample.of(table, self.plan.schema, self.n, self.hash_limit, self.also)

@@ -292,8 +292,8 @@ Stages = Callable[[], Iterable[tuple[int, int]]]  # for each known stage the num
 
 @contextmanager
 def _stages(session: Any) -> Iterator[Stages]:
-    """Gives a function that returns the stages of the jobs that classic Spark begins meanwhile: for each the number of
-    its tasks and of those done.
+    """Gives a function that returns the stages of the jobs that classic Spark begins in this session meanwhile: for
+    each the number of its tasks and of those done.
     """
     context = session.sparkContext
     job_group = context.getLocalProperty("spark.jobGroup.id")  # None if the user has set none
@@ -315,8 +315,8 @@ def _stages(session: Any) -> Iterator[Stages]:
 
 @contextmanager
 def _connect_stages(session: Any) -> Iterator[Stages]:
-    """Gives a function that returns the stages of the jobs that Spark Connect begins meanwhile, as it reports them: for
-    each the number of its tasks and of those done.
+    """Gives a function that returns the stages of the jobs that Spark Connect begins in this session meanwhile, as it
+    reports them: for each the number of its tasks and of those done.
     """
     last_stages: list[tuple[int, int]] = []
 
@@ -427,8 +427,8 @@ def _add_parcels(batches: Batches) -> Batches:
 
 
 def _answer_batches(work: Answer, names: Sequence[str], batches: Batches) -> Batches:
-    """Yields the rows of this task's partition with the columns of the answer, batch by batch. ``names`` are the rows'
-    own columns.
+    """Yields the rows of this task's partition (``batches``) with the columns of the answer that ``work`` computes,
+    batch by batch. ``names`` are the rows' own columns.
     """
     partition = TaskContext.get().partitionId()
     for batch in batches:

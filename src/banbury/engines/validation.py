@@ -35,8 +35,8 @@ class CountFolds(CountPart):
     content_folds: ContentFolds
 
     def count_batch(self, schema: Schema, table: Table, batch: Batch) -> Iterator[Tally]:
-        """Yields the tally of a batch. Its classes are JSON texts of a list of fold and class, such as ``[2, "spam"]``.
-        ``table`` says how its rows are labelled and weighted.
+        """Yields the tally of a batch under the schema. Its classes are JSON texts of a list of fold and class, such as
+        ``[2, "spam"]``. ``table`` says how its rows are labelled and weighted.
         """
         aligned = table.align(batch, schema)
         n_folds = self.content_folds.n_folds
@@ -60,8 +60,8 @@ class FoldTallies:
 
     @classmethod
     def of(cls, counted: Tally, skipped: int) -> FoldTallies:
-        """Returns the folds of the tally that ``CountFolds`` made, whose classes are JSON texts of fold and class.
-        ``skipped`` is the number of rows without a class, which were skipped.
+        """Returns the folds of the tally ``counted``, which ``CountFolds`` made and whose classes are JSON texts of
+        fold and class. ``skipped`` is the number of rows without a class, which were skipped.
         """
         pairs = [json.loads(str(name)) for name in counted.classes]  # [fold, class]
         used_folds = tuple(sorted({fold for fold, _ in pairs}))  # those that have rows
@@ -124,7 +124,8 @@ class ScoreFolds(EachPart):
         cls, plan: CountPlan, content_folds: ContentFolds, fold_tallies: FoldTallies, recipes: Sequence[Plain]
     ) -> ScoreFolds:
         """Returns the work for these folds and recipes: it scores every row with the models of all rows minus its fold,
-        which are made of ``fold_tallies``. ``content_folds`` gives each row its fold.
+        which are made of ``fold_tallies``. ``plan`` says how rows are read, and ``content_folds`` gives each row its
+        fold.
         """
         digest = f"{fold_tallies.groups.counted.digest()} {tuple(recipes)}"
         return cls(plan, content_folds, fold_tallies.groups, fold_tallies.used_folds, tuple(recipes), digest)
@@ -144,8 +145,8 @@ class ScoreFolds(EachPart):
         return _ModelCache.models[1], _ModelCache.models[2]
 
     def _dataset(self, batches: tuple[Batch, ...], labels: NDArray[np.int32], weights: Any) -> MemoryRows:
-        """Returns batches as rows in memory. ``labels`` has the class number of each row, −1 for none, and ``weights``
-        its weight, or None if rows have none.
+        """Returns batches as rows in memory, under the schema of the plan. ``labels`` has the class number of each row,
+        −1 for none, and ``weights`` its weight, or None if rows have none.
         """
         threads = self.plan.settings.threads
         return MemoryRows(self.plan.schema, self.groups.classes, labels, weights, threads, batches=batches)
@@ -197,7 +198,7 @@ class Evaluated:
     n_rows: int  # labelled or not
 
     def __add__(self, other: Evaluated) -> Evaluated:
-        """Returns the outcomes of both, over the classes of both."""
+        """Returns the outcomes of these and of the ``other`` rows, over the classes of both."""
         n_rows = self.n_rows + other.n_rows
         if self.outcomes is None or other.outcomes is None:
             non_empty = self if other.outcomes is None else other
@@ -224,8 +225,8 @@ class Evaluate(EachPart):
         return evaluated
 
     def _of(self, batch: Batch, posteriors: Any) -> Evaluated:
-        """Returns the outcomes of a batch's rows that have a class. ``posteriors`` are rows × classes of the model.
-        Classes that only the rows have get posterior 0.
+        """Returns the outcomes of a batch's rows that have a class in the column ``target``. ``posteriors`` are rows ×
+        classes of the model. Classes that only the rows have get posterior 0.
         """
         model = self.model
         # The number of each row's class in ``names``, −1 for none.

@@ -60,9 +60,9 @@ class LabelRecipe(Recipe):
             yield log_odds, model.thresholds.of(rows.names)
 
     def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: Any, pending: PendingWarnings) -> None:
-        """Scores the test rows of each split with a model that has not seen them, and puts their probabilities (rows ×
-        labels) and the thresholds of the split into ``sink``, which collects them. The only kind of score is the
-        posterior, whatever ``want`` is. ``pending`` collects warnings, which the caller issues once.
+        """Scores the test rows of each split of the fold set with a model that has not seen them, and puts their
+        probabilities (rows × labels) and the thresholds of the split into ``sink``, which collects them. The only kind
+        of score is the posterior, whatever ``want`` is. ``pending`` collects warnings, which the caller issues once.
         """
         for fold, (log_odds, thresholds) in enumerate(self.answer(rows, fold_set, pending)):
             test_rows = fold_set.splits[fold].test
@@ -86,8 +86,9 @@ class LabelRecipe(Recipe):
         """
         if self.threshold is None and self.calibrate is None:
             return model
-        order = np.argsort(rows.hashes[scores.rows], kind="stable")  # sums of other orders may differ in a last bit
-        return model.with_thresholds(self._choose_thresholds(scores, order))
+        # Positions in ``scores.rows``, sorted by content: sums of other orders may differ in a last bit.
+        positions = np.argsort(rows.hashes[scores.rows], kind="stable")
+        return model.with_thresholds(self._choose_thresholds(scores, positions))
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ class PlainLabels(LabelRecipe):
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> LabelModel:
-        """Estimates the model of a tally, with thresholds of one half. ``classes``, which all recipes take, is not
-        needed.
+        """Estimates the model of a tally with this recipe's settings, with thresholds of one half. ``classes``, which
+        all recipes take, is not needed.
         """
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
@@ -121,8 +122,8 @@ class PlainLabels(LabelRecipe):
         return LabelModel(tally, choice, Thresholds.half(labels_of(tally)), words_per_label=self.words_per_label)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
-        """Whether some text model cannot score all labels at once, so that each label needs its own table of words.
-        ``counted`` is a tally of rows, which says what columns are texts.
+        """Returns whether some text model cannot score all labels at once, so that each label needs its own table of
+        words. ``counted`` is a tally of rows, which says what columns are texts.
         """
         choice = choice_of(self.how, self.alpha, seed=0)
         schema = with_text(counted.schema, self.text)
@@ -132,8 +133,8 @@ class PlainLabels(LabelRecipe):
         return any(label_words(feature.family, choice) is None for features in word_features for feature in features)
 
     def candidates(self, schema: Schema) -> list[PlainLabels]:
-        """Returns the recipes to choose from: this one alone, or if α is "auto" one for each candidate α and, for
-        texts, one with only the most informative words of each label.
+        """Returns the recipes to choose from: this one alone, or if α is "auto" one for each candidate α and, if
+        columns of the schema are texts, one with only the most informative words of each label.
         """
         if not is_auto(self.alpha):
             return [self]
@@ -146,15 +147,15 @@ class PlainLabels(LabelRecipe):
 
     def learn(self, rows: MemoryRows) -> LabelModel:
         """Learns a model with the candidate that has the lowest loss on held-out rows, and chooses its thresholds
-        there. If all rows are identical, none can be held out, and it is the first candidate with thresholds of one
-        half.
+        there, unless neither thresholds nor a calibration are wanted. If all rows are identical, none can be held out,
+        and it is the first candidate with thresholds of one half.
         """
         candidates = self.candidates(rows.schema)
         needs_scores = self.threshold is not None or self.calibrate is not None or len(candidates) > 1
         if not needs_scores or not _rows_differ(rows):
             return candidates[0]._learn_counts(rows)
         fold_set = _limit_test_rows(rows, rows.fold_set_of(alike_folds(rows, CHOOSING_FOLDS)))
-        candidate_scores = LabelScores.of(rows, fold_set, candidates, PendingWarnings())
+        candidate_scores = LabelScores.of(rows, fold_set, candidates, PendingWarnings())  # one for each
         losses = [scores.loss(positions=slice(None)) for scores in candidate_scores] if len(candidates) > 1 else [0.0]
         best_number = int(np.argmin(losses))
         return self._with_thresholds(candidates[best_number]._learn_counts(rows), rows, candidate_scores[best_number])
@@ -171,9 +172,9 @@ class PlainLabels(LabelRecipe):
     def answer(
         self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
-        """For each split, takes the candidate with the lowest loss on the test rows of other splits. Yields its
-        log-odds of the split's test rows in ascending order (rows × labels), and its thresholds, chosen on the rows of
-        other splits. ``pending`` collects warnings.
+        """Takes for each split of the fold set the candidate with the lowest loss on the test rows of other splits.
+        Yields its log-odds of the split's test rows in ascending order (rows × labels), and its thresholds, chosen on
+        the rows of other splits. ``pending`` collects warnings.
         """
         # Of each candidate recipe: the log-odds of the test rows of all splits, and the split that tests each row.
         candidate_scores = LabelScores.of(rows, fold_set, self.candidates(rows.schema), pending)
@@ -211,8 +212,8 @@ class WeighedLabels(LabelRecipe):
     def answer(
         self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
-        """For each split, yields the log-odds of the tested rows and thresholds for them. Raises an error if all rows
-        are identical.
+        """Yields for each split of the fold set the log-odds of the tested rows (rows × labels) and thresholds for
+        them. ``pending`` collects warnings, which the caller issues once. Raises an error if all rows are identical.
         """
         requirement = "False when all rows are identical, because none can be held out"
         errors.require(_rows_differ(rows), "weigh", True, requirement)
@@ -254,7 +255,7 @@ class LabelScores:
         assert rows.sets is not None
         tested_rows = np.sort(np.concatenate([split.test for split in fold_set.splits]))
         weights = None if rows.weights is None else rows.weights[tested_rows]
-        shared_fields = (
+        shared_fields = (  # of ``LabelScores``, in order, up to the log-odds
             rows.names,
             tested_rows,
             fold_set.groups[tested_rows],
@@ -290,7 +291,7 @@ def alike_folds(rows: MemoryRows, n_folds: int) -> Int:
 
 
 def _rows_differ(rows: MemoryRows) -> bool:
-    """Whether the labelled rows are not all identical, so that some can be held out."""
+    """Returns whether the labelled rows are not all identical, so that some can be held out."""
     return len(np.unique(rows.hashes[rows.labels >= 0])) > 1
 
 
@@ -326,24 +327,24 @@ def _(model: LabelModel) -> LabelRecipe:
 
 def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelWeighing, LabelScores]:
     """Learns the weights of words and cells (categories, intervals of numbers) for every label. Returns them with the
-    scores of each labelled row from models that have not seen it. Identical rows are merged before learning. Raises an
-    error if no column can be weighed.
+    scores of each labelled row from models that have not seen it. Identical rows are merged before learning; ``seed``
+    decides in what order it visits them. Raises an error if no column can be weighed.
     """
     tally = model.tally
     labels = model.labels
-    text_columns, cells = words_of(tally)
+    text_columns, cells = words_of(tally)  # the names of the columns of words, and the cells of other columns
     if not text_columns and not len(cells):
         requirement = "False for rows without texts, categories and numbers"
         raise errors.bad_setting("weigh", True, requirement)
     labelled_rows = np.flatnonzero(rows.labels >= 0)  # everything below is about these rows
     batches = list(rows.take(labelled_rows))
-    bags = bags_of(tally, text_columns, batches, rows.threads)
+    bags = bags_of(tally, text_columns, batches, rows.threads)  # the words of each row, for each text column
     cell_numbers = np.concatenate([cells.codes(batch, rows.threads) for batch in batches])  # rows × columns
     n_words = sum(column_bags.n_words for column_bags in bags) + len(cells)
     _refuse_too_many(len(labels), n_words, len(labelled_rows))
     assert rows.sets is not None
     label_sets = rows.sets.take(labelled_rows)
-    flags = label_sets.flags(labels)
+    flags = label_sets.flags(labels)  # rows × labels
     folds_of_all_rows = alike_folds(rows, WEIGHING_FOLDS)
     folds = folds_of_all_rows[labelled_rows]
     weights = np.ones(len(labelled_rows)) if rows.weights is None else rows.weights[labelled_rows]
@@ -352,6 +353,7 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     texts = LabelRows(bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores)
     # A hash of the content and the labels of each row.
     hashes = rows.hashes[labelled_rows] * HASH_FACTOR + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
+    # Of each distinct row its first copy and the weight of all; and which distinct row each row equals.
     first_copies, merged_number, merged_weights = merge_equal(mix(hashes), weights)
     merged_texts = replace(texts.take(first_copies), weights=merged_weights)
     learned_labels = learn_labels(merged_texts, folds[first_copies], seed, rows.threads)

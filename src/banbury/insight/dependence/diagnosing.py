@@ -103,12 +103,12 @@ def diagnose(
 
 
 def _diagnose_table(table: Table, n: int) -> Diagnosis:
-    """Counts the columns and then their pairs, tests both, and returns what limits naive Bayes. ``n`` is the number of
-    pairs and words to list.
+    """Counts the columns of a table and then their pairs, tests both, and returns what limits naive Bayes. ``n`` is the
+    number of pairs and words to list.
     """
     # ``tally.schema`` has columns in fine bins, and those of a block also one by one; ``schema`` is the table's own.
     tally, coded_rows, schema = _count_finely(table)
-    rows_per_weight = _rows_per_weight(coded_rows)
+    rows_per_weight = _rows_per_weight(coded_rows)  # how many rows a weight of 1 counts as in a test
     rows_by_class = tally.rows.value if table.missing == "category" else None  # given if missing is a value
     tests = dict[str, ColumnTest]()  # by the name of a column or block
     # Groups of features of one family: the family, the features and their sums. The tests of blocks use those of
@@ -118,10 +118,13 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
         feature_tests = test_features(family, features, sums, rows_per_weight, n, tests, rows_by_class)
         tests |= zip(features.names, feature_tests, strict=True)
     names_by_bits = sorted(tally.schema.features.names, key=lambda name: (-tests[name].bits, tests[name].p))
-    names_to_pair = [name for name in names_by_bits if tests[name].has_several_values]
+    names_to_pair = [  # of columns, the most informative first
+        name for name in names_by_bits if tests[name].has_several_values
+    ]
     compared_columns = columns_to_pair(tally, names_to_pair, rows_per_weight, table.labels.threads)
-    text_columns = word_columns(tally)
+    text_columns = word_columns(tally)  # each with its counted words
     words = words_to_compare(text_columns, len(tally.classes))
+    # The columns of each block by its name, and the reverse.
     blocks = {feature.name: feature.columns for feature in schema.features if models_jointly(feature)}
     block_of = {column: name for name, block in blocks.items() for column in block}
     pair_counts = count_pairs(table.source, table.labels, tally, coded_rows, compared_columns, text_columns, words)
@@ -134,7 +137,7 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
         for name in names_by_bits
         if name in schema.index
     ]
-    joining_families = {
+    joining_families = {  # as text, by the name of the column: what models it together with others of its kind
         feature.name: "bb.Gaussian(covariance='full')" if feature.family.has_density() else "bb.Joint()"
         for feature in tally.schema.features
     }
@@ -170,7 +173,7 @@ def _notes(
 ) -> Iterator[str]:
     """Yields notes on what was not compared, a sentence each: columns of ``blocks``, all but ``n_compared`` of
     ``n_columns`` columns, and all but ``n_words`` words of the ``texts`` (text columns, each with its words); and on
-    rows without a target.
+    rows without a target, which ``tally`` counts as skipped.
     """
     if blocks:
         yield f"Columns of one block are modelled together, so their pairs are not compared: {errors.listed(blocks, 6)}."
@@ -232,7 +235,8 @@ def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
 
 def _check_least(batch: Batch, schema: Schema, threads: int) -> None:
     """Raises an error for numbers that a feature's family refuses, such as negative counts, which its fine bins would
-    accept. For this, the batch is counted as all one class under the ``schema`` of the table; the counts are not kept.
+    accept. For this, ``threads`` count the batch as all one class under the ``schema`` of the table; the counts are not
+    kept.
     """
     one_class = np.zeros(batch.n_rows, dtype=np.int32)
     rows_to_count = RowsToCount(batch, labels=(0,), classes=one_class, weights=None, threads=threads)
@@ -248,6 +252,7 @@ def _count_batch(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tal
         try:
             return [(tally_of(rows, schema), rows) for rows in rows_of_batch(batch, schema, labels)]
         except errors.BadValue as error:
+            # The feature whose bins are too fine; None for other errors.
             column = schema[error.column] if getattr(error, "what", None) == "too fine" else None  # type: ignore[attr-defined]
             if column is None or column.family.settings():
                 raise

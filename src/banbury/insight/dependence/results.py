@@ -24,7 +24,7 @@ class Information(Mapping[str, float]):
     entropy: float  # in bits
 
     def __getitem__(self, feature: str) -> float:
-        """The information of a feature in bits."""
+        """Returns the information of a feature about the class in bits."""
         return self.bits[feature]
 
     def __iter__(self) -> Iterator[str]:
@@ -137,7 +137,9 @@ class Diagnosis(Tabular):
         return "There are no pairs to compare."
 
     def _joining_advice(self, first: str, second: str) -> str:
-        """Returns half a sentence on how to model the two columns ``first`` and ``second`` together."""
+        """Returns half a sentence on how to model the two columns ``first`` and ``second`` together. ``blocks`` has the
+        columns of each block, and ``joined_by`` the family, as text, that models each column with others.
+        """
         block_of = {column: name for name, block in self.blocks.items() for column in block}
         if first in block_of and second in block_of:
             return f"or make one block of {block_of[first]} and {block_of[second]}"
@@ -183,7 +185,9 @@ class Diagnosis(Tabular):
         return [table for table in tables if any(table.columns.values())]
 
     def __str__(self) -> str:
-        """Returns the diagnosis as text."""
+        """Returns the diagnosis as text: the pairs, the information of the columns about the class, those without any,
+        notes and advice.
+        """
         n_columns = self.n_columns or len(self.columns)
         rows = f"{self.n_rows:,.12g} row{'s' * (self.n_rows != 1)}"
         lines = [f"Diagnosis of {rows}, {many(len(self.classes), 'class')}, {many(n_columns, 'column')}"]
