@@ -331,11 +331,12 @@ def plan_count(
     (``sample``, from one or more partitions) and from what other rows have shown (``new_facts``). ``are_files`` says
     whether partitions are files.
     """
-    batch = join_batches([sampled.batch for sampled in sample])
+    batch = join_batches([sampled.batch for sampled in sample])  # all first rows
     first_sampled = sample[0]  # the first rows of the first partition
     source = Source.of([batch], first_sampled.name, target=first_sampled.target, reading=first_sampled.reading)
     weights = first_sampled.weights if settings.weights is None else settings.weights  # the name of a column, or None
     facts = replace(new_facts, whole_numbers=set())  # settling the schema notes in it which columns are whole numbers
+    # Of the first rows, which have been read already.
     table = replace(replace(settings, weights=weights, reading={}).table(source), facts=facts)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
@@ -346,8 +347,8 @@ def plan_count(
     constant_values = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == ONE_VALUE}
     columns_without_values = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
     target = table.labels.name if label_target is None else label_target
-    counted_as: dict[str, Any] = {"schema": schema, "features": "auto", "target": target, "weights": weights}
-    settings = replace(settings, groups=None, target_delimiter=None, **counted_as)
+    settled: dict[str, Any] = {"schema": schema, "features": "auto", "target": target, "weights": weights}
+    settings = replace(settings, groups=None, target_delimiter=None, **settled)
     return CountPlan(
         settings,
         schema,

@@ -101,10 +101,11 @@ class PartitionedRows:
         """Scores every row, for each recipe, with the model of all rows minus its fold. Adds the outcomes of each
         recipe to its sink (``sinks`` has one per recipe), and warnings to ``pending``, to be given later.
         """
-        plan, fold_tallies = self._counted
+        plan, fold_tallies = self._counted  # how rows are counted, and the tallies of the folds
         n_together = max(1, MOST_MODELS // len(fold_tallies.used_folds))  # recipes that are scored in one pass
         for start in range(0, len(recipes), n_together):
             batch_of_recipes = recipes[start : start + n_together]
+            # The outcomes of each of these recipes, and warnings.
             scored = self.table.partitions.sum_of(
                 ScoreFolds.of(plan, self.content_folds, fold_tallies, batch_of_recipes), "scoring on"
             )

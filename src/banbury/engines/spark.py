@@ -354,8 +354,8 @@ def _rows_of(names: Sequence[str], batches: Batches) -> Iterator[tuple[int, Any]
     if first_batch is None:
         yield partition, []
         return
-    renamed = (batch.rename_columns(names) for batch in _join_small_batches(chain([first_batch], batches)))
-    yield partition, pa.RecordBatchReader.from_batches(first_batch.rename_columns(names).schema, renamed)
+    renamed_batches = (batch.rename_columns(names) for batch in _join_small_batches(chain([first_batch], batches)))
+    yield partition, pa.RecordBatchReader.from_batches(first_batch.rename_columns(names).schema, renamed_batches)
 
 
 def _join_small_batches(batches: Batches) -> Batches:

@@ -344,6 +344,7 @@ def _check_features(features: Features) -> None:
     """Raises ValueError unless each feature is scaled as its counter requires. Units are powers of two, so a million
     columns have few.
     """
+    # The units that occur, and the number of each feature's unit among them; ``codes`` has that of its template.
     units, unit_numbers = np.unique(features.units, return_inverse=True)
     # One number for each combination of template, unit and whether there is an origin; one feature of each is checked.
     scale_codes = (features.codes * np.int64(len(units)) + unit_numbers) * 2 + (features.origins != 0.0)

@@ -154,7 +154,7 @@ def _parents(nodes: Sequence[JsonObject]) -> tuple[tuple[int, ...], ...]:
     """
     parent_names = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
     node_numbers = {name: number for number, name in enumerate(parent_names)}
-    complete = complete_parents(parent_names)
+    complete = complete_parents(parent_names)  # also of nodes that are named only as parents
     check(len(nodes) == len(parent_names) == len(complete), "two nodes have the same name, or a parent is not a node")
     in_topological_order(complete)
     return tuple(tuple(node_numbers[name] for name in parent_list) for parent_list in parent_names.values())

@@ -48,6 +48,7 @@ def conjunctions(
     order, or else False and True. ``columns`` are all except the target unless given. Their values are those in the
     table, or those in ``values``. ``conditions`` is the maximum number in one hypothesis. A missing value satisfies no
     condition. ``prior="description_length"`` encodes how many conditions there are, which features and which values.
+    ``likelihood`` and ``noise`` are those of ``Hypotheses``.
 
     >>> import banbury as bb
     >>> days = bb.datasets.enjoy_sport()
@@ -91,7 +92,8 @@ def thresholds(
     A row that satisfies a hypothesis has the second of two ``labels``: those of the target (a column or an array) in
     order, or else False and True. Cuts are midway between neighbouring values of the table; ``cuts`` is their maximum
     number for each feature, evenly spread over its values, or lists the cuts. A missing value is on neither side.
-    ``prior="description_length"`` encodes the feature, the side and the cut.
+    ``prior="description_length"`` encodes the feature, the side and the cut. ``likelihood`` and ``noise`` are those of
+    ``Hypotheses``.
 
     >>> space = thresholds({"length": [1.4, 1.5, 4.7], "long": [False, False, True]}, "long")
     >>> list(space.names)
@@ -186,6 +188,7 @@ class _Rules(Sequence[str]):
             """Returns the number of mistakes of each hypothesis in a slice of rows. ``truth`` has the correct
             predictions, 0 or 1.
             """
+            # 1 for each mistake, 64 rows to a word (words × hypotheses).
             mistake_bits = prediction_words(row_slice, hypothesis_numbers) ^ _pack(truth[:, None].astype(np.bool_))
             return np.asarray(_n_bits(mistake_bits).sum(axis=0, dtype=np.int64))
 
@@ -360,7 +363,7 @@ def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArr
     bits = np.zeros(1)
     first_condition = FIRST_OF_FEATURES  # the number of the feature's first condition
     for size in sizes:
-        extendable = np.flatnonzero(n_conditions < max_conditions)
+        extendable = np.flatnonzero(n_conditions < max_conditions)  # hypotheses that may get one more condition
         extended = members[:, extendable].repeat(size, axis=1)  # these get one condition of the feature each
         extended[n_conditions[extendable].repeat(size), np.arange(extended.shape[1])] = first_condition + np.tile(
             np.arange(size), len(extendable)
@@ -369,9 +372,10 @@ def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArr
         bits = np.concatenate([bits, bits[extendable].repeat(size) + log2(size)])
         n_conditions = np.concatenate([n_conditions, n_conditions[extendable].repeat(size) + 1])
         first_condition += size
-    order = np.argsort(n_conditions, kind="stable")
+    order = np.argsort(n_conditions, kind="stable")  # of the hypotheses
     # For each number of conditions, the bits that say which features they are about.
     feature_bits = np.array([log2(comb(len(sizes), n)) for n in range(max_conditions + 1)])
+    # The conditions of the hypothesis that no row satisfies (conditions × 1).
     never_true = np.where(np.arange(len(members)) == 0, NEVER_TRUE, ALWAYS_TRUE)[:, None]
     lengths = log2(max_conditions + 2) + np.append((bits + feature_bits[n_conditions])[order], 0.0)
     return np.hstack([members[:, order], never_true]), lengths

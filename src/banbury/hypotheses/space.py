@@ -124,9 +124,9 @@ class Hypotheses:
         """The highest log joint, and the log of the sum of all joints relative to it; their sum is log P(rows). Kept
         apart, since beside −1e20 the second would be lost.
         """
-        joint = self.log_joint
-        highest = float(joint.max())
-        return highest, float(np.log(np.exp(joint - highest).sum()))
+        log_joint = self.log_joint  # one per hypothesis
+        highest = float(log_joint.max())
+        return highest, float(np.log(np.exp(log_joint - highest).sum()))
 
     @property
     def log_evidence(self) -> float:
@@ -141,8 +141,8 @@ class Hypotheses:
         >>> far.posterior.round(3).tolist()
         [0.667, 0.333, 0.0]
         """
-        joint = self.log_joint
-        posterior: Real = np.exp(joint - joint.max())
+        log_joint = self.log_joint
+        posterior: Real = np.exp(log_joint - log_joint.max())
         posterior /= posterior.sum()
         posterior.flags.writeable = False
         return posterior
@@ -199,9 +199,9 @@ class Hypotheses:
         [('dry', 0.8333333333333334)]
         """
         errors.check_whole("n", n, low=0)
-        joint = self.log_joint
-        best = np.argsort(-joint, kind="stable")[:n].tolist()  # numbers of hypotheses
-        return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
+        log_joint = self.log_joint  # one per hypothesis
+        best = np.argsort(-log_joint, kind="stable")[:n].tolist()  # numbers of hypotheses
+        return [(self.names[h], float(self.posterior[h])) for h in best if log_joint[h] > -np.inf]
 
     def __str__(self) -> str:
         """Returns the number of hypotheses and rows, and the eight most probable hypotheses with their posteriors."""
@@ -266,19 +266,20 @@ class Hypotheses:
         errors.check_whole("n", n, low=1)
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
         last = self  # the space after the rows so far
-        highest = self.log_posterior  # that each hypothesis has reached
+        highest = self.log_posterior  # the highest one that each hypothesis has reached
         # For each step the highest log joint, the log of the sum of joints relative to it, and how many are possible.
         scales = [(*self._scale, self.possible.sum())]
         for row in range(evidence.n_rows):
             last = last._after(evidence, slice(row, row + 1))
             np.maximum(highest, last.log_posterior, out=highest)
             scales.append((*last._scale, last.possible.sum()))
-        # The numbers of the hypotheses to show, and their log-likelihoods: before, and then of each row alone.
+        # The numbers of the hypotheses to show, and their log-likelihoods: before, and then of each row alone (steps ×
+        # hypotheses).
         shown = np.arange(len(self)) if len(self) <= n else np.lexsort((-last.log_joint, -highest))[:n]
         row_evidence = [self.log_likelihood[shown]] + [
             evidence.of(slice(row, row + 1), shown) for row in range(evidence.n_rows)
         ]
-        highest_joints, log_sums, n_possible = np.array(scales).T
+        highest_joints, log_sums, n_possible = np.array(scales).T  # one entry for each step
         posteriors = np.exp(
             self.log_prior[shown] + np.cumsum(row_evidence, axis=0) - highest_joints[:, None] - log_sums[:, None]
         )
@@ -329,15 +330,14 @@ class Hypotheses:
         errors.require(
             len(evidence) == 1, "the evidence", " and ".join(evidence) or None, f"one of {', '.join(arguments)}"
         )
-        [(name, argument)] = evidence.items()
+        [(name, argument)] = evidence.items()  # the one that is given
         if name.endswith("likelihoods"):
             errors.require(target is None, "target", target, f"omitted when {name} are given")
             return self._evidence_of_likelihoods(argument, name)
         errors.require(target is not None, "target", target, "a column's name, or each row's label or number")
         examples = None if rows is None else Examples(rows, target)
-        predicted = self._predictions(
-            examples, predictions
-        )  # its ``mistakes`` is None unless the hypotheses count them
+        # Its ``mistakes`` is None unless the hypotheses count them.
+        predicted = self._predictions(examples, predictions)
         column = vector(target) if examples is None else examples.target(target)  # one target per row
         if len(column) != predicted.n_rows:
             raise errors.length_mismatch("targets", len(column), predicted.n_rows)

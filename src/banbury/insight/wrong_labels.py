@@ -207,6 +207,7 @@ def _deal_folds(rows: MemoryRows, n_folds: int) -> NDArray[np.int32]:
     content, or of the same group, share one. Other rows have −1. Raises an error if all rows would share one.
     """
     is_counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
+    # Rows with the same key, which is a hash of their content or their group, share a fold.
     if rows.groups is None:
         row_keys: Any = np.concatenate([content_hashes(batch, rows.schema.columns) for batch in rows.batches])
     else:
@@ -232,7 +233,7 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
     ``answers`` has the log posteriors of rows by models that have not seen them. ``by`` says what rows are ranked by:
     "margin" (how far the label falls behind another one) or "self_confidence" (how improbable it is).
     """
-    tested_labels = rows.labels[answers.row_numbers]
+    tested_labels = rows.labels[answers.row_numbers]  # class numbers
     is_known = answers.scores > -np.inf  # rows × classes; a class is unknown if the row was the last of it
     knows_label = is_known[np.arange(len(tested_labels)), tested_labels]
     is_comparable = knows_label & (np.count_nonzero(is_known, axis=1) > 1)
@@ -289,7 +290,8 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
 
 def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> Real:
     """Returns an estimate of how many rows of each label (down) really belong to each other class (across), as an array
-    (classes × classes), from their calibrated posteriors (rows × classes), their labels ``truth``, and their weights.
+    (classes × classes), from their calibrated posteriors (rows × classes), their labels ``truth`` (class numbers), and
+    their weights.
 
     Among the rows predicted as a class, those that the model is surest of show how often such a row has another label:
     where classes do not overlap, only a wrong label differs from the prediction. The same rate is assumed for all rows
@@ -299,17 +301,19 @@ def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | N
     row_weights = np.ones(len(truth)) if weights is None else weights
     predicted_classes = posteriors.argmax(axis=1)
     wrong_labels = np.zeros((n_classes, n_classes))  # by label and by predicted class
-    for predicted in np.unique(predicted_classes):
-        predicted_rows = np.flatnonzero(predicted_classes == predicted)
+    for predicted_class in np.unique(predicted_classes):
+        predicted_rows = np.flatnonzero(predicted_classes == predicted_class)
         # Row numbers, those first of which the model is surest.
-        rows_by_certainty = predicted_rows[np.argsort(-posteriors[predicted_rows, predicted], kind="stable")]
+        rows_by_certainty = predicted_rows[np.argsort(-posteriors[predicted_rows, predicted_class], kind="stable")]
         n_surest = max(int(SUREST_SHARE * len(rows_by_certainty)), min(FEWEST_SUREST, len(rows_by_certainty)))
         surest_rows = rows_by_certainty[
-            posteriors[rows_by_certainty, predicted]
-            >= posteriors[rows_by_certainty[n_surest - 1], predicted] - SAME_PROBABILITY
+            posteriors[rows_by_certainty, predicted_class]
+            >= posteriors[rows_by_certainty[n_surest - 1], predicted_class] - SAME_PROBABILITY
         ]
-        weight_by_label = np.bincount(truth[surest_rows], row_weights[surest_rows], n_classes)
-        wrong_labels[:, predicted] = weight_by_label / weight_by_label.sum() * row_weights[rows_by_certainty].sum()
+        weight_by_label = np.bincount(truth[surest_rows], row_weights[surest_rows], n_classes)  # of the surest rows
+        wrong_labels[:, predicted_class] = (
+            weight_by_label / weight_by_label.sum() * row_weights[rows_by_certainty].sum()
+        )
     np.fill_diagonal(wrong_labels, 0.0)
     return wrong_labels
 

@@ -126,7 +126,7 @@ class Calibration(ABC):
 
     def _posterior_rows(self, log_posteriors: ArrayLike, log: bool) -> Real:
         """Checks log posteriors (rows × classes) and returns calibrated ones, as logarithms if ``log``."""
-        scores = _check_scores(log_posteriors, self.n_classes)
+        scores = _check_scores(log_posteriors, self.n_classes)  # classes × rows
         with np.errstate(over="ignore", divide="ignore"):
             return np.ascontiguousarray(self._posteriors(scores, log).T)
 
@@ -191,7 +191,8 @@ class Temperature(Calibration):
         weight. Rows whose true class is impossible are ignored, because no temperature would help; without others the
         temperature is 1.
         """
-        is_possible = (true_scores := scores[truth, np.arange(len(truth))]) > -np.inf
+        true_scores = scores[truth, np.arange(len(truth))]  # of each row
+        is_possible = true_scores > -np.inf
         if not is_possible.all():
             scores = scores[:, is_possible]
             true_scores = true_scores[is_possible]
@@ -273,6 +274,7 @@ def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse_temperatur
     """
     loss_sum = 0.0
     for block in _blocks(scores):  # slices of the rows
+        # Of each row: −log P(true class).
         losses = (
             np.log(np.exp(inverse_temperature * scores[:, block]).sum(axis=0))
             - inverse_temperature * true_scores[block]
@@ -432,7 +434,7 @@ def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> t
         """Returns the gradient of the loss by (slope, intercept), and the step of Newton's method to be subtracted from
         the line. The rows have ``odds``, ``targets`` (the probabilities to fit) and ``weight_shares``, one entry each.
         """
-        probabilities = expit(line[0] * odds + line[1])
+        probabilities = expit(line[0] * odds + line[1])  # of each row, as the residuals and curvatures
         residuals = weight_shares * (probabilities - targets)
         curvatures = weight_shares * probabilities * (1.0 - probabilities)
         gradient = np.array([_sum_of_products(residuals, odds), residuals.sum()])
@@ -496,6 +498,7 @@ class Isotonic(Calibration):
             new_regression().fit(odds, truth == class_number, sample_weight=weights)
             for odds, class_number in odds_and_classes
         ]
+        # Of each step function the number of its points; and the points of all, one step function after the other.
         lengths = np.array([len(regression.X_thresholds_) for regression in regressions], dtype=np.int64)
         odds = np.concatenate([regression.X_thresholds_ for regression in regressions])
         shares = np.clip(np.concatenate([regression.y_thresholds_ for regression in regressions]), 0.0, 1.0)
@@ -516,7 +519,7 @@ class Isotonic(Calibration):
         """The points (log-odds, shares) of the step function of each class; of two classes only the second. They are
         cut from the concatenated ``odds`` and ``shares``, ``lengths`` of them for each class.
         """
-        ends = np.cumsum(self.lengths)[:-1]
+        ends = np.cumsum(self.lengths)[:-1]  # where the points of each class but the last end
         return list(zip(np.split(self.odds, ends), np.split(self.shares, ends), strict=True))
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
@@ -584,7 +587,7 @@ def _log_odds(scores: Real) -> Real:
     finite_second_best = np.where(second_best > -np.inf, second_best, 0.0)
     with np.errstate(divide="ignore"):
         log_sum_of_others = second_best + np.log(np.exp(other_scores - finite_second_best).sum(axis=0))
-    exponentials = np.exp(other_scores)
+    exponentials = np.exp(other_scores)  # classes × rows, as ``odds``
     odds = scores - np.log1p(exponentials.sum(axis=0) - exponentials)
     odds[best_class, row_numbers] = -log_sum_of_others
     return odds

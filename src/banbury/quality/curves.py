@@ -123,7 +123,7 @@ def learn_sizes(
     n_test = _n_held_out(test, n_rows, rows.classes)  # rows held out in each repeat
     curve_sizes = _sizes(sizes, n_rows - n_test, len(rows.classes))  # numbers of training rows, ascending
     evaluations = list[list[Evaluation]]()  # by repeat and size
-    peer_evaluations = list[list[Evaluation]]()
+    peer_evaluations = list[list[Evaluation]]()  # likewise
     pending = PendingWarnings()  # issued once, after all repeats
     for repeat in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([seed, repeat]))  # row numbers; the last are held out
@@ -354,6 +354,7 @@ class Peer:
         with warnings.catch_warnings(), OneBlasThread():
             warnings.simplefilter("ignore", ConvergenceWarning)
             classifier.fit(training_matrix, labels, **self._weight_settings(weights))
+            # Rows × the classes that have training rows.
             known_posteriors = np.asarray(classifier.predict_proba(test_matrix), dtype=np.float64)
         all_posteriors = np.zeros((len(known_posteriors), n_classes))
         all_posteriors[:, np.asarray(classifier.classes_, dtype=np.int64)] = known_posteriors

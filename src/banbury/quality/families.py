@@ -101,7 +101,7 @@ def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> Famil
         for candidate in _count_candidates(rows, columns, family, fold_set)
     ]
     losses = _mean_losses(rows, names, numbers, candidates, fold_set, recipe)  # of each candidate's columns
-    scores: dict[str, dict[str, float]] = {name: {} for name in names}
+    scores: dict[str, dict[str, float]] = {name: {} for name in names}  # the loss, by column and by family
     # Of each column: the loss of a family, whether it is another than the current one, and the feature of that family.
     options: dict[str, list[tuple[float, bool, Feature]]] = {name: [] for name in names}
     for candidate, column_losses in zip(candidates, losses, strict=True):
@@ -168,13 +168,14 @@ def _rows_under_family(rows: MemoryRows, names: list[str], family: Family) -> Me
     # By name, why a column is not a feature.
     dropped = {name: "left out" for name in rows.batches[0].names if name not in names}
     schema = infer(rows.batches[0], dropped, target=None, features=dict.fromkeys(names, family), missing="skip")
-    current = rows.schema
+    current_schema = rows.schema
     # Columns that have this family already keep everything else that the schema knows about them.
     features = Features.of(
-        current[feature.name] if current[feature.name].family == feature.family else feature
+        current_schema[feature.name] if current_schema[feature.name].family == feature.family else feature
         for feature in schema.features
     )
-    return replace(rows, schema=replace(schema, features=features, target=current.target, named=current.named))
+    schema = replace(schema, features=features, target=current_schema.target, named=current_schema.named)
+    return replace(rows, schema=schema)
 
 
 # How well each predicts the classes ------------------------------------------------------------------------------------

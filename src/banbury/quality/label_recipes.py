@@ -125,9 +125,9 @@ class PlainLabels(LabelRecipe):
         """Returns whether some text model cannot score all labels at once, so that each label needs its own table of
         words. ``counted`` is a tally of rows, which says what columns are texts.
         """
-        choice = choice_of(self.how, self.alpha, seed=0)
+        choice = choice_of(self.how, self.alpha, seed=0)  # how models are estimated
         schema = with_text(counted.schema, self.text)
-        word_features = [
+        word_features = [  # those of each group of texts
             group.features for group, sums in zip(schema.groups, counted.sums, strict=True) if isinstance(sums, Words)
         ]
         return any(label_words(feature.family, choice) is None for features in word_features for feature in features)
@@ -139,7 +139,7 @@ class PlainLabels(LabelRecipe):
         if not is_auto(self.alpha):
             return [self]
         recipes = [replace(self, alpha=alpha) for alpha in ALPHAS]
-        choice = choice_of(self.how, alpha=1.0, seed=0)
+        choice = choice_of(self.how, alpha=1.0, seed=0)  # how models are estimated
         has_texts = any(
             label_words(feature.family, choice) is not None for feature in with_text(schema, self.text).features
         )
@@ -155,9 +155,10 @@ class PlainLabels(LabelRecipe):
         if not needs_scores or not _rows_differ(rows):
             return candidates[0]._learn_counts(rows)
         fold_set = _limit_test_rows(rows, rows.fold_set_of(alike_folds(rows, CHOOSING_FOLDS)))
-        candidate_scores = LabelScores.of(rows, fold_set, candidates, PendingWarnings())  # one for each
+        # Of each candidate: the log-odds of held-out rows.
+        candidate_scores = LabelScores.of(rows, fold_set, candidates, PendingWarnings())
         losses = [scores.loss(positions=slice(None)) for scores in candidate_scores] if len(candidates) > 1 else [0.0]
-        best_number = int(np.argmin(losses))
+        best_number = int(np.argmin(losses))  # of the candidate
         return self._with_thresholds(candidates[best_number]._learn_counts(rows), rows, candidate_scores[best_number])
 
     def _learn_counts(self, rows: MemoryRows) -> LabelModel:
@@ -220,8 +221,8 @@ class WeighedLabels(LabelRecipe):
         return super().answer(rows, fold_set, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
-        """Returns a weighed model with thresholds; a plain one if all rows are identical, because
-        thresholds are chosen on log-odds of held-out rows and none can be held out.
+        """Returns a weighed model with thresholds; a plain one if all rows are identical, because thresholds are chosen
+        on log-odds of held-out rows and none can be held out.
         """
         model = LabelModel.of(rows.tally, how=self.how)
         if not _rows_differ(rows):
@@ -241,9 +242,9 @@ class LabelScores:
     labels: tuple[Label, ...]
     rows: Int  # row numbers, ascending; all arrays below have one entry for each
     folds: NDArray[Any]  # the fold that tests the row
-    flags: Flags  # which labels it has (rows, labels)
+    flags: Flags  # which labels it has (rows × labels)
     weights: Real | None  # None if all are 1
-    odds: Real  # log-odds (rows, labels), filled fold by fold
+    odds: Real  # log-odds (rows × labels), filled fold by fold
 
     @classmethod
     def of(
@@ -267,12 +268,15 @@ class LabelScores:
         return recipe_scores
 
     def put(self, rows: Int | slice, folds: Any, scores: Real) -> None:
-        """Stores log-odds (rows × labels) of the rows with these numbers. Their folds are not needed: they are known."""
+        """Stores scores, which are log-odds (rows × labels), of the rows with these numbers, which ``self.rows`` has in
+        ascending order. Their folds are not needed: they are known.
+        """
         self.odds[np.searchsorted(self.rows, rows)] = scores  # type: ignore[arg-type]
 
     def loss(self, positions: Int | slice) -> float:
         """Returns the log loss of the rows at these positions of ``self.rows`` (slice(None): all), after a slope and a
-        shift have calibrated their log-odds.
+        shift have calibrated their log-odds, ``self.odds``. ``self.flags`` says which labels they have (both rows ×
+        labels).
         """
         weights = None if self.weights is None else self.weights[positions]
         return honest_loss(self.odds[positions], self.flags[positions], weights)
@@ -343,20 +347,22 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
     n_words = sum(column_bags.n_words for column_bags in bags) + len(cells)
     _refuse_too_many(len(labels), n_words, len(labelled_rows))
     assert rows.sets is not None
-    label_sets = rows.sets.take(labelled_rows)
+    label_sets = rows.sets.take(labelled_rows)  # the labels of each row
     flags = label_sets.flags(labels)  # rows × labels
     folds_of_all_rows = alike_folds(rows, WEIGHING_FOLDS)
     folds = folds_of_all_rows[labelled_rows]
     weights = np.ones(len(labelled_rows)) if rows.weights is None else rows.weights[labelled_rows]
     weighed_columns = (*text_columns, *cells.names)
     unweighed_scores = _score_unweighed_columns(model, rows, folds_of_all_rows, weighed_columns)
-    texts = LabelRows(bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores)
+    label_rows = LabelRows(
+        bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores
+    )
     # A hash of the content and the labels of each row.
     hashes = rows.hashes[labelled_rows] * HASH_FACTOR + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
     # Of each distinct row its first copy and the weight of all; and which distinct row each row equals.
     first_copies, merged_number, merged_weights = merge_equal(mix(hashes), weights)
-    merged_texts = replace(texts.take(first_copies), weights=merged_weights)
-    learned_labels = learn_labels(merged_texts, folds[first_copies], seed, rows.threads)
+    merged_rows = replace(label_rows.take(first_copies), weights=merged_weights)
+    learned_labels = learn_labels(merged_rows, folds[first_copies], seed, rows.threads)
     weighing = LabelWeighing(
         labels,
         text_columns,
@@ -369,7 +375,7 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
         cells,
     )
     weights_if_any = None if rows.weights is None else weights
-    scores = learned_labels.scores[merged_number]
+    scores = learned_labels.scores[merged_number]  # log-odds (rows × labels)
     return weighing, LabelScores(labels, labelled_rows, folds, flags, weights_if_any, scores)
 
 
@@ -387,10 +393,10 @@ def _score_unweighed_columns(
     """Returns what the columns that are not among ``weighed_names`` add to the log-odds of each row (rows × labels),
     from models that did not count the row's fold; None if all columns are weighed. ``folds`` has the fold of each row.
     """
-    unweighed = [name for name in model.schema.features.names if name not in weighed_names]
-    if not unweighed:
+    unweighed_names = [name for name in model.schema.features.names if name not in weighed_names]
+    if not unweighed_names:
         return None
-    unweighed_model = replace(model, tally=of_features(model.tally, unweighed))
+    unweighed_model = replace(model, tally=of_features(model.tally, unweighed_names))
     unweighed_rows = replace(
         rows, schema=replace(rows.schema, features=unweighed_model.schema.features), tally_of_rest=None
     )

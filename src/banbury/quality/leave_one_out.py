@@ -154,9 +154,10 @@ def _lose_precision(scores: Real, n_features: int) -> NDArray[np.bool_]:
     """Returns for each row whether it is so far from every class that the rounding of its scores (rows × classes), each
     a sum over ``n_features`` features, may decide between the two best classes.
     """
-    best_scores = scores.max(axis=1)
+    best_scores = scores.max(axis=1)  # of each row
     is_far = np.asarray((np.abs(best_scores) > FAR) & np.isfinite(best_scores))
     if is_far.any():
+        # Of the rows that are far: the score of the second class.
         runner_up = np.partition(scores[is_far], -2, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
         rounding = np.abs(best_scores[is_far]) * (n_features + 2) * 2.0**-50  # at most, in nats
         is_far[is_far] = best_scores[is_far] - runner_up <= DECISIVE_LEAD + rounding

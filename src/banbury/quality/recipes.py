@@ -318,8 +318,8 @@ class LogScores:
 
     def calibrate(self, method: Method, positions: Int | None = None) -> Calibration:
         """Returns a calibration by this method learned from the scores of all tested rows, or of those at some
-        positions in ``self.rows``, which has the numbers of the tested rows. ``self.truth`` and ``self.weights`` are of
-        all rows.
+        positions in ``self.rows``, which has the numbers of the tested rows. ``_scores_of_all_rows`` (log P(class |
+        row), rows × classes), ``truth`` (class numbers) and ``weights`` have an entry for each of all rows.
         """
         rows = self.rows if positions is None else self.rows[positions]
         weights = None if self.weights is None else self.weights[rows]
@@ -355,7 +355,7 @@ class SplitModels:
         """
         if not isinstance(self.recipe, Plain):
             return self.recipe.learn(self.rows.training_rows(self.fold_set, fold))
-        groups = self.rows.count_fold_set(self.fold_set)
+        groups = self.rows.count_fold_set(self.fold_set)  # the counts of the rows of each fold
         return FoldModels(self.rows, self.fold_set, groups, self.recipe, PendingWarnings())[fold]
 
 

@@ -87,7 +87,7 @@ class Outcomes:
         """Returns the summed outcomes of posteriors (rows × classes), given the true class number (``truth``) and the
         fold of each row. ``weights`` are None if all are 1.
         """
-        predicted = posteriors.argmax(axis=1)  # class numbers
+        predicted = posteriors.argmax(axis=1)  # class numbers; this and what follows have one entry per row
         n_classes = posteriors.shape[1]
         row_numbers = np.arange(len(truth))
         true_posterior = posteriors[row_numbers, truth]
@@ -110,9 +110,11 @@ class Outcomes:
             # The last argument is the number of threads.
             return _core.count_classes(cells, int(np.prod(shape)), unit_weights, 1).arranged(list(shape))
 
+        # The bin of each row, −1 if it has no weight, and the numbers to add up.
         weighted_bins = np.where(has_no_weight, -1, bin_numbers).astype(np.int32)
         columns = [np.ascontiguousarray(column) for column in (losses, squared_distances, confidence)]
-        # Centred at 0 in units of 1, so as they are; the last argument is the number of threads.
+        # Σz and Σz² of each column by bin. Numbers are centred at 0 in units of 1, so as they are; the last argument is
+        # the number of threads.
         _, sums = _core.count_moments(columns, np.zeros(3), np.ones(3), weighted_bins, BINS, unit_weights, 1)
         return cls(
             len(truth),

@@ -440,7 +440,7 @@ class _Script:
             f"COALESCE(e{number}.n{c}, {self.literal(class_nats)})"
             for c, class_nats in enumerate(unseen["nats"].tolist())
         ]
-        value = self.fill(VALUE_TO_SHOW[kind], j=number)
+        value = self.fill(VALUE_TO_SHOW[kind], j=number)  # SQL
         words_table = f"t{number}_nats AS f" if kind == "words" else None
         return EvidenceTerm(
             self.fill(JOIN_OF_KIND[kind], j=number),

@@ -23,7 +23,7 @@ def log_mixture(log_likelihood: Real, prior: Real) -> Real:
     """Returns log P(value) of the mixture of classes for each value, from log P(value | class) (values × classes) and
     the class prior (classes,).
     """
-    largest = log_likelihood.max(axis=1, keepdims=True)
+    largest = log_likelihood.max(axis=1, keepdims=True)  # of each value
     return np.asarray(largest[:, 0] + np.log(np.exp(log_likelihood - largest) @ prior))
 
 
@@ -34,6 +34,7 @@ def grid(mean: Real, deviation: Real) -> Real:
     The points of all densities are merged, so that a narrow density among wide ones is not missed.
     """
     max_nodes = MOST_NODES // len(mean)
+    # In standard deviations from the mean.
     steps = np.linspace(-9.0, 9.0, int(np.clip(max_nodes // len(mean), 16, NODES)))
     nodes = np.unique(mean[:, None] + deviation[:, None] * steps)
     return nodes[:: -(-len(nodes) // max(max_nodes, 1))]
@@ -99,7 +100,7 @@ def bits_of_normals(prior: Real, mean: Real, covariance: Real) -> float:
     n_classes, n_columns = mean.shape
     if n_classes < 2:
         return 0.0
-    cholesky_factors = np.linalg.cholesky(covariance)
+    cholesky_factors = np.linalg.cholesky(covariance)  # classes × columns × columns, as their inverses
     inverse_factors = np.linalg.solve(cholesky_factors, np.broadcast_to(np.eye(n_columns), cholesky_factors.shape))
     # Of each class: the log density at the mean, without a term that all classes share.
     log_constants = -np.log(np.diagonal(cholesky_factors, axis1=1, axis2=2)).sum(axis=1)

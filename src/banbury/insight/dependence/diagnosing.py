@@ -128,6 +128,7 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
     blocks = {feature.name: feature.columns for feature in schema.features if models_jointly(feature)}
     block_of = {column: name for name, block in blocks.items() for column in block}
     pair_counts = count_pairs(table.source, table.labels, tally, coded_rows, compared_columns, text_columns, words)
+    # How much each pair depends on each other, given the class.
     column_pairs = pair_counts.measure_columns(block_of, rows_per_weight)
     word_pairs = pair_counts.measure_words(words, rows_per_weight)
     n_pairs = len(column_pairs.bits) + len(word_pairs.bits)
@@ -287,7 +288,8 @@ def _concatenate_rows(batches: Sequence[tuple[Sequence[Label], CodedRows]], clas
 
 def _rows_per_weight(coded_rows: Sequence[CodedRows]) -> float:
     """Returns how many rows a weight of 1 counts as in a test: 1, or for fractional weights as many as give Kish's
-    effective number of rows. Raises an error if all weights are too small to divide by.
+    effective number of rows. ``coded_rows`` has the class and weight of each row, with soft labels once for each class.
+    Raises an error if all weights are too small to divide by.
     """
     weight_arrays = [rows.weights[rows.classes >= 0] for rows in coded_rows if rows.weights is not None]
     if all(rows.whole for rows in coded_rows) or not weight_arrays:

@@ -112,6 +112,7 @@ class Grouped:
         class. ``classes`` has the class number of each row, and ``group_of_key`` the group of each of the column's
         values (``keys``) in each class.
         """
+        # Of each row: the position of its value in ``keys``, −1 for none.
         key_numbers = key_positions(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
         has_group = (key_numbers >= 0) & (classes >= 0)
         codes = np.full(len(classes), -1, dtype=np.int32)
@@ -156,7 +157,7 @@ class FeaturePairs:
         """
         first_columns = np.arange(0)  # the numbers of the columns of each pair
         second_columns = np.arange(0)
-        measures = PairInformation(*NO_PAIRS)
+        measures = PairInformation(*NO_PAIRS)  # arrays with an entry for each pair
         if self.counts is not None:
             first_columns, second_columns, measures = self.counts.information(
                 self.total, FEWEST_ROWS / (self.total * scale)
@@ -212,6 +213,7 @@ def worst_pairs(pairs: MeasuredPairs, n_pairs: int, limit: int) -> list[Pair]:
     ``n_pairs`` were tested in all.
     """
     significant_pairs = pairs.beyond(LEVEL, n_pairs)
+    # The numbers of the pairs to return.
     worst_numbers = significant_pairs[np.argsort(-pairs.bits[significant_pairs], kind="stable")][:limit]
     _, *measures = pairs  # the names, then arrays with one entry per pair
     measures_of_pairs = zip(*(measure[worst_numbers].tolist() for measure in measures), strict=True)
@@ -244,7 +246,8 @@ def count_pairs(
     """
     n_classes = len(tally.classes)
     n_marks = len(words) + len(text_columns)  # see ``_add_words``
-    total = float(tally.rows.value.sum())
+    total = float(tally.rows.value.sum())  # the weight of all rows
+    # Rows that have both of two marks.
     together = np.zeros((n_classes if words else 0, n_marks, n_marks))
     if len(columns) < 2 and len(words) < 2:
         return FeaturePairs(total, columns, counts=None, together=together)
@@ -257,7 +260,7 @@ def count_pairs(
             batch = align_names(batch, tally.schema, labels.roles())
         for start in range(0, batch.n_rows, ROWS_TOGETHER):
             chunk = batch.slice(start, start + ROWS_TOGETHER)
-            for rows_of_labelling in coded_rows:
+            for rows_of_labelling in coded_rows:  # one, or with soft labels one for each class
                 chunk_rows = rows_of_labelling.between(n_read + start, n_read + start + chunk.n_rows)
                 if len(chunk_rows.classes) < chunk.n_rows:
                     raise _change_error(source)
@@ -315,7 +318,7 @@ def _add_words(
         mark_of_id = np.full(largest_id + 1, -1, dtype=np.int64)  # −1: a word without a mark
         for mark, word_id in marks_and_ids:
             mark_of_id[word_id] = mark
-        marks = mark_of_id[word_ids]
+        marks = mark_of_id[word_ids]  # of each word that occurs in a row
         mark_rows.append(row_of_word[marks >= 0])
         mark_numbers.append(marks[marks >= 0])
     row_of_mark = np.concatenate(mark_rows)

@@ -96,6 +96,7 @@ def test_features(
         max_groups = int(float(cells.sum()) * scale / (2 * ROWS_PER_CELL * cells.shape[1]))
         group_of_key = group_values(feature, keys, cells, max_groups)
         if rows_of_classes is not None and family.has_density():
+            # The weight of the rows of each class that have no value.
             missing_rows = np.maximum(rows_of_classes - sums.present.value[feature_number], 0.0)
             if len(keys) and missing_rows.any():
                 cells = np.vstack([cells, missing_rows])
@@ -170,6 +171,7 @@ def group_block(keys: Keys, cells: Real, limit: int) -> Int:
     rows_by_key = cells.sum(axis=1)
     groups = np.zeros_like(bin_numbers)  # keys × columns, as the bin numbers
     for column in range(bin_numbers.shape[1]):
+        # The column's bins that occur, and the index among them of each key's bin.
         values, value_numbers = np.unique(bin_numbers[:, column], return_inverse=True)
         rows_by_value = np.bincount(value_numbers.reshape(-1), rows_by_key, len(values)).astype(np.float64)
         groups[:, column] = equal_groups(rows_by_value[:, None], np.array([max_groups]))[value_numbers.reshape(-1), 0]
@@ -183,6 +185,7 @@ def measure_table(cells: Real, groups: Int, scale: float) -> ColumnTest:
     """
     n_rows = float(cells.sum()) * scale
     n_classes = cells.shape[1]
+    # The weight of each group in each class.
     group_table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
     np.add.at(group_table, groups, cells)
     is_rare = group_table.sum(axis=0) * scale < FEWEST_ROWS
@@ -254,6 +257,7 @@ def _whiten_classes(sums: Products) -> tuple[Real, Real, Real]:
     products of a block's columns.
     """
     has_rows = sums.n.value > 0  # of each class
+    # Of the rows of all classes together: the mean of each column, and the scatter (columns × columns).
     total_weight, centre, pooled_scatter = sums.pool()
     pooled_covariance = pooled_scatter / max(total_weight, 1e-300)
     deviations = np.sqrt(np.maximum(np.diagonal(pooled_covariance), 0.0))  # of the columns
