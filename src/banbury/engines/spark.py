@@ -67,7 +67,7 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
     session = session_of(engine)
     parts, files = parts_of(data, partitions or LOCAL_PARTITIONS)
     if files is not None:
-        file_numbers = session.range(0, len(files), 1, len(files))
+        file_numbers = session.range(0, len(files), 1, len(files))  # a frame with a partition for each file
         return Spark(file_numbers, session, partial(_files_of, files), len(files), files)
     pickled_parts = [(number, pickle.dumps(part)) for number, part in enumerate(parts)]  # one row of a frame each
     parts_frame = session.createDataFrame(pickled_parts, "id long, rows binary")

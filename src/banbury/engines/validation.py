@@ -136,8 +136,9 @@ class ScoreFolds(EachPart):
         """
         if _ModelCache.models is None or _ModelCache.models[0] != self.digest:
             pending = PendingWarnings()
+            # Models need no rows, but whether rows have weights.
             weights = None if self.plan.settings.weights is None else np.zeros(1)
-            rows = self._dataset(batches=(), labels=np.zeros(0, dtype=np.int32), weights=weights)  # models need no rows
+            rows = self._dataset(batches=(), labels=np.zeros(0, dtype=np.int32), weights=weights)
             fold_set = make_fold_set(len(self.used_folds))
             fold_models = [FoldModels(rows, fold_set, self.groups, recipe, pending) for recipe in self.recipes]
             models_by_recipe = [[models[split] for split in range(len(self.used_folds))] for models in fold_models]

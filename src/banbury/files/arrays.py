@@ -314,7 +314,7 @@ def _place(entry: Any) -> Place:
     """Returns the place of an array that ``entry``, an object of the header, describes. Raises an error if it is
     inconsistent.
     """
-    start, end = entry["data_offsets"]
+    start, end = entry["data_offsets"]  # bytes after the header
     dtype = DTYPES[entry["dtype"]]
     shape = tuple(entry["shape"])
     are_whole = all(type(n) is int and 0 <= n <= LARGEST for n in (start, end, *shape))

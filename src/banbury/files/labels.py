@@ -93,6 +93,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
     probabilities = label_arrays["thresholds"]  # one per label
     are_valid = probabilities.dtype == np.float64 and probabilities.shape == (len(labels),)
     check(are_valid and ((probabilities >= 0) & (probabilities <= 1)).all(), "thresholds are not probabilities")
+    # Of new labels: the threshold, and the slope and the shift that calibrate their log-odds.
     common, slope, shift = (float(settings[name]) for name in ("common", "slope", "shift"))
     check(0 <= common <= 1, "the threshold of new labels is not a probability")
     # The same for all labels, unless each has its own.

@@ -91,10 +91,10 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
     network = about["network"]
     settings = about["model"]  # None if the tables are given
     variables = tuple(_variable(node, settings is not None) for node in network["nodes"])
-    parents = _parents(network["nodes"])
+    parents = _parents(network["nodes"])  # for each node the numbers of its parents
     columns = texts("columns", network["columns"])
-    has_names = network["named"]
-    left_out = network["left_out"]
+    has_names = network["named"]  # whether the columns of the rows had names
+    left_out = network["left_out"]  # the reason for each column that is not a node
     texts("what is left out", [*left_out.keys(), *left_out.values()])
     check(isinstance(has_names, bool), "named is neither true nor false")
     check(

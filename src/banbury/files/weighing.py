@@ -299,7 +299,7 @@ def _check_intervals(tree: Tree, n: int) -> None:
     followed by a node of its own for missing values, if they have a cell.
     """
     check(tree.n_cells in (n, n + 1), "the cuts do not match the cells")
-    for level in tree.levels:
+    for level in tree.levels:  # the number of the node of each cell
         steps = np.diff(level[:n], prepend=0)  # from the node of a cell to that of the next
         are_consecutive = ((steps == 0) | (steps == 1)).all() and level[0] == 0
         check(

@@ -367,7 +367,8 @@ class Hypotheses:
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
             """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL. ``cells`` has
-            (log-)likelihoods, rows × hypotheses. Raises BadValue for an invalid one.
+            log-likelihoods if ``are_logs``, otherwise likelihoods (rows × hypotheses). Raises BadValue for an invalid
+            one, whose ``noun`` and ``requirement`` are for the message.
             """
             block = cells[row_slice, hypothesis_numbers]  # rows × hypotheses
             numbers = floats(block)
@@ -386,12 +387,12 @@ class Hypotheses:
         """Returns for each row its target if that is a number under a gaussian likelihood, otherwise the number of its
         label. Raises an error for any other value. ``column`` has one target per row.
         """
-        gaussian = self.likelihood == "gaussian"
-        values = floats(column) if gaussian else codes(column, self.labels)
-        for row in np.flatnonzero(~np.isfinite(values) if gaussian else values < 0).tolist():
+        is_gaussian = self.likelihood == "gaussian"
+        values = floats(column) if is_gaussian else codes(column, self.labels)
+        for row in np.flatnonzero(~np.isfinite(values) if is_gaussian else values < 0).tolist():
             value = plain(column[row])
             fact = f"the target of row {row:,} is {value!r},"
-            if gaussian:
+            if is_gaussian:
                 raise errors.BadValue(
                     f"{fact} but must be a finite number. Remove the row, or choose another likelihood=.",
                     value=value,

@@ -122,8 +122,8 @@ class _Rows:
 
     @classmethod
     def of(cls, model: Model, data: Any, reading: Any) -> _Rows:
-        """Reads the rows of ``data`` and returns them, scored by the model. ``reading`` has the options for reading.
-        Raises an error if there are no rows.
+        """Reads the rows of ``data`` and returns them with their log posteriors by the model (rows × classes).
+        ``reading`` has the options for reading. Raises an error if there are no rows.
         """
         source = model._read(data, reading)
         scored_batches: list[tuple[Any, ...]] = []  # each after a batch: the hashes, scores and has_label of its rows
@@ -187,8 +187,7 @@ class _Rows:
         classes_by_score = np.argsort(-self.scores[row_number], kind="stable")  # class numbers, the best first
         classes = self.model.classes
         posteriors = np.exp(self.scores[row_number])
-        best_class = int(classes_by_score[0])
-        second_class = int(classes_by_score[1])
+        best_class, second_class = classes_by_score[:2].tolist()
         probability = float(posteriors[best_class])
         margin = float(posteriors[best_class] - posteriors[second_class])
         file = self.memory.row_name(row_number)

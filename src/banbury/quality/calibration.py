@@ -93,7 +93,7 @@ class Calibration(ABC):
     @classmethod
     @abstractmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Self:
-        """Fits the calibration to checked scores (classes × rows) whose maximum in every row is 0. ``truth`` has the
+        """Fits the calibration to checked log scores (classes × rows) whose maximum in every row is 0. ``truth`` has the
         class number of each row, and ``weights`` its weight, which is positive.
         """
 
@@ -126,13 +126,13 @@ class Calibration(ABC):
 
     def _posterior_rows(self, log_posteriors: ArrayLike, log: bool) -> Real:
         """Checks log posteriors (rows × classes) and returns calibrated ones, as logarithms if ``log``."""
-        scores = _check_scores(log_posteriors, self.n_classes)  # classes × rows
+        scores = _check_scores(log_posteriors, self.n_classes)  # classes × rows, the largest of each row 0
         with np.errstate(over="ignore", divide="ignore"):
             return np.ascontiguousarray(self._posteriors(scores, log).T)
 
     @abstractmethod
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Returns the calibrated probabilities, or their logarithms, of checked scores (classes × rows)."""
+        """Returns the calibrated probabilities, or their logarithms if ``log``, of checked log scores (classes × rows)."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Returns the parameters as arrays by name, for a file."""
@@ -186,8 +186,8 @@ class Temperature(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Temperature:
-        """Finds the temperature with the lowest log loss for scores (classes × rows), whose maximum in every row is 0,
-        and whether to raise low scores to the floor. ``truth`` has the class number of each row, and ``weights`` its
+        """Finds the temperature with the lowest log loss for log scores (classes × rows), whose maximum in every row is
+        0, and whether to raise low scores to the floor. ``truth`` has the class number of each row, and ``weights`` its
         weight. Rows whose true class is impossible are ignored, because no temperature would help; without others the
         temperature is 1.
         """
@@ -233,8 +233,8 @@ class Temperature(Calibration):
         return self.floor <= IMPOSSIBLE
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Returns the probabilities, or their logarithms if ``log``, of scores (classes × rows): low ones are raised to
-        ``floor``, and all are divided by the temperature. A lower score never ties with the row's best.
+        """Returns the probabilities, or their logarithms if ``log``, of log scores (classes × rows): low ones are
+        raised to ``floor``, and all are divided by the temperature. A lower score never ties with the row's best.
         """
         posteriors = _softmax(_raise_to_floor(scores, self.floor) / self.temperature, log)
         # If a high temperature has rounded a lower score to the best one, it is set to the next lower number.
@@ -260,7 +260,7 @@ class Temperature(Calibration):
 
 
 def _raise_to_floor(scores: Real, floor: float) -> Real:
-    """Returns scores (classes × rows) in which those below the floor are raised to it, except those of impossible
+    """Returns log scores (classes × rows) in which those below the floor are raised to it, except those of impossible
     classes, which are −∞.
     """
     if floor <= IMPOSSIBLE:
@@ -269,8 +269,9 @@ def _raise_to_floor(scores: Real, floor: float) -> Real:
 
 
 def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse_temperature: float) -> float:
-    """Returns the weighted mean of −log P(true class) over the rows, when scores (classes × rows) are multiplied by the
-    inverse temperature. ``true_scores`` has the score of each row's true class, and ``weights`` the weight of each row.
+    """Returns the weighted mean of −log P(true class) over the rows, when log scores (classes × rows) are multiplied by
+    the inverse temperature. ``true_scores`` has the score of each row's true class, and ``weights`` the weight of each
+    row.
     """
     loss_sum = 0.0
     for block in _blocks(scores):  # slices of the rows
@@ -284,16 +285,16 @@ def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse_temperatur
 
 
 def _blocks(scores: Real) -> Iterator[slice]:
-    """Yields slices of the columns of ``scores`` (classes × rows) that are small enough for the processor's cache."""
+    """Yields slices of the rows of ``scores`` (classes × rows) that are small enough for the processor's cache."""
     width = max(1, BLOCK // len(scores))  # rows in a slice
     for start in range(0, scores.shape[1], width):
         yield slice(start, start + width)
 
 
 def _inverse_temperature(scores: Real, true_scores: Real, weights: Real, inverse: float) -> float:
-    """Returns the inverse temperature with the lowest log loss of scores (classes × rows), starting from ``inverse``.
-    It is Newton's method between two bounds that close in. ``true_scores`` has the score of each row's true class, and
-    ``weights`` the weight of each row.
+    """Returns the inverse temperature with the lowest log loss of log scores (classes × rows), starting from
+    ``inverse``. It is Newton's method between two bounds that close in. ``true_scores`` has the score of each row's
+    true class, and ``weights`` the weight of each row.
     """
     low = 1.0 / HOTTEST  # the bounds of the inverse temperature
     high = 1.0 / COLDEST
@@ -312,9 +313,9 @@ def _inverse_temperature(scores: Real, true_scores: Real, weights: Real, inverse
 
 
 def _derivatives(scores: Real, true_scores: Real, shares: Real, inverse: float) -> tuple[float, float]:
-    """Returns the first and second derivative of the mean log loss with respect to the inverse temperature, from scores
-    (classes × rows), the score of each row's true class, and each row's share of the weight. For each row they are its
-    expected score minus the score of its true class, and the variance of its scores.
+    """Returns the first and second derivative of the mean log loss with respect to the inverse temperature, from log
+    scores (classes × rows), the score of each row's true class, and each row's share of the weight. For each row they
+    are its expected score minus the score of its true class, and the variance of its scores.
     """
     slope = curvature = 0.0
     for block in _blocks(scores):  # slices of the rows
@@ -347,8 +348,8 @@ class Platt(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Platt:
-        """Fits a sigmoid to the log-odds of each class, computed from scores (classes × rows). ``truth`` has the class
-        number of each row, and ``weights`` its weight.
+        """Fits a sigmoid to the log-odds of each class, computed from log scores (classes × rows). ``truth`` has the
+        class number of each row, and ``weights`` its weight.
         """
         # For each sigmoid the log-odds of its class, one per row, and the number of its class.
         odds_and_classes = zip(_log_odds(scores), _odds_classes(len(scores)), strict=True)
@@ -370,8 +371,9 @@ class Platt(Calibration):
         return float(self.slopes[0]) if self.n_classes == 2 and self.slopes[0] > 0 else 1.0
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Returns the probabilities (classes × rows), or their logarithms if ``log``, that the sigmoids give to scores
-        (classes × rows). There is one sigmoid per class, with its slope and intercept, or a single one for two classes.
+        """Returns the probabilities (classes × rows), or their logarithms if ``log``, that the sigmoids give to log
+        scores (classes × rows). There is one sigmoid per class, with its slope and intercept, or a single one for two
+        classes.
         """
         from scipy.special import log_expit  # a third of a second to import; few need it
 
@@ -486,7 +488,7 @@ class Isotonic(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Isotonic:
-        """Fits a non-decreasing step function to the log-odds of each class, computed from scores (classes × rows).
+        """Fits a non-decreasing step function to the log-odds of each class, computed from log scores (classes × rows).
         ``truth`` has the class number of each row, and ``weights`` its weight.
         """
         from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
@@ -524,7 +526,8 @@ class Isotonic(Calibration):
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
         """Returns the probabilities (classes × rows), or their logarithms if ``log``, that the step functions give to
-        scores (classes × rows). Rows in which the shares of all classes are 0 get equal probabilities.
+        log scores (classes × rows). ``_stairs`` has the points (log-odds, shares) of each step function; two classes
+        have one. Rows in which the shares of all classes are 0 get equal probabilities.
         """
         odds_by_class = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)  # step functions × rows, as ``shares``
         shares = np.array([np.interp(odds, *points) for odds, points in zip(odds_by_class, self._stairs, strict=True)])
@@ -572,8 +575,8 @@ def _odds_classes(n_classes: int) -> range:
 
 
 def _log_odds(scores: Real) -> Real:
-    """Returns log P(class) − log P(any other) (classes × rows) from scores (classes × rows) whose maximum in every row
-    is 0; for two classes only that of the second (1 × rows). Certain classes have ±∞.
+    """Returns log P(class) − log P(any other) (classes × rows) from log scores (classes × rows) whose maximum in every
+    row is 0; for two classes only that of the second (1 × rows). Certain classes have ±∞.
     """
     if len(scores) == 2:
         odds: Real = scores[1:] - scores[:1]

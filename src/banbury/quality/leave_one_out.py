@@ -151,8 +151,8 @@ def _pack_held_out_rows(model: Model, batch: Batch, labels: Int, weights: Real |
 
 
 def _lose_precision(scores: Real, n_features: int) -> NDArray[np.bool_]:
-    """Returns for each row whether it is so far from every class that the rounding of its scores (rows × classes), each
-    a sum over ``n_features`` features, may decide between the two best classes.
+    """Returns for each row whether it is so far from every class that the rounding of its log scores (rows × classes),
+    each a sum over ``n_features`` features, may decide between the two best classes.
     """
     best_scores = scores.max(axis=1)  # of each row
     is_far = np.asarray((np.abs(best_scores) > FAR) & np.isfinite(best_scores))

@@ -192,7 +192,7 @@ class _Posteriors:
         """Returns the validation of all tested rows; ``what`` describes it for users. Raises an error if they weigh
         nothing.
         """
-        tested = self._join_fold_sets()
+        tested = self._join_fold_sets()  # the numbers, folds and posteriors of the tested rows
         rows = self.rows
         weights = None if rows.weights is None else rows.weights[tested.row_numbers]
         if weights is not None and not weights.any():

@@ -367,7 +367,7 @@ class _Script:
         """
         rows: dict[str, Rows] = {name: [] for name in TABLES}
         for prior, rule in zip(self.tables.prior.to_pylist(), self.tables.calibration.to_pylist(), strict=True):
-            # With temperature, floor, slope, shift and threshold.
+            # Of each class: its number, name and nats, and temperature, floor, slope, shift and threshold.
             rows["prior"].append((*prior.values(), *[*rule.values()][1:6]))
         for column in self.columns:
             # Values, words, or where intervals start; None for missing.

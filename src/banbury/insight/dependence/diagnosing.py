@@ -274,11 +274,11 @@ def _schema_to_compare(schema: Schema, batch: Batch) -> Schema:
 
 
 def _concatenate_rows(batches: Sequence[tuple[Sequence[Label], CodedRows]], classes: tuple[Label, ...]) -> CodedRows:
-    """Returns the rows of all batches together. Each batch has class names of its own and numbers its classes by them;
-    the joined rows have the positions of these names in ``classes``, −1 for none.
+    """Returns the rows of all batches together. ``batches`` are pairs of class names and rows, whose class numbers
+    refer to these names, −1 for none; the joined rows have the positions of the names in ``classes``.
     """
     number_of_class = {name: number for number, name in enumerate(classes)}
-    class_numbers = [
+    class_numbers = [  # of the rows of each batch, in ``classes``
         np.array([*(number_of_class.get(name, -1) for name in names), -1], dtype=np.int32)[rows.classes]
         for names, rows in batches
     ]

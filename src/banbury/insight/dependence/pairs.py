@@ -198,6 +198,7 @@ class FeaturePairs:
         cells = np.stack([with_both, with_first - with_both, with_second - with_both, without_both])
         # Smaller ones are rounding.
         cells = np.where((with_both_texts > 0) & (cells > SAME * with_both_texts), cells, 0.0)
+        # Pairs × first word or not × classes × second word or not; and then pairs and first words on one axis.
         cells_by_pair = cells.reshape(2, 2, len(frequencies), len(first_words)).transpose(3, 0, 2, 1)
         tables_of_pairs = cells_by_pair.reshape(2 * len(first_words), len(frequencies), 2)
         measures = measure_column(  # two rows of ``tables_of_pairs`` for each pair

@@ -124,10 +124,11 @@ class Diagnosis(Tabular):
                 less_informative, more_informative = sorted((pair.second, pair.first), key=bits.__getitem__)
                 return f"{double_counting}: leave out {less_informative}, which adds little to {more_informative}."
         if column_pairs:
-            first = column_pairs[0].first
-            second = column_pairs[0].second
-            dependence = f"{first} and {second} depend on each other given the class, which naive Bayes does not see"
-            joining_advice = self._joining_advice(first, second)
+            worst = column_pairs[0]
+            dependence = (
+                f"{worst.first} and {worst.second} depend on each other given the class, which naive Bayes does not see"
+            )
+            joining_advice = self._joining_advice(worst.first, worst.second)
             return f"{dependence}: weigh the evidence with bb.EvidenceClassifier(), {joining_advice}."
         if self.pairs:
             ranking = "words that occur together count twice: trust the ranking of the probabilities, not their size"

@@ -150,7 +150,7 @@ def group_values_in_classes(family: Family, cells: Real, scale: float, most: int
     limit = np.sqrt(cells.sum() * scale / ROWS_PER_CELL / cells.shape[1])  # values that leave enough rows in each cell
     max_values = int(min(np.clip(limit, FEWEST_VALUES, MOST_VALUES), most))
     if len(cells) <= max_values:
-        groups = np.arange(len(cells))[:, None]
+        groups = np.arange(len(cells))[:, None]  # keys × 1, if they are the same in every class
     elif family.has_density():
         limits = np.sqrt(cells.sum(axis=0) * scale / ROWS_PER_CELL)  # of each class
         groups = equal_groups(cells, np.clip(limits, 1, min(MOST_GROUPS, most)).astype(np.int64))
