@@ -265,7 +265,7 @@ class StoredSums:
     prefix: str
     all_arrays: Arrays  # of the file
     digits: JsonObject  # decimal digits after the point, by name of array
-    names: Any  # for each feature the keys of its sums, as JSON has them
+    json_keys: Any  # for each feature the keys of its sums, as JSON has them
     exact: bool  # whether none was rounded
 
     @property
@@ -278,10 +278,10 @@ class StoredSums:
         return integers_of(self.prefix + name, self.all_arrays, self.digits, shape, signed)
 
     def keys(self, features: Features, check: Callable[[Feature, Any], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Returns the keys of each feature. ``check`` takes a feature and its keys as JSON has them, of which
-        ``self.names`` has those of each feature, and returns them checked.
+        """Returns the keys of each feature. ``check`` takes a feature and its keys as JSON has them, which
+        ``json_keys`` has for each feature, and returns them checked.
         """
-        return tuple(check(feature, names) for feature, names in zip(features, self.names, strict=True))
+        return tuple(check(feature, json_keys) for feature, json_keys in zip(features, self.json_keys, strict=True))
 
 
 def _check_rounding(tally: Tally) -> None:

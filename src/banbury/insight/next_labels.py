@@ -155,8 +155,8 @@ class _Rows:
 
     @property
     def log_odds(self) -> Real:
-        """The logarithm of how much more probable the most probable class of each row is than the second (rows,). It
-        stays precise where both are close to 0 or 1.
+        """The logarithm of how much more probable the most probable class of each row is than the second (rows,), from
+        log posteriors, which ``scores`` has. It stays precise where both are close to 0 or 1.
         """
         two_best = np.partition(self.scores, -2, axis=1)
         with np.errstate(invalid="ignore"):

@@ -390,8 +390,9 @@ def _refuse_too_many(n_labels: int, n_words: int, n_rows: int) -> None:
 def _score_unweighed_columns(
     model: LabelModel, rows: MemoryRows, folds: Int, weighed_names: tuple[str, ...]
 ) -> Real | None:
-    """Returns what the columns that are not among ``weighed_names`` add to the log-odds of each row (rows × labels),
-    from models that did not count the row's fold; None if all columns are weighed. ``folds`` has the fold of each row.
+    """Returns what the columns that are not among ``weighed_names`` add to the log-odds of each labelled row (rows ×
+    labels), from models that did not count the row's fold; None if all columns are weighed. ``folds`` has the fold of
+    each row.
     """
     unweighed_names = [name for name in model.schema.features.names if name not in weighed_names]
     if not unweighed_names:

@@ -289,7 +289,7 @@ class LogScores:
         self.models: dict[int, Model] = {}  # by fold
         self.rows: Int = np.flatnonzero(fold_set.tested_by >= 0)  # numbers of the tested rows
         self.folds = fold_set.tested_by[self.rows]  # of each tested row
-        self._scores_of_all_rows: Real = np.empty((rows.n_rows, len(rows.classes)))
+        self._scores_of_all_rows: Real = np.empty((rows.n_rows, len(rows.classes)))  # log P(class | row)
 
     @classmethod
     def of(cls, rows: MemoryRows, fold_set: FoldSet, recipe: Recipe, pending: PendingWarnings) -> LogScores:

@@ -74,7 +74,7 @@ def word_columns(tally: Tally) -> list[WordColumn]:
 
 def words_to_compare(text_columns: Sequence[WordColumn], n_classes: int) -> list[Word]:
     """Returns the most informative words of all text columns together, best first, few enough that tables of all their
-    pairs in ``n_classes`` classes fit into memory.
+    pairs in ``n_classes`` classes fit into memory. ``text_columns`` are features, each with its counted words.
     """
     max_words = int(min(MOST_WORDS, (MOST_CELLS / n_classes) ** 0.5))
     scored_words = []  # the bits of each, and the word
@@ -253,6 +253,7 @@ def count_pairs(
     if len(columns) < 2 and len(words) < 2:
         return FeaturePairs(total, columns, counts=None, together=together)
     n_read = 0  # rows in the batches before
+    # One feature, which is all pairs of these columns.
     schema = Schema(Features.of([pairs_of([column.name for column in columns])]))
     class_numbers = tuple(range(n_classes))  # the classes of the tally of pairs
     pair_tally: Tally | None = None
@@ -280,6 +281,7 @@ def count_pairs(
         raise _change_error(source)
     if pair_tally is None:
         return FeaturePairs(total, columns, counts=None, together=together)
+    # What was counted of this feature.
     pair_sums = pair_tally._with_classes(class_numbers).sums[0]
     return FeaturePairs(total, columns, CountedPairs.of(schema.features[0], pair_sums), together)
 

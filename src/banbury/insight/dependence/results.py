@@ -116,7 +116,7 @@ class Diagnosis(Tabular):
     def advice(self) -> str:
         """A sentence or two on how to improve the model."""
         double_counting = "Counting evidence twice pushes probabilities towards 0 and 1"
-        bits = {entry.feature: entry.bits for entry in self.columns}
+        bits = {entry.feature: entry.bits for entry in self.columns}  # about the class, also of the columns of a block
         bits |= {column: bits[name] for name, block in self.blocks.items() for column in block}
         column_pairs = [pair for pair in self.pairs if pair.first in bits and pair.second in bits]
         for pair in column_pairs:

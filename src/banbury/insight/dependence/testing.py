@@ -94,7 +94,7 @@ def test_features(
         keys, exact_cells = sums.feature(feature_number)  # the values (or bins), and their weights by class
         cells = exact_cells.value  # keys × classes
         max_groups = int(float(cells.sum()) * scale / (2 * ROWS_PER_CELL * cells.shape[1]))
-        group_of_key = group_values(feature, keys, cells, max_groups)
+        group_of_key = group_values(feature, keys, cells, max_groups)  # its number, the same in every class
         if rows_of_classes is not None and family.has_density():
             # The weight of the rows of each class that have no value.
             missing_rows = np.maximum(rows_of_classes - sums.present.value[feature_number], 0.0)
