@@ -238,8 +238,9 @@ class Evaluate(EachPart):
         has_class = true_classes >= 0
         if not has_class.any():
             return Evaluated(classes, outcomes=None, n_rows=batch.n_rows)
-        scores = np.hstack([posteriors[has_class], np.zeros((int(has_class.sum()), len(new_classes)))])
-        folds = np.zeros(len(scores), dtype=np.int32)  # all rows are in one fold
+        # Rows that have a class × all classes.
+        all_posteriors = np.hstack([posteriors[has_class], np.zeros((int(has_class.sum()), len(new_classes)))])
+        folds = np.zeros(len(all_posteriors), dtype=np.int32)  # all rows are in one fold
         return Evaluated(
-            classes, Outcomes.of(scores, true_classes[has_class], folds, n_folds=1, weights=None), batch.n_rows
+            classes, Outcomes.of(all_posteriors, true_classes[has_class], folds, n_folds=1, weights=None), batch.n_rows
         )

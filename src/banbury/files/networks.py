@@ -196,13 +196,14 @@ def _tables(variables: Sequence[Variable], parents: Parents, arrays: Arrays) -> 
     ``variables`` are the nodes, ``parents`` has for each of them the numbers of its parents, and ``arrays`` are those
     of the file. Raises ValueError if they are not probabilities.
     """
-    shapes = [
+    shapes = [  # of the table of each node
         tuple(variables[axis_node].size for axis_node in (node, *node_parents))
         for node, node_parents in enumerate(parents)
     ]
     check(arrays.keys() == {GIVEN}, "there are arrays other than the tables")
     all_shares = real(GIVEN, arrays, (sum(map(prod, shapes)),))
     check((all_shares >= 0).all() and (all_shares <= 1.0 + CLOSE).all(), "a share is not between 0 and 1")
+    # Where the numbers of each node's table start and end.
     ranges = pairwise([0, *accumulate(map(prod, shapes))])
     tables = tuple(all_shares[start:end].reshape(shape) for (start, end), shape in zip(ranges, shapes, strict=True))
     for variable, table in zip(variables, tables, strict=True):

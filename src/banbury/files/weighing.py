@@ -250,8 +250,9 @@ def words_of(text_number: int, arrays: Arrays) -> tuple[str, ...]:
 
 
 def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally) -> Cells:
-    """Returns the cells of column number ``column_number`` in a file: ``about`` is their JSON object, and ``arrays``
-    are those of the weights. Raises ValueError if they do not fit the column of the tally.
+    """Returns the cells of column number ``column_number`` in a file, with two trees of them: one whose cuts may depend
+    on the classes, and a plain one. ``about`` is their JSON object, and ``arrays`` are those of the weights. Raises
+    ValueError if they do not fit the column of the tally.
     """
     feature = tally.schema[about["name"]]
     check(feature.family.has_cells, f"{feature.name!r} has no cells")

@@ -277,7 +277,7 @@ def _as_array(matrix: Any) -> Real:
 
 def _unit_vectors(model: Model, batches: list[Batch]) -> Any:
     """Returns a vector of length 1 for each row of the batches, as a linear classifier would use it: a sparse or dense
-    matrix (rows × columns). The columns are those of the model's schema.
+    matrix (rows × numbers, categories and words of the columns in the model's schema).
     """
     from sklearn.preprocessing import normalize
 
