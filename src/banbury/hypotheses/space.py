@@ -231,8 +231,9 @@ class Hypotheses:
 
         Rows are a table (a frame or a mapping of columns) or a list of rows, and ``target`` is a column or has the
         label or number of each row. ``predictions`` are the predictions of the hypotheses (rows × hypotheses).
-        ``likelihoods`` or ``log_likelihoods`` are the probabilities of the evidence under each hypothesis; they need
-        not sum to one. Rows can be added all at once or one by one, in any order, with the same result.
+        ``likelihoods`` or ``log_likelihoods`` are the probabilities of the evidence under each hypothesis (rows ×
+        hypotheses, or one per hypothesis); they need not sum to one. Rows can be added all at once or one by one, in
+        any order, with the same result.
 
         >>> days = {"sky": ["sunny", "rainy"], "play": ["yes", "no"]}
         >>> says = {"if sunny": lambda day: "yes" if day["sky"] == "sunny" else "no", "never": lambda day: "no"}
