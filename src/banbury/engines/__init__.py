@@ -24,8 +24,9 @@ ENGINES_IN_WORDS = (
 
 
 def open_partitions(data: Any, engine: Any = None, partitions: int | None = None) -> Partitions | None:
-    """The partitions of data on the given engine, or on the one that the data live on; None for data that need no
-    engine. ``partitions``: into how many parts data on this machine are cut; None lets the engine choose.
+    """Returns the partitions of data on the given engine, or on the one that the data live on; None for data that need
+    no engine. ``engine`` is a name, an address, a client, a session or an executor. ``partitions`` is the number of
+    parts into which data on this machine are cut; None lets the engine choose.
 
     Engines are imported here, so that workers, which load only a part of this package, do not import them.
     """
@@ -41,7 +42,9 @@ def open_partitions(data: Any, engine: Any = None, partitions: int | None = None
 
 
 def _adapter(name: str) -> Any:
-    """The module of an engine, by its name, such as "dask". Raises MissingLibrary if its library is not installed."""
+    """Returns the module of the engine with this ``name``: "dask", "spark" or "processes". Raises MissingLibrary if its
+    library is not installed.
+    """
     try:
         if name == "dask":
             from banbury.engines import dask as adapter
@@ -58,8 +61,8 @@ def _adapter(name: str) -> Any:
 
 
 def _engine_of(data: Any) -> str | None:
-    """The name of the engine that data live on, by their type (for a list that of its first entry); None for other
-    data.
+    """Returns the name of the engine that data live on, by their type (for a list that of its first entry); None for
+    other data.
     """
     if isinstance(data, (list, tuple)) and data:
         data = data[0]
@@ -68,8 +71,8 @@ def _engine_of(data: Any) -> str | None:
 
 
 def _name_of(engine: Any) -> str:
-    """The name ("dask", "spark" or "processes") of the engine that a user passed as a name, an address, a client, a
-    session or an executor. Raises BadSetting for anything else.
+    """Returns the name ("dask", "spark" or "processes") of the engine that a user passed as a name, an address, a
+    client, a session or an executor. Raises BadSetting for anything else.
     """
     engine_names = {"dask", "spark", "processes"}
     if isinstance(engine, str):

@@ -38,10 +38,12 @@ class PartitionAnswers:
         return kind_by_name
 
     def _names_and_kinds(self) -> list[tuple[str, str]]:
-        """The name, before it is made unique, and the kind of each of the answer's columns."""
+        """Returns the name, before it is made unique, and the kind of each column that the answer to ``question`` has:
+        boolean, integer, float, string or list.
+        """
         if self.question == "posterior":
             return [(f"P({name})", "float") for name in self.model._names]
-        label_kinds = {KIND_BY_TYPE[type(name)] for name in self.model._names}
+        label_kinds = {KIND_BY_TYPE[type(name)] for name in self.model._names}  # the names are classes or labels
         label_kind = label_kinds.pop() if len(label_kinds) == 1 else "string"
         if self.question == "predict":
             return [("class", label_kind) if self.model.schema.labels is None else ("labels", "list")]
@@ -54,15 +56,15 @@ class PartitionAnswers:
         return _receive, (to_bytes(self.model), self.question, self.settings, self.row_columns)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
-        """The answers to the rows of a partition: for each column of the answer a value per row."""
+        """Returns the answers to the rows of a partition: for each column of the answer a value per row."""
         with as_local(rows) as table:
             if has_no_rows(table):
                 return {name: [] for name in self.columns}
             return dict(zip(self.columns, map(_plain, self._answers(table)), strict=True))
 
     def _answers(self, rows: Any) -> list[Any]:
-        """The columns of the answer, in the order of ``columns``, each with a value per row. ``question`` is "predict",
-        "posterior" or "explain".
+        """Returns the columns of the answer, in the order of ``columns``, each with a value per row. ``question`` is
+        "predict", "posterior" or "explain", and ``settings`` has keyword arguments of that method of the model.
         """
         if self.question == "predict":
             return [self.model.predict(rows, **self.settings)]
@@ -74,9 +76,9 @@ class PartitionAnswers:
         return [list(column) for column in zip(*explanations, strict=True)]
 
     def _evidence(self, row: Any) -> list[Any]:
-        """The answer for ``row``, a batch of one row: its class, the rival class, the probability of the class, its log
-        odds against the rival in decibans, and the part of the prior and the calibration; then the part of each feature
-        of the schema. The parts add up to the log odds. A column in a block counts towards its block.
+        """Returns the answer for ``row``, a batch of one row: its class, the rival class, the probability of the class,
+        its log odds against the rival in decibans, and the part of the prior and the calibration; then the part of each
+        feature of the schema. The parts add up to the log odds. A column in a block counts towards its block.
         """
         explanation = self.model.explain(row, **self.settings)
         features = self.model.schema.features
@@ -97,11 +99,13 @@ class PartitionAnswers:
 def _receive(
     model: bytes, question: str, settings: Mapping[str, Any], column_names: Collection[str]
 ) -> PartitionAnswers:
-    """Restores a pickled PartitionAnswers. ``model``: the bytes of a model file; the others are its fields."""
+    """Restores a pickled PartitionAnswers. ``model`` has the bytes of a model file; ``column_names`` are the names of
+    the rows' own columns, and ``question`` and ``settings`` are fields of PartitionAnswers.
+    """
     restored: Any = from_bytes(model, "the serialised model")
     return PartitionAnswers(replace(restored, threads=1), question, settings, column_names)
 
 
 def _plain(values: Any) -> Any:
-    """Floats as an array, other values as a list."""
+    """Returns one value per row (``values``) as an array if it is an array of floats, otherwise as a list."""
     return values if isinstance(values, np.ndarray) and values.dtype.kind == "f" else list(values)

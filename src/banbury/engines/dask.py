@@ -36,15 +36,16 @@ PANDAS_TYPE_BY_KIND = {
 
 @hear_interrupts()
 def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
-    """The partitions of a Dask collection, or the parts of other data. ``engine``: a client, an address such as
-    "dask://host:8786", or None for the current client; ``partitions``: into how many parts data on this machine are
-    cut.
+    """Returns the partitions of a Dask collection, or the parts of other data. ``engine`` is a client, an address such
+    as "dask://host:8786", or None for the current client; ``partitions`` is the number of parts into which data on this
+    machine are cut.
     """
     client = client_of(engine)  # None: the current scheduler
     _check_workers(client)
     if isinstance(data, Delayed):
         data = [data]
     if isinstance(data, (list, tuple)) and data and all(isinstance(delayed, Delayed) for delayed in data):
+        # The tasks, by key, that the delayed parts refer to.
         graph = {key: task for delayed in data for key, task in dict(delayed.__dask_graph__()).items()}
         return Dask([TaskRef(delayed.key) for delayed in data], names=None, client=client, graph=graph)
     if dask.is_dask_collection(data):
@@ -52,8 +53,7 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
             raise errors.bad_setting(
                 "Dask data", type(data).__name__, "a dataframe, a series, a bag or a list of delayed parts"
             )
-        keys = data.__dask_keys__()
-        names = [f"{key[0]}/{key[1]}" for key in keys]
+        names = [f"{name}/{number}" for name, number in data.__dask_keys__()]  # of the partitions
         optimised = data.optimize() if hasattr(data, "optimize") else data
         partition_refs = list(map(TaskRef, optimised.__dask_keys__()))
         return Dask(partition_refs, names, client, dict(optimised.__dask_graph__()), collection=data)
@@ -62,6 +62,7 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
             "there is no Dask client. Start one with client = distributed.Client('tcp://host:8786') and "
             "pass engine=client, or pass engine='processes' to count on this machine."
         )
+    # The threads of all workers together decide the number of parts.
     parts, files = parts_of(data, partitions or sum(client.nthreads().values()) or 1)
     return Dask(parts, files, client, are_files=files is not None)
 
@@ -71,8 +72,8 @@ _lock = threading.Lock()
 
 
 def client_of(engine: Any) -> Any:
-    """The client that ``engine`` is or whose address it is, or the current one if it is None or "dask"; None if there
-    is none.
+    """Returns the client that ``engine`` is or whose address it is, or the current one if it is None or "dask"; None if
+    there is none.
     """
     if isinstance(engine, str):
         address = engine.partition("://")[2]
@@ -96,7 +97,7 @@ def client_of(engine: Any) -> Any:
 
 
 def _current_client() -> Any:
-    """The current client of Dask; None if there is none."""
+    """Returns the current client of Dask; None if there is none."""
     with suppress(ValueError):
         return default_client()
     return None
@@ -114,10 +115,12 @@ def _running(client: Any) -> Any:
 
 
 def _check_workers(client: Any) -> None:
-    """Raises EngineError if a worker lacks this library or has one of another format."""
+    """Raises EngineError if a worker of this ``client`` lacks this library or has one of another format. None has no
+    workers.
+    """
 
     def has_banbury() -> dict[str, Any] | None:
-        """The version of the library on a worker; None without it."""
+        """Returns the version and the format of the library on a worker; None without it."""
         try:
             from banbury.engines import parcels
         except ImportError:
@@ -126,12 +129,12 @@ def _check_workers(client: Any) -> None:
 
     if client is not None:
         libraries = client.run(has_banbury)  # worker → its library's version and format, None without it
-        lacking = [address for address, library in libraries.items() if library is None]
-        if lacking:
+        addresses_without = [address for address, library in libraries.items() if library is None]
+        if addresses_without:
             raise errors.EngineError(
-                f"the Dask worker at {lacking[0]} does not have the package 'banbury'. Install it on every worker: pip install "
-                f"banbury=={__version__}",
-                workers=lacking,
+                f"the Dask worker at {addresses_without[0]} does not have the package 'banbury'. Install it on every worker: "
+                f"pip install banbury=={__version__}",
+                workers=addresses_without,
             )
         for library in libraries.values():
             check_format(library)
@@ -152,11 +155,11 @@ class Dask:
         are_files: bool = False,
         collection: Any = None,
     ) -> None:
-        """``parts``: for each partition its rows, a file name, or the Dask task that makes the rows. ``names``: stable
-        names of the partitions, if they have any. ``client``: None for the current scheduler. ``graph``: the Dask tasks
-        that ``parts`` refer to. ``are_files``: whether parts are file names, which workers read. ``collection``: the
-        user's Dask collection, which predictions are added to and whose column names are ``columns``; None for other
-        data.
+        """Stores the partitions. ``parts`` has for each partition its rows, a file name, or the Dask task that makes
+        the rows; ``names`` has stable names of the partitions, if they have any. ``client`` is None for the current
+        scheduler. ``graph`` has the Dask tasks, by key, that ``parts`` refer to. ``are_files`` says whether parts are
+        file names, which workers read. ``collection`` is the user's Dask collection, to which predictions are added and
+        whose column names are ``columns``; None for other data.
         """
         self.parts = parts
         self.names = names
@@ -172,7 +175,8 @@ class Dask:
         as its first rows), or None if the partition is empty. Ends after the last partition; a consumer that has enough
         closes it earlier.
 
-        Computes one partition, then 2, 4, 8 and so on at a time, to skip empty ones quickly.
+        Computes one partition, then 2, 4, 8 and so on at a time, to skip empty ones quickly. ``self.parts`` has the
+        rows of each partition, or where they come from.
         """
         start = 0  # the first partition of the next step
         size = 1  # partitions in a step
@@ -180,8 +184,8 @@ class Dask:
             partitions = range(start, min(start + size, len(self.parts)))
             graph, keys = self._tasks(take, {partition: self.parts[partition] for partition in partitions})
             yield from self._compute(graph, keys)
-            start = start + size
-            size = 2 * size
+            start += size
+            size *= 2
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """Adds the parcels that ``work`` makes of all partitions in a tree on the workers, whose leaves are partitions
@@ -193,12 +197,12 @@ class Dask:
             rows_by_partition = group_files(self.names, max(sum(self.client.nthreads().values()), 1))
         graph, leaf_keys = self._tasks(work, rows_by_partition)
         level_keys = leaf_keys  # the keys of one level of the tree, from the leaves to the root
-        sums_name = f"banbury-sums-{uuid4().hex}"
+        sums_name = f"banbury-sums-{uuid4().hex}"  # the first half of the keys of sums
         while len(level_keys) > 1:
-            groups = [level_keys[start : start + FAN_IN] for start in range(0, len(level_keys), FAN_IN)]
-            level_keys = [(sums_name, len(graph) + number) for number in range(len(groups))]
-            for node_key, group in zip(level_keys, groups, strict=True):
-                graph[node_key] = Task(node_key, add_up, List(*map(TaskRef, group)))
+            key_groups = [level_keys[start : start + FAN_IN] for start in range(0, len(level_keys), FAN_IN)]
+            level_keys = [(sums_name, len(graph) + number) for number in range(len(key_groups))]
+            for node_key, keys_to_add in zip(level_keys, key_groups, strict=True):
+                graph[node_key] = Task(node_key, add_up, List(*map(TaskRef, keys_to_add)))
         if self.client is None:
             yield len(self.parts), self._compute(graph, level_keys)[0]
             return
@@ -213,8 +217,8 @@ class Dask:
             yield len(self.parts), self._result(root)
 
     def answer(self, work: Answer) -> Any:
-        """A lazy frame or bag of the user's collection with the columns that ``work`` adds. Raises BadSetting for
-        delayed parts and other data.
+        """Returns a lazy frame or bag of the user's collection with the columns that ``work`` adds. Raises BadSetting
+        for delayed parts and other data.
         """
         errors.require(
             self.collection is not None,
@@ -223,7 +227,7 @@ class Dask:
             "a dataframe, a series or a bag for predictions",
         )
         shared_work = dask.delayed(work, name=f"banbury-answers-{uuid4().hex}", traverse=False)
-        empty_frame = getattr(self.collection, "_meta", None)
+        empty_frame = getattr(self.collection, "_meta", None)  # with the columns of a frame; None for a bag
         if empty_frame is None:
             return self.collection.map_partitions(_records, shared_work)
         empty_answer = _join_answers(empty_frame, dict.fromkeys(work.columns, ()), work)
@@ -232,12 +236,12 @@ class Dask:
     # Tasks
 
     def _tasks(self, work: PartWork, rows_by_partition: Mapping[int, Any]) -> tuple[dict[Any, Any], list[Any]]:
-        """A Dask graph (key → task) with the work on each of these partitions, and the keys of their parcels, in order.
-        The work itself, which may be large, is in the graph once. ``rows_by_partition``: the rows of each partition
-        number, or the task or file name that they come from.
+        """Returns a Dask graph (key → task) with the work on each of these partitions, and the keys of their parcels,
+        in order. The work itself, which may be large, is in the graph once. ``rows_by_partition`` has the rows of each
+        partition number, or the task or file name that they come from.
         """
         work_key = f"banbury-work-{uuid4().hex}"
-        run_name = f"banbury-run-{uuid4().hex}"
+        run_name = f"banbury-run-{uuid4().hex}"  # the first half of the keys of parcels
         graph = {**self._graph, work_key: DataNode(work_key, _SharedWork(work_key, work))}
         keys = [(run_name, partition) for partition in rows_by_partition]
         for key in keys:
@@ -245,8 +249,8 @@ class Dask:
         return graph, keys
 
     def _compute(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Parcel | None]:
-        """The parcels with these keys of a graph, in order, None for empty partitions; computed on the cluster or,
-        without a client, by the current scheduler. Raises the error of a failed task.
+        """Returns the parcels with these keys of a graph (key → task), in order, None for empty partitions; computed on
+        the cluster or, without a client, by the current scheduler. Raises the error of a failed task.
         """
         if self.client is None:
             return list((get_scheduler() or threaded.get)(graph, list(keys)))
@@ -256,8 +260,8 @@ class Dask:
 
     @contextmanager
     def _futures(self, graph: dict[Any, Any], keys: Sequence[Any]) -> Iterator[list[Any]]:
-        """Begins computing these keys of a graph, and gives their futures, in order; they are released at the end, so
-        that nothing is left running.
+        """Begins computing these keys of a graph (key → task), and gives their futures, in order; they are released at
+        the end, so that nothing is left running.
         """
         _running(self.client)
         futures = self.client.get(graph, list(keys), sync=False)
@@ -270,7 +274,9 @@ class Dask:
                 future.release()
 
     def _result(self, future: Any) -> Parcel | None:
-        """The parcel of a future, None for an empty partition; waits for it. Errors of the cluster are explained."""
+        """Returns the parcel of a future, None for an empty partition; waits for it. Errors of the cluster are
+        explained.
+        """
         try:
             return future.result()  # type: ignore[no-any-return]
         except errors.BanburyError:
@@ -287,38 +293,39 @@ class _SharedWork:
     work: PartWork
 
     def __dask_tokenize__(self) -> str:
-        """What Dask hashes instead of the work."""
+        """Returns the name, which Dask hashes instead of the work."""
         return self.name
 
 
 def _run(shared: _SharedWork, partition: int, rows: Any) -> Parcel | None:
-    """The parcel of a partition, computed on a worker; None if it is empty."""
+    """Returns the parcel that the shared work makes of the rows of a partition, on a worker; None if it is empty."""
     return shared.work(partition, rows)
 
 
 def _with_answers(rows: Any, work: Answer) -> Any:
-    """The rows of a partition with the columns of the answer."""
+    """Returns the rows of a partition with the columns of the answer."""
     return _join_answers(rows, work(rows), work)
 
 
 def _join_answers(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
-    """A pandas frame of the rows with the columns of the answers. ``answers``: a value per row for each column;
-    ``work``: says the kind of each column.
+    """Returns a pandas frame of the rows with the columns of the answers. ``answers`` has a value per row for each
+    column; ``work`` says the kind of each column. The rows are a frame or a series.
     """
     import pandas
 
     frame = rows.to_frame() if hasattr(rows, "to_frame") and not hasattr(rows, "columns") else rows
-    columns = ((name, list(values), PANDAS_TYPE_BY_KIND[work.columns[name]]) for name, values in answers.items())
-    return frame.assign(**{name: pandas.Series(values, frame.index, dtype) for name, values, dtype in columns})
+    types = {name: PANDAS_TYPE_BY_KIND[work.columns[name]] for name in answers}
+    columns = {name: pandas.Series(list(values), frame.index, types[name]) for name, values in answers.items()}
+    return frame.assign(**columns)
 
 
 def _records(rows: Any, work: Answer) -> list[Any]:
-    """The items of a bag's partition as records (mappings) with the columns of the answer; an item that is not a record
-    becomes its "text". ``work``: computes the answers.
+    """Returns the items of a bag's partition (``rows``) as records (mappings) with the columns of the answer; an item
+    that is not a record becomes its "text". ``work`` computes the answers.
     """
     items = list(rows)
-    answers = work(items)
-    answer_rows = zip(*answers.values(), strict=True) if items else ()
+    answers = work(items)  # for each column a value per item
+    answer_rows = zip(*answers.values(), strict=True) if items else ()  # the values of each item
     records = (record if isinstance(record, Mapping) else {"text": record} for record in items)
     return [
         {**record, **dict(zip(answers, values, strict=True))}
@@ -327,7 +334,7 @@ def _records(rows: Any, work: Answer) -> list[Any]:
 
 
 def _explain_failure(error: Exception) -> Exception:
-    """A clearer error for a failure of the cluster; errors of the user's own tasks stay as they are."""
+    """Returns a clearer error for a failure of the cluster; errors of the user's own tasks stay as they are."""
     error_name = type(error).__name__
     if error_name == "KilledWorker":
         return errors.EngineError(

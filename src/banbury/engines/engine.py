@@ -31,7 +31,7 @@ class Answer(Protocol):
         ...
 
     def __call__(self, rows: Any) -> Mapping[str, Any]:
-        """The columns for the rows of a partition."""
+        """Returns the columns for the rows of a partition, a value per row for each."""
         ...
 
 
@@ -46,7 +46,7 @@ class Engine(Protocol):
     are_files: bool  # whether rows are file names, which workers read
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """Yields the parcels that the work makes of the partitions, in order, perhaps None for an empty one, until the
+        """Yields the parcels that ``take`` makes of the partitions, in order, perhaps None for an empty one, until the
         consumer stops.
         """
         ...
@@ -61,5 +61,5 @@ class Engine(Protocol):
         ...
 
     def answer(self, work: Answer) -> Any:
-        """A lazy frame of the same kind, whose rows have the columns of the answer in addition to their own."""
+        """Returns a lazy frame of the same kind, whose rows have the columns of the answer in addition to their own."""
         ...

@@ -24,7 +24,9 @@ def hear_interrupts() -> Iterator[None]:
     old_hook = sys.unraisablehook  # Python calls it with an exception that it cannot raise
 
     def send_again(unraisable: Any) -> None:
-        """Sends a lost KeyboardInterrupt again; passes other exceptions to the old hook."""
+        """Sends a lost KeyboardInterrupt again; passes other exceptions to the old hook. ``unraisable`` describes the
+        exception, as Python calls the hook.
+        """
         if unraisable.exc_type is not KeyboardInterrupt:
             old_hook(unraisable)
             return

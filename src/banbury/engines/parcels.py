@@ -23,7 +23,9 @@ class Parcel:
     value: Any  # the sum of what work made of them
 
     def __add__(self, other: Parcel) -> Parcel:
-        """The parcel of the partitions of both. Raises an error if they share one."""
+        """Returns the parcel of the partitions of this and the ``other``, with the sum of their values. Raises an error
+        if they share a partition.
+        """
         if shared := set(self.partitions) & set(other.partitions):
             raise errors.part_twice(map(str, shared))
         return Parcel(self.partitions + other.partitions, self.value + other.value)
@@ -34,15 +36,17 @@ class Parcel:
 
 
 def _open(library: Mapping[str, Any], content: bytes) -> Parcel:
-    """Restores a pickled parcel; raises EngineError if its library has another file format. ``library``: what
-    ``this_library`` returned there; ``content``: the pickled partition numbers and value.
+    """Restores a pickled parcel; raises EngineError if its library has another file format. ``library`` is what
+    ``this_library`` returned there, and ``content`` has the pickled partition numbers and value.
     """
     check_format(library)
     return Parcel(*pickle.loads(content))
 
 
 def add_up(parcels: Iterable[Parcel | None]) -> Parcel | None:
-    """The sum of parcels; one whose partitions are in the sum already is skipped. None without any parcel."""
+    """Returns the sum of parcels, some of which may be None; one whose partitions are in the sum already is skipped.
+    None without any parcel.
+    """
     total: Parcel | None = None
     for parcel in parcels:
         if parcel is None or (total is not None and set(parcel.partitions) <= set(total.partitions)):
@@ -52,12 +56,12 @@ def add_up(parcels: Iterable[Parcel | None]) -> Parcel | None:
 
 
 def this_library() -> dict[str, Any]:
-    """The format of this library's files and its version, as "format" and "library"."""
+    """Returns the format of this library's files and its version, as "format" and "library"."""
     return {"format": FORMAT, "library": __version__}
 
 
 def check_format(library: Mapping[str, Any]) -> None:
-    """Raises EngineError if a worker's library has another file format."""
+    """Raises EngineError if a worker's library, of which ``this_library`` told the version, has another file format."""
     if library["format"] != FORMAT:
         raise errors.EngineError(
             f"a worker uses Banbury {library['library']}, whose tallies have format {library['format']}, but this is "
@@ -68,8 +72,8 @@ def check_format(library: Mapping[str, Any]) -> None:
 
 
 def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineError | None:
-    """The error that says what to install on workers, if ``text``, the message of a worker's error, says that a package
-    is missing; otherwise None. ``engine``: its name; ``where``: words that follow "on every worker".
+    """Returns the error that says what to install on workers, if ``text``, the message of a worker's error, says that a
+    package is missing; otherwise None. ``engine`` is its name, and ``where`` has words that follow "on every worker".
     """
     for package in ("banbury", "pyarrow", "numpy", "scipy"):
         if f"No module named '{package}" in text:
@@ -84,12 +88,13 @@ def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineErr
 def in_cells(
     partition: int, parcel_or_error: Parcel | errors.BanburyError, size: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yields a pickled parcel, or an error instead, cut into cells. A cell is an Arrow batch of one row: the number of
-    the partition, the number of the cell, how many cells there are, and its bytes. ``size``: bytes of a cell.
+    """Yields a pickled parcel, or an error instead, cut into cells of ``size`` bytes (None: the usual size). A cell is
+    an Arrow batch of one row: the number of the partition, the number of the cell, how many cells there are, and its
+    bytes.
     """
     content = pickle.dumps(parcel_or_error)
     size = size or CELL_BYTES
-    starts = range(0, len(content), size)
+    starts = range(0, len(content), size)  # of each cell, the position of its first byte
     for cell_number, start in enumerate(starts):
         cell = {"partition": [partition], "cell": [cell_number], "n_cells": [len(starts)]}
         yield pa.RecordBatch.from_pydict({**cell, "content": pa.array([content[start : start + size]], pa.binary())})

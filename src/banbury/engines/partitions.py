@@ -53,37 +53,38 @@ class Partitions:
         self._first_rows: tuple[dict[str, str], list[Sampled]] | None = None  # column kinds they were read with, rows
 
     def table(self, target: Any, **settings: Any) -> PartitionedTable:
-        """The labelled rows as a table; the settings are those of ``bb.count``."""
+        """Returns the labelled rows as a table; the settings are those of ``bb.count``."""
         return PartitionedTable(self, _check_settings(target, **settings))
 
     def predict(self, model: Any, **settings: Any) -> Any:
-        """A lazy frame of the same kind, with an additional column for the class or labels of each row."""
+        """Returns a lazy frame of the same kind, with an additional column for the class or labels of each row."""
         return self._answer(model, "predict", settings)
 
     def posterior(self, model: Any, **settings: Any) -> Any:
-        """A lazy frame of the same kind, with an additional column for the probability of each class or label."""
+        """Returns a lazy frame of the same kind, with an additional column for the probability of each class or label."""
         return self._answer(model, "posterior", settings)
 
     predict_proba = posterior
 
     def explain(self, model: Any, **settings: Any) -> Any:
-        """A lazy frame of the same kind, with additional columns for the class of each row and the evidence for it, in
-        decibans.
+        """Returns a lazy frame of the same kind, with additional columns for the class that the model gives each row
+        and the evidence for it, in decibans.
         """
         return self._answer(model, "explain", settings)
 
     def _answer(self, model: Any, question: str, settings: Mapping[str, Any]) -> Any:
-        """A lazy frame with the model's answers. ``question``: "predict", "posterior" or "explain"; ``settings``:
-        keyword arguments of that method, None where omitted.
+        """Returns a lazy frame with the model's answers. ``question`` is "predict", "posterior" or "explain";
+        ``settings`` has keyword arguments of that method, None where omitted.
         """
-        given_settings = {name: value for name, value in settings.items() if value is not None}
+        passed_settings = {name: value for name, value in settings.items() if value is not None}
         return self.engine.answer(
-            PartitionAnswers(model_of(model), question, given_settings, tuple(self.engine.columns))
+            PartitionAnswers(model_of(model), question, passed_settings, tuple(self.engine.columns))
         )
 
     def evaluate(self, model: Any, target: Any = None, *, sample: int | None = None, **reading: Any) -> Any:
-        """``bb.evaluate`` for all partitions; with several labels per row, for a sample of ``sample`` rows. ``target``:
-        the column of the true classes, None for that of the model; ``reading``: options for reading files.
+        """Evaluates a model as ``bb.evaluate`` does, on all partitions; with several labels per row, on a sample of
+        ``sample`` rows. ``target`` is the column of the true classes, None for that of the model; ``reading`` has
+        options for reading files.
         """
         model = model_of(model)
         target = as_name(target)
@@ -109,10 +110,10 @@ class Partitions:
         return SummedEvaluation(classes, outcomes, notes=(TRAINING_ROWS_NOTE,) if are_training_rows else notes)
 
     def _evaluate_sets(self, model: Any, target: Any, n: int | None, reading: dict[str, Any]) -> LabelEvaluation:
-        """Evaluates a multi-label model on a sample of ``n`` rows. ``target``: the column of label sets, or None for
-        that of the model; ``reading``: options for reading files.
+        """Evaluates a multi-label model on a sample of ``n`` rows, None for the usual number. ``target`` is the column
+        of label sets, or None for that of the model; ``reading`` has options for reading files.
         """
-        labels = model.schema.labels
+        labels = model.schema.labels  # where the sets of labels were when the model was counted
         if isinstance(target, str) and labels is not None:
             reading.setdefault("target_delimiter", labels.delimiter)
         table = self.table(labels if target is None else target, **reading)
@@ -123,41 +124,43 @@ class Partitions:
         return replace(evaluation, weights=rows.labels.weights, notes=(*evaluation.notes, *notes))
 
     def first_rows(self, reading: Mapping[str, Any], new_facts: ColumnFacts) -> list[Sampled]:
-        """The first ``SAMPLE`` rows, from as many partitions as that takes, one entry per partition; cached in
-        ``_first_rows``. Raises an error if no partition has rows or their columns differ.
+        """Returns the first ``SAMPLE`` rows, from as many partitions as that takes, one entry per partition; cached in
+        ``_first_rows`` after the column kinds they were read with. Raises an error if no partition has rows or their
+        columns differ.
 
-        ``reading``: options for reading files. ``new_facts``: what later rows have shown; if it says that a column of
-        files is text, they are read again.
+        ``reading`` has options for reading files. ``new_facts`` is what later rows have shown; if it says that a column
+        of files is text, they are read again.
         """
         string_columns = {name: "string" for name, kind in new_facts.kinds.items() if kind == "string"}
         kinds = string_columns if self.engine.are_files else {}  # column → kind that files are read with
         if self._first_rows is not None and self._first_rows[0] == kinds:
             return self._first_rows[1]
         sample = list[Sampled]()
-        n_rows = 0
+        n_rows = 0  # in the sample
         with closing(self.engine.first(TakeFirst(reading, kinds))) as parcels:
             for parcel in parcels:
                 if parcel is not None:
                     sample.append(parcel.value)
-                    n_rows += sample[-1].batch.n_rows
+                    n_rows += parcel.value.batch.n_rows
                 if n_rows >= SAMPLE:
                     break
         if not sample:
             raise _no_rows_error()
-        sample[-1] = replace(sample[-1], batch=sample[-1].batch.slice(0, SAMPLE - n_rows + sample[-1].batch.n_rows))
+        last_batch = sample[-1].batch  # which may have more rows than are needed
+        sample[-1] = replace(sample[-1], batch=last_batch.slice(0, SAMPLE - n_rows + last_batch.n_rows))
         _check_alike(sample)
         self._first_rows = kinds, sample
         return sample
 
     def sum_of(self, work: PartWork, activity: str) -> Any:
-        """The sum of the values that ``work`` makes of all partitions; None if there is none. ``activity``: what the
-        progress line says is being done, such as "counting on".
+        """Returns the sum of the values that ``work`` makes of all partitions; None if there is none. ``activity`` is
+        what the progress line says is being done, such as "counting on".
         """
         total = add_up(completed.value for completed in self.watch_steps(self.engine.add_up_parts(work), activity))
         return None if total is None else total.value
 
     def watch_steps(self, steps: Steps[tuple[int, Any]], activity: str) -> Iterator[CompletedParts]:
-        """Yields the steps of an engine while a progress line says ``activity``. ``steps``: pairs of how many
+        """Yields the steps of an engine while a progress line says ``activity``. ``steps`` are pairs of how many
         partitions are done and a value, such as a parcel. However this ends, nothing is left running.
         """
         n_partitions = self.engine.n_partitions
@@ -165,7 +168,9 @@ class Partitions:
         n_done_before = 0
 
         def report_steps() -> Iterator[CompletedParts]:
-            """Yields each step with how many partitions it has completed, and the share of all done so far."""
+            """Yields each of the ``steps`` with how many partitions it has completed since the step before, and the
+            share of all ``n_partitions`` done so far; None if their number is unknown.
+            """
             nonlocal n_done_before
             for n_done, value in steps:
                 yield CompletedParts(n_done - n_done_before, n_done / n_partitions if n_partitions else None, value)
@@ -195,8 +200,9 @@ class PartitionedTable:
         return self.count_plan().schema.labels is not None
 
     def count_plan(self, new_facts: ColumnFacts | None = None) -> CountPlan:
-        """The schema and settings for counting, inferred from the first rows of the first partitions. ``new_facts``: facts
-        about columns that other rows have shown, such as fractions among integers.
+        """Returns the schema and settings for counting, inferred from the first rows of the first partitions.
+        ``new_facts`` are facts about columns that other rows have shown, such as fractions among integers; None if
+        there are none yet.
         """
         new_facts = ColumnFacts() if new_facts is None else new_facts
         with hear_interrupts():
@@ -204,11 +210,11 @@ class PartitionedTable:
             return plan_count(first_rows, new_facts, self.settings, self.partitions.engine.are_files)
 
     def count_all(self) -> Tally:
-        """The tally of all partitions."""
+        """Returns the tally of all partitions."""
         plan, counts = self.count(CountPart)
         assert counts.tally is not None
         tally = check_classes(counts.tally, counts.n_rows, plan.schema.target)
-        names = self.partitions.engine.names
+        names = self.partitions.engine.names  # of the partitions
         return tally if names is None else replace(tally, parts=frozenset(names))
 
     def count(self, work: Callable[[CountPlan], PartWork]) -> tuple[CountPlan, CountedRows]:
@@ -228,7 +234,7 @@ class PartitionedTable:
                     errors.warn(errors.BanburyWarning(message))
                 return plan, counts
             all_new_facts |= counts.new_facts
-            columns = errors.listed(map(repr, counts.new_facts.columns), 6)
+            columns = errors.listed(map(repr, counts.new_facts.columns), 6)  # their names, as text
             noun = "columns" if len(counts.new_facts.columns) > 1 else "column"
             message = (
                 f"{noun} {columns} of some partitions {'do' if noun == 'columns' else 'does'} not match the first "
@@ -241,15 +247,16 @@ class PartitionedTable:
         )
 
     def draw_sample(self, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
-        """A sample of the rows that the tally counted, at most ``n`` distinct ones, selected by their hashes, in one
-        pass, or in two if many rows are identical.
+        """Returns a sample of the rows that the tally counted, at most ``n`` distinct ones, selected by their hashes,
+        in one pass, or in two if many rows are identical.
 
-        ``also``: uncounted columns to fetch with them; without any, rows come with their groups.
+        ``also`` names uncounted columns to fetch with them; without any, rows come with their groups.
         """
         errors.check_whole("sample", n, 2)
         target = tally.schema.target if self.settings.target is None else self.settings.target
-        counted_as: dict[str, Any] = {"schema": tally.schema, "features": "auto", "missing": "skip", "trees": "many"}
-        settings = replace(self.settings, target=target, **counted_as, groups=None if also else self.settings.groups)
+        # Rows are counted under the schema of the tally, so settings that infer one are the defaults.
+        counting: dict[str, Any] = {"schema": tally.schema, "features": "auto", "missing": "skip", "trees": "many"}
+        settings = replace(self.settings, target=target, **counting, groups=None if also else self.settings.groups)
         plan = replace(self, settings=settings).count_plan()
         if tally.schema.labels is not None and not isinstance(plan.settings.target, LabelTarget):
             raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
@@ -267,22 +274,23 @@ class PartitionedTable:
 
 @count_table.register
 def _(table: PartitionedTable) -> Tally:
-    """The tally of all partitions."""
+    """Returns the tally of all partitions."""
     return table.count_all()
 
 
 @sample_rows.register
 def _(table: PartitionedTable, tally: Tally, n: int) -> RowSample:
-    """A sample of the rows of all partitions."""
+    """Returns a sample of the rows of all partitions: of those that the tally counted, at most ``n`` distinct ones."""
     return table.draw_sample(tally, n)
 
 
 def _check_settings(target: Any, threads: int | None = None, **settings: Any) -> CountSettings:
-    """The settings for counting; those in ``settings`` that are no fields of ``CountSettings`` are options for reading
-    files, None where omitted. Raises an error for those that cannot apply to partitions.
+    """Returns the settings for counting with ``target`` and ``threads`` (None: one); those in ``settings`` that are no
+    fields of ``CountSettings`` are options for reading files, None where omitted. Raises an error for those that cannot
+    apply to partitions.
     """
-    names = {field.name for field in fields(CountSettings)}
-    reading = {name: settings.pop(name) for name in settings.keys() - names}
+    field_names = {field.name for field in fields(CountSettings)}
+    reading = {name: settings.pop(name) for name in settings.keys() - field_names}
     for name in ("weights", "groups"):
         _check_column(name, settings.get(name))
     reading = {name: value for name, value in reading.items() if value is not None}
@@ -291,7 +299,7 @@ def _check_settings(target: Any, threads: int | None = None, **settings: Any) ->
 
 def _check_column(setting: str, value: Any) -> Any:
     """Returns the value of a setting that must be a column name, several or None. Arrays are refused, since partitions
-    have no order. ``setting``: its name, for the error.
+    have no order. ``setting`` is its name, for the error.
     """
     are_names = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
     if value is None or are_names or isinstance(value, (str, int, LabelTarget)):
@@ -304,7 +312,7 @@ def _check_column(setting: str, value: Any) -> Any:
 
 
 def _check_alike(sample: Sequence[Sampled]) -> None:
-    """Raises an error if partitions have different columns. ``sample``: the first rows of each."""
+    """Raises an error if partitions have different columns. ``sample`` has the first rows of each."""
     names = sample[0].batch.names
     for sampled in sample[1:]:
         if set(sampled.batch.names) != set(names):
@@ -312,5 +320,5 @@ def _check_alike(sample: Sequence[Sampled]) -> None:
 
 
 def _no_rows_error() -> errors.EmptyData:
-    """The error of partitions without any rows."""
+    """Returns the error of partitions without any rows."""
     return errors.empty_data(None, "all partitions are empty")

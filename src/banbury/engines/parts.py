@@ -15,7 +15,8 @@ from banbury.reading.files import find_similar_file
 
 
 def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] | None]:
-    """The parts of data in order, and the file names if they are files, otherwise None. Raises an error without parts.
+    """Returns the parts of data in order, and the file names if they are files, otherwise None. Raises an error without
+    parts.
 
     Each file of a path, a pattern or a list of them is a part; so is each table of a list, tuple or iterator. Any other
     table is cut into ``partitions`` parts.
@@ -34,10 +35,11 @@ def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] |
         if len(set(files)) < len(files):
             raise errors.part_twice(file for file in set(files) if files.count(file) > 1)
         return files, files
-    first_cells = data[0].values() if isinstance(data[0], Mapping) else [()]
-    are_columns = any(hasattr(column, "__len__") and not isinstance(column, (str, bytes)) for column in first_cells)
+    # A list of texts, or of records of single values, is one table. A list of tables has columns in each entry.
+    first_values = data[0].values() if isinstance(data[0], Mapping) else [()]
+    are_columns = any(hasattr(value, "__len__") and not isinstance(value, (str, bytes)) for value in first_values)
     if isinstance(data[0], (str, bytes)) or not are_columns:
-        size = -(-len(data) // partitions)
+        size = -(-len(data) // partitions)  # rows in a part, rounded up
         return [data[start : start + size] for start in range(0, len(data), size)], None
     return data, None
 
@@ -48,8 +50,8 @@ def _is_file(path: str) -> bool:
 
 
 def matching_files(path: str) -> list[str]:
-    """The files that a path or pattern stands for, in order; addresses such as s3://… are looked up in their file
-    system. Raises an error if there is none.
+    """Returns the files that a path or pattern stands for, in order; addresses such as s3://… are looked up in their
+    file system. Raises an error if there is none.
     """
     if "://" in path:
         filesystem, remote_path = filesystem_of(path)
@@ -76,8 +78,8 @@ def matching_files(path: str) -> list[str]:
 
 
 def split_table(data: Any, partitions: int) -> list[Batch]:
-    """A table in memory cut into about ``partitions`` batches of similar size."""
+    """Returns ``data``, a table in memory, cut into about ``partitions`` batches of similar size."""
     batches = list(read(data))
     n_rows = sum(batch.n_rows for batch in batches)
-    size = max(-(-n_rows // partitions), 1)
+    size = max(-(-n_rows // partitions), 1)  # rows in a part, rounded up
     return [batch.slice(start, start + size) for batch in batches for start in range(0, max(batch.n_rows, 1), size)]

@@ -22,8 +22,8 @@ MOST_BROKEN_POOLS = 3  # pools that are started in one pass; if the last one bre
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Processes:
-    """The parts of a table on a pool of processes, or on ``engine`` if that is an executor. ``partitions``: into how
-    many parts a table is cut.
+    """Returns the parts of ``data`` on a pool of processes, or on ``engine`` if that is an executor. ``partitions`` is
+    the number of parts into which a table is cut; None means one per processor.
     """
     parts, names = parts_of(data, partitions or n_threads(None))
     return Processes(parts, names, engine if isinstance(engine, Executor) else None)
@@ -37,8 +37,9 @@ class Processes:
     columns: Sequence[str] = ()
 
     def __init__(self, parts: Sequence[Any], names: Sequence[str] | None, executor: Executor | None) -> None:
-        """``parts``: for each partition its rows or a file name; ``names``: the file names, None if parts are no files;
-        ``executor``: the user's, None to start a pool of processes for each pass.
+        """Stores the parts, and the executor that works on them. ``parts`` has for each partition its rows or a file
+        name; ``names`` are the file names, None if parts are no files; ``executor`` is the user's, None to start a pool
+        of processes for each pass.
         """
         self.parts = parts
         self.names = names
@@ -47,22 +48,21 @@ class Processes:
         self.are_files = names is not None
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
-        """The parcels that ``take`` makes of the partitions, in order, None for an empty one; made in this process,
-        each when the consumer asks for it.
+        """Returns an iterator of the parcels that ``take`` makes of the partitions, in order, None for an empty one;
+        made in this process, each when the consumer asks for it.
         """
         return (take(partition, rows) for partition, rows in enumerate(self.parts))
 
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
-        """Pairs of how many partitions are done and a parcel (or None), as they are completed: of one partition, or of
-        a group of files. The consumer adds the parcels.
+        """Yields pairs of how many partitions are done and the parcel (or None) that ``work`` makes, as they are
+        completed: of one partition, or of a group of files. The consumer adds the parcels. ``self.names`` are the names
+        of files, None for other parts.
         """
         rows_by_partition = (
             dict(enumerate(self.parts)) if self.names is None else group_files(self.names, self._n_workers)
         )
-        numbered_parcels = enumerate(self._run_all(work, rows_by_partition), 1)
-        return (
-            (n_done * len(self.parts) // len(rows_by_partition), parcel) for n_done, (_, parcel) in numbered_parcels
-        )
+        for n_done, (_, parcel) in enumerate(self._run_all(work, rows_by_partition), 1):
+            yield n_done * len(self.parts) // len(rows_by_partition), parcel
 
     @property
     def _n_workers(self) -> int:
@@ -70,8 +70,9 @@ class Processes:
         return n_threads(None) if self.user_executor is None else getattr(self.user_executor, "_max_workers", None) or 1
 
     def _run_all(self, work: PartWork, rows_by_partition: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
-        """Yields the number and parcel (or None) of each partition, as they are completed. A broken pool is replaced a
-        few times; then EngineError is raised. ``rows_by_partition``: the rows, a file name or a group of files.
+        """Yields the number of each partition and the parcel (or None) that ``work`` makes of it, as they are
+        completed. A broken pool is replaced a few times, unless the executor is the user's; then EngineError is raised.
+        ``rows_by_partition`` has the rows, a file name or a group of files for each partition number.
         """
         unfinished = dict(rows_by_partition)  # partitions without a parcel yet
         for _ in range(MOST_BROKEN_POOLS):
@@ -95,8 +96,9 @@ class Processes:
     def _run(
         self, executor: Executor, work: PartWork, rows_by_partition: Mapping[int, Any]
     ) -> Steps[tuple[int, Parcel | None]]:
-        """Yields the number and parcel (or None) of each partition, as they are completed by the executor, with a
-        limited number in progress.
+        """Yields the number of each partition and the parcel (or None) that ``work`` makes of it, as they are completed
+        by the executor, with a limited number in progress. ``rows_by_partition`` has the rows, a file name or a group
+        of files for each partition number.
         """
         unstarted = iter(list(rows_by_partition.items()))
         running = dict[Future[Parcel | None], int]()  # the number of the partition that each future works on
@@ -126,7 +128,7 @@ class Processes:
 
 
 def pool() -> ProcessPoolExecutor:
-    """A pool with a process per processor, each spawned rather than forked."""
+    """Returns a pool with a process per processor, each spawned rather than forked."""
     return ProcessPoolExecutor(n_threads(None), mp_context=get_context("spawn"), initializer=_initialise_worker)
 
 

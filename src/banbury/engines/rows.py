@@ -64,31 +64,33 @@ class PartitionedRows:
         return self._counted[1].groups.total
 
     def fold_sets(self, folds: Any, seed: int) -> list[FoldSet]:
-        """One fold set, of the folds that have rows. It has no row numbers, since rows are on the workers. The
-        arguments are ignored, because ``content_folds`` decides.
+        """Returns one fold set, of the folds that have rows. It has no row numbers, since rows are on the workers.
+        ``folds`` and ``seed`` are ignored, because ``content_folds`` decides.
         """
         return [make_fold_set(len(self._counted[1].used_folds))]
 
     def count_fold_set(self, fold_set: FoldSet) -> Groups:
-        """The tallies of the folds, which are the groups of ``fold_set``."""
+        """Returns the tallies of the folds, which are the groups of ``fold_set``."""
         return self._counted[1].groups
 
     def under(self, counting: Mapping[str, Any]) -> PartitionedRows:
-        """The same rows and folds, counted with other settings: ``counting`` has fields of ``CountSettings`` by name."""
+        """Returns the same rows and folds, counted with other settings: ``counting`` has fields of ``CountSettings`` by
+        name.
+        """
         settings = replace(self.table.settings, **counting)
         return replace(self, table=replace(self.table, settings=settings)) if counting else self
 
     def with_schema(self, schema: Schema) -> PartitionedRows:
-        """The same rows and folds under a schema."""
+        """Returns the same rows and folds under a schema."""
         return self.under({"schema": schema, "features": "auto"})
 
     def sample(self, n: int | None = None) -> MemoryRows:
-        """At most ``n`` distinct rows in memory, with every class, in the folds that ``content_folds`` gives them;
-        models made of them also count all other rows. None means the usual size.
+        """Returns at most ``n`` distinct rows in memory, with every class, in the folds that ``content_folds`` gives
+        them; models made of them also count all other rows. None means the usual size.
         """
         tally = self.table.count_all()
-        also = () if self.content_folds.id is None else (self.content_folds.id,)
-        sample = self.table.draw_sample(tally, self.table.sample_size if n is None else n, also)
+        id_columns = () if self.content_folds.id is None else (self.content_folds.id,)
+        sample = self.table.draw_sample(tally, self.table.sample_size if n is None else n, id_columns)
         # Rows with label sets and without an id are assigned to folds later, as those in memory are.
         is_dealt_in_turn = tally.schema.labels is not None and self.content_folds.id is None
         return rows_of_sample(
@@ -99,10 +101,11 @@ class PartitionedRows:
         """Scores every row, for each recipe, with the model of all rows minus its fold. Adds the outcomes of each
         recipe to its sink (``sinks`` has one per recipe), and warnings to ``pending``, to be given later.
         """
-        plan, fold_tallies = self._counted
+        plan, fold_tallies = self._counted  # how rows are counted, and the tallies of the folds
         n_together = max(1, MOST_MODELS // len(fold_tallies.used_folds))  # recipes that are scored in one pass
         for start in range(0, len(recipes), n_together):
             batch_of_recipes = recipes[start : start + n_together]
+            # The outcomes of each of these recipes, and warnings.
             scored = self.table.partitions.sum_of(
                 ScoreFolds.of(plan, self.content_folds, fold_tallies, batch_of_recipes), "scoring on"
             )
@@ -113,7 +116,9 @@ class PartitionedRows:
 
 @open_rows.register
 def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> PartitionedRows:
-    """The rows of partitions, dealt to folds by their content or by the column ``id``; ``deal`` is not needed here."""
+    """Returns the rows of partitions, dealt to ``folds`` folds by their content and ``seed``, or by the column ``id``.
+    ``deal`` is not needed here.
+    """
     groups = table.settings.groups
     errors.require(
         groups == id, "groups", groups, "omitted when rows are in partitions, because id= decides their folds"
@@ -130,5 +135,7 @@ def _(
     sinks: Sequence[Any],
     pending: PendingWarnings,
 ) -> None:
-    """Scores the rows on the workers; ``fold_set`` and ``want`` are not needed here."""
+    """Scores the rows on the workers, and adds the outcomes of each recipe to its sink, and warnings to ``pending``.
+    ``fold_set`` and ``want`` are not needed here.
+    """
     rows.score(recipes, sinks, pending)

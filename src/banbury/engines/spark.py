@@ -55,8 +55,8 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
-    """The partitions of a Spark frame, or the parts of other data. ``engine``: a session, its address, or "spark" for
-    the active session; ``partitions``: into how many parts data on this machine are cut.
+    """Returns the partitions of a Spark frame, or the parts of other data. ``engine`` is a session, its address, or
+    "spark" for the active session; ``partitions`` is the number of parts into which data on this machine are cut.
     """
     if type(data).__module__.partition(".")[0] == "pyspark":
         errors.require(hasattr(data, "mapInArrow"), "Spark data", type(data).__name__, "a dataframe")
@@ -67,7 +67,7 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
     session = session_of(engine)
     parts, files = parts_of(data, partitions or LOCAL_PARTITIONS)
     if files is not None:
-        file_numbers = session.range(0, len(files), 1, len(files))
+        file_numbers = session.range(0, len(files), 1, len(files))  # a frame with a partition for each file
         return Spark(file_numbers, session, partial(_files_of, files), len(files), files)
     pickled_parts = [(number, pickle.dumps(part)) for number, part in enumerate(parts)]  # one row of a frame each
     parts_frame = session.createDataFrame(pickled_parts, "id long, rows binary")
@@ -75,7 +75,7 @@ def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
 
 
 def session_of(engine: Any) -> Any:
-    """The session that ``engine`` is, the one at the address that it is, or the active one if it is "spark"."""
+    """Returns the session that ``engine`` is, the one at the address that it is, or the active one if it is "spark"."""
     if not isinstance(engine, str):
         if not hasattr(engine, "createDataFrame"):
             raise errors.bad_setting(
@@ -108,13 +108,14 @@ def _check_reachable(address: str) -> None:
     """Raises EngineError if none of the hosts in an address responds; Spark itself would retry for minutes. An address
     without hosts, such as "local[2]", is not checked.
     """
-    kind, _, hosts = address.partition("://")
+    protocol, _, hosts = address.partition("://")
     last_error: OSError | ValueError | None = None
+    # An address is protocol://host:port,host:port/path;parameters.
     for host_and_port in hosts.partition("/")[0].partition(";")[0].split(",") if hosts else ():
         host, _, port = (
             host_and_port.rpartition(":")
             if ":" in host_and_port.rpartition("]")[2]
-            else (host_and_port, "", DEFAULT_PORTS.get(kind, "0"))
+            else (host_and_port, "", DEFAULT_PORTS.get(protocol, "0"))
         )
         try:
             with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
@@ -143,7 +144,7 @@ def _running(session: Any) -> Any:
 
 
 def _no_session() -> errors.EngineError:
-    """The error of a session that has been stopped."""
+    """Returns the error of a session that has been stopped."""
     return errors.EngineError(
         "the Spark session is stopped. Start another one with SparkSession.builder.getOrCreate() and read the frame "
         "again with it."
@@ -164,12 +165,13 @@ class Spark:
         names: Sequence[str] | None = None,
         columns: Sequence[str] = (),
     ) -> None:
-        # Column names with dots, or that occur twice, mean something else to Spark, so they are sent with the work.
-        """``frame``: the user's frame, or one with a row for each part. ``rows``: turns the Arrow batches of a task
-        into pairs of partition number and rows, on the workers. ``names``: the file names if parts are files.
-        ``columns``: the columns of the user's frame, empty for other data.
+        """Stores the frame and how its partitions are read. ``frame`` is the user's, or one with a row for each part.
+        ``rows`` turns the Arrow batches of a task into pairs of partition number and rows, on the workers.
+        ``n_partitions`` is None if unknown. ``names`` are the file names if parts are files. ``columns`` are the
+        columns of the user's frame, empty for other data.
         """
         self.frame = frame
+        # Column names with dots, or that occur twice, mean something else to Spark, so they are sent with the work.
         self.renamed_frame = frame.toDF(*(f"column_{position}" for position in range(len(frame.columns))))
         self.session = session
         self.rows_of_batches = rows
@@ -181,8 +183,9 @@ class Spark:
 
     def first(self, take: PartWork) -> Steps[Parcel | None]:
         """Yields parcels that ``take`` makes of the first partitions, until there are no more or the consumer stops.
-        From a frame, Spark itself takes the first rows, so no worker runs the work, and there is one parcel, or none
-        without rows. Parcels of files and parts come as cells: one cell is fetched, then 8, 64 and so on.
+        From a user's frame (``self.columns`` has its columns), Spark itself takes the first rows, so no worker runs the
+        work, and there is one parcel, or none without rows. Parcels of files and parts come as cells: one cell is
+        fetched, then 8, 64 and so on.
         """
         if self.columns:
             with self._watch_job():
@@ -192,14 +195,14 @@ class Spark:
                 yield take(0, table.rename_columns(self.columns))
             return
         cells_frame = self._map_work(take, LARGE_CELL_BYTES)
-        yielded = set[int]()  # partitions
-        n_cells = 1
+        yielded_partitions = set[int]()
+        n_cells = 1  # to fetch
         while True:
             with self._watch_job():
                 cells = cells_frame.take(n_cells)
             for partition, parcel in parcels_in(map(tuple, cells)):
-                if partition not in yielded:
-                    yielded.add(partition)
+                if partition not in yielded_partitions:
+                    yielded_partitions.add(partition)
                     yield parcel
             if len(cells) < n_cells:
                 return
@@ -208,10 +211,10 @@ class Spark:
     def add_up_parts(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """Adds the parcels that ``work`` makes of all partitions in a tree on the workers, each of which holds a sum
         and one more parcel. Yields pairs of how many partitions are done and the sum of some partitions, of which at
-        most eight come here; the consumer adds these.
+        most eight come here; the consumer adds these. ``self.names`` are the names of files, None for other parts.
         """
         sums = self._map_work(work)  # a lazy frame of cells: first of the parcels, then of their sums
-        n_sums = self.n_partitions  # None if unknown
+        n_sums = self.n_partitions  # so far there is one for each; None if unknown
         if self.names is not None:
             groups = list(group_files(self.names, _n_workers(self.session)).values())
             n_sums = len(groups)
@@ -222,23 +225,23 @@ class Spark:
         for n_groups in (FAN_IN**2, FAN_IN):
             if (n_sums is not None and n_sums <= n_groups) or n_groups > FAN_IN >= _n_workers(self.session):
                 continue
-            grouped = sums.repartition(f.col("partition") % n_groups).sortWithinPartitions("partition", "cell")
-            sums = grouped.mapInArrow(_add_parcels, CELL_SCHEMA)
+            grouped_cells = sums.repartition(f.col("partition") % n_groups).sortWithinPartitions("partition", "cell")
+            sums = grouped_cells.mapInArrow(_add_parcels, CELL_SCHEMA)
         for n_done, (_, parcel) in enumerate(self._fetch_parcels(sums), 1):
             yield self.n_partitions or n_done, parcel
 
     def answer(self, work: Answer) -> Any:
-        """A lazy frame with the columns of the answer."""
+        """Returns a lazy frame with the columns of the answer that ``work`` computes in addition to its own."""
         errors.require(self.columns, "engine", "Spark", "omitted here; to predict with Spark, pass a Spark dataframe")
         fields = [t.StructField(name, SPARK_TYPE_BY_KIND[kind]) for name, kind in work.columns.items()]
-        schema = t.StructType([*self.frame.schema.fields, *fields])
+        schema = t.StructType([*self.frame.schema.fields, *fields])  # the frame's own columns come first
         return self.renamed_frame.mapInArrow(partial(_answer_batches, work, self.columns), schema)
 
     # Jobs
 
     def _map_work(self, work: PartWork, cell_size: int | None = None) -> Any:
-        """The lazy frame of cells, which hold the parcels that the work makes of all partitions. ``cell_size``: the
-        size of a cell in bytes, None for the usual one.
+        """Returns the lazy frame of cells, which hold the parcels that the work makes of all partitions. ``cell_size``
+        is the size of a cell in bytes, None for the usual one.
         """
         return self.renamed_frame.mapInArrow(partial(_cells_of, work, self.rows_of_batches, cell_size), CELL_SCHEMA)
 
@@ -274,8 +277,8 @@ class Spark:
                 self.session.removeTag(tag)
 
     def progress(self) -> tuple[int, float | None]:
-        """How many tasks are done and their share (None if unknown), of the stage with most tasks, in which rows are
-        counted.
+        """Returns how many tasks are done and their share (None if unknown), of the stage with most tasks, in which
+        rows are counted. ``_stages`` returns for each stage the number of all tasks and of those done.
         """
         try:
             n_tasks, n_done = max(self._stages(), default=(0, 0))
@@ -289,18 +292,21 @@ Stages = Callable[[], Iterable[tuple[int, int]]]  # for each known stage the num
 
 @contextmanager
 def _stages(session: Any) -> Iterator[Stages]:
-    """A function that returns the stages of the jobs that classic Spark begins meanwhile: for each the number of its
-    tasks and of those done.
+    """Gives a function that returns the stages of the jobs that classic Spark begins in this session meanwhile: for
+    each the number of its tasks and of those done.
     """
     context = session.sparkContext
-    group = context.getLocalProperty("spark.jobGroup.id")  # of jobs; None if the user has set none
+    job_group = context.getLocalProperty("spark.jobGroup.id")  # None if the user has set none
     tracker = context.statusTracker()
-    earlier_jobs = set(tracker.getJobIdsForGroup(group))
+    earlier_jobs = set(tracker.getJobIdsForGroup(job_group))  # ids
 
     def stages() -> Iterator[tuple[int, int]]:
-        """Yields for each stage of the jobs begun since the number of its tasks and of those done."""
-        jobs = map(tracker.getJobInfo, set(tracker.getJobIdsForGroup(group)) - earlier_jobs)
-        for stage in map(tracker.getStageInfo, {stage for job in jobs if job is not None for stage in job.stageIds}):
+        """Yields for each stage of the jobs begun since, which are not among ``earlier_jobs`` (ids), the number of its
+        tasks and of those done.
+        """
+        jobs = map(tracker.getJobInfo, set(tracker.getJobIdsForGroup(job_group)) - earlier_jobs)
+        stage_ids = {stage_id for job in jobs if job is not None for stage_id in job.stageIds}
+        for stage in map(tracker.getStageInfo, stage_ids):
             if stage is not None:
                 yield stage.numTasks, stage.numCompletedTasks
 
@@ -309,8 +315,8 @@ def _stages(session: Any) -> Iterator[Stages]:
 
 @contextmanager
 def _connect_stages(session: Any) -> Iterator[Stages]:
-    """A function that returns the stages of the jobs that Spark Connect begins meanwhile, as it reports them: for each
-    the number of its tasks and of those done.
+    """Gives a function that returns the stages of the jobs that Spark Connect begins in this session meanwhile, as it
+    reports them: for each the number of its tasks and of those done.
     """
     last_stages: list[tuple[int, int]] = []
 
@@ -327,12 +333,12 @@ def _connect_stages(session: Any) -> Iterator[Stages]:
 
 
 def _n_workers(session: Any) -> int:
-    """How many tasks run at a time; for Connect, which does not tell, more than eight."""
+    """Returns how many tasks run at a time; for Connect, which does not tell, more than eight."""
     return FAN_IN + 1 if _is_connect(session) else max(int(session.sparkContext.defaultParallelism), 1)
 
 
 def _is_connect(session_or_frame: Any) -> bool:
-    """Whether it belongs to Spark Connect."""
+    """Returns whether a session or frame belongs to Spark Connect."""
     return type(session_or_frame).__module__.startswith("pyspark.sql.connect")
 
 
@@ -341,21 +347,21 @@ def _is_connect(session_or_frame: Any) -> bool:
 
 def _rows_of(names: Sequence[str], batches: Batches) -> Iterator[tuple[int, Any]]:
     """Yields one pair: the number of this task's partition, and its rows as an Arrow stream with the column names
-    ``names``, or an empty list. ``batches``: the rows.
+    ``names``, or an empty list. ``batches`` are the rows.
     """
     partition = TaskContext.get().partitionId()
     first_batch = next(batches, None)
     if first_batch is None:
         yield partition, []
         return
-    renamed = (batch.rename_columns(names) for batch in _join_small_batches(chain([first_batch], batches)))
-    yield partition, pa.RecordBatchReader.from_batches(first_batch.rename_columns(names).schema, renamed)
+    renamed_batches = (batch.rename_columns(names) for batch in _join_small_batches(chain([first_batch], batches)))
+    yield partition, pa.RecordBatchReader.from_batches(first_batch.rename_columns(names).schema, renamed_batches)
 
 
 def _join_small_batches(batches: Batches) -> Batches:
     """Joins consecutive batches into larger ones, since many texts are counted faster at once."""
     pending = list[pa.RecordBatch]()
-    size = 0  # bytes of these
+    size = 0  # bytes of the pending batches
     for batch in batches:
         pending.append(batch)
         size += batch.nbytes
@@ -368,7 +374,7 @@ def _join_small_batches(batches: Batches) -> Batches:
 
 
 def _join_batches(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Several Arrow batches as one."""
+    """Returns several Arrow batches as one."""
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
@@ -393,7 +399,7 @@ def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
 
 def _cells_of(work: PartWork, rows: Any, cell_size: int | None, batches: Batches) -> Batches:
     """Does the work on the partitions of this task, and yields the parcels, or errors instead, as cells of
-    ``cell_size`` bytes (None: the usual size). ``rows``: a function that turns the task's batches into pairs of
+    ``cell_size`` bytes (None: the usual size). ``rows`` is a function that turns the task's batches into pairs of
     partition number and rows.
     """
     for partition, partition_rows in rows(batches):
@@ -407,32 +413,34 @@ def _cells_of(work: PartWork, rows: Any, cell_size: int | None, batches: Batches
 
 def _add_parcels(batches: Batches) -> Batches:
     """Adds the parcels of this task and yields the sum, or the first error, as cells under the number of the first
-    partition; nothing without parcels. ``batches``: cells, as tuples of partition, cell number, number of cells and
-    bytes.
+    partition; nothing without parcels. ``batches`` have a cell in each row, in four columns: partition, cell number,
+    number of cells and bytes.
     """
-    rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
-    first_cell = next(rows, None)
+    cells = (cell for batch in batches for cell in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    first_cell = next(cells, None)
     if first_cell is not None:
         try:
-            sum_or_error: Any = add_up(parcel for _, parcel in parcels_in(chain([first_cell], rows)))
+            sum_or_error: Any = add_up(parcel for _, parcel in parcels_in(chain([first_cell], cells)))
         except errors.BanburyError as error:
             sum_or_error = error
         yield from in_cells(first_cell[0], sum_or_error)
 
 
 def _answer_batches(work: Answer, names: Sequence[str], batches: Batches) -> Batches:
-    """The rows of this task's partition with the columns of the answer, batch by batch. ``names``: the rows' own
-    columns.
+    """Yields the rows of this task's partition (``batches``) with the columns of the answer that ``work`` computes,
+    batch by batch. ``names`` are the rows' own columns.
     """
     partition = TaskContext.get().partitionId()
     for batch in batches:
         with at_partition(partition):
-            answers = _arrow_columns(work, batch.rename_columns(names))
+            answers = _arrow_columns(work, batch.rename_columns(names))  # by name of the column
         yield pa.RecordBatch.from_arrays([*batch.columns, *answers.values()], [*names, *answers])
 
 
 def _arrow_columns(work: Answer, rows: Any) -> dict[str, pa.Array]:
-    """The columns of the answer to these rows as Arrow arrays, by name."""
+    """Returns the columns of the answer to these rows as Arrow arrays, by name. ``work`` computes the answer and has
+    the kind of each column.
+    """
     columns = {}
     for name, values in work(rows).items():
         if (kind := work.columns[name]) == "string":
@@ -445,13 +453,13 @@ def _arrow_columns(work: Answer, rows: Any) -> dict[str, pa.Array]:
 
 
 def _first_line(error: BaseException) -> str:
-    """The type and the first line of an error."""
+    """Returns the type and the first line of an error, as text."""
     return f"{type(error).__name__}: {(str(error).splitlines() or ['no reason given'])[0]}"
 
 
 def _explain_failure(error: Exception) -> Exception:
-    """A clearer error for a failure of Spark; errors of the user's own frame stay as they are. ``error``: what Spark
-    raised.
+    """Returns a clearer error for a failure of Spark; errors of the user's own frame stay as they are. ``error`` is
+    what Spark raised.
     """
     message = str(error)
     if (

@@ -25,7 +25,7 @@ FORMAT = 1  # the version of the file format
 def save(
     thing: Model | Tally | BeliefNetwork | LabelModel, path: str | os.PathLike[str], *, min_count: float = 0
 ) -> None:
-    """Saves a tally, a model or a belief network to a file.
+    """Saves a ``thing`` (a tally, a model or a belief network) to the file at ``path``.
 
     A model is saved as its tally and settings, so after loading it can learn more rows, forget rows and be estimated
     again. For a fitted estimator, its model is saved. The file is written next to its final place and then renamed, so
@@ -116,8 +116,8 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
 def _from_json_and_arrays(
     path: str | os.PathLike[str], about: JsonObject, named_arrays: Arrays
 ) -> Model | Tally | BeliefNetwork | LabelModel:
-    """Restores what a file contains: ``about`` is its JSON object. Raises BadFile, which names ``path``, if the
-    contents are inconsistent.
+    """Restores what a file contains: ``about`` is its JSON object, and ``named_arrays`` are its arrays. Raises BadFile,
+    which names ``path``, if the contents are inconsistent.
     """
     try:
         if "network" in about:

@@ -46,7 +46,7 @@ NOT_OUR_FILE = "it is not a Banbury file, or its beginning is damaged"
 
 
 def checksum(content: Any) -> str:
-    """Returns the checksum of bytes or of an array (16 hexadecimal digits)."""
+    """Returns the checksum of the content, which is bytes or an array, as 16 hexadecimal digits."""
     # One byte per entry; ``frombuffer`` takes no empty buffer.
     raw = np.frombuffer(content, dtype=np.uint8) if memoryview(content).nbytes else np.zeros(0, dtype=np.uint8)
     return f"{_core.checksum(raw, n_threads(threads=None)):016x}"
@@ -56,7 +56,9 @@ def checksum(content: Any) -> str:
 
 
 def write(target: Path, about: JsonObject, arrays: Arrays) -> None:
-    """Writes the file ``target`` completely or not at all. ``about``: the JSON object."""
+    """Writes the file ``target`` completely or not at all. ``about`` is its JSON object, and ``arrays`` are its arrays
+    by name.
+    """
     buffers = contents(target, about, arrays)
     with replacing(target) as file:
         for buffer in buffers:
@@ -64,8 +66,8 @@ def write(target: Path, about: JsonObject, arrays: Arrays) -> None:
 
 
 def contents(target: Path, about: JsonObject, arrays: Arrays) -> list[Any]:
-    """Returns the contents of the file as bytes and buffers: its header, and then the arrays. ``target``: its name in
-    errors; ``about``: the JSON object.
+    """Returns the contents of the file as bytes and buffers: its header, and then the arrays. ``target`` is its name in
+    errors, ``about`` its JSON object, and ``arrays`` are its arrays by name.
     """
     # Large elements come first, so that each array is aligned.
     sorted_arrays = {name: arrays[name] for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))}
@@ -139,8 +141,8 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _lock(handle: int, wait: bool) -> bool:
-    """Locks an open file and returns whether that worked; False also if the platform has no locks. ``handle``: the
-    file's descriptor; ``wait``: whether to wait until nobody else has locked it.
+    """Locks an open file and returns whether that worked; False also if the platform has no locks. ``handle`` is the
+    file's descriptor, and ``wait`` says whether to wait until nobody else has locked it.
     """
     if fcntl is None:
         return False
@@ -154,7 +156,7 @@ def _lock(handle: int, wait: bool) -> bool:
 def _header(target: Path, about: JsonObject, arrays: Arrays) -> bytes:
     """Returns the beginning of a file: the length of the JSON text in 8 bytes, and the text, padded with spaces to a
     multiple of 8 bytes. The text describes the arrays in order, and has a checksum of itself and of each of them.
-    ``target``: the file's name in errors; ``about``: the JSON object.
+    ``target`` is the file's name in errors, and ``about`` the JSON object.
     """
     checksums = {name: checksum(array) for name, array in arrays.items()}
     try:
@@ -181,7 +183,9 @@ def _header(target: Path, about: JsonObject, arrays: Arrays) -> bytes:
 
 
 def cannot_save(path: Path, error: Exception) -> errors.BadFile:
-    """Returns the error of something that JSON cannot hold. ``error``: the underlying error."""
+    """Returns the error of something that JSON cannot hold, so that the file ``path`` cannot be written. ``error`` is
+    the underlying error.
+    """
     return errors.BadFile(
         f"cannot write {path}: one of its labels, names or settings cannot be saved ({error}). Make it a text, a number "
         "or a boolean.",
@@ -202,15 +206,16 @@ class Place(NamedTuple):
 
 
 def read(path: str | os.PathLike[str], verify: bool) -> tuple[JsonObject, Arrays]:
-    """Returns the JSON object of a file and its arrays by name, which are views of the memory-mapped file. ``verify``:
-    check the arrays' checksums.
+    """Returns the JSON object of the file at ``path`` and its arrays by name, which are views of the memory-mapped
+    file. ``verify`` says whether to check the arrays' checksums.
     """
     return parse(path, _map_file(path), verify)
 
 
 def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[JsonObject, Arrays]:
     """Returns the JSON object of a file's ``content`` and its arrays by name, which are views of it. ``path`` is its
-    name in error messages. ``verify``: check the arrays' checksums. Raises BadFile or DamagedFile for invalid contents.
+    name in error messages, and ``verify`` says whether to check the arrays' checksums. Raises BadFile or DamagedFile
+    for invalid contents.
     """
     length = int.from_bytes(content[:8], "little")  # bytes of the header, after these 8
     if not 2 <= length <= min(LONGEST_HEADER, len(content) - 8) or length % 8:
@@ -218,7 +223,7 @@ def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[JsonObje
     head = content[8 : 8 + length]
     _check_format(path, head)
     try:
-        entries = json.loads(head, object_pairs_hook=refuse_duplicate_names)
+        entries = json.loads(head, object_pairs_hook=refuse_duplicate_names)  # one per array, by name
         metadata = entries.pop("__metadata__")
         about = json.loads(metadata[FORMAT_NAME], object_pairs_hook=refuse_duplicate_names)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -247,7 +252,9 @@ def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[JsonObje
 
 
 def _check_format(path: Any, head: bytes) -> None:
-    """Raises BadFile or UnknownFormat unless the header is of this format. ``path``: the file's name in errors."""
+    """Raises BadFile or UnknownFormat unless the header ``head`` is of this format. ``path`` is the file's name in
+    errors.
+    """
     beginning = BEGINNING.match(head)  # its group 1: the number of the format, None in an early version
     if beginning is None:
         raise errors.bad_file(path, NOT_OUR_FILE)
@@ -269,7 +276,9 @@ def _check_format(path: Any, head: bytes) -> None:
 
 
 def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
-    """Returns the contents of a file, mapped into memory. Raises an error for anything but a regular file."""
+    """Returns the contents of the file at ``path``, mapped into memory. Raises an error for anything but a regular
+    file.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | O_BINARY)
         try:
@@ -305,7 +314,7 @@ def _place(entry: Any) -> Place:
     """Returns the place of an array that ``entry``, an object of the header, describes. Raises an error if it is
     inconsistent.
     """
-    start, end = entry["data_offsets"]
+    start, end = entry["data_offsets"]  # bytes after the header
     dtype = DTYPES[entry["dtype"]]
     shape = tuple(entry["shape"])
     are_whole = all(type(n) is int and 0 <= n <= LARGEST for n in (start, end, *shape))
@@ -316,8 +325,8 @@ def _place(entry: Any) -> Place:
 
 
 def _check_gapless(places: list[Place], size: int) -> None:
-    """Raises ValueError unless the arrays follow each other without gaps up to the end of the file, which has ``size``
-    bytes after its header.
+    """Raises ValueError unless the arrays in these places follow each other without gaps up to the end of the file,
+    which has ``size`` bytes after its header.
     """
     position = 0  # bytes after the header
     for place in sorted(places, key=lambda place: (place.start, place.end)):

@@ -26,15 +26,15 @@ def under(prefix: str, arrays: Arrays) -> Arrays:
 
 
 def texts(what: str, names: Any) -> tuple[str, ...]:
-    """Returns the names as a tuple. Raises ValueError unless they are a list of texts. ``what``: what they are, for the
-    message.
+    """Returns the names as a tuple. Raises ValueError unless they are a list of texts. ``what`` says what they are, for
+    the message.
     """
     check(isinstance(names, list) and all(isinstance(name, str) for name in names), f"{what} are not all texts")
     return tuple(names)
 
 
 def reading_of(about: JsonObject) -> JsonObject:
-    """Returns the settings with which files were read, empty for the defaults. ``about``: an object of a file, which
+    """Returns the settings with which files were read, empty for the defaults. ``about`` is an object of a file, which
     has them as "reading". Raises an error for invalid ones.
     """
     settings: JsonObject = about.get("reading", {})
@@ -53,8 +53,8 @@ def reading_of(about: JsonObject) -> JsonObject:
 
 def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], signed: bool = False) -> Integers:
     """Returns the whole numbers of the array ``name``, which has an axis more than ``shape``: that of 64-bit limbs.
-    Raises ValueError unless the shape is right and limbs and digits are as few as possible. ``digits``: the decimal
-    digits after the point of each array by name; ``signed``: whether numbers may be negative.
+    Raises ValueError unless the shape is right and limbs and digits are as few as possible. ``digits`` has the decimal
+    digits after the point of each array by name; ``signed`` says whether numbers may be negative.
     """
     limbs = arrays[name]
     has_shape = limbs.dtype == np.int64 and limbs.shape[:-1] == shape and limbs.shape[-1:] != (0,)

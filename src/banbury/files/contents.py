@@ -36,7 +36,7 @@ WEIGHING = "weighing."
 
 
 def about(saved: Model | Tally) -> JsonObject:
-    """Returns the JSON object of a tally or model: everything but the arrays."""
+    """Returns the JSON object of ``saved``, a tally or model: everything but the arrays."""
     tally = saved.tally if isinstance(saved, Model) else saved
     identity = {  # the keys are those of each group of features, of each feature in it
         "schema": tally.schema.to_dict(),
@@ -48,7 +48,7 @@ def about(saved: Model | Tally) -> JsonObject:
     current_weighing = _weighing_of(saved)
     weighing_entry = {}
     if isinstance(saved, Model):
-        prior = saved.class_prior
+        prior = saved.class_prior  # a name, a number, or probabilities in the order of the classes or by name
         choice = saved.choice  # how parameters are estimated
         if isinstance(prior, Mapping):
             prior = [prior[name] for name in saved.classes]
@@ -70,7 +70,7 @@ def about_choice(choice: Choice) -> JsonObject:
 
 
 def restore_choice(about: JsonObject, seed: Any) -> Choice:
-    """Returns the estimation settings in a file. ``about``: the JSON object that has them; ``seed``: that of the
+    """Returns the estimation settings in a file. ``about`` is the JSON object that has them; ``seed`` is that of the
     choice.
     """
     n_folds = about.get("folds")
@@ -98,7 +98,7 @@ def _key(key: Any) -> Any:
 
 
 def arrays(saved: Model | Tally) -> Arrays:
-    """Returns the arrays of a tally or model by name."""
+    """Returns the arrays of ``saved``, a tally or model, by name."""
     tally = saved.tally if isinstance(saved, Model) else saved
     # Whole numbers as 64-bit limbs on the last axis, and what else the sums of each group need.
     state: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally._states()
@@ -142,7 +142,9 @@ def _weighing_of(model: Model | Tally) -> Weighing | None:
 
 
 def without_rare(saved: Model | Tally | LabelModel, min_count: float) -> Model | Tally | LabelModel:
-    """Returns a copy without the words that occur fewer than ``min_count`` times in all rows, in every text column."""
+    """Returns a copy of ``saved`` without the words that occur fewer than ``min_count`` times in all rows, in every
+    text column; itself if there are none.
+    """
     if not min_count:
         return saved
     tally = saved if isinstance(saved, Tally) else saved.tally
@@ -169,8 +171,8 @@ def without_rare(saved: Model | Tally | LabelModel, min_count: float) -> Model |
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> Model | Tally:
-    """Returns the tally, or the model derived from it, of a file. ``about``: its JSON object. Raises some exception if
-    the contents are inconsistent.
+    """Returns the tally, or the model derived from it, of a file: ``about`` is its JSON object, and ``arrays`` are its
+    arrays by name. Raises some exception if the contents are inconsistent.
     """
     tally = _tally(about["tally"], arrays)
     if about["model"] is None:
@@ -186,8 +188,8 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> Model | Tally:
 
 
 def restore_calibration(model: Any, about: JsonObject, arrays: Arrays) -> Any:
-    """Returns the model or network with the calibration in the file, or unchanged if there is none. ``about``,
-    ``arrays``: the JSON object and the arrays of the file.
+    """Returns the model or network with the calibration in the file, or unchanged if there is none. ``about`` and
+    ``arrays`` are the JSON object and the arrays of the file.
     """
     state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
     if (method := about["calibration"]) is None:
@@ -206,8 +208,8 @@ def _is_state(sums: Any, names: set[str]) -> bool:
 
 
 def _tally(about: JsonObject, arrays: Arrays) -> Tally:
-    """Returns the tally in a file. ``about``: its object there; ``arrays``: those of the file. Raises an error if they
-    are inconsistent.
+    """Returns the tally in a file. ``about`` is its object there, and ``arrays`` are those of the file. Raises an error
+    if they are inconsistent.
     """
     classes = check_scalar_order("classes", about["classes"])
     check(None not in classes, "a class is missing")
@@ -215,23 +217,24 @@ def _tally(about: JsonObject, arrays: Arrays) -> Tally:
 
 
 def restore_tally(schema: Schema, classes: tuple[Any, ...], about: JsonObject, arrays: Arrays) -> Tally:
-    """Returns the tally of a schema and classes. ``about``, ``arrays``: its JSON object and arrays in a file.
+    """Returns the tally of a schema and classes. ``about`` and ``arrays`` are its JSON object and arrays in a file.
 
     Raises an error if the sums cannot be those of rows, or arrays are missing or do not belong to it.
     """
     digits = about["digits"]  # decimal digits after the point, by name of array
     n_classes = len(classes)
     is_exact = about["rounded"] is False
+    # For each group of features of one family.
     sums = tuple(
         group.counter.restore(group.features, StoredSums(f"{group_number}.", arrays, digits, keys, is_exact), n_classes)
         for group_number, (group, keys) in enumerate(zip(schema.groups, about["keys"], strict=True))
     )
-    rounded = about["rounded"]
+    rounded = about["rounded"]  # whether some sums are no longer exact
     skipped = about["skipped"]  # the number of rows without a class
     rows = integers_of("classes", arrays, digits, (n_classes,))  # the number of rows of each class
     check(type(rounded) is bool, "rounded is neither true nor false")
     check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is not a non-negative whole number")
-    parts = about.get("parts", [])
+    parts = about.get("parts", [])  # the names of the partitions that were counted, if they had names
     check(isinstance(parts, list) and set(map(type, parts)) <= {str}, "the names of parts are not texts")
     check(len(set(parts)) == len(parts), "two parts have the same name")
     tally = Tally(schema, classes, rows, sums, skipped, rounded, frozenset(parts))
@@ -262,7 +265,7 @@ class StoredSums:
     prefix: str
     all_arrays: Arrays  # of the file
     digits: JsonObject  # decimal digits after the point, by name of array
-    names: Any  # for each feature the keys of its sums, as JSON has them
+    json_keys: Any  # for each feature the keys of its sums, as JSON has them
     exact: bool  # whether none was rounded
 
     @property
@@ -275,15 +278,15 @@ class StoredSums:
         return integers_of(self.prefix + name, self.all_arrays, self.digits, shape, signed)
 
     def keys(self, features: Features, check: Callable[[Feature, Any], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Returns the keys of each feature. ``check`` takes a feature and its keys as JSON has them, and returns them
-        checked.
+        """Returns the keys of each feature. ``check`` takes a feature and its keys as JSON has them, which
+        ``json_keys`` has for each feature, and returns them checked.
         """
-        return tuple(check(feature, names) for feature, names in zip(features, self.names, strict=True))
+        return tuple(check(feature, json_keys) for feature, json_keys in zip(features, self.json_keys, strict=True))
 
 
 def _check_rounding(tally: Tally) -> None:
-    """Raises ValueError if a class without rows has values or a feature has too many rows, which rounding does not
-    explain.
+    """Raises ValueError if the tally has values in a class without rows, or too many rows with a value of a feature,
+    which rounding does not explain.
     """
     for sums in tally.sums:
         check(not (is_nonzero(sums.present) & tally.rows.is_zero()).any(), "a class without rows has values")
@@ -322,25 +325,26 @@ def _schema(about: JsonObject) -> Schema:
 
 def _check_numbers(entry: JsonObject) -> None:
     """Raises ValueError unless the origins and units of a feature, or of a group of features, are finite floats.
-    ``entry``: its JSON object.
+    ``entry`` is its JSON object.
     """
     is_group = isinstance(entry["name"], list)
     # One per feature.
     names, origins, units = (entry[field] if is_group else [entry[field]] for field in ("name", "origin", "unit"))
-    for numbers, what in ((origins, "origin"), (units, "origin or unit")):
+    for numbers, noun in ((origins, "origin"), (units, "origin or unit")):
         if not set(map(type, numbers)) <= {float} or not np.isfinite(numbers).all():
             feature_name = next(
                 name
                 for name, number in zip(names, numbers, strict=False)
                 if type(number) is not float or not math.isfinite(number)
             )
-            raise ValueError(f"feature {feature_name!r} has no {what}")
+            raise ValueError(f"feature {feature_name!r} has no {noun}")
 
 
 def _check_features(features: Features) -> None:
     """Raises ValueError unless each feature is scaled as its counter requires. Units are powers of two, so a million
     columns have few.
     """
+    # The units that occur, and the number of each feature's unit among them; ``codes`` has that of its template.
     units, unit_numbers = np.unique(features.units, return_inverse=True)
     # One number for each combination of template, unit and whether there is an origin; one feature of each is checked.
     scale_codes = (features.codes * np.int64(len(units)) + unit_numbers) * 2 + (features.origins != 0.0)

@@ -78,8 +78,8 @@ def _state(label_weighing: LabelWeighing | None) -> Arrays:
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
-    """Returns the multi-label model of a file. ``about``: its JSON object. Raises some exception if the contents are
-    inconsistent.
+    """Returns the multi-label model of a file: ``about`` is its JSON object, and ``arrays`` are its arrays by name.
+    Raises some exception if the contents are inconsistent.
     """
     settings = about["labels"]
     label_arrays = under(PREFIX, arrays)
@@ -93,6 +93,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
     probabilities = label_arrays["thresholds"]  # one per label
     are_valid = probabilities.dtype == np.float64 and probabilities.shape == (len(labels),)
     check(are_valid and ((probabilities >= 0) & (probabilities <= 1)).all(), "thresholds are not probabilities")
+    # Of new labels: the threshold, and the slope and the shift that calibrate their log-odds.
     common, slope, shift = (float(settings[name]) for name in ("common", "slope", "shift"))
     check(0 <= common <= 1, "the threshold of new labels is not a probability")
     # The same for all labels, unless each has its own.
@@ -113,8 +114,8 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> LabelModel:
 
 
 def _restore_weighing(about: JsonObject, arrays: Arrays, model: LabelModel) -> LabelWeighing:
-    """Returns the weights in a file. ``about``: their JSON object; ``arrays``: those of the multi-label model, without
-    the prefix; ``model``: it, without weights. Raises an error if they are inconsistent.
+    """Returns the weights in a file: ``about`` is their JSON object, and ``arrays`` are those of the multi-label model,
+    without the prefix. ``model`` is this model without weights. Raises an error if they are inconsistent.
     """
     check(about.keys() | {"cells"} == WEIGHING, "the settings of the weights are missing or unknown")
     labels = check_scalars("labels of weights", about["labels"])
@@ -125,8 +126,8 @@ def _restore_weighing(about: JsonObject, arrays: Arrays, model: LabelModel) -> L
     cell_arrays = under(CELLS, arrays)
     cells = CellWords(
         tuple(
-            weighing.cells_of(cells, cell_column, cell_arrays, model.tally)
-            for cell_column, cells in enumerate(about.get("cells", []))
+            weighing.cells_of(entry, column_number, cell_arrays, model.tally)
+            for column_number, entry in enumerate(about.get("cells", []))
         )
     )
     weighing.check_once([*columns, *cells.names])

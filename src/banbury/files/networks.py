@@ -85,16 +85,16 @@ def arrays(network: BeliefNetwork) -> Arrays:
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
-    """Returns the network of a file. ``about``: its JSON object. Raises some exception if the contents are
-    inconsistent.
+    """Returns the network of a file: ``about`` is its JSON object, and ``arrays`` are its arrays by name. Raises some
+    exception if the contents are inconsistent.
     """
     network = about["network"]
     settings = about["model"]  # None if the tables are given
     variables = tuple(_variable(node, settings is not None) for node in network["nodes"])
-    parents = _parents(network["nodes"])
+    parents = _parents(network["nodes"])  # for each node the numbers of its parents
     columns = texts("columns", network["columns"])
-    has_names = network["named"]
-    left_out = network["left_out"]
+    has_names = network["named"]  # whether the columns of the rows had names
+    left_out = network["left_out"]  # the reason for each column that is not a node
     texts("what is left out", [*left_out.keys(), *left_out.values()])
     check(isinstance(has_names, bool), "named is neither true nor false")
     check(
@@ -102,8 +102,8 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
         "the target is not one of the nodes",
     )
     choice = Choice("mle")  # for given tables
-    sums = None
-    tables = ()
+    sums = None  # counts, unless tables are given
+    tables = ()  # those given
     if settings is None:
         tables = _tables(variables, parents, arrays)
     else:
@@ -117,7 +117,7 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays) -> BeliefNetwork:
 
 
 def _variable(node: JsonObject, counted: bool) -> Variable:
-    """Returns the variable that the JSON object of a node describes. ``counted``: whether its values were counted
+    """Returns the variable that the JSON object of a node describes. ``counted`` says whether its values were counted
     rather than given. Raises an error if it is inconsistent.
     """
     (name,) = texts("names of nodes", [node["name"]])
@@ -139,7 +139,9 @@ def _variable(node: JsonObject, counted: bool) -> Variable:
 
 
 def _numbers(what: str, numbers: Any) -> tuple[float, ...]:
-    """Returns the numbers as a tuple. Raises ValueError unless they are finite and ascending. ``what``: what they are."""
+    """Returns the numbers as a tuple. Raises ValueError unless they are finite and ascending. ``what`` says what they
+    are.
+    """
     are_finite = all(type(number) is float and math.isfinite(number) for number in numbers)
     check(are_finite, f"{what} are not finite numbers")
     check(all(number <= next_number for number, next_number in pairwise(numbers)), f"{what} are not in order")
@@ -147,31 +149,32 @@ def _numbers(what: str, numbers: Any) -> tuple[float, ...]:
 
 
 def _parents(nodes: Sequence[JsonObject]) -> tuple[tuple[int, ...], ...]:
-    """Returns for each node the numbers of its parents. ``nodes``: their JSON objects. Raises an error for unknown
+    """Returns for each node the numbers of its parents. ``nodes`` are their JSON objects. Raises an error for unknown
     parents or cycles.
     """
     parent_names = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
     node_numbers = {name: number for number, name in enumerate(parent_names)}
-    complete = complete_parents(parent_names)
+    complete = complete_parents(parent_names)  # also of nodes that are named only as parents
     check(len(nodes) == len(parent_names) == len(complete), "two nodes have the same name, or a parent is not a node")
     in_topological_order(complete)
     return tuple(tuple(node_numbers[name] for name in parent_list) for parent_list in parent_names.values())
 
 
 def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, arrays: Arrays) -> NetworkCounts:
-    """Returns the counts of a network in a file. ``parents``: for each node the numbers of its parents; ``about``: the
-    tally's JSON object. Raises ValueError if they cannot be those of rows.
+    """Returns the counts of a network in a file. ``variables`` are its nodes, and ``parents`` has for each of them the
+    numbers of its parents; ``about`` is the tally's JSON object, and ``arrays`` are those of the file. Raises
+    ValueError if they cannot be those of rows.
     """
     for node, node_parents in enumerate(parents):
         check_size(variables, node, node_parents)
-    # Of the cells with rows; the cells of all tables are numbered one table after the other.
+    # Of the cells that have rows; the cells of all tables are numbered one table after the other.
     cell_numbers = arrays[PLACES]
     tally_arrays = {name: array for name, array in arrays.items() if name != PLACES}
     check(
         cell_numbers.dtype == np.int64 and cell_numbers.ndim == 1 and (np.diff(cell_numbers) > 0).all(),
         "places are not in order",
     )
-    # For each table, the values of each of its axes.
+    # Of all tables; ``axes_of`` gives for each the values of each of its axes.
     n_cells = sum(prod(map(len, axes)) for axes in axes_of(variables, parents))
     check(
         not len(cell_numbers) or 0 <= cell_numbers[0] <= cell_numbers[-1] < n_cells, "a place lies outside the tables"
@@ -190,15 +193,17 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: JsonObject, 
 
 def _tables(variables: Sequence[Variable], parents: Parents, arrays: Arrays) -> tuple[Any, ...]:
     """Returns the given tables in a file, one per node, with an axis for the node and then one for each parent.
-    ``parents``: for each node the numbers of its parents. Raises ValueError if they are not probabilities.
+    ``variables`` are the nodes, ``parents`` has for each of them the numbers of its parents, and ``arrays`` are those
+    of the file. Raises ValueError if they are not probabilities.
     """
-    shapes = [
+    shapes = [  # of the table of each node
         tuple(variables[axis_node].size for axis_node in (node, *node_parents))
         for node, node_parents in enumerate(parents)
     ]
     check(arrays.keys() == {GIVEN}, "there are arrays other than the tables")
     all_shares = real(GIVEN, arrays, (sum(map(prod, shapes)),))
     check((all_shares >= 0).all() and (all_shares <= 1.0 + CLOSE).all(), "a share is not between 0 and 1")
+    # Where the numbers of each node's table start and end.
     ranges = pairwise([0, *accumulate(map(prod, shapes))])
     tables = tuple(all_shares[start:end].reshape(shape) for (start, end), shape in zip(ranges, shapes, strict=True))
     for variable, table in zip(variables, tables, strict=True):

@@ -25,8 +25,8 @@ MOST_CUTS = 2**16 - 3  # of a column: its cells, missing ones and those of no va
 
 
 def about(weighing: Weighing) -> JsonObject:
-    """Returns the weights as JSON: columns, trends, pairs, corrected texts, and the columns scored by their families;
-    without the arrays.
+    """Returns the weights (``weighing``) as JSON: columns, trends, pairs, corrected texts, and the columns scored by
+    their families; without the arrays.
     """
     weights = weighing.weights
     return {
@@ -66,8 +66,9 @@ def about_cells(cells: Cells) -> JsonObject:
 
 
 def state_of(weighing: Weighing) -> Arrays:
-    """Returns the arrays of the weights by name: a weight per column, trend, pair, text and scored column; an intercept
-    per class; corrections and pair tables (cells × classes); cells; and words with their corrections (words × classes).
+    """Returns the arrays of the weights (``weighing``) by name: a weight per column, trend, pair, text and scored
+    column; an intercept per class; corrections and pair tables (cells × classes); cells; and words with their
+    corrections (words × classes).
     """
     weights = weighing.weights
     state: Arrays = {"weights": weights.weights, "intercepts": weights.intercepts}
@@ -101,8 +102,8 @@ def state_of_words(text_number: int, words: Sequence[str]) -> Arrays:
 
 
 def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Weighing:
-    """Returns the weights of a file. ``about``: their JSON object; ``arrays``: theirs, without the prefix; ``tally``:
-    the counts of the model. Raises some exception if the contents are inconsistent.
+    """Returns the weights of a file: ``about`` is their JSON object, and ``arrays`` are theirs, without the prefix.
+    ``tally`` has the counts of the model. Raises some exception if the contents are inconsistent.
     """
     columns = tuple(
         cells_of(entry, column_number, arrays, tally) for column_number, entry in enumerate(about["columns"])
@@ -140,8 +141,8 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
         learned_texts,
         scored,
     )
-    paired = about.get("paired", True)
-    sample = about.get("sample")
+    paired = about.get("paired", True)  # whether pairs were looked for
+    sample = about.get("sample")  # how many rows weights were learned from, if not from all
     check(type(paired) is bool, "paired is neither true nor false")
     check(sample is None or (type(sample) is int and sample >= 0), "the size of the sample is not a number of rows")
     weighing = Weighing(weights, classes, digest_of(about), paired, sample)
@@ -150,8 +151,8 @@ def from_json_and_arrays(about: JsonObject, arrays: Arrays, tally: Tally) -> Wei
 
 
 def _pair(about: Any, n_columns: int) -> WeighedPair:
-    """Returns a weighed pair in a file. ``about``: the numbers of its columns, and its strength. Raises ValueError if
-    it is invalid.
+    """Returns a weighed pair in a file. ``about`` has the numbers of its columns, and its strength; there are
+    ``n_columns`` columns. Raises ValueError if it is invalid.
     """
     first, second, strength = about
     are_columns = all(type(column) is int and 0 <= column < n_columns for column in (first, second))
@@ -160,7 +161,7 @@ def _pair(about: Any, n_columns: int) -> WeighedPair:
 
 
 def digest_of(about: JsonObject) -> str:
-    """Returns the digest of the tally from which weights were learned. ``about``: the JSON object of the weights."""
+    """Returns the digest of the tally from which weights were learned. ``about`` is the JSON object of the weights."""
     (digest,) = texts("digests", [about["digest"]])
     return digest
 
@@ -176,8 +177,8 @@ def check_once(names: Sequence[str]) -> None:
 
 
 def number(what: str, value: Any, least: float, most: float) -> float:
-    """Returns the value as a float. Raises ValueError unless it is a number from ``least`` to ``most``. ``what``: what
-    it is, for the message.
+    """Returns the value as a float. Raises ValueError unless it is a number from ``least`` to ``most``. ``what`` says
+    what it is, for the message.
     """
     is_valid = type(value) in (int, float) and least <= value <= most
     check(is_valid, f"{what} is not a number from {least:g} to {most:g}")
@@ -196,7 +197,8 @@ def _reals(arrays: Arrays, name: str, shape: tuple[int, ...], largest: float = L
 
 def _read_texts(about: JsonObject, text_number: int, arrays: Arrays, tally: Tally, n_classes: int) -> LearnedTexts:
     """Returns what was learned of text column number ``text_number``: its words, how they count, the strength C, and
-    the corrections (words + 1, classes). ``about``: its JSON object. Raises ValueError if something is invalid.
+    the corrections (words + 1, classes). ``about`` is its JSON object, and ``arrays`` are those of the weights;
+    ``tally`` has the counts of the model. Raises ValueError if something is invalid.
     """
     words = words_of(text_number, arrays)
     corrections = arrays[f"{text_number}.word_corrections"]
@@ -209,8 +211,8 @@ def _read_texts(about: JsonObject, text_number: int, arrays: Arrays, tally: Tall
 
 
 def read_setting(about: JsonObject, corrections: Any) -> tuple[Setting, float, Any]:
-    """Returns the setting for words, the strength C, and a copy of the corrections. ``about``: the JSON object with the
-    first two. Raises ValueError if something is invalid.
+    """Returns the setting for words, the strength C, and a copy of the corrections. ``about`` is the JSON object with
+    the first two. Raises ValueError if something is invalid.
     """
     setting = Setting(*about["setting"])
     check(type(setting.use_counts) is bool, "use_counts is neither true nor false")
@@ -222,7 +224,7 @@ def read_setting(about: JsonObject, corrections: Any) -> tuple[Setting, float, A
 
 
 def losses_of(about: JsonObject) -> tuple[tuple[float, float], ...]:
-    """Returns the losses of the strengths that were tried, as pairs of strength and loss. ``about``: the JSON object
+    """Returns the losses of the strengths that were tried, as pairs of strength and loss. ``about`` is the JSON object
     with them.
     """
     losses = tuple((strength, loss) for strength, loss in about["losses"])
@@ -231,7 +233,9 @@ def losses_of(about: JsonObject) -> tuple[tuple[float, float], ...]:
 
 
 def words_of(text_number: int, arrays: Arrays) -> tuple[str, ...]:
-    """Returns the words of text column number ``text_number``. Raises ValueError if their bytes are inconsistent."""
+    """Returns the words of text column number ``text_number``, whose bytes are among the ``arrays`` of the weights.
+    Raises ValueError if they are inconsistent.
+    """
     word_bytes = arrays[f"{text_number}.words"]
     ends = arrays[f"{text_number}.ends"]  # where each word ends in the bytes
     are_bytes = word_bytes.dtype == np.uint8 and ends.dtype == np.int64 and word_bytes.ndim == ends.ndim == 1
@@ -246,8 +250,9 @@ def words_of(text_number: int, arrays: Arrays) -> tuple[str, ...]:
 
 
 def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally) -> Cells:
-    """Returns the cells of column number ``column_number`` in a file. ``about``: their JSON object. Raises ValueError
-    if they do not fit the column of the tally.
+    """Returns the cells of column number ``column_number`` in a file, with two trees of them: one whose cuts may depend
+    on the classes, and a plain one. ``about`` is their JSON object, and ``arrays`` are those of the weights. Raises
+    ValueError if they do not fit the column of the tally.
     """
     feature = tally.schema[about["name"]]
     check(feature.family.has_cells, f"{feature.name!r} has no cells")
@@ -274,8 +279,8 @@ def cells_of(about: JsonObject, column_number: int, arrays: Arrays, tally: Tally
 
 def _tree(levels: Any, strengths: Strengths, cut_by_class: bool) -> Tree:
     """Returns the tree with these levels (levels × cells: the number of the node of each cell), from wide nodes to
-    single cells. ``cut_by_class``: whether its cuts depend on the classes. Raises ValueError if the nodes are not
-    nested.
+    single cells, and two strengths. ``cut_by_class`` says whether its cuts depend on the classes. Raises ValueError if
+    the nodes are not nested.
     """
     check(levels.dtype == np.int64 and levels.ndim == 2 and len(levels), "a tree has levels")
     n_cells = levels.shape[1]
@@ -291,11 +296,11 @@ def _tree(levels: Any, strengths: Strengths, cut_by_class: bool) -> Tree:
 
 
 def _check_intervals(tree: Tree, n: int) -> None:
-    """Raises ValueError unless the nodes of each level are ascending intervals of the first ``n`` cells, followed by a
-    node of its own for missing values, if they have a cell.
+    """Raises ValueError unless the nodes of each level of the tree are ascending intervals of the first ``n`` cells,
+    followed by a node of its own for missing values, if they have a cell.
     """
     check(tree.n_cells in (n, n + 1), "the cuts do not match the cells")
-    for level in tree.levels:
+    for level in tree.levels:  # the number of the node of each cell
         steps = np.diff(level[:n], prepend=0)  # from the node of a cell to that of the next
         are_consecutive = ((steps == 0) | (steps == 1)).all() and level[0] == 0
         check(

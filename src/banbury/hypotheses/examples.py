@@ -21,7 +21,7 @@ class Examples:
     """Rows in any form: a frame, a mapping of columns or of one row's values, a matrix, or a sequence of rows."""
 
     def __init__(self, data: Any, target: Any = None) -> None:
-        """Reads the rows in ``data``. ``target``: the name of the target column, which is no part of a row, or the
+        """Reads the rows in ``data``. ``target`` is the name of the target column, which is no part of a row, or the
         targets themselves, which are not stored.
         """
         self._target = target if is_scalar(target) else None  # the name of the target column, if it is one
@@ -41,8 +41,8 @@ class Examples:
             self.columns = {name: vector([row.get(name) for row in self._rows]) for name in self._rows[0]}
 
     def _read_columns(self, data: Any, names: list[Any]) -> None:
-        """Reads the columns ``names`` of a frame or mapping into ``columns``; a mapping of single values is one row.
-        Raises an error for duplicate names or unequal lengths.
+        """Reads the columns ``names`` of a frame or mapping (``data``) into ``columns``; a mapping of single values is
+        one row. Raises an error for duplicate names or unequal lengths.
         """
         for name in names if len(set(names)) < len(names) else ():
             if names.count(name) > 1:
@@ -89,7 +89,7 @@ class Examples:
         return self.columns[name]
 
     def target(self, target: Any) -> Array:
-        """Returns the targets, one per row. ``target``: the name of a column, or one target for each row. Raises
+        """Returns the targets, one per row. ``target`` is the name of a column, or has one target for each row. Raises
         LengthMismatch if these are too few or too many.
         """
         column = self.column(target) if is_scalar(target) else vector(target)
@@ -99,8 +99,8 @@ class Examples:
 
     def choose_columns(self, columns: Iterable[Any] | None, target: Any) -> list[Any]:
         """Returns the names of the columns that hypotheses are about: ``columns``, or by default (None) all but the
-        target. ``target``: the name of its column, one target for each row, or None. Raises an error for unknown or
-        repeated names.
+        target. ``target`` is the name of its column, or has one target for each row, or is None. Raises an error for
+        unknown or repeated names.
         """
         errors.require(
             self.columns,
@@ -157,7 +157,9 @@ class Functions:
         """Returns the predictions of the functions for these rows (rows × hypotheses), made when they are asked for."""
 
         def predict(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
-            """Returns the predictions for a slice of rows (rows × hypotheses)."""
+            """Returns the predictions of some of the hypotheses, which are functions of a row, for a slice of rows
+            (rows × hypotheses). ``hypothesis_numbers`` may be ALL.
+            """
             functions = self.functions[hypothesis_numbers].tolist()
             return objects([function(row) for row in rows.records[row_slice] for function in functions]).reshape(
                 -1, len(functions)

@@ -48,6 +48,7 @@ def conjunctions(
     order, or else False and True. ``columns`` are all except the target unless given. Their values are those in the
     table, or those in ``values``. ``conditions`` is the maximum number in one hypothesis. A missing value satisfies no
     condition. ``prior="description_length"`` encodes how many conditions there are, which features and which values.
+    ``likelihood`` and ``noise`` are those of ``Hypotheses``.
 
     >>> import banbury as bb
     >>> days = bb.datasets.enjoy_sport()
@@ -91,7 +92,8 @@ def thresholds(
     A row that satisfies a hypothesis has the second of two ``labels``: those of the target (a column or an array) in
     order, or else False and True. Cuts are midway between neighbouring values of the table; ``cuts`` is their maximum
     number for each feature, evenly spread over its values, or lists the cuts. A missing value is on neither side.
-    ``prior="description_length"`` encodes the feature, the side and the cut.
+    ``prior="description_length"`` encodes the feature, the side and the cut. ``likelihood`` and ``noise`` are those of
+    ``Hypotheses``.
 
     >>> space = thresholds({"length": [1.4, 1.5, 4.7], "long": [False, False, True]}, "long")
     >>> list(space.names)
@@ -129,9 +131,9 @@ class _Rules(Sequence[str]):
     """Hypotheses that predict yes where all their conditions hold; as a sequence, their names."""
 
     def __init__(self, tests: Sequence[_Equal | _Above], members: NDArray[np.intp]) -> None:
-        """``tests``: the conditions of each feature. ``members``: for each hypothesis the numbers of its conditions
-        (conditions × hypotheses), padded with ALWAYS_TRUE. Conditions are numbered from FIRST_OF_FEATURES, in the order
-        of the tests.
+        """Stores the hypotheses. ``tests`` has the conditions of each feature. ``members`` has for each hypothesis the
+        numbers of its conditions (conditions × hypotheses), padded with ALWAYS_TRUE. Conditions are numbered from
+        FIRST_OF_FEATURES, in the order of the tests.
         """
         self.tests = tests  # one for each feature
         self.members = members  # condition numbers (conditions × hypotheses)
@@ -160,15 +162,18 @@ class _Rules(Sequence[str]):
 
     def on(self, rows: Examples) -> Predictions:
         """Returns the predictions for these rows (0 or 1) and their mistakes, computed when they are asked for. Rows
-        are packed 64 to a word, since lookups dominate the time.
+        are packed 64 to a word, since lookups dominate the time. ``tests`` has the conditions of each feature, and
+        ``members`` the numbers of the conditions of each hypothesis (conditions × hypotheses).
         """
         # For each feature a function of a slice of the rows: which of its conditions hold (rows × conditions).
         tests_on_rows = [test.on(rows) for test in self.tests]
 
         def prediction_words(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> NDArray[np.uint64]:
             """Returns the predictions of some hypotheses for a slice of rows, 64 rows to a word (words × hypotheses).
-            ``tests_on_rows`` has for each feature a function that says which of its conditions hold.
+            ``tests_on_rows`` has for each feature a function that says which of its conditions hold, and
+            ``self.members`` the numbers of the conditions of each hypothesis (conditions × hypotheses).
             """
+            # The first two conditions, ALWAYS_TRUE and NEVER_TRUE: rows × conditions.
             constant_conditions = np.array([[True, False]]).repeat(row_slice.stop - row_slice.start, axis=0)
             # Which conditions hold, 64 rows to a word (words × conditions).
             bits = _pack(np.hstack([constant_conditions, *(holds_of(row_slice) for holds_of in tests_on_rows)]))
@@ -180,9 +185,10 @@ class _Rules(Sequence[str]):
             return predictions
 
         def mistakes(row_slice: slice, truth: Array, hypothesis_numbers: HypothesisNumbers) -> Array:
-            """Returns the number of mistakes of each hypothesis in a slice of rows. ``truth``: the correct predictions,
-            0 or 1.
+            """Returns the number of mistakes of each hypothesis in a slice of rows. ``truth`` has the correct
+            predictions, 0 or 1.
             """
+            # 1 for each mistake, 64 rows to a word (words × hypotheses).
             mistake_bits = prediction_words(row_slice, hypothesis_numbers) ^ _pack(truth[:, None].astype(np.bool_))
             return np.asarray(_n_bits(mistake_bits).sum(axis=0, dtype=np.int64))
 
@@ -193,8 +199,8 @@ class _Rules(Sequence[str]):
                 .view(np.uint8)
                 .transpose(0, 2, 1)
             )
-            flat = word_bytes.reshape(8 * len(word_bytes), word_bytes.shape[2])
-            return np.unpackbits(flat, axis=0, count=row_slice.stop - row_slice.start)
+            flat_bytes = word_bytes.reshape(8 * len(word_bytes), word_bytes.shape[2])
+            return np.unpackbits(flat_bytes, axis=0, count=row_slice.stop - row_slice.start)
 
         return Predictions(len(rows), predict, mistakes, at_once=64)
 
@@ -203,17 +209,19 @@ class _Thresholds(_Rules):
     """Hypotheses of one threshold each. Mistakes are counted by how many cuts each row is above."""
 
     def on(self, rows: Examples) -> Predictions:
-        """Returns the predictions for these rows; mistakes of all thresholds of a column come from one histogram."""
+        """Returns the predictions for these rows; mistakes of all thresholds of a column come from one histogram.
+        ``tests`` has the cuts of each feature.
+        """
         tests: Any = self.tests
         # For each feature, how many cuts are below the value of each row (−1: missing), and how many cuts it has.
         cuts_below_and_counts = [(test.n_cuts_below(rows), len(test.cuts)) for test in tests]
 
         def mistakes(row_slice: slice, truth: Array, hypothesis_numbers: HypothesisNumbers) -> Array:
-            """Returns the number of mistakes of each hypothesis in a slice of rows. ``truth``: the correct predictions,
-            0 or 1.
+            """Returns the number of mistakes of each hypothesis in a slice of rows. ``truth`` has the correct
+            predictions, 0 or 1.
             """
             is_positive = truth.astype(np.bool_)
-            n_yes = int(np.count_nonzero(truth))
+            n_yes = int(np.count_nonzero(truth))  # rows
             mistake_counts = [np.array([len(is_positive) - n_yes, n_yes])]  # of always yes, and of always no
             # Of each feature: how many cuts are below each row's value (−1: missing), and how many cuts there are.
             for cuts_below_rows, n_cuts in cuts_below_and_counts:
@@ -234,16 +242,19 @@ class _Thresholds(_Rules):
 
 
 def _pack(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Packs booleans (rows × columns) along the rows, 64 to a word (words × columns)."""
+    """Packs boolean flags (rows × columns) along the rows, 64 to a word (words × columns)."""
     n_words = -(-len(flags) // 64)
     padded = np.zeros((64 * n_words, flags.shape[1]), dtype=np.bool_)
     padded[: len(flags)] = flags
+    # The eight bytes of each word (words × bytes × columns); a byte has eight rows.
     packed_bytes = np.packbits(padded, axis=0).reshape(n_words, 8, flags.shape[1])
     return np.ascontiguousarray(packed_bytes.transpose(0, 2, 1)).view(np.uint64)[:, :, 0]
 
 
 def _n_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Returns the number of bits set in each 64-bit word, counted in pairs, fours and bytes, which a product adds up."""
+    """Returns the number of bits set in each of the 64-bit ``words``, counted in pairs, fours and bytes, which a
+    product adds up.
+    """
     pair_counts = words - ((words >> 1) & 0x5555555555555555)
     four_bit_counts = (pair_counts & 0x3333333333333333) + ((pair_counts >> 2) & 0x3333333333333333)
     byte_counts = (four_bit_counts + (four_bit_counts >> 4)) & 0x0F0F0F0F0F0F0F0F
@@ -259,7 +270,7 @@ class _Equal:
 
     def on(self, rows: Examples) -> Holds:
         """Returns a function that takes a slice of these rows and returns whether each condition holds (rows ×
-        conditions).
+        conditions): whether the ``feature`` has each of the ``values``.
         """
         # Of each row the index of its value, −1 if it is another.
         value_numbers = codes(rows.column(self.feature), self.values)
@@ -267,7 +278,7 @@ class _Equal:
         return lambda row_slice: value_numbers[row_slice, None] == all_numbers
 
     def texts(self, name: str) -> Iterator[str]:
-        """Yields the text of each condition. ``name``: the feature as a text."""
+        """Yields the text of each condition. ``name`` is the feature as a text."""
         return (f"{name}={value}" for value in _texts_of(self.values))
 
 
@@ -280,7 +291,7 @@ class _Above:
 
     def on(self, rows: Examples) -> Holds:
         """Returns a function that takes a slice of these rows and returns whether each condition holds (rows ×
-        conditions).
+        conditions): whether the ``feature`` is above each of the ``cuts``, and then whether it is not.
         """
         values = _numbers(rows.column(self.feature), self.feature)  # of each row; NaN: missing, for which nothing holds
         return lambda row_slice: np.hstack([values[row_slice, None] > self.cuts, values[row_slice, None] <= self.cuts])
@@ -291,14 +302,14 @@ class _Above:
         return np.where(np.isnan(values), -1, np.searchsorted(self.cuts, values))
 
     def texts(self, name: str) -> Iterator[str]:
-        """Yields the text of each condition. ``name``: the feature as a text."""
+        """Yields the text of each condition. ``name`` is the feature as a text."""
         cut_texts = format_distinctly(self.cuts.tolist(), MIN_DIGITS_OF_CUT)
         return (f"{name}{sign}{cut}" for sign, cut in product((">", "<="), cut_texts))
 
 
 def _texts_of(values: Sequence[Any]) -> list[str]:
     """Returns each value as a text, in quotation marks where that could be mistaken for something else."""
-    frequencies = Counter(map(str, values))
+    frequencies = Counter(map(str, values))  # of the values as texts
     needs_quotes = [
         isinstance(value, str) and (frequencies[value] > 1 or not SPECIAL_CHARACTERS.isdisjoint(value))
         for value in values
@@ -308,7 +319,8 @@ def _texts_of(values: Sequence[Any]) -> list[str]:
 
 def _labels(examples: Examples, target: Any, labels: Iterable[Any] | None) -> Any:
     """Returns the two labels, for rows that do not satisfy a hypothesis and for rows that do: those given, or the
-    target's two values in order, or else False and True. ``target``: a column's name, one label per row, or None.
+    target's two values in order, or else False and True. ``target`` is the name of a column of the examples, or has one
+    label per row, or is None.
     """
     if labels is not None or target is None:
         return (False, True) if labels is None else labels
@@ -321,8 +333,9 @@ def _labels(examples: Examples, target: Any, labels: Iterable[Any] | None) -> An
 
 
 def _make_space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any, labels: Any) -> Hypotheses:
-    """Returns the hypothesis space of these rules. ``lengths``: the description length of each in bits, for a prior
-    that needs it. The other arguments are those of ``conjunctions``, and are checked here.
+    """Returns the hypothesis space of these rules. ``lengths`` has the description length of each in bits, for a prior
+    that needs it. ``prior``, ``likelihood``, ``noise`` and ``labels`` are those of ``conjunctions``, and are checked
+    here.
     """
     if likelihood not in ("noise_free", "label_noise"):
         raise errors.unknown_choice("likelihood", likelihood, ("noise_free", "label_noise"))
@@ -340,8 +353,8 @@ def _make_space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise
 
 def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArray[np.intp], Real]:
     """Returns all conjunctions with at most ``max_conditions`` conditions, shortest first, and last the one that no row
-    satisfies: condition numbers (conditions × hypotheses), and the description length of each in bits. ``sizes``: the
-    number of values of each feature.
+    satisfies: condition numbers (conditions × hypotheses), and the description length of each in bits. ``sizes`` has
+    the number of values of each feature.
     """
     # So far there is one hypothesis, without conditions: its condition numbers (conditions × hypotheses, where 0 holds
     # for every row), how many conditions it has, and the bits that say which values these name.
@@ -350,7 +363,7 @@ def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArr
     bits = np.zeros(1)
     first_condition = FIRST_OF_FEATURES  # the number of the feature's first condition
     for size in sizes:
-        extendable = np.flatnonzero(n_conditions < max_conditions)
+        extendable = np.flatnonzero(n_conditions < max_conditions)  # hypotheses that may get one more condition
         extended = members[:, extendable].repeat(size, axis=1)  # these get one condition of the feature each
         extended[n_conditions[extendable].repeat(size), np.arange(extended.shape[1])] = first_condition + np.tile(
             np.arange(size), len(extendable)
@@ -359,9 +372,10 @@ def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArr
         bits = np.concatenate([bits, bits[extendable].repeat(size) + log2(size)])
         n_conditions = np.concatenate([n_conditions, n_conditions[extendable].repeat(size) + 1])
         first_condition += size
-    order = np.argsort(n_conditions, kind="stable")
+    order = np.argsort(n_conditions, kind="stable")  # of the hypotheses
     # For each number of conditions, the bits that say which features they are about.
     feature_bits = np.array([log2(comb(len(sizes), n)) for n in range(max_conditions + 1)])
+    # The conditions of the hypothesis that no row satisfies (conditions × 1).
     never_true = np.where(np.arange(len(members)) == 0, NEVER_TRUE, ALWAYS_TRUE)[:, None]
     lengths = log2(max_conditions + 2) + np.append((bits + feature_bits[n_conditions])[order], 0.0)
     return np.hstack([members[:, order], never_true]), lengths
@@ -369,7 +383,7 @@ def _every_conjunction(sizes: Sequence[int], max_conditions: int) -> tuple[NDArr
 
 def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[Any]:
     """Returns the distinct values of a column, without missing ones, in order of occurrence; or the ``declared`` ones.
-    Raises an error for a value that was not declared. ``name``: the column, for messages.
+    Raises an error for a value that was not declared. ``name`` is that of the column, for messages.
     """
     present = [plain(value) for value in column.tolist() if not is_missing(value)]
     for value in present:
@@ -386,7 +400,7 @@ def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[
 
 def _cuts(column: Array, name: Any) -> Real:
     """Returns the midpoints between neighbouring values of a column, ascending. Raises BadValue if values are too close
-    for doubles. ``name``: the column, for messages.
+    for doubles. ``name`` is that of the column, for messages.
     """
     values = _numbers(column, name)
     large_values = sorted({plain(value) for value in column[np.abs(values) >= EXACT_BELOW].tolist()})
@@ -399,15 +413,15 @@ def _cuts(column: Array, name: Any) -> Real:
                 value=next_value,
             )
     distinct = np.unique(values[np.isfinite(values)])
-    low = distinct[:-1]
+    low = distinct[:-1]  # the neighbours of each cut
     high = distinct[1:]
     middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)
 
 
 def _numbers(column: Array, name: Any) -> Real:
-    """Returns the column as floats, NaN where missing. Raises BadValue for other values. ``name``: the column, for
-    messages.
+    """Returns the column as floats, NaN where missing. Raises BadValue for other values. ``name`` is that of the
+    column, for messages.
     """
     values = floats(column)
     for row in np.flatnonzero(np.isnan(values)).tolist():
@@ -423,7 +437,7 @@ def _numbers(column: Array, name: Any) -> Real:
 
 
 def _check_number(n_hypotheses: int, advice: str) -> None:
-    """Raises BadSetting for too many hypotheses. ``advice``: further advice for the message."""
+    """Raises BadSetting for too many hypotheses. ``advice`` is further advice for the message."""
     if n_hypotheses > MOST_HYPOTHESES:
         raise errors.BadSetting(
             f"these features make {n_hypotheses:,} hypotheses, but the limit is {MOST_HYPOTHESES:,}. Name fewer columns=, "
@@ -433,8 +447,8 @@ def _check_number(n_hypotheses: int, advice: str) -> None:
 
 
 def _check_features(what: str, declared: Mapping[Any, Any], feature_names: Sequence[Any]) -> None:
-    """Raises BadSetting if a setting names a feature that is not used. ``what``: the setting; ``declared``: its entries
-    by feature.
+    """Raises BadSetting if a setting names a feature that is not used. ``what`` is the name of the setting, and
+    ``declared`` has its entries by feature; ``feature_names`` are the features in use.
     """
     for name in declared:
         if name not in feature_names:

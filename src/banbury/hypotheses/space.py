@@ -74,7 +74,9 @@ class Hypotheses:
         noise: float | None = None,
         labels: Iterable[Any] = (False, True),
     ) -> None:
-        """Names the hypotheses and checks all arguments, which the class describes."""
+        """Names the hypotheses and checks all arguments: ``prior``, ``lengths``, ``likelihood``, ``noise`` and
+        ``labels`` are those that the class describes.
+        """
         names, askable = name_hypotheses(hypotheses)
         self._set(
             names=names,
@@ -122,9 +124,9 @@ class Hypotheses:
         """The highest log joint, and the log of the sum of all joints relative to it; their sum is log P(rows). Kept
         apart, since beside −1e20 the second would be lost.
         """
-        joint = self.log_joint
-        highest = float(joint.max())
-        return highest, float(np.log(np.exp(joint - highest).sum()))
+        log_joint = self.log_joint  # one per hypothesis
+        highest = float(log_joint.max())
+        return highest, float(np.log(np.exp(log_joint - highest).sum()))
 
     @property
     def log_evidence(self) -> float:
@@ -139,8 +141,8 @@ class Hypotheses:
         >>> far.posterior.round(3).tolist()
         [0.667, 0.333, 0.0]
         """
-        joint = self.log_joint
-        posterior: Real = np.exp(joint - joint.max())
+        log_joint = self.log_joint
+        posterior: Real = np.exp(log_joint - log_joint.max())
         posterior /= posterior.sum()
         posterior.flags.writeable = False
         return posterior
@@ -197,20 +199,20 @@ class Hypotheses:
         [('dry', 0.8333333333333334)]
         """
         errors.check_whole("n", n, low=0)
-        joint = self.log_joint
-        best = np.argsort(-joint, kind="stable")[:n].tolist()
-        return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
+        log_joint = self.log_joint  # one per hypothesis
+        best = np.argsort(-log_joint, kind="stable")[:n].tolist()  # numbers of hypotheses
+        return [(self.names[h], float(self.posterior[h])) for h in best if log_joint[h] > -np.inf]
 
     def __str__(self) -> str:
         """Returns the number of hypotheses and rows, and the eight most probable hypotheses with their posteriors."""
         n_hypotheses = len(self)
         n_possible = int(self.possible.sum())
         hypotheses = f"{n_hypotheses:,} hypothes{'i' if n_hypotheses == 1 else 'e'}s"
-        size = f"{hypotheses} after {_rows_in_words(self.n_rows)}, {n_possible:,} of them possible"
+        title = f"{hypotheses} after {_rows_in_words(self.n_rows)}, {n_possible:,} of them possible"
         lines = [
             f"  {posterior:.4f}  {errors.shortened(name, most=100)}" for name, posterior in self.most_probable(n=8)
         ]
-        return "\n".join([size, *lines] + [f"  … and {n_possible - 8:,} more"] * (n_possible > 8))
+        return "\n".join([title, *lines] + [f"  … and {n_possible - 8:,} more"] * (n_possible > 8))
 
     __repr__ = __str__
 
@@ -229,8 +231,9 @@ class Hypotheses:
 
         Rows are a table (a frame or a mapping of columns) or a list of rows, and ``target`` is a column or has the
         label or number of each row. ``predictions`` are the predictions of the hypotheses (rows × hypotheses).
-        ``likelihoods`` or ``log_likelihoods`` are the probabilities of the evidence under each hypothesis; they need
-        not sum to one. Rows can be added all at once or one by one, in any order, with the same result.
+        ``likelihoods`` or ``log_likelihoods`` are the probabilities of the evidence under each hypothesis (rows ×
+        hypotheses, or one per hypothesis); they need not sum to one. Rows can be added all at once or one by one, in
+        any order, with the same result.
 
         >>> days = {"sky": ["sunny", "rainy"], "play": ["yes", "no"]}
         >>> says = {"if sunny": lambda day: "yes" if day["sky"] == "sunny" else "no", "never": lambda day: "no"}
@@ -264,19 +267,20 @@ class Hypotheses:
         errors.check_whole("n", n, low=1)
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
         last = self  # the space after the rows so far
-        highest = self.log_posterior  # that each hypothesis has reached
+        highest = self.log_posterior  # the highest one that each hypothesis has reached
         # For each step the highest log joint, the log of the sum of joints relative to it, and how many are possible.
         scales = [(*self._scale, self.possible.sum())]
         for row in range(evidence.n_rows):
             last = last._after(evidence, slice(row, row + 1))
             np.maximum(highest, last.log_posterior, out=highest)
             scales.append((*last._scale, last.possible.sum()))
-        # The numbers of the hypotheses to show, and their log-likelihoods: before, and then of each row alone.
+        # The numbers of the hypotheses to show, and their log-likelihoods: before, and then of each row alone (steps ×
+        # hypotheses).
         shown = np.arange(len(self)) if len(self) <= n else np.lexsort((-last.log_joint, -highest))[:n]
         row_evidence = [self.log_likelihood[shown]] + [
             evidence.of(slice(row, row + 1), shown) for row in range(evidence.n_rows)
         ]
-        highest_joints, log_sums, n_possible = np.array(scales).T
+        highest_joints, log_sums, n_possible = np.array(scales).T  # one entry for each step
         posteriors = np.exp(
             self.log_prior[shown] + np.cumsum(row_evidence, axis=0) - highest_joints[:, None] - log_sums[:, None]
         )
@@ -287,8 +291,8 @@ class Hypotheses:
         return bool((self.log_prior + log_likelihood).max() == -np.inf)
 
     def _impossible(self, evidence: _Likelihoods, log_likelihood: Real, row_slice: slice) -> errors.ImpossibleEvidence:
-        """Returns the error that names the row of the slice after which no hypothesis is possible, found by bisection.
-        ``log_likelihood``: of each hypothesis, before the slice.
+        """Returns the error that names the row of the slice of the evidence after which no hypothesis is possible,
+        found by bisection. ``log_likelihood`` is that of each hypothesis before the slice.
         """
         first = row_slice.start  # the row is between these two
         last = row_slice.stop - 1
@@ -313,8 +317,9 @@ class Hypotheses:
     def _evidence(
         self, rows: Any, target: Any, predictions: Any, likelihoods: Any, log_likelihoods: Any
     ) -> _Likelihoods:
-        """Returns the log-likelihoods of the rows, from the one kind of evidence that is given; the others are None.
-        The arguments are those of ``update``. Raises an error for none or several.
+        """Returns the log-likelihoods of the rows, from the one kind of evidence that is given (``rows``,
+        ``predictions``, ``likelihoods`` or ``log_likelihoods``); the others are None. They and ``target`` are those of
+        ``update``. Raises an error for none or several.
         """
         arguments = {
             "rows": rows,
@@ -326,14 +331,15 @@ class Hypotheses:
         errors.require(
             len(evidence) == 1, "the evidence", " and ".join(evidence) or None, f"one of {', '.join(arguments)}"
         )
-        [(name, argument)] = evidence.items()
+        [(name, argument)] = evidence.items()  # the one that is given
         if name.endswith("likelihoods"):
             errors.require(target is None, "target", target, f"omitted when {name} are given")
             return self._evidence_of_likelihoods(argument, name)
         errors.require(target is not None, "target", target, "a column's name, or each row's label or number")
-        table = None if rows is None else Examples(rows, target)
-        predicted = self._predictions(table, predictions)  # its ``mistakes`` is None unless the hypotheses count them
-        column = vector(target) if table is None else table.target(target)
+        examples = None if rows is None else Examples(rows, target)
+        # Its ``mistakes`` is None unless the hypotheses count them.
+        predicted = self._predictions(examples, predictions)
+        column = vector(target) if examples is None else examples.target(target)  # one target per row
         if len(column) != predicted.n_rows:
             raise errors.length_mismatch("targets", len(column), predicted.n_rows)
         truth = self._truth(column)  # for each row a number, or the number of its label
@@ -350,8 +356,8 @@ class Hypotheses:
         return _Likelihoods(predicted.n_rows, log_likelihood_of, max(predicted.at_once, predicted.counted_at_once))
 
     def _evidence_of_likelihoods(self, values: Any, what: str) -> _Likelihoods:
-        """Returns the evidence of likelihoods or their logarithms (rows × hypotheses, or for one row by hypothesis).
-        ``what``: "likelihoods" or "log_likelihoods".
+        """Returns the evidence of ``values``, which are likelihoods or their logarithms (rows × hypotheses, or for one
+        row by the names of the hypotheses). ``what`` is "likelihoods" or "log_likelihoods".
         """
         are_logs = what == "log_likelihoods"
         noun = "log-likelihood" if are_logs else "likelihood"
@@ -361,8 +367,9 @@ class Hypotheses:
         cells = self._matrix(order_by_name(what, values, self.names), what)  # rows × hypotheses
 
         def log_likelihood_of(row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Real:
-            """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL. ``cells``:
-            (log-)likelihoods, rows × hypotheses. Raises BadValue for an invalid one.
+            """Returns the log-likelihood of a slice of rows under some hypotheses, or under ALL. ``cells`` has
+            log-likelihoods if ``are_logs``, otherwise likelihoods (rows × hypotheses). Raises BadValue for an invalid
+            one, whose ``noun`` and ``requirement`` are for the message.
             """
             block = cells[row_slice, hypothesis_numbers]  # rows × hypotheses
             numbers = floats(block)
@@ -379,14 +386,14 @@ class Hypotheses:
 
     def _truth(self, column: Array) -> Array:
         """Returns for each row its target if that is a number under a gaussian likelihood, otherwise the number of its
-        label. Raises an error for any other value. ``column``: one target per row.
+        label. Raises an error for any other value. ``column`` has one target per row.
         """
-        gaussian = self.likelihood == "gaussian"
-        values = floats(column) if gaussian else codes(column, self.labels)
-        for row in np.flatnonzero(~np.isfinite(values) if gaussian else values < 0).tolist():
+        is_gaussian = self.likelihood == "gaussian"
+        values = floats(column) if is_gaussian else codes(column, self.labels)
+        for row in np.flatnonzero(~np.isfinite(values) if is_gaussian else values < 0).tolist():
             value = plain(column[row])
             fact = f"the target of row {row:,} is {value!r},"
-            if gaussian:
+            if is_gaussian:
                 raise errors.BadValue(
                     f"{fact} but must be a finite number. Remove the row, or choose another likelihood=.",
                     value=value,
@@ -401,9 +408,9 @@ class Hypotheses:
         return values
 
     def _log_likelihood_of(self, predicted: Array, truth: Array) -> Real:
-        """Returns log P(targets of some rows | h) of each hypothesis. ``predicted``: numbers, probabilities of the
-        second label or label numbers, depending on the likelihood (rows × hypotheses); ``truth``: the target of each
-        row as a number or label number.
+        """Returns log P(targets of some rows | h) of each hypothesis. ``predicted`` has numbers, probabilities of the
+        second label or label numbers, depending on the likelihood (rows × hypotheses); ``truth`` has the target of each
+        row as a number or label number. ``self.noise`` is the standard deviation of numbers.
         """
         n_rows = len(truth)
         if self.likelihood == "gaussian":
@@ -422,7 +429,9 @@ class Hypotheses:
         )
 
     def _log_likelihood_of_mistakes(self, n_mistakes: Array, n_rows: int) -> Real:
-        """Returns log P(labels of ``n_rows`` rows | h). ``n_mistakes``: the number of mistakes of each hypothesis."""
+        """Returns log P(labels of ``n_rows`` rows | h) of each hypothesis. ``n_mistakes`` has the number of mistakes of
+        each, and ``self.noise`` is the probability that a label is observed as another one.
+        """
         if self.noise == 0:
             return np.where(n_mistakes > 0, -np.inf, 0.0)
         log_right = log1p(-self.noise)
@@ -447,7 +456,8 @@ class Hypotheses:
 
         def probabilities_of(block: Array) -> Real:
             """Returns P(label) for each row of a block of predictions (rows × labels, from rows × hypotheses): their
-            mean under the posteriors of the hypotheses, ``weights``.
+            mean under the posteriors of the hypotheses, ``weights``. The block has label numbers; probabilities of the
+            second label if the likelihood is "bernoulli".
             """
             if self.likelihood == "bernoulli":
                 probability_of_second = np.clip(block @ weights, 0.0, 1.0)
@@ -538,7 +548,7 @@ class Hypotheses:
 
     def _matrix(self, values: Any, what: str) -> Array:
         """Returns the values as a matrix, rows × hypotheses; a vector is a single row. Raises LengthMismatch for
-        another shape. ``what``: what they are, for the message.
+        another shape. ``what`` says what they are, for the message.
         """
         array = matrix(values)
         if array.ndim == 1 and len(array) in (0, len(self)):
@@ -548,8 +558,9 @@ class Hypotheses:
         return array
 
     def _check(self, predicted: Predictions, row_slice: slice, hypothesis_numbers: HypothesisNumbers) -> Array:
-        """Returns the predictions of some hypotheses for a slice of rows as the likelihood needs them: numbers,
-        probabilities, or label numbers. Raises an error for others.
+        """Returns the predictions of some hypotheses for a slice of rows as the likelihood needs them (rows ×
+        hypotheses): numbers, probabilities, or label numbers. ``predicted`` makes the predictions. Raises an error for
+        others.
         """
         block = predicted.of(row_slice, hypothesis_numbers)  # rows × hypotheses
         if predicted.mistakes is not None:  # then they are label numbers already
@@ -561,7 +572,7 @@ class Hypotheses:
             needed = "a probability from 0 to 1" if is_probability else "a finite number"
             self._refuse_cells(is_wrong, block, row_slice, hypothesis_numbers, "prediction", needed)
             return values
-        numbers = codes(block, self.labels)
+        numbers = codes(block, self.labels)  # of labels, −1 for other values
         if numbers.min(initial=0) < 0:
             row_in_block, h = np.argwhere(numbers < 0)[0].tolist()
             value = plain(block[row_in_block, h])
@@ -585,9 +596,9 @@ class Hypotheses:
         what: str,
         needed: str,
     ) -> None:
-        """Raises BadValue for the first cell of the block (rows × hypotheses) that is wrong. ``row_slice``,
-        ``hypothesis_numbers``: where the block is from; ``what``: what a cell is, such as "likelihood"; ``needed``:
-        what it must be.
+        """Raises BadValue for the first cell of the block (rows × hypotheses) that is wrong. ``row_slice`` and
+        ``hypothesis_numbers`` say where the block is from, ``what`` says what a cell is, such as "likelihood", and
+        ``needed`` what it must be.
         """
         if is_wrong.any():
             row_in_block, h = np.argwhere(is_wrong)[0].tolist()
@@ -670,7 +681,7 @@ def _rows_in_words(n: int) -> str:
 
 def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
     """Returns the names of the hypotheses, and the object that makes their predictions; None if they are only names.
-    ``hypotheses``: as for ``Hypotheses``. Raises an error for invalid ones.
+    ``hypotheses`` are those of ``Hypotheses``. Raises an error for invalid ones.
     """
     if isinstance(hypotheses, Askable) and isinstance(hypotheses, Sequence):  # as a generator makes them
         return hypotheses, hypotheses
@@ -704,7 +715,9 @@ def name_hypotheses(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
 
 
 def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
-    """Returns the normalised log P(h) of the hypotheses ``names``. ``prior``, ``lengths``: as for ``Hypotheses``."""
+    """Returns the normalised log P(h) of the hypotheses ``names``. ``prior`` and ``lengths`` are those of
+    ``Hypotheses``.
+    """
     is_by_length = isinstance(prior, str) and prior == "description_length"
     errors.require(
         is_by_length == (lengths is not None),
@@ -714,24 +727,24 @@ def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
     )
     if is_by_length:
         bits = _one_per_hypothesis("length", lengths, names)
-        weights = -(bits - bits.min()) * log(2)
-        return np.asarray(weights - np.log(np.exp(weights).sum()))
+        log_weights = -(bits - bits.min()) * log(2)
+        return np.asarray(log_weights - np.log(np.exp(log_weights).sum()))
     if isinstance(prior, str):
         if prior != "uniform":
             raise errors.unknown_choice("prior", prior, ("uniform", "description_length"))
         return np.full(len(names), -log(len(names)))
-    weights = _one_per_hypothesis("prior", prior, names)
-    total = float(weights.sum())
+    probabilities = _one_per_hypothesis("prior", prior, names)
+    total = float(probabilities.sum())
     if abs(total - 1.0) > PRIOR_SUM_TOLERANCE:
         advice = "Divide them by their sum, or pass prior='uniform'."
         raise errors.BadPrior(f"the prior probabilities sum to {total:.12g}, but must sum to 1. {advice}", total=total)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(weights / total))
+        return np.asarray(np.log(probabilities / total))
 
 
 def _one_per_hypothesis(what: str, numbers: Any, names: Sequence[Any]) -> Real:
-    """Returns the numbers, one per hypothesis, in order or by name. Raises an error for invalid ones. ``what``: what
-    they are.
+    """Returns the numbers, one per hypothesis, in order or by name. Raises an error for invalid ones. ``what`` says
+    what they are, and ``names`` are the hypotheses.
     """
     array = matrix(order_by_name(f"the {what}", numbers, names))
     errors.require(array.ndim, f"the {what}", numbers, "a number for each hypothesis")
@@ -744,8 +757,8 @@ def _one_per_hypothesis(what: str, numbers: Any, names: Sequence[Any]) -> Real:
 
 
 def order_by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
-    """Returns numbers that are given by name in the order of ``names``, the hypotheses, and others unchanged. ``what``:
-    what they are, for messages.
+    """Returns numbers that are given by name in the order of ``names``, the hypotheses, and others unchanged. ``what``
+    says what they are, for messages.
     """
     if not isinstance(numbers, Mapping):
         return numbers
@@ -784,7 +797,7 @@ def check_noise(likelihood: Any, noise: Any) -> float:
 
 
 def check_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
-    """Returns the labels as a tuple. Raises BadSetting if they are too few, equal or missing."""
+    """Returns the labels as a tuple. Raises BadSetting if they are too few for the likelihood, equal or missing."""
     values = tuple(vector(labels, "labels").tolist())
     are_usable = all(is_hashable(label) and not is_missing(label) for label in values) and len(set(values)) == len(
         values
@@ -800,15 +813,17 @@ def check_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
 
 
 def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> errors.LengthMismatch:
-    """Returns the error of an array whose shape does not fit the number of hypotheses. ``what``: what the array has."""
+    """Returns the error of an array whose shape does not fit the number of hypotheses. ``what`` says what the array
+    has.
+    """
     hint = " Transpose it: it is hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
     text = f"{what} has the shape {shape}, but there are {n_hypotheses:,} hypotheses. Pass one per hypothesis."
     return errors.LengthMismatch(text + hint, shape=shape)
 
 
 def bad_number(what: str, value: Any, hypothesis: Any, needed: str, row: int | None = None) -> errors.BadValue:
-    """Returns the error of an invalid number of a hypothesis. ``what``: "prior", "length", "likelihood" or
-    "prediction"; ``needed``: what it must be; ``row``: for which row, if it is about one.
+    """Returns the error of an invalid number (``value``) of a hypothesis. ``what`` is "prior", "length", "likelihood"
+    or "prediction", ``needed`` says what it must be, and ``row`` for which row, if it is about one.
     """
     location = "" if row is None else f" for row {row:,}"
     return errors.BadValue(

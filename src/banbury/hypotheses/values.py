@@ -53,7 +53,7 @@ def matrix(values: Any) -> Array:
 
 def vector(values: Any, setting: str | None = None) -> Array:
     """Returns one value per row as an array. A list keeps its types: numbers among strings do not become strings.
-    ``setting``: the name of a setting for messages, if the values are not a column.
+    ``setting`` is the name of a setting for messages, if the values are not a column.
     """
     if is_scalar(values) or isinstance(values, Mapping):
         raise errors.no_column(values) if setting is None else errors.bad_setting(setting, values, "a list")

@@ -63,8 +63,8 @@ def next_to_label(
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
     >>> model = bb.estimate(bb.count({name: column[:8] for name, column in weather.items()}, target="play"))
-    >>> found = bb.next_to_label(model, {name: column[8:] for name, column in weather.items() if name != "play"}, n=2)
-    >>> [(row.row, row.predicted, row.against) for row in found.rows]
+    >>> pool = {name: column[8:] for name, column in weather.items() if name != "play"}
+    >>> [(row.row, row.predicted, row.against) for row in bb.next_to_label(model, pool, n=2).rows]
     [(5, 'no', 'yes'), (1, 'yes', 'no')]
     """
     errors.check_whole("n", n, 1)
@@ -84,7 +84,7 @@ def next_to_label(
     candidate_rows = candidate_rows[
         np.lexsort((rows.hashes[candidate_rows], np.round(rows.log_odds[candidate_rows], DECIMALS)))
     ]
-    labelled_batches = rows.take(np.flatnonzero(rows.has_label))
+    labelled_batches = rows.take(np.flatnonzero(rows.has_label))  # of the pool, and then others
     if labelled is not None:
         labelled_batches += _Rows.of(model, labelled, reading).memory.batches
     n_chosen = min(int(n) - n_random, len(candidate_rows))
@@ -122,11 +122,11 @@ class _Rows:
 
     @classmethod
     def of(cls, model: Model, data: Any, reading: Any) -> _Rows:
-        """Reads the rows of ``data`` and returns them, scored by the model. ``reading`` has the options for reading.
-        Raises an error if there are no rows.
+        """Reads the rows of ``data`` and returns them with their log posteriors by the model (rows × classes).
+        ``reading`` has the options for reading. Raises an error if there are no rows.
         """
         source = model._read(data, reading)
-        parts: list[tuple[Any, ...]] = []  # a batch, and the hashes, scores and has_label of its rows
+        scored_batches: list[tuple[Any, ...]] = []  # each after a batch: the hashes, scores and has_label of its rows
         for batch, scores, n_impossible in model._batches(source, "log_posterior"):
             model._warn_impossible(n_impossible, "log_posterior")
             has_label = np.zeros(batch.n_rows, dtype=np.bool_)
@@ -136,11 +136,11 @@ class _Rows:
             batch, _ = model._align(batch, {"absent", "extra"})
             hashes = content_hashes(batch, [name for name in model.schema.columns if name in batch.names])
             log_posteriors = scores if model.calibration is None else model.calibration.log_apply(scores)
-            parts.append((batch, hashes, log_posteriors, has_label))
-        if not any(batch.n_rows for batch, *_ in parts):
+            scored_batches.append((batch, hashes, log_posteriors, has_label))
+        if not any(batch.n_rows for batch, *_ in scored_batches):
             text = f"the pool{errors.where(source.name)} has no rows."
             raise errors.EmptyData(f"{text} Pass rows without a label.")
-        batches, *arrays = zip(*parts, strict=True)
+        batches, *arrays = zip(*scored_batches, strict=True)  # the arrays of hashes, of scores and of has_label
         return cls(model, _as_memory_rows(model, batches), *map(np.concatenate, arrays))
 
     @property
@@ -155,8 +155,8 @@ class _Rows:
 
     @property
     def log_odds(self) -> Real:
-        """The logarithm of how much more probable the most probable class of each row is than the second (rows,). It
-        stays precise where both are close to 0 or 1.
+        """The logarithm of how much more probable the most probable class of each row is than the second (rows,), from
+        log posteriors, which ``scores`` has. It stays precise where both are close to 0 or 1.
         """
         two_best = np.partition(self.scores, -2, axis=1)
         with np.errstate(invalid="ignore"):
@@ -169,8 +169,8 @@ class _Rows:
         """
         unlabelled_rows = self.unlabelled
         hashes = self.hashes[unlabelled_rows]
-        order = np.argsort(hashes, kind="stable")
-        first_of_equals = np.searchsorted(hashes[order], hashes[order])
+        order = np.argsort(hashes, kind="stable")  # positions in ``unlabelled_rows``, equal rows together
+        first_of_equals = np.searchsorted(hashes[order], hashes[order])  # where in this order a row's equals begin
         # 0 for the first of equal rows, 1 for the second, and so on.
         copy_numbers = (np.arange(len(order)) - first_of_equals).astype(np.uint64)
         random_keys = mix(mix(hashes[order] * HASH_FACTOR + np.uint64(seed % 2**64)) * HASH_FACTOR + copy_numbers)
@@ -181,12 +181,13 @@ class _Rows:
         return list(self.memory.take(np.sort(row_numbers)))
 
     def describe(self, row_number: int, why: str) -> NextRow:
-        """Returns a row for users: its two most probable classes, their margin, and ``why`` the row was chosen."""
-        classes_by_score = np.argsort(-self.scores[row_number], kind="stable")
+        """Returns a row for users: its two most probable classes, their margin, and ``why`` the row was chosen.
+        ``scores`` has its log posteriors.
+        """
+        classes_by_score = np.argsort(-self.scores[row_number], kind="stable")  # class numbers, the best first
         classes = self.model.classes
         posteriors = np.exp(self.scores[row_number])
-        best_class = int(classes_by_score[0])
-        second_class = int(classes_by_score[1])
+        best_class, second_class = classes_by_score[:2].tolist()
         probability = float(posteriors[best_class])
         margin = float(posteriors[best_class] - posteriors[second_class])
         file = self.memory.row_name(row_number)
@@ -194,7 +195,7 @@ class _Rows:
 
 
 def _as_memory_rows(model: Model, batches: tuple[Batch, ...]) -> MemoryRows:
-    """Returns batches without labels as rows in memory, all of one class without a name."""
+    """Returns batches without labels, under the model's schema, as rows in memory, all of one class without a name."""
     n_rows = sum(batch.n_rows for batch in batches)
     labels = np.zeros(n_rows, dtype=np.int32)
     return MemoryRows(model.schema, ("",), labels, weights=None, threads=n_threads(model.threads), batches=batches)
@@ -233,9 +234,9 @@ def _choose_greedily(similarity: Real, coverage: Real, n: int) -> Int:
     chosen or labelled row.
     """
     chosen_positions = list[int]()
-    gains = _gains(similarity, coverage)
+    gains = _gains(similarity, coverage)  # by how much each row would increase the coverage of all rows
     for _ in range(n):
-        up_to_date = set[int]()
+        up_to_date = set[int]()  # positions of rows whose gains have been computed again
         best = int(gains.argmax())
         while best not in up_to_date:  # gains only fall as coverage grows, so few need to be computed again
             gains[best] = _gains(similarity[best : best + 1], coverage)[0]
@@ -258,7 +259,7 @@ def _similarities(rows: _Rows, strip_rows: Int, labelled_batches: list[Batch]) -
     """Returns the similarity of every two rows of a strip (rows × rows), and that of each row to the nearest labelled
     row (rows,), 0 if there is none. ``strip_rows`` has row numbers, whose order is kept.
     """
-    vectors = _unit_vectors(rows.model, [*rows.take(strip_rows), *labelled_batches])
+    vectors = _unit_vectors(rows.model, [*rows.take(strip_rows), *labelled_batches])  # rows × columns
     strip_vectors = vectors[: len(strip_rows)]
     labelled_vectors = vectors[len(strip_rows) :]
     strip_vectors = strip_vectors[np.argsort(np.argsort(strip_rows))]  # ``take`` returned the rows in ascending order
@@ -276,7 +277,7 @@ def _as_array(matrix: Any) -> Real:
 
 def _unit_vectors(model: Model, batches: list[Batch]) -> Any:
     """Returns a vector of length 1 for each row of the batches, as a linear classifier would use it: a sparse or dense
-    matrix (rows × columns).
+    matrix (rows × numbers, categories and words of the columns in the model's schema).
     """
     from sklearn.preprocessing import normalize
 

@@ -83,8 +83,8 @@ def suspicious(
 
     >>> import banbury as bb
     >>> texts = ["cheap pills now", "cheap watches now", "pills and watches", "lunch at noon", "see you at lunch", "noon is fine"]
-    >>> found = bb.suspicious([*texts, "cheap pills and watches"], target=["spam"] * 3 + ["ham"] * 4, n=1)
-    >>> row = found.rows[0]
+    >>> labels = ["spam"] * 3 + ["ham"] * 4
+    >>> [row] = bb.suspicious([*texts, "cheap pills and watches"], target=labels, n=1).rows
     >>> row.row, row.given, row.suggested
     (6, 'ham', 'spam')
     """
@@ -152,8 +152,9 @@ class Answers:
         return 0 if self.folds is None else int(self.folds[row.row])
 
     def explain(self, rows: MemoryRows, row: SuspiciousRow) -> Explanation:
-        """Returns why the row is in its label's class rather than the suggested one, or the reverse, by a model that
-        has not seen it. The effect of a calibration has a line of its own. ``rows`` are all rows of the data.
+        """Returns why a row is in its label's class rather than the suggested one, or the reverse, by a model that has
+        not seen it: ``model_of_all`` without the row, or that of its fold. The effect of a calibration has a line of
+        its own. ``rows`` are all rows of the data.
         """
         (batch,) = rows.take(np.array([row.row]))  # this row alone
         if self.model_of_all is not None:
@@ -168,6 +169,7 @@ class Answers:
         probabilities = [row.probability, row.self_confidence]
         if explanation.winner != row.suggested:
             probabilities.reverse()
+        # Of the class that the explanation argues for, and of the other.
         log_winner, log_loser = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).tolist()
         explanation = explanation.rescale(slope=1.0, shift=log_winner - log_loser - explanation.log_odds)
         target = rows.schema.target
@@ -191,7 +193,7 @@ def _leave_out_folds(rows: MemoryRows, recipe: Recipe, n_folds: int | None) -> A
     # The one way to divide the rows into these folds, and the scores of each row by the model of the other folds.
     (fold_set,) = replace(rows, fold=folds, groups=None).fold_sets(folds=None, seed=0)
     log_scores = LogScores.of(rows, fold_set, recipe, PendingWarnings())
-    scores = log_scores.scores
+    scores = log_scores.scores  # log posteriors (tested rows × classes)
     log_posteriors = np.where(scores > -np.inf, np.maximum(scores, np.log(LEAST_PROBABILITY)), scores)
     whole_groups = "" if rows.groups is None else " of whole groups"
     method = f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{whole_groups} at a time"
@@ -205,6 +207,7 @@ def _deal_folds(rows: MemoryRows, n_folds: int) -> NDArray[np.int32]:
     content, or of the same group, share one. Other rows have −1. Raises an error if all rows would share one.
     """
     is_counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
+    # Rows with the same key, which is a hash of their content or their group, share a fold.
     if rows.groups is None:
         row_keys: Any = np.concatenate([content_hashes(batch, rows.schema.columns) for batch in rows.batches])
     else:
@@ -230,7 +233,7 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
     ``answers`` has the log posteriors of rows by models that have not seen them. ``by`` says what rows are ranked by:
     "margin" (how far the label falls behind another one) or "self_confidence" (how improbable it is).
     """
-    tested_labels = rows.labels[answers.row_numbers]
+    tested_labels = rows.labels[answers.row_numbers]  # class numbers
     is_known = answers.scores > -np.inf  # rows × classes; a class is unknown if the row was the last of it
     knows_label = is_known[np.arange(len(tested_labels)), tested_labels]
     is_comparable = knows_label & (np.count_nonzero(is_known, axis=1) > 1)
@@ -250,15 +253,16 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
     scores = np.where(is_known, np.round(behind_best, DECIMALS), -np.inf)  # rows × classes, as ``posteriors``
     posteriors = calibrate("isotonic", scores, labels, weights).apply(scores)
     label_cells = np.arange(len(compared)), labels  # the cell of each row's label in tables of rows × classes
-    other_posteriors = np.where(is_known, posteriors, -1.0)
+    other_posteriors = np.where(is_known, posteriors, -1.0)  # rows × classes, without the label of each row
     other_posteriors[label_cells] = -1.0
-    other_scores = scores.copy()
+    other_scores = scores.copy()  # likewise
     other_scores[label_cells] = -np.inf
     suggested = other_posteriors.argmax(axis=1)  # the number of the most probable other class of each row
     suggested_posteriors = other_posteriors.max(axis=1)
     label_posteriors = posteriors[label_cells]
     ranked_by = label_posteriors if by == "self_confidence" else label_posteriors - suggested_posteriors
-    order = _order_rows(rows, row_numbers, ranked_by, scores[label_cells] - other_scores.max(axis=1), n)
+    label_behind = scores[label_cells] - other_scores.max(axis=1)  # of each row, before calibration
+    order = _order_rows(rows, row_numbers, ranked_by, label_behind, n)  # positions among the compared rows
     suspicious_rows = [
         SuspiciousRow(
             row=int(row_numbers[position]),
@@ -286,7 +290,8 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
 
 def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> Real:
     """Returns an estimate of how many rows of each label (down) really belong to each other class (across), as an array
-    (classes × classes), from their calibrated posteriors (rows × classes), their labels ``truth``, and their weights.
+    (classes × classes), from their calibrated posteriors (rows × classes), their labels ``truth`` (class numbers), and
+    their weights.
 
     Among the rows predicted as a class, those that the model is surest of show how often such a row has another label:
     where classes do not overlap, only a wrong label differs from the prediction. The same rate is assumed for all rows
@@ -295,17 +300,20 @@ def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | N
     n_classes = posteriors.shape[1]
     row_weights = np.ones(len(truth)) if weights is None else weights
     predicted_classes = posteriors.argmax(axis=1)
-    wrong_labels = np.zeros((n_classes, n_classes))
-    for predicted in np.unique(predicted_classes):
-        predicted_rows = np.flatnonzero(predicted_classes == predicted)
-        rows_by_certainty = predicted_rows[np.argsort(-posteriors[predicted_rows, predicted], kind="stable")]
+    wrong_labels = np.zeros((n_classes, n_classes))  # by label and by predicted class
+    for predicted_class in np.unique(predicted_classes):
+        predicted_rows = np.flatnonzero(predicted_classes == predicted_class)
+        # Row numbers, those first of which the model is surest.
+        rows_by_certainty = predicted_rows[np.argsort(-posteriors[predicted_rows, predicted_class], kind="stable")]
         n_surest = max(int(SUREST_SHARE * len(rows_by_certainty)), min(FEWEST_SUREST, len(rows_by_certainty)))
         surest_rows = rows_by_certainty[
-            posteriors[rows_by_certainty, predicted]
-            >= posteriors[rows_by_certainty[n_surest - 1], predicted] - SAME_PROBABILITY
+            posteriors[rows_by_certainty, predicted_class]
+            >= posteriors[rows_by_certainty[n_surest - 1], predicted_class] - SAME_PROBABILITY
         ]
-        weight_by_label = np.bincount(truth[surest_rows], row_weights[surest_rows], n_classes)
-        wrong_labels[:, predicted] = weight_by_label / weight_by_label.sum() * row_weights[rows_by_certainty].sum()
+        weight_by_label = np.bincount(truth[surest_rows], row_weights[surest_rows], n_classes)  # of the surest rows
+        wrong_labels[:, predicted_class] = (
+            weight_by_label / weight_by_label.sum() * row_weights[rows_by_certainty].sum()
+        )
     np.fill_diagonal(wrong_labels, 0.0)
     return wrong_labels
 
@@ -323,9 +331,9 @@ def _order_rows(rows: MemoryRows, row_numbers: Int, ranked_by: Real, label_behin
     """
     ranked_by = np.round(ranked_by, decimals=9)
     label_behind = np.round(label_behind, decimals=6)
-    last_listed = np.lexsort((label_behind, ranked_by))[:n][-1]
+    last_listed = np.lexsort((label_behind, ranked_by))[:n][-1]  # the position of the last row, but for ties
     ties_with_last = ranked_by == ranked_by[last_listed]
-    candidates = np.flatnonzero(
+    candidates = np.flatnonzero(  # positions of the rows that may be listed
         (ranked_by < ranked_by[last_listed]) | (ties_with_last & (label_behind <= label_behind[last_listed]))
     )
     batches = rows.take(row_numbers[candidates])

@@ -3,7 +3,7 @@
 Naive Bayes counts repeated evidence as if it were new, so that its posteriors are too close to 0 and 1. A calibration learns by
 how much from rows that the model has not seen, and corrects it.
 
-Inside this module, scores are (classes, rows): sums over classes then add long rows, which is fast.
+Inside this module, scores are (classes × rows): sums over classes then add long rows, which is fast.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def calibrate(
     Pass the result to ``calibrated`` of a model. Raises an error for scores that are probabilities, not logarithms.
 
     >>> certain = np.log([[0.999, 0.001], [0.999, 0.001], [0.001, 0.999], [0.001, 0.999]])
-    >>> found = calibrate("temperature", certain, [0, 0, 0, 1])  # three of four right, and 0.999 claimed
-    >>> found
+    >>> calibration = calibrate("temperature", certain, [0, 0, 0, 1])  # three of four right, and 0.999 claimed
+    >>> calibration
     temperature 6.29
-    >>> found.apply(certain).round(3).tolist()
+    >>> calibration.apply(certain).round(3).tolist()
     [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]
     """
     if np.ndim(truth) == 2:
@@ -67,14 +67,13 @@ def calibrate(
         return calibrate_labels(method, log_posteriors, truth, row_weights)  # type: ignore[return-value]
     calibration_class = _calibration_class(method)
     scores = _check_scores(log_posteriors)  # classes × rows
-    unchecked_scores = np.asarray(log_posteriors)
+    unchecked_scores = np.asarray(log_posteriors)  # rows × classes
     errors.require(scores.shape[1], "log_posteriors", "no rows", "rows × classes, with at least one row")
     are_probabilities = (
         len(scores) > 1 and (unchecked_scores >= 0).all() and (np.abs(unchecked_scores.sum(axis=1) - 1.0) <= 1e-6).all()
     )
-    are_logarithms = not are_probabilities  # which are above zero
-    errors.require(are_logarithms, "log_posteriors", "probabilities", "logarithms, such as np.log(posteriors)")
-    class_numbers = _check_truth(truth, *scores.shape)
+    errors.require(not are_probabilities, "log_posteriors", "probabilities", "logarithms, such as np.log(posteriors)")
+    class_numbers = _check_truth(truth, *scores.shape)  # of each row
     row_weights = _check_weights(weights, scores.shape[1])
     is_weighted = row_weights > 0
     if not is_weighted.all():
@@ -94,7 +93,7 @@ class Calibration(ABC):
     @classmethod
     @abstractmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Self:
-        """Fits the calibration to checked scores (classes × rows) whose maximum in every row is 0. ``truth`` has the
+        """Fits the calibration to checked log scores (classes × rows) whose maximum in every row is 0. ``truth`` has the
         class number of each row, and ``weights`` its weight, which is positive.
         """
 
@@ -114,24 +113,26 @@ class Calibration(ABC):
         return False
 
     def apply(self, log_posteriors: ArrayLike) -> Real:
-        """Returns calibrated P(class | row) (rows × classes). A row in which every class is impossible gets equal
-        probabilities.
+        """Returns calibrated P(class | row) (rows × classes) from log posteriors or log joints (rows × classes). A row
+        in which every class is impossible gets equal probabilities.
         """
         return self._posterior_rows(log_posteriors, log=False)
 
     def log_apply(self, log_posteriors: ArrayLike) -> Real:
-        """Returns calibrated log P(class | row) (rows × classes), also where the probability itself underflows."""
+        """Returns calibrated log P(class | row) (rows × classes), also where the probability itself underflows, from
+        log posteriors or log joints (rows × classes).
+        """
         return self._posterior_rows(log_posteriors, log=True)
 
     def _posterior_rows(self, log_posteriors: ArrayLike, log: bool) -> Real:
-        """Checks log posteriors (rows, classes) and returns calibrated ones, as logarithms if ``log``."""
-        scores = _check_scores(log_posteriors, self.n_classes)
+        """Checks log posteriors (rows × classes) and returns calibrated ones, as logarithms if ``log``."""
+        scores = _check_scores(log_posteriors, self.n_classes)  # classes × rows, the largest of each row 0
         with np.errstate(over="ignore", divide="ignore"):
             return np.ascontiguousarray(self._posteriors(scores, log).T)
 
     @abstractmethod
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Returns the calibrated probabilities, or their logarithms, of checked scores (classes, rows)."""
+        """Returns the calibrated probabilities, or their logarithms if ``log``, of checked log scores (classes × rows)."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Returns the parameters as arrays by name, for a file."""
@@ -143,10 +144,11 @@ class Calibration(ABC):
 
     @staticmethod
     def from_state(method: str, state: Mapping[str, NDArray[Any]]) -> Calibration:
-        """Restores a calibration from its ``state``, which is checked. Raises an error if an array is missing or wrong.
+        """Restores a calibration by this method from its ``state``, which has arrays by name. Raises an error if one of
+        them is missing or wrong.
 
-        >>> found = calibrate("platt", [[-0.1, -2.4], [-3.0, -0.1]], [0, 1])
-        >>> Calibration.from_state("platt", found.state())
+        >>> calibration = calibrate("platt", [[-0.1, -2.4], [-3.0, -0.1]], [0, 1])
+        >>> Calibration.from_state("platt", calibration.state())
         Platt, 2 classes
         """
         arrays = _State(method, state)
@@ -184,24 +186,26 @@ class Temperature(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Temperature:
-        """Finds the temperature with the lowest log loss for scores (classes × rows), whose maximum in every row is 0,
-        and whether to raise low scores to the floor. ``truth`` has the class number of each row. Rows whose true class
-        is impossible are ignored, because no temperature would help; without others the temperature is 1.
+        """Finds the temperature with the lowest log loss for log scores (classes × rows), whose maximum in every row is
+        0, and whether to raise low scores to the floor. ``truth`` has the class number of each row, and ``weights`` its
+        weight. Rows whose true class is impossible are ignored, because no temperature would help; without others the
+        temperature is 1.
         """
-        is_possible = (true_scores := scores[truth, np.arange(len(truth))]) > -np.inf
+        true_scores = scores[truth, np.arange(len(truth))]  # of each row
+        is_possible = true_scores > -np.inf
         if not is_possible.all():
             scores = scores[:, is_possible]
             true_scores = true_scores[is_possible]
             weights = weights[is_possible]
         best_calibration = cls(len(scores), temperature=1.0)
-        least_loss = np.inf
+        least_loss = np.inf  # that of the best calibration so far
         stride = len(true_scores) // SAMPLE  # every so many rows, one is in the sample
         if not len(true_scores):
             return best_calibration
         for floor in (IMPOSSIBLE, FLOOR) if float(true_scores.min()) < FLOOR else (IMPOSSIBLE,):
             raised_scores = np.maximum(_raise_to_floor(scores, floor), IMPOSSIBLE)
             raised_true_scores = np.maximum(true_scores, floor)
-            inverse_temperature = 1.0
+            inverse_temperature = 1.0  # where the search starts
             if stride > 1:
                 sampled_scores = np.ascontiguousarray(raised_scores[:, ::stride])
                 inverse_temperature = _inverse_temperature(
@@ -229,8 +233,8 @@ class Temperature(Calibration):
         return self.floor <= IMPOSSIBLE
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Returns the probabilities, or their logarithms if ``log``, of scores (classes, rows) divided by the
-        temperature. A lower score never ties with the row's best.
+        """Returns the probabilities, or their logarithms if ``log``, of log scores (classes × rows): low ones are
+        raised to ``floor``, and all are divided by the temperature. A lower score never ties with the row's best.
         """
         posteriors = _softmax(_raise_to_floor(scores, self.floor) / self.temperature, log)
         # If a high temperature has rounded a lower score to the best one, it is set to the next lower number.
@@ -241,7 +245,10 @@ class Temperature(Calibration):
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Temperature:
-        """Builds the calibration from the arrays in a file. Raises an error for a number out of range."""
+        """Builds the calibration of ``n_classes`` classes from ``state``, the arrays in a file, which have one number
+        each: the temperature, and the floor to which lower log posteriors are raised. Raises an error for a number out
+        of range.
+        """
         temperature, floor = (float(state.numbers(name, size=1)[0]) for name in ("temperature", "floor"))
         in_range = 0.999 * COLDEST <= temperature <= 1.001 * HOTTEST  # rounded when it was found
         state.check("temperature", in_range, f"from {COLDEST:g} to {HOTTEST:g}")
@@ -253,7 +260,7 @@ class Temperature(Calibration):
 
 
 def _raise_to_floor(scores: Real, floor: float) -> Real:
-    """Returns scores (classes × rows) in which those below the floor are raised to it, except those of impossible
+    """Returns log scores (classes × rows) in which those below the floor are raised to it, except those of impossible
     classes, which are −∞.
     """
     if floor <= IMPOSSIBLE:
@@ -262,11 +269,13 @@ def _raise_to_floor(scores: Real, floor: float) -> Real:
 
 
 def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse_temperature: float) -> float:
-    """Returns the weighted mean of −log P(true class) over the rows, when scores (classes, rows) are multiplied by the
-    inverse temperature. ``true_scores`` has the score of each row's true class.
+    """Returns the weighted mean of −log P(true class) over the rows, when log scores (classes × rows) are multiplied by
+    the inverse temperature. ``true_scores`` has the score of each row's true class, and ``weights`` the weight of each
+    row.
     """
     loss_sum = 0.0
-    for block in _blocks(scores):
+    for block in _blocks(scores):  # slices of the rows
+        # Of each row: −log P(true class).
         losses = (
             np.log(np.exp(inverse_temperature * scores[:, block]).sum(axis=0))
             - inverse_temperature * true_scores[block]
@@ -276,21 +285,22 @@ def _log_loss(scores: Real, true_scores: Real, weights: Real, inverse_temperatur
 
 
 def _blocks(scores: Real) -> Iterator[slice]:
-    """Yields slices of the columns of ``scores`` (classes, rows) that are small enough for the processor's cache."""
-    width = max(1, BLOCK // len(scores))
+    """Yields slices of the rows of ``scores`` (classes × rows) that are small enough for the processor's cache."""
+    width = max(1, BLOCK // len(scores))  # rows in a slice
     for start in range(0, scores.shape[1], width):
         yield slice(start, start + width)
 
 
 def _inverse_temperature(scores: Real, true_scores: Real, weights: Real, inverse: float) -> float:
-    """Returns the inverse temperature with the lowest log loss of scores (classes × rows), starting from ``inverse``.
-    It is Newton's method between two bounds that close in. ``true_scores`` has the score of each row's true class.
+    """Returns the inverse temperature with the lowest log loss of log scores (classes × rows), starting from
+    ``inverse``. It is Newton's method between two bounds that close in. ``true_scores`` has the score of each row's
+    true class, and ``weights`` the weight of each row.
     """
     low = 1.0 / HOTTEST  # the bounds of the inverse temperature
     high = 1.0 / COLDEST
-    shares = weights / weights.sum()
+    shares = weights / weights.sum()  # of the weight, by row
     for _ in range(100):  # steps; a few are usually enough
-        slope, curvature = _derivatives(scores, true_scores, shares, inverse)
+        slope, curvature = _derivatives(scores, true_scores, shares, inverse)  # of the log loss
         if abs(slope) * inverse <= LEAST_SLOPE:
             break
         low, high = (low, inverse) if slope > 0 else (inverse, high)
@@ -303,15 +313,15 @@ def _inverse_temperature(scores: Real, true_scores: Real, weights: Real, inverse
 
 
 def _derivatives(scores: Real, true_scores: Real, shares: Real, inverse: float) -> tuple[float, float]:
-    """Returns the first and second derivative of the mean log loss with respect to the inverse temperature, from scores
-    (classes × rows), the score of each row's true class, and each row's share of the weight. For each row they are its
-    expected score minus the score of its true class, and the variance of its scores.
+    """Returns the first and second derivative of the mean log loss with respect to the inverse temperature, from log
+    scores (classes × rows), the score of each row's true class, and each row's share of the weight. For each row they
+    are its expected score minus the score of its true class, and the variance of its scores.
     """
     slope = curvature = 0.0
-    for block in _blocks(scores):
+    for block in _blocks(scores):  # slices of the rows
         block_scores = scores[:, block]
         terms = np.exp(inverse * block_scores)  # unnormalised probabilities; below times the scores, and their squares
-        sum_of_exponentials = terms.sum(axis=0)
+        sum_of_exponentials = terms.sum(axis=0)  # of each row, like what follows
         terms *= block_scores
         expected_score = terms.sum(axis=0) / sum_of_exponentials
         terms *= block_scores
@@ -338,9 +348,10 @@ class Platt(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Platt:
-        """Fits a sigmoid to the log-odds of each class, computed from scores (classes × rows). ``truth`` has the class
-        number of each row.
+        """Fits a sigmoid to the log-odds of each class, computed from log scores (classes × rows). ``truth`` has the
+        class number of each row, and ``weights`` its weight.
         """
+        # For each sigmoid the log-odds of its class, one per row, and the number of its class.
         odds_and_classes = zip(_log_odds(scores), _odds_classes(len(scores)), strict=True)
         slopes, intercepts = np.array(
             [_fit_sigmoid(odds, truth == class_number, weights) for odds, class_number in odds_and_classes]
@@ -360,8 +371,9 @@ class Platt(Calibration):
         return float(self.slopes[0]) if self.n_classes == 2 and self.slopes[0] > 0 else 1.0
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        """Returns the probabilities (classes × rows), or their logarithms if ``log``, that the sigmoids give to scores
-        (classes × rows).
+        """Returns the probabilities (classes × rows), or their logarithms if ``log``, that the sigmoids give to log
+        scores (classes × rows). There is one sigmoid per class, with its slope and intercept, or a single one for two
+        classes.
         """
         from scipy.special import log_expit  # a third of a second to import; few need it
 
@@ -369,12 +381,15 @@ class Platt(Calibration):
         with np.errstate(invalid="ignore"):  # a slope of 0 times infinite odds, which are not used
             logits = self.slopes[:, None] * odds + self.intercepts[:, None]
         logits = np.where(np.isinf(odds), odds, logits)
+        # The logarithms of what the sigmoids give, which do not sum to 1 yet (classes × rows).
         log_shares = log_expit(np.concatenate([-logits, logits]) if self.n_classes == 2 else logits)
         return _softmax(_shift_best_to_zero(np.asarray(log_shares, dtype=np.float64)), log)
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Platt:
-        """Builds the calibration from the arrays in a file."""
+        """Builds the calibration of ``n_classes`` classes from ``state``, the arrays in a file, which have an entry for
+        each sigmoid.
+        """
         n_sigmoids = len(_odds_classes(n_classes))
         return cls(n_classes, state.numbers("slopes", n_sigmoids), state.numbers("intercepts", n_sigmoids))
 
@@ -384,8 +399,8 @@ class Platt(Calibration):
 
 def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> tuple[float, float]:
     """Returns the slope and intercept of a sigmoid fitted to one log-odds per row, by Newton's method on the log loss;
-    1 and 0, which change nothing, without finite log-odds. ``is_positive`` says which rows have the class. The targets
-    are Platt's, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2).
+    1 and 0, which change nothing, without finite log-odds. ``is_positive`` says which rows have the class, and
+    ``weights`` has the weight of each. The targets are Platt's, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2).
     """
     from scipy.special import expit
 
@@ -399,11 +414,10 @@ def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> t
     negative_weight = float(weights[~is_positive].sum())
     if not (positive_weight and negative_weight):  # one target for all rows, so that scores say nothing
         return 0.0, float(np.log((positive_weight + 1.0) / (negative_weight + 1.0)))
-    targets = np.where(
-        is_positive, (positive_weight + 1.0) / (positive_weight + 2.0), 1.0 / (negative_weight + 2.0)
-    )  # so that slopes are finite
+    # Of each row: the probability to fit, which is neither 0 nor 1, so that slopes are finite.
+    targets = np.where(is_positive, (positive_weight + 1.0) / (positive_weight + 2.0), 1.0 / (negative_weight + 2.0))
     centre = float(np.median(odds))  # log-odds are centred and scaled to −1 to 1 before the fit
-    weight_shares = weights / weights.sum()
+    weight_shares = weights / weights.sum()  # of each row
     odds = odds - centre
     scale = float(np.abs(odds).max())
     if scale <= ALIKE * max(1.0, abs(centre)):
@@ -412,15 +426,17 @@ def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> t
     odds /= scale
 
     def loss(line: Real) -> float:
-        """Returns the mean log loss of a line (slope, intercept)."""
+        """Returns the mean log loss of a line (slope, intercept) over the rows, which have ``odds``, ``targets`` (the
+        probabilities to fit) and ``weight_shares``, one entry each.
+        """
         logits = line[0] * odds + line[1]
         return _sum_of_products(weight_shares, np.logaddexp(0.0, logits) - targets * logits)
 
     def newton(line: Real) -> tuple[Real, Real]:
         """Returns the gradient of the loss by (slope, intercept), and the step of Newton's method to be subtracted from
-        the line.
+        the line. The rows have ``odds``, ``targets`` (the probabilities to fit) and ``weight_shares``, one entry each.
         """
-        probabilities = expit(line[0] * odds + line[1])
+        probabilities = expit(line[0] * odds + line[1])  # of each row, as the residuals and curvatures
         residuals = weight_shares * (probabilities - targets)
         curvatures = weight_shares * probabilities * (1.0 - probabilities)
         gradient = np.array([_sum_of_products(residuals, odds), residuals.sum()])
@@ -430,6 +446,7 @@ def _fit_sigmoid(odds: Real, is_positive: NDArray[np.bool_], weights: Real) -> t
         )
         return gradient, np.linalg.solve(hessian + np.diag(np.maximum(1e-14 * hessian.diagonal(), 1e-200)), gradient)
 
+    # The slope and the intercept, for centred and scaled log-odds.
     line = np.array([0.0, np.log((positive_weight + 1.0) / (negative_weight + 1.0))])
     current_loss = loss(line)
     for _ in range(200):
@@ -471,17 +488,19 @@ class Isotonic(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Isotonic:
-        """Fits a non-decreasing step function to the log-odds of each class, computed from scores (classes × rows).
-        ``truth`` has the class number of each row.
+        """Fits a non-decreasing step function to the log-odds of each class, computed from log scores (classes × rows).
+        ``truth`` has the class number of each row, and ``weights`` its weight.
         """
         from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
 
+        # For each step function the log-odds of its class, one per row, and the number of its class.
         odds_and_classes = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _odds_classes(len(scores)), strict=True)
         new_regression = partial(IsotonicRegression, out_of_bounds="clip")
         regressions = [
             new_regression().fit(odds, truth == class_number, sample_weight=weights)
             for odds, class_number in odds_and_classes
         ]
+        # Of each step function the number of its points; and the points of all, one step function after the other.
         lengths = np.array([len(regression.X_thresholds_) for regression in regressions], dtype=np.int64)
         odds = np.concatenate([regression.X_thresholds_ for regression in regressions])
         shares = np.clip(np.concatenate([regression.y_thresholds_ for regression in regressions]), 0.0, 1.0)
@@ -493,7 +512,8 @@ class Isotonic(Calibration):
         """
         stairs = self._stairs  # points (log-odds, shares) of each class; of two only the second
         if self.n_classes == 2:
-            stairs = [(-stairs[0][0][::-1], 1.0 - stairs[0][1][::-1]), *stairs]
+            odds, shares = stairs[0]
+            stairs = [(-odds[::-1], 1.0 - shares[::-1]), *stairs]
         return {"odds": [odds for odds, _ in stairs], "shares": [shares for _, shares in stairs]}
 
     @cached_property
@@ -501,26 +521,30 @@ class Isotonic(Calibration):
         """The points (log-odds, shares) of the step function of each class; of two classes only the second. They are
         cut from the concatenated ``odds`` and ``shares``, ``lengths`` of them for each class.
         """
-        ends = np.cumsum(self.lengths)[:-1]
+        ends = np.cumsum(self.lengths)[:-1]  # where the points of each class but the last end
         return list(zip(np.split(self.odds, ends), np.split(self.shares, ends), strict=True))
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
         """Returns the probabilities (classes × rows), or their logarithms if ``log``, that the step functions give to
-        scores (classes × rows). Classes whose shares are all 0 get equal probabilities.
+        log scores (classes × rows). ``_stairs`` has the points (log-odds, shares) of each step function; two classes
+        have one. Rows in which the shares of all classes are 0 get equal probabilities.
         """
-        odds_by_class = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)
+        odds_by_class = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)  # step functions × rows, as ``shares``
         shares = np.array([np.interp(odds, *points) for odds, points in zip(odds_by_class, self._stairs, strict=True)])
         if self.n_classes == 2:
             posteriors = np.concatenate([1.0 - shares, shares])
         else:
-            sum_of_shares = shares.sum(axis=0)
+            sum_of_shares = shares.sum(axis=0)  # of each row
             posteriors = np.full_like(shares, 1.0 / self.n_classes)
             np.divide(shares, sum_of_shares, out=posteriors, where=sum_of_shares > 0)
         return np.log(posteriors) if log else posteriors
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Isotonic:
-        """Builds the calibration from the arrays in a file. Raises an error unless they are rising steps."""
+        """Builds the calibration of ``n_classes`` classes from ``state``, the arrays in a file: how many points each
+        step function has, and their log-odds and shares, one step function after the other. Raises an error unless they
+        rise.
+        """
         lengths = state.numbers("lengths", len(_odds_classes(n_classes)), integers=True)
         n_points = sum(lengths.tolist())  # not in int64, which would go round
         calibration = cls(n_classes, lengths, state.numbers("odds", n_points), state.numbers("shares", n_points))
@@ -551,34 +575,33 @@ def _odds_classes(n_classes: int) -> range:
 
 
 def _log_odds(scores: Real) -> Real:
-    """Returns log P(class) − log P(any other) (classes × rows) from scores (classes × rows) whose maximum in every row
-    is 0; for two classes only that of the second (1 × rows). Certain classes have ±∞.
+    """Returns log P(class) − log P(any other) (classes × rows) from log scores (classes × rows) whose maximum in every
+    row is 0; for two classes only that of the second (1 × rows). Certain classes have ±∞.
     """
     if len(scores) == 2:
         odds: Real = scores[1:] - scores[:1]
         return odds
-    best_class = scores.argmax(axis=0)
+    best_class = scores.argmax(axis=0)  # of each row
     row_numbers = np.arange(scores.shape[1])
-    other_scores = (
-        scores.copy()
-    )  # without the best class, which is treated separately: 1 − P would be 0 long before it is
+    # Without the best class, which is treated separately: 1 − P would be 0 long before it is.
+    other_scores = scores.copy()
     other_scores[best_class, row_numbers] = -np.inf
-    second_best = other_scores.max(axis=0)
+    second_best = other_scores.max(axis=0)  # of each row: the score of the best other class
     finite_second_best = np.where(second_best > -np.inf, second_best, 0.0)
     with np.errstate(divide="ignore"):
         log_sum_of_others = second_best + np.log(np.exp(other_scores - finite_second_best).sum(axis=0))
-    exponentials = np.exp(other_scores)
+    exponentials = np.exp(other_scores)  # classes × rows, as ``odds``
     odds = scores - np.log1p(exponentials.sum(axis=0) - exponentials)
     odds[best_class, row_numbers] = -log_sum_of_others
     return odds
 
 
 def _shift_best_to_zero(scores: Real) -> Real:
-    """Subtracts from the scores of every row (classes, rows) its largest, in place, and returns them. A row of −∞ alone
-    becomes zeros.
+    """Subtracts from the log scores of every row (classes × rows) its largest, in place, and returns them. A row of −∞
+    alone becomes zeros.
     """
     best_scores = scores.max(axis=0)
-    is_impossible = best_scores == -np.inf
+    is_impossible = best_scores == -np.inf  # whether each row is, in every class
     with np.errstate(over="ignore"):
         scores -= np.where(is_impossible, 0.0, best_scores)
     if is_impossible.any():
@@ -587,7 +610,7 @@ def _shift_best_to_zero(scores: Real) -> Real:
 
 
 def _softmax(scores: Real, log: bool) -> Real:
-    """Returns log scores (classes, rows) normalised to probabilities, or to their logarithms if ``log``."""
+    """Returns log scores (classes × rows) normalised to probabilities, or to their logarithms if ``log``."""
     exponentials = np.exp(scores)
     sum_of_exponentials = exponentials.sum(axis=0)
     return np.asarray(scores - np.log(sum_of_exponentials) if log else exponentials / sum_of_exponentials)
@@ -604,10 +627,10 @@ def _sum_of_products(weights: Real, numbers: Real) -> float:
 
 
 def _check_table(name: str, values: ArrayLike, n_classes: int | None = None) -> Real:
-    """Checks an array of rows × classes from the user and returns a copy (classes × rows). ``name`` is the parameter
-    for messages, and ``n_classes`` the number of classes it must have; None allows any.
+    """Checks ``values``, an array of rows × classes from the user, and returns a copy (classes × rows). ``name`` is the
+    parameter for messages, and ``n_classes`` the number of classes it must have; None allows any.
     """
-    classes = "classes" if n_classes is None else many(n_classes, "class")
+    class_text = "classes" if n_classes is None else many(n_classes, "class")
     try:
         scores = np.asarray(values, dtype=np.float64)
         type_name = ""
@@ -615,7 +638,7 @@ def _check_table(name: str, values: ArrayLike, n_classes: int | None = None) -> 
         scores = np.zeros(0)  # refused below
         type_name = type(values).__name__
     has_shape = scores.ndim == 2 and scores.shape[1] > 0 and n_classes in (None, scores.shape[1])
-    requirement = f"rows × {classes}, a 2-D array of numbers"
+    requirement = f"rows × {class_text}, a 2-D array of numbers"
     errors.require(has_shape, name, type_name or f"an array of the shape {scores.shape}", requirement)
     return np.array(scores.T, order="C", copy=True)
 
@@ -642,8 +665,8 @@ def _check_each(name: str, table: Real, is_valid: NDArray[np.bool_], requirement
 
 
 def _check_truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
-    """Returns the class numbers of the rows as an array. Raises an error unless there is one from 0 to ``n_classes`` −
-    1 for each row.
+    """Returns the class numbers of the rows (``truth``) as an array. Raises an error unless there is one from 0 to
+    ``n_classes`` − 1 for each row.
     """
     class_numbers = np.asarray(truth)
     description = f"an array of the shape {class_numbers.shape} and type {class_numbers.dtype}"
@@ -685,7 +708,9 @@ class _State:
     arrays: Mapping[str, NDArray[Any]]
 
     def check(self, name: str, is_valid: bool, requirement: str) -> None:
-        """Raises an error unless the array called ``name`` meets the requirement."""
+        """Raises an error unless the array called ``name`` meets the requirement, which ``is_valid`` says.
+        ``self.method`` is the name of the calibration, for the message.
+        """
         if not is_valid:
             text = f"{name!r} of this {self.method} calibration must be {requirement}, but is not. "
             text += "Pass from_state the result of state(), or calibrate again."
@@ -725,9 +750,11 @@ class Reliability:
         return float(np.abs(self.confidence - self.accuracy) @ (self.rows / self.rows.sum()))
 
     def __str__(self) -> str:
-        """Returns the calibration error, and a line for each bin."""
+        """Returns the calibration error, and a line for each bin: its interval of posteriors, the mean posterior
+        (``confidence``), the share of correct predictions (``accuracy``) and the weight of its rows.
+        """
         lines = [f"calibration error {self.error:.4f}", "  posterior       confidence  accuracy        rows"]
-        columns = self.start, self.confidence, self.accuracy, self.rows
+        columns = self.start, self.confidence, self.accuracy, self.rows  # one entry per bin
         for start, confidence, accuracy, rows in zip(*columns, strict=True):
             interval = f"{start:.3f} to {start + 1 / self.bins:.3f}"
             lines.append(f"  {interval}  {confidence:10.4f}  {accuracy:8.4f}  {rows:10,.6g}")
@@ -758,10 +785,11 @@ def reliability(
     )
     class_numbers = _check_truth(truth, n_classes, n_rows)
     row_weights = _check_weights(weights, n_rows)
-    confidence = probabilities.max(axis=0)
+    confidence = probabilities.max(axis=0)  # of each row
     is_right = probabilities.argmax(axis=0) == class_numbers
-    bin_numbers = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    bin_numbers = np.minimum((confidence * bins).astype(np.int64), bins - 1)  # of each row
     quantities = (row_weights * confidence, row_weights * is_right, row_weights)
+    # The sum of each quantity over the rows of each bin.
     confidence_sums, right_weight_sums, weight_sums = (
         np.bincount(bin_numbers, weights=quantity, minlength=bins).astype(np.float64) for quantity in quantities
     )

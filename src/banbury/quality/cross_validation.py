@@ -102,6 +102,7 @@ def cross_validate(
       'yes'     0.6364  0.7778  0.7000           9  'no' (2)
     """
     check_seed(seed)
+    # By name; below, those of an estimator replace them.
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "features": features}
     settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": calibrate}
     if is_estimator(data):
@@ -134,7 +135,7 @@ def cross_validate(
 
 
 def is_estimator(candidate: Any) -> bool:
-    """Whether the candidate is an estimator. Raises an error for estimators that are not Banbury's."""
+    """Returns whether the candidate is an estimator. Raises an error for estimators that are not Banbury's."""
     if isinstance(candidate, type) or not (hasattr(candidate, "get_params") and hasattr(candidate, "fit")):
         return False
     if not hasattr(candidate, "_rows_and_settings"):
@@ -151,7 +152,7 @@ def settle_settings(data: Any, target: Any, y: Any, settings: Mapping[str, Any])
         requirement = "omitted unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
         errors.require(y is None, "y", "given", requirement)
         return data, target, dict(settings)
-    rows, estimator_settings = data._rows_and_settings(target, y)
+    rows, estimator_settings = data._rows_and_settings(target, y)  # ``data`` is the estimator
     if "threshold" in estimator_settings and not are_sets(y):
         y = LabelSets.of_cells([[label] for label in np.asarray(y).tolist()], None)  # one label per row
     return rows, y, {**settings, **estimator_settings}
@@ -172,7 +173,8 @@ def label_recipe_from(settings: Mapping[str, Any]) -> LabelRecipe:
 
 def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
     """Returns the recipe that the settings of ``bb.cross_validate`` (by name) describe: weighed, tuned if there is
-    something to choose, calibrated, or plain. Raises an error for settings that contradict each other.
+    something to choose, calibrated, or plain. ``seed`` decides its random choices. Raises an error for settings that
+    contradict each other.
     """
     how = settings["how"]
     alpha = settings["alpha"]

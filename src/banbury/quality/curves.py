@@ -113,26 +113,25 @@ def learn_sizes(
     rows: MemoryRows, recipe: Recipe, sizes: Any = None, repeats: int = 5, test: float = 1 / 3, peer: Any = None
 ) -> LearningCurve:
     """Returns the learning curve of a recipe: ``repeats`` times it holds out a share of the rows (``test``) and learns
-    from growing numbers of the other rows. ``sizes`` and ``peer``, another learner, are those of
-    ``bb.learning_curve``.
+    from growing numbers of the other rows. ``sizes`` and ``peer``, another learner, are those of ``bb.learning_curve``.
     """
     errors.check_whole("repeats", repeats, 1)
-    compared = None if peer is None else Peer.of(peer)
+    peer_learner = None if peer is None else Peer.of(peer)
     rows = _drop_weightless_rows(recipe.under(rows))
     seed = int(getattr(recipe, "seed", 0))
     n_rows = rows.n_labelled
-    n_test = _n_held_out(test, n_rows, rows.classes)
+    n_test = _n_held_out(test, n_rows, rows.classes)  # rows held out in each repeat
     curve_sizes = _sizes(sizes, n_rows - n_test, len(rows.classes))  # numbers of training rows, ascending
     evaluations = list[list[Evaluation]]()  # by repeat and size
-    peer_evaluations = list[list[Evaluation]]()
+    peer_evaluations = list[list[Evaluation]]()  # likewise
     pending = PendingWarnings()  # issued once, after all repeats
     for repeat in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([seed, repeat]))  # row numbers; the last are held out
-        growth = Growth(rows, order, curve_sizes)
+        growth = Growth(rows, order, curve_sizes)  # the counts of the rows of each size
         test_rows = np.sort(order[n_rows - n_test :])
         evaluations.append(_evaluate_sizes(rows, recipe, growth, test_rows, pending))
-        if compared is not None:
-            peer_evaluations.append(_evaluate_peer(rows, compared, growth, test_rows))
+        if peer_learner is not None:
+            peer_evaluations.append(_evaluate_peer(rows, peer_learner, growth, test_rows))
     pending.warn(getattr(recipe, "how", "mean"))
     accuracies, log_losses = _measures(evaluations)
     return LearningCurve(
@@ -144,7 +143,7 @@ def learn_sizes(
         n_test,
         len(rows.classes),
         majority=float(np.mean([evaluations_by_size[0].majority for evaluations_by_size in evaluations])),
-        peer=None if compared is None else CurveScores(compared.name, *_measures(peer_evaluations)),
+        peer=None if peer_learner is None else CurveScores(peer_learner.name, *_measures(peer_evaluations)),
     )
 
 
@@ -152,7 +151,8 @@ def _evaluate_sizes(
     rows: MemoryRows, recipe: Recipe, growth: Growth, test_rows: Int, pending: PendingWarnings
 ) -> list[Evaluation]:
     """Learns a model from the rows of each size, and returns its evaluation on the rows numbered ``test_rows``, one for
-    each size. Text columns without words are added to the pending warnings.
+    each size. ``growth`` has counted the rows that each size adds, and knows which rows a size has. Text columns
+    without words are added to the pending warnings.
     """
     evaluations = []
     for size_number in range(len(growth.ends)):  # there is one end for each size
@@ -161,14 +161,15 @@ def _evaluate_sizes(
             pending.wordless.update(model._lost_words())
         else:
             model = recipe.learn(rows.only(growth.rows_of(size_number)))
-        posteriors, _ = score_rows(rows, test_rows, replace(model, threads=rows.threads), "posterior")
+        posteriors, _ = score_rows(rows, test_rows, replace(model, threads=rows.threads), "posterior")  # rows × classes
         evaluations.append(_evaluate_answers(rows, test_rows, posteriors))
     return evaluations
 
 
 def _evaluate_peer(rows: MemoryRows, peer: Peer, growth: Growth, test_rows: Int) -> list[Evaluation]:
-    """Fits the other learner to the rows of each size, and returns its evaluation on the rows numbered ``test_rows``,
-    one for each size. ``growth`` has counted the rows that each size adds, and knows which rows a size has.
+    """Fits ``peer``, the other learner, to the rows of each size, and returns its evaluation on the rows numbered
+    ``test_rows``, one for each size. ``growth`` has counted the rows that each size adds, and knows which rows a size
+    has.
     """
     arrays = PeerArrays.of(rows, growth.groups.counted)  # with the ids that words got in the count of all sizes
     evaluations = []
@@ -247,17 +248,18 @@ def _sizes(requested: Any, n_training: int, n_classes: int) -> list[int]:
 def spread(labels: NDArray[np.int32], rng: np.random.Generator) -> Int:
     """Returns the numbers of the labelled rows in a random order in which every class is spread evenly. The first row
     of each class comes first. So any beginning of the order contains every class, and any part of it has about the same
-    class frequencies.
+    class frequencies. ``labels`` has the class number of each row, −1 for none.
     """
     row_numbers = rng.permutation(np.flatnonzero(labels >= 0))
     row_numbers = row_numbers[np.argsort(labels[row_numbers], kind="stable")]
-    class_numbers = labels[row_numbers]
-    class_sizes = np.bincount(labels[row_numbers])
-    rank_in_class = np.arange(len(row_numbers)) - (np.cumsum(class_sizes) - class_sizes)[class_numbers]
+    class_numbers = labels[row_numbers]  # ascending
+    class_sizes = np.bincount(class_numbers)
+    first_of_class = np.cumsum(class_sizes) - class_sizes  # where the rows of each class begin
+    rank_in_class = np.arange(len(row_numbers)) - first_of_class[class_numbers]
+    # Of each row: about which share of its class comes before it; −1 for the first row of a class.
     sort_key = (rank_in_class + rng.random(len(class_sizes))[class_numbers]) / class_sizes[class_numbers]
-    return np.asarray(
-        row_numbers[np.argsort(np.where(rank_in_class == 0, -1.0, sort_key), kind="stable")], dtype=np.int64
-    )
+    sort_key[rank_in_class == 0] = -1.0
+    return np.asarray(row_numbers[np.argsort(sort_key, kind="stable")], dtype=np.int64)
 
 
 # What is learned from them -------------------------------------------------------------------------------------------
@@ -336,9 +338,9 @@ class Peer:
     def posteriors(
         self, training_matrix: Any, test_matrix: Any, labels: Any, weights: Real | None, n_classes: int
     ) -> Real:
-        """Fits a copy of the classifier to a training matrix (rows × columns) and the class numbers of its rows
-        (``labels``). Returns P(class | row) of the test matrix (rows × all ``n_classes`` classes), 0 for classes
-        without training rows. ``self.choices`` has the values to try first, by parameter.
+        """Fits a copy of the classifier to a training matrix (rows × columns) and the class numbers (``labels``) and
+        weights of its rows (None: all 1). Returns P(class | row) of the test matrix (rows × all ``n_classes`` classes),
+        0 for classes without training rows. ``self.choices`` has the values to try first, by parameter.
         """
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
@@ -352,6 +354,7 @@ class Peer:
         with warnings.catch_warnings(), OneBlasThread():
             warnings.simplefilter("ignore", ConvergenceWarning)
             classifier.fit(training_matrix, labels, **self._weight_settings(weights))
+            # Rows × the classes that have training rows.
             known_posteriors = np.asarray(classifier.predict_proba(test_matrix), dtype=np.float64)
         all_posteriors = np.zeros((len(known_posteriors), n_classes))
         all_posteriors[:, np.asarray(classifier.classes_, dtype=np.int64)] = known_posteriors
@@ -359,7 +362,8 @@ class Peer:
 
     def _weight_settings(self, weights: Real | None) -> dict[str, Real]:
         """Returns the keyword argument with which the classifier's ``fit`` takes row weights, as a dictionary that is
-        empty without weights; for a pipeline, that of its last step. Raises an error if ``fit`` takes no weights.
+        empty if ``weights`` is None; for a pipeline, that of its last step. Raises an error if ``fit`` takes no
+        weights.
         """
         from sklearn.utils.validation import has_fit_parameter
 
@@ -387,11 +391,11 @@ class PeerArrays:
         from scipy import sparse
 
         no_columns = np.zeros((rows.n_rows, 0))  # so that there is something to join
-        number_blocks = [no_columns]
+        number_blocks = [no_columns]  # each rows × columns, as are those of categories
         category_blocks = [no_columns.astype(np.int64)]
-        word_matrices = {}
-        for _, features, sums in counted_tally.groups:
-            if features[0].counter.words:
+        word_matrices = {}  # by the name of the column
+        for _, features, sums in counted_tally.groups:  # the features of one family, and their counts
+            if features[0].counter.words:  # a text, or a matrix of occurrences
                 matrices = [_occurrences(batch, features[0], sums, rows.threads) for batch in rows.batches]
                 word_matrices[features.names[0]] = sparse.vstack(matrices, format="csr")
                 continue
@@ -400,6 +404,7 @@ class PeerArrays:
                     list_batches = [feature.numbers(batch)[0] for batch in rows.batches]
                     number_blocks.append(np.concatenate(list_batches, dtype=np.float64))
                     continue
+                # The columns of a joint table are features of their own; those of other blocks have names alone.
                 for column in columns_of_table(feature) or [feature._replace(name=name) for name in feature.inputs]:
                     if _is_category(column, rows.batches[0]):
                         code_batches = [
@@ -421,7 +426,7 @@ class PeerArrays:
         """
         from scipy import sparse
 
-        training_blocks = []
+        training_blocks = []  # each rows × columns, as are those of the test rows
         test_blocks = []
         for transformer, columns in self._blocks(tally):
             if columns.shape[1]:
@@ -433,7 +438,7 @@ class PeerArrays:
         is_sparse = bool(self.words) or sum(block.shape[1] for block in training_blocks) > WIDEST_ARRAY
 
         def join(blocks: list[Any]) -> Any:
-            """Returns blocks of columns of the same rows as one matrix."""
+            """Returns blocks of columns of the same rows (each rows × columns) as one matrix, sparse if ``is_sparse``."""
             if is_sparse:
                 return sparse.hstack([sparse.csr_matrix(block) for block in blocks], format="csr")
             return np.hstack([block.toarray() if sparse.issparse(block) else block for block in blocks])
@@ -442,7 +447,8 @@ class PeerArrays:
 
     def _blocks(self, tally: Tally) -> list[tuple[Any, Any]]:
         """Returns each block of columns (all rows × columns) after the scikit-learn transformer for it: numbers,
-        categories, and the words of each text column that ``tally`` uses.
+        categories, and the words of each text column that ``tally`` uses. ``self.words`` has the counts of all words
+        (rows × words) by text column.
         """
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.impute import SimpleImputer
@@ -452,7 +458,7 @@ class PeerArrays:
         scaler = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
         blocks = [(scaler, self.numbers), (OneHotEncoder(handle_unknown="ignore"), self.categories)]
         for _, (feature, *_), sums in tally.groups:
-            if (matrix := self.words.get(feature.name)) is not None:
+            if (matrix := self.words.get(feature.name)) is not None:  # all rows × words, by word id
                 word_ids = np.sort(bag_of_words(feature).words_in_use(feature, sums).ids).astype(np.int64)
                 blocks.append((TfidfTransformer(), matrix[:, word_ids[word_ids < matrix.shape[1]]]))
         return blocks
@@ -460,22 +466,22 @@ class PeerArrays:
 
 def _occurrences(batch: Batch, feature: Feature, sums: Words, threads: int) -> Any:
     """Returns a sparse matrix (rows × words) of how often each row of a batch contains each word of the text column
-    ``feature``, by word id. ``sums`` has the table of words; others are left out.
+    ``feature``, by word id. ``sums`` has the table of words; others are left out. ``threads`` read the texts.
     """
     from scipy import sparse
 
     # The words of row i are numbers offsets[i] to offsets[i + 1] of the ids and counts.
     offsets, ids, counts = bag_of_words(feature).bags(batch, feature, sums, threads)
     is_in_table = (ids >= 0) & (ids < sums.table.n_ids)
-    row_starts = np.append(0, np.cumsum(is_in_table))[offsets]
+    row_starts = np.append(0, np.cumsum(is_in_table))[offsets]  # as the offsets, for the words in the table
     return sparse.csr_matrix(
         (counts[is_in_table].astype(np.float64), ids[is_in_table], row_starts), (batch.n_rows, sums.table.n_ids)
     )
 
 
 def _is_category(column: Feature, batch: Batch) -> bool:
-    """Whether a column is categorical: it has names, or numbers that are counted one by one. Yes/no columns are
-    numbers.
+    """Returns whether a column is categorical: it has names, or numbers that are counted one by one. Yes/no columns are
+    numbers. ``batch`` has the first rows.
     """
     if batch.kind(column.name) not in ("boolean", "integer", "float", "empty"):
         return True
@@ -583,14 +589,16 @@ class LearningCurve(Tabular, CurveScores):
         records = []
         for learner in self.learners:
             standard_error = learner.standard_error
-            for k, size in enumerate(self.sizes.tolist()):
+            for size_number, size in enumerate(self.sizes.tolist()):
                 records.append(
                     {
                         "learner": learner.name,
                         "rows": size,
-                        "accuracy": float(learner.mean_accuracy[k]),
-                        "log_loss": float(learner.mean_log_loss[k]),
-                        "standard_error": float("nan") if standard_error is None else float(standard_error[k]),
+                        "accuracy": float(learner.mean_accuracy[size_number]),
+                        "log_loss": float(learner.mean_log_loss[size_number]),
+                        "standard_error": float("nan")
+                        if standard_error is None
+                        else float(standard_error[size_number]),
                     }
                 )
         return columns_of(records)
@@ -601,7 +609,7 @@ class LearningCurve(Tabular, CurveScores):
         repeats = errors.many(len(self.accuracy), "repeat")
         held_out = f"{self.n_test:,} of {self.n_rows:,} rows held out"
         title = f"Learning curve of {names}: {repeats}, {held_out}, {self.n_classes:,} classes"
-        columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
+        columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]  # of the table, each after its title
         for learner in self.learners:
             standard_error = learner.standard_error
             standard_errors = [None] * len(self.sizes) if standard_error is None else standard_error.tolist()

@@ -42,7 +42,9 @@ class FamilyChoice:
         return {name: str(self.schema[name].family) for name in self.scores}
 
     def __str__(self) -> str:
-        """Returns a line of text for each column: the chosen family and the losses of all candidates."""
+        """Returns a line of text for each column: the chosen family, by its name in ``names``, and the losses of all
+        candidates, which ``scores`` has by column and by family.
+        """
         if not self.scores:
             return ""
         width = max(map(len, self.scores))
@@ -77,8 +79,8 @@ def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> Famil
         fold_set: Which rows are tested by a model of which other rows.
         recipe: How a model is estimated from a tally.
     """
-    families = [family() for family in FAMILIES.values()]
-    names = [
+    families = [family() for family in FAMILIES.values()]  # one of each, with the default settings
+    names = [  # of the numeric columns
         feature.name
         for feature in rows.schema.features
         if feature.family in families and _is_numeric(feature, rows.batches[0])
@@ -86,8 +88,9 @@ def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> Famil
     if not names:
         return FamilyChoice(rows.schema, {})
     numbers = np.concatenate([_stack_columns(batch, names) for batch in rows.batches])  # rows × columns
+    # Of each column: its smallest and largest number, and how many there are.
     summaries = {name: _describe_numbers(column) for name, column in zip(names, numbers.T, strict=True)}
-    names_by_family: dict[Family, list[str]] = {}
+    names_by_family: dict[Family, list[str]] = {}  # the columns that each candidate family may suit
     for family in families:
         for name, summary in summaries.items():
             for candidate_family in family.candidates(summary):
@@ -98,7 +101,7 @@ def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> Famil
         for candidate in _count_candidates(rows, columns, family, fold_set)
     ]
     losses = _mean_losses(rows, names, numbers, candidates, fold_set, recipe)  # of each candidate's columns
-    scores: dict[str, dict[str, float]] = {name: {} for name in names}
+    scores: dict[str, dict[str, float]] = {name: {} for name in names}  # the loss, by column and by family
     # Of each column: the loss of a family, whether it is another than the current one, and the feature of that family.
     options: dict[str, list[tuple[float, bool, Feature]]] = {name: [] for name in names}
     for candidate, column_losses in zip(candidates, losses, strict=True):
@@ -108,7 +111,10 @@ def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> Famil
             options[feature.name].append((loss, is_new, feature))
 
     def choose_feature(feature: Feature) -> Feature:
-        """Returns the option with the lowest loss. The current family wins a tie; otherwise the first option does."""
+        """Returns the feature as the family with the lowest held-out loss counts it; unchanged if no family was tried.
+        The current family wins a tie; otherwise the first option does. ``options`` has for each column its losses,
+        whether each family is another than the current one, and the features.
+        """
         if not options.get(feature.name):
             return feature
         best = min(options[feature.name], key=lambda option: option[:2])[2]
@@ -119,7 +125,9 @@ def choose_families(rows: MemoryRows, fold_set: FoldSet, recipe: Plain) -> Famil
 
 
 def _is_numeric(feature: Feature, batch: Batch) -> bool:
-    """Whether a feature is one column of numbers that nobody declared to be categories."""
+    """Returns whether a feature is one column of numbers that nobody declared to be categories. ``batch`` has the first
+    rows.
+    """
     holds_numbers = not feature.columns and batch.kind(feature.name) in ("integer", "float")
     return holds_numbers and not batch.categorical(feature.name)
 
@@ -131,8 +139,8 @@ def _stack_columns(batch: Batch, names: list[str]) -> Real:
 
 
 def _describe_numbers(numbers: Real) -> NumberColumn:
-    """Summarises a column of numbers: its smallest and largest, whether all are integers, how many distinct ones there
-    are, and how many are not missing.
+    """Returns a summary of a column of numbers, in which NaN is missing: its smallest and largest, whether all are
+    integers, how many distinct ones there are, and how many are not missing.
     """
     distinct_numbers, counts = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
     are_integers = bool(np.all((distinct_numbers == np.rint(distinct_numbers)) & (np.abs(distinct_numbers) < 2.0**52)))
@@ -160,13 +168,14 @@ def _rows_under_family(rows: MemoryRows, names: list[str], family: Family) -> Me
     # By name, why a column is not a feature.
     dropped = {name: "left out" for name in rows.batches[0].names if name not in names}
     schema = infer(rows.batches[0], dropped, target=None, features=dict.fromkeys(names, family), missing="skip")
-    current = rows.schema
+    current_schema = rows.schema
     # Columns that have this family already keep everything else that the schema knows about them.
     features = Features.of(
-        current[feature.name] if current[feature.name].family == feature.family else feature
+        current_schema[feature.name] if current_schema[feature.name].family == feature.family else feature
         for feature in schema.features
     )
-    return replace(rows, schema=replace(schema, features=features, target=current.target, named=current.named))
+    schema = replace(schema, features=features, target=current_schema.target, named=current_schema.named)
+    return replace(rows, schema=schema)
 
 
 # How well each predicts the classes ------------------------------------------------------------------------------------
@@ -186,8 +195,10 @@ def _mean_losses(
     """
     column_of = {name: column_index for column_index, name in enumerate(names)}
     # Of each candidate: the indices of its columns in ``names``.
-    columns = [np.array([column_of[name] for name in candidate.rows.schema.features.names]) for candidate in candidates]
-    loss_sums = [np.zeros(len(candidate_columns)) for candidate_columns in columns]
+    column_indices = [
+        np.array([column_of[name] for name in candidate.rows.schema.features.names]) for candidate in candidates
+    ]
+    loss_sums = [np.zeros(len(indices)) for indices in column_indices]  # of each candidate's columns
     column_weights = np.zeros(len(names))  # the tested rows that have a value, by weight
     n_tested = 0  # rows
     for fold, split in enumerate(fold_set.splits):
@@ -199,15 +210,16 @@ def _mean_losses(
             recipe.estimate(tally_of_split(candidate.rows, split, candidate.groups, fold), rows.classes)
             for candidate in candidates
         ]
+        # Values in batches, and their weights: values × columns × classes.
         for distinct_values, value_weights in _distinct_values(rows, names, numbers, split.test):
             column_weights += value_weights.sum(axis=(0, 2))
-            for number, (model, candidate_columns) in enumerate(zip(models, columns, strict=True)):
+            for candidate_number, (model, indices) in enumerate(zip(models, column_indices, strict=True)):
                 # Of the model's classes among all.
                 class_numbers = [rows.classes.index(name) for name in model.classes]
-                candidate_weights = value_weights[:, candidate_columns]
-                loss_sums[number] += _sum_losses(model, distinct_values, candidate_weights, class_numbers, rows.threads)
+                losses = _sum_losses(model, distinct_values, value_weights[:, indices], class_numbers, rows.threads)
+                loss_sums[candidate_number] += losses
     divisors = np.where(column_weights > 0, column_weights, 1.0)
-    return [sums / divisors[candidate_columns] for candidate_columns, sums in zip(columns, loss_sums, strict=True)]
+    return [sums / divisors[indices] for indices, sums in zip(column_indices, loss_sums, strict=True)]
 
 
 def _distinct_values(rows: MemoryRows, names: list[str], numbers: Real, test_rows: Int) -> Iterator[tuple[Batch, Real]]:
@@ -222,7 +234,7 @@ def _distinct_values(rows: MemoryRows, names: list[str], numbers: Real, test_row
     if rows.weights is not None:
         test_rows = test_rows[rows.weights[test_rows] > 0]
     n_classes = len(rows.classes)
-    start = 0
+    start = 0  # the position of the next batch in ``test_rows``
     for batch in rows.take(test_rows):
         batch_rows = test_rows[start : start + batch.n_rows]
         start += batch.n_rows
@@ -235,6 +247,7 @@ def _distinct_values(rows: MemoryRows, names: list[str], numbers: Real, test_row
         n_values = int(value_numbers.max(initial=0)) + 1
         column_numbers = np.broadcast_to(np.arange(len(names))[:, None], value_numbers.shape)
         row_weights = is_present * (1.0 if rows.weights is None else rows.weights[batch_rows][order])
+        # The cell of each sorted row in a table of values × columns × classes.
         cell_numbers = (value_numbers * len(names) + column_numbers) * n_classes + rows.labels[batch_rows][order]
         n_cells = n_values * len(names) * n_classes
         cell_weights = np.bincount(cell_numbers.reshape(-1), row_weights.reshape(-1), n_cells).astype(np.float64)
@@ -252,15 +265,15 @@ def _sum_losses(
 ) -> Real:
     """Returns the weighted sum of −log P(true class | value) for each of the model's columns, from a table of distinct
     values and the weight of each value in each class (values × columns × classes). ``class_numbers`` are the positions
-    of the model's classes among all classes.
+    of the model's classes among all classes. ``threads`` compute the scores.
     """
     (group,) = model.parameters  # the columns of one family are one group
     zero_prior = np.zeros(len(model.classes))
-    kernel_parts = group.parts(distinct_values)
+    kernel_parts = group.parts(distinct_values)  # the values and the parameters, as the kernel takes them
     # Scores are (values, columns, the model's classes): every column is scored separately.
     scores = _core.score(distinct_values.n_rows, zero_prior, kernel_parts, "parts", threads)[0] + model.log_prior
     best_scores = scores.max(axis=2, keepdims=True)
-    is_impossible = np.isneginf(best_scores)
+    is_impossible = np.isneginf(best_scores)  # in every class: the prior counts alone
     scores = np.where(is_impossible, model.log_prior, scores - np.where(is_impossible, 0.0, best_scores))
     with np.errstate(divide="ignore"):
         scores -= np.log(np.exp(scores).sum(axis=2, keepdims=True))

@@ -60,9 +60,9 @@ class LabelRecipe(Recipe):
             yield log_odds, model.thresholds.of(rows.names)
 
     def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: Any, pending: PendingWarnings) -> None:
-        """Scores the test rows of each split with a model that has not seen them, and puts their probabilities (rows ×
-        labels) and the thresholds of the split into ``sink``, which collects them. The only kind of score is the
-        posterior, whatever ``want`` is. ``pending`` collects warnings, which the caller issues once.
+        """Scores the test rows of each split of the fold set with a model that has not seen them, and puts their
+        probabilities (rows × labels) and the thresholds of the split into ``sink``, which collects them. The only kind
+        of score is the posterior, whatever ``want`` is. ``pending`` collects warnings, which the caller issues once.
         """
         for fold, (log_odds, thresholds) in enumerate(self.answer(rows, fold_set, pending)):
             test_rows = fold_set.splits[fold].test
@@ -86,8 +86,9 @@ class LabelRecipe(Recipe):
         """
         if self.threshold is None and self.calibrate is None:
             return model
-        order = np.argsort(rows.hashes[scores.rows], kind="stable")  # sums of other orders may differ in a last bit
-        return model.with_thresholds(self._choose_thresholds(scores, order))
+        # Positions in ``scores.rows``, sorted by content: sums of other orders may differ in a last bit.
+        positions = np.argsort(rows.hashes[scores.rows], kind="stable")
+        return model.with_thresholds(self._choose_thresholds(scores, positions))
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ class PlainLabels(LabelRecipe):
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> LabelModel:
-        """Estimates the model of a tally, with thresholds of one half. ``classes``, which all recipes take, is not
-        needed.
+        """Estimates the model of a tally with this recipe's settings, with thresholds of one half. ``classes``, which
+        all recipes take, is not needed.
         """
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
@@ -121,24 +122,24 @@ class PlainLabels(LabelRecipe):
         return LabelModel(tally, choice, Thresholds.half(labels_of(tally)), words_per_label=self.words_per_label)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
-        """Whether some text model cannot score all labels at once, so that each label needs its own table of words.
-        ``counted`` is a tally of rows, which says what columns are texts.
+        """Returns whether some text model cannot score all labels at once, so that each label needs its own table of
+        words. ``counted`` is a tally of rows, which says what columns are texts.
         """
-        choice = choice_of(self.how, self.alpha, seed=0)
+        choice = choice_of(self.how, self.alpha, seed=0)  # how models are estimated
         schema = with_text(counted.schema, self.text)
-        word_features = [
+        word_features = [  # those of each group of texts
             group.features for group, sums in zip(schema.groups, counted.sums, strict=True) if isinstance(sums, Words)
         ]
         return any(label_words(feature.family, choice) is None for features in word_features for feature in features)
 
     def candidates(self, schema: Schema) -> list[PlainLabels]:
-        """Returns the recipes to choose from: this one alone, or if α is "auto" one for each candidate α and, for
-        texts, one with only the most informative words of each label.
+        """Returns the recipes to choose from: this one alone, or if α is "auto" one for each candidate α and, if
+        columns of the schema are texts, one with only the most informative words of each label.
         """
         if not is_auto(self.alpha):
             return [self]
         recipes = [replace(self, alpha=alpha) for alpha in ALPHAS]
-        choice = choice_of(self.how, alpha=1.0, seed=0)
+        choice = choice_of(self.how, alpha=1.0, seed=0)  # how models are estimated
         has_texts = any(
             label_words(feature.family, choice) is not None for feature in with_text(schema, self.text).features
         )
@@ -146,17 +147,18 @@ class PlainLabels(LabelRecipe):
 
     def learn(self, rows: MemoryRows) -> LabelModel:
         """Learns a model with the candidate that has the lowest loss on held-out rows, and chooses its thresholds
-        there. If all rows are identical, none can be held out, and it is the first candidate with thresholds of one
-        half.
+        there, unless neither thresholds nor a calibration are wanted. If all rows are identical, none can be held out,
+        and it is the first candidate with thresholds of one half.
         """
         candidates = self.candidates(rows.schema)
         needs_scores = self.threshold is not None or self.calibrate is not None or len(candidates) > 1
         if not needs_scores or not _rows_differ(rows):
             return candidates[0]._learn_counts(rows)
         fold_set = _limit_test_rows(rows, rows.fold_set_of(alike_folds(rows, CHOOSING_FOLDS)))
+        # Of each candidate: the log-odds of held-out rows.
         candidate_scores = LabelScores.of(rows, fold_set, candidates, PendingWarnings())
         losses = [scores.loss(positions=slice(None)) for scores in candidate_scores] if len(candidates) > 1 else [0.0]
-        best_number = int(np.argmin(losses))
+        best_number = int(np.argmin(losses))  # of the candidate
         return self._with_thresholds(candidates[best_number]._learn_counts(rows), rows, candidate_scores[best_number])
 
     def _learn_counts(self, rows: MemoryRows) -> LabelModel:
@@ -171,9 +173,9 @@ class PlainLabels(LabelRecipe):
     def answer(
         self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
-        """For each split, takes the candidate with the lowest loss on the test rows of other splits. Yields its
-        log-odds of the split's test rows in ascending order (rows × labels), and its thresholds, chosen on the rows of
-        other splits. ``pending`` collects warnings.
+        """Takes for each split of the fold set the candidate with the lowest loss on the test rows of other splits.
+        Yields its log-odds of the split's test rows in ascending order (rows × labels), and its thresholds, chosen on
+        the rows of other splits. ``pending`` collects warnings.
         """
         # Of each candidate recipe: the log-odds of the test rows of all splits, and the split that tests each row.
         candidate_scores = LabelScores.of(rows, fold_set, self.candidates(rows.schema), pending)
@@ -211,16 +213,16 @@ class WeighedLabels(LabelRecipe):
     def answer(
         self, rows: MemoryRows, fold_set: FoldSet, pending: PendingWarnings
     ) -> Iterator[tuple[Real, Thresholds]]:
-        """For each split, yields the log-odds of the tested rows and thresholds for them. Raises an error if all rows
-        are identical.
+        """Yields for each split of the fold set the log-odds of the tested rows (rows × labels) and thresholds for
+        them. ``pending`` collects warnings, which the caller issues once. Raises an error if all rows are identical.
         """
         requirement = "False when all rows are identical, because none can be held out"
         errors.require(_rows_differ(rows), "weigh", True, requirement)
         return super().answer(rows, fold_set, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
-        """Returns a weighed model with thresholds; a plain one if all rows are identical, because
-        thresholds are chosen on log-odds of held-out rows and none can be held out.
+        """Returns a weighed model with thresholds; a plain one if all rows are identical, because thresholds are chosen
+        on log-odds of held-out rows and none can be held out.
         """
         model = LabelModel.of(rows.tally, how=self.how)
         if not _rows_differ(rows):
@@ -240,9 +242,9 @@ class LabelScores:
     labels: tuple[Label, ...]
     rows: Int  # row numbers, ascending; all arrays below have one entry for each
     folds: NDArray[Any]  # the fold that tests the row
-    flags: Flags  # which labels it has (rows, labels)
+    flags: Flags  # which labels it has (rows × labels)
     weights: Real | None  # None if all are 1
-    odds: Real  # log-odds (rows, labels), filled fold by fold
+    odds: Real  # log-odds (rows × labels), filled fold by fold
 
     @classmethod
     def of(
@@ -254,7 +256,7 @@ class LabelScores:
         assert rows.sets is not None
         tested_rows = np.sort(np.concatenate([split.test for split in fold_set.splits]))
         weights = None if rows.weights is None else rows.weights[tested_rows]
-        shared_fields = (
+        shared_fields = (  # of ``LabelScores``, in order, up to the log-odds
             rows.names,
             tested_rows,
             fold_set.groups[tested_rows],
@@ -266,12 +268,15 @@ class LabelScores:
         return recipe_scores
 
     def put(self, rows: Int | slice, folds: Any, scores: Real) -> None:
-        """Stores log-odds (rows × labels) of the rows with these numbers. Their folds are not needed: they are known."""
+        """Stores scores, which are log-odds (rows × labels), of the rows with these numbers, which ``self.rows`` has in
+        ascending order. Their folds are not needed: they are known.
+        """
         self.odds[np.searchsorted(self.rows, rows)] = scores  # type: ignore[arg-type]
 
     def loss(self, positions: Int | slice) -> float:
         """Returns the log loss of the rows at these positions of ``self.rows`` (slice(None): all), after a slope and a
-        shift have calibrated their log-odds.
+        shift have calibrated their log-odds, ``self.odds``. ``self.flags`` says which labels they have (both rows ×
+        labels).
         """
         weights = None if self.weights is None else self.weights[positions]
         return honest_loss(self.odds[positions], self.flags[positions], weights)
@@ -290,7 +295,7 @@ def alike_folds(rows: MemoryRows, n_folds: int) -> Int:
 
 
 def _rows_differ(rows: MemoryRows) -> bool:
-    """Whether the labelled rows are not all identical, so that some can be held out."""
+    """Returns whether the labelled rows are not all identical, so that some can be held out."""
     return len(np.unique(rows.hashes[rows.labels >= 0])) > 1
 
 
@@ -326,35 +331,38 @@ def _(model: LabelModel) -> LabelRecipe:
 
 def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelWeighing, LabelScores]:
     """Learns the weights of words and cells (categories, intervals of numbers) for every label. Returns them with the
-    scores of each labelled row from models that have not seen it. Identical rows are merged before learning. Raises an
-    error if no column can be weighed.
+    scores of each labelled row from models that have not seen it. Identical rows are merged before learning; ``seed``
+    decides in what order it visits them. Raises an error if no column can be weighed.
     """
     tally = model.tally
     labels = model.labels
-    text_columns, cells = words_of(tally)
+    text_columns, cells = words_of(tally)  # the names of the columns of words, and the cells of other columns
     if not text_columns and not len(cells):
         requirement = "False for rows without texts, categories and numbers"
         raise errors.bad_setting("weigh", True, requirement)
     labelled_rows = np.flatnonzero(rows.labels >= 0)  # everything below is about these rows
     batches = list(rows.take(labelled_rows))
-    bags = bags_of(tally, text_columns, batches, rows.threads)
+    bags = bags_of(tally, text_columns, batches, rows.threads)  # the words of each row, for each text column
     cell_numbers = np.concatenate([cells.codes(batch, rows.threads) for batch in batches])  # rows × columns
     n_words = sum(column_bags.n_words for column_bags in bags) + len(cells)
     _refuse_too_many(len(labels), n_words, len(labelled_rows))
     assert rows.sets is not None
-    label_sets = rows.sets.take(labelled_rows)
-    flags = label_sets.flags(labels)
+    label_sets = rows.sets.take(labelled_rows)  # the labels of each row
+    flags = label_sets.flags(labels)  # rows × labels
     folds_of_all_rows = alike_folds(rows, WEIGHING_FOLDS)
     folds = folds_of_all_rows[labelled_rows]
     weights = np.ones(len(labelled_rows)) if rows.weights is None else rows.weights[labelled_rows]
     weighed_columns = (*text_columns, *cells.names)
     unweighed_scores = _score_unweighed_columns(model, rows, folds_of_all_rows, weighed_columns)
-    texts = LabelRows(bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores)
+    label_rows = LabelRows(
+        bags, cells, cell_numbers, label_sets.codes_of(labels), weights, len(labels), unweighed_scores
+    )
     # A hash of the content and the labels of each row.
     hashes = rows.hashes[labelled_rows] * HASH_FACTOR + flags @ mix(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
+    # Of each distinct row its first copy and the weight of all; and which distinct row each row equals.
     first_copies, merged_number, merged_weights = merge_equal(mix(hashes), weights)
-    merged_texts = replace(texts.take(first_copies), weights=merged_weights)
-    learned_labels = learn_labels(merged_texts, folds[first_copies], seed, rows.threads)
+    merged_rows = replace(label_rows.take(first_copies), weights=merged_weights)
+    learned_labels = learn_labels(merged_rows, folds[first_copies], seed, rows.threads)
     weighing = LabelWeighing(
         labels,
         text_columns,
@@ -367,7 +375,7 @@ def weigh_labels(model: LabelModel, rows: MemoryRows, seed: int) -> tuple[LabelW
         cells,
     )
     weights_if_any = None if rows.weights is None else weights
-    scores = learned_labels.scores[merged_number]
+    scores = learned_labels.scores[merged_number]  # log-odds (rows × labels)
     return weighing, LabelScores(labels, labelled_rows, folds, flags, weights_if_any, scores)
 
 
@@ -382,13 +390,14 @@ def _refuse_too_many(n_labels: int, n_words: int, n_rows: int) -> None:
 def _score_unweighed_columns(
     model: LabelModel, rows: MemoryRows, folds: Int, weighed_names: tuple[str, ...]
 ) -> Real | None:
-    """Returns what the columns that are not among ``weighed_names`` add to the log-odds of each row (rows × labels),
-    from models that did not count the row's fold; None if all columns are weighed. ``folds`` has the fold of each row.
+    """Returns what the columns that are not among ``weighed_names`` add to the log-odds of each labelled row (rows ×
+    labels), from models that did not count the row's fold; None if all columns are weighed. ``folds`` has the fold of
+    each row.
     """
-    unweighed = [name for name in model.schema.features.names if name not in weighed_names]
-    if not unweighed:
+    unweighed_names = [name for name in model.schema.features.names if name not in weighed_names]
+    if not unweighed_names:
         return None
-    unweighed_model = replace(model, tally=of_features(model.tally, unweighed))
+    unweighed_model = replace(model, tally=of_features(model.tally, unweighed_names))
     unweighed_rows = replace(
         rows, schema=replace(rows.schema, features=unweighed_model.schema.features), tally_of_rest=None
     )

@@ -43,7 +43,10 @@ class WithoutEach(NamedTuple):
 
 
 def can_leave_one_out(rows: MemoryRows, choice: Choice) -> bool:
-    """Whether every family has a closed formula for leaving one row out."""
+    """Returns whether every family has a closed formula for leaving one row out. ``choice`` says how parameters are
+    estimated.
+    """
+    # One feature for each family, and another for its blocks.
     one_feature_per_family = {(feature.family, bool(feature.columns)): feature for feature in rows.schema.features}
     return all(
         feature.family.can_leave_one_out(Features.of([feature]), choice, rows.weights is not None)
@@ -59,6 +62,7 @@ def leave_each_out(rows: MemoryRows, model: Model) -> WithoutEach:
         raise errors.bad_setting("folds", "loo", "used with at least two rows; there is one")
     tally = model.tally
     tested_rows = np.flatnonzero(rows.labels >= 0)
+    # Of each class: its number among those of the tally, −1 if it is not one of them.
     number_in_tally = np.array(
         [tally.classes.index(name) if name in tally.classes else -1 for name in rows.classes], dtype=np.int64
     )
@@ -81,7 +85,7 @@ def _score_batches(
     of the tested rows.
     """
     scores = np.empty((len(tested_rows), len(model.classes)))
-    start = 0
+    start = 0  # the position of the next batch among the tested rows
     n_impossible = 0
     for batch in rows.take(tested_rows):
         batch_rows = slice(start, start + batch.n_rows)
@@ -95,13 +99,14 @@ def _score_batches(
 
 
 def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:
-    """Returns log P(class, row) of a batch (rows × classes), each row from a model without it, and how many rows are
-    impossible in every class. ``labels`` has the class number of each row. Rows whose scores would be imprecise are
-    scored again by models that are estimated without them.
+    """Returns log P(class, row) of a batch (rows × classes), each row from ``model`` without it, and how many rows are
+    impossible in every class. ``labels`` has the class number of each row, and ``weights`` its weight, or None if all
+    are 1. Rows whose scores would be imprecise are scored again by models that are estimated without them. ``threads``
+    compute the scores.
     """
     if weights is not None and not weights.all():  # rows of weight 0 were not counted, so nothing is left out for them
         log_joints = np.empty((batch.n_rows, len(model.classes)))
-        weightless = np.flatnonzero(weights == 0)
+        weightless = np.flatnonzero(weights == 0)  # rows of the batch
         weighted = np.flatnonzero(weights > 0)
         log_joints[weightless], n_impossible = model._score_features(
             batch.take(weightless), model.parameters, "log_posterior"
@@ -114,13 +119,16 @@ def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, 
             n_impossible += n_more_impossible
         return log_joints, n_impossible
     held_out = _pack_held_out_rows(model, batch, labels, weights, threads)
+    # Without each row: the log prior (rows × classes), and whether the row outweighs the rest of its class by far.
     log_prior, outweighs_class = _log_prior_without(model, held_out)
     log_joints = log_prior.copy()
     for family, features, sums in model.tally.groups:
         # Adds log P(value | class) of these features.
         log_joints += family.leave_one_out(features, sums, model.choice, held_out)
     n_impossible = 0
-    imprecise = np.flatnonzero(outweighs_class | _lose_precision(log_joints, len(model.schema.features)))
+    imprecise = np.flatnonzero(  # rows of the batch
+        outweighs_class | _lose_precision(log_joints, len(model.schema.features))
+    )
     if len(imprecise):
         imprecise_weights = None if weights is None else weights[imprecise]
         imprecise_rows = _pack_held_out_rows(
@@ -129,25 +137,27 @@ def _score_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, 
         log_joints[imprecise], n_impossible = _refit_without_each(model, imprecise_rows, log_prior[imprecise])
     if not np.isneginf(log_joints.min(initial=0.0)):
         return log_joints, n_impossible
-    is_impossible = np.asarray(np.isneginf(log_joints).all(axis=1))
+    is_impossible = np.asarray(np.isneginf(log_joints).all(axis=1))  # whether each row is, in every class
     return np.where(is_impossible[:, None], log_prior, log_joints), n_impossible + int(is_impossible.sum())
 
 
 def _pack_held_out_rows(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
-    """Returns a batch with what families need to leave out each of its rows. ``labels`` has the class number of each
-    row.
+    """Returns a batch with what families need to leave out each of its rows, which ``model`` has counted. ``labels``
+    has the class number of each row, and ``weights`` its weight, or None if all are 1. ``threads`` count and score
+    them.
     """
     sums_of_each_row = partial(sums_of_rows, model.schema, batch, weights, threads)
     return HeldOutRows(batch, labels, weights, len(model.classes), threads, sums_of_each_row)
 
 
 def _lose_precision(scores: Real, n_features: int) -> NDArray[np.bool_]:
-    """Whether each row is so far from every class that the rounding of its scores (rows × classes), each a sum over
-    ``n_features`` features, may decide between the two best classes. One entry per row.
+    """Returns for each row whether it is so far from every class that the rounding of its log scores (rows × classes),
+    each a sum over ``n_features`` features, may decide between the two best classes.
     """
-    best_scores = scores.max(axis=1)
+    best_scores = scores.max(axis=1)  # of each row
     is_far = np.asarray((np.abs(best_scores) > FAR) & np.isfinite(best_scores))
     if is_far.any():
+        # Of the rows that are far: the score of the second class.
         runner_up = np.partition(scores[is_far], -2, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
         rounding = np.abs(best_scores[is_far]) * (n_features + 2) * 2.0**-50  # at most, in nats
         is_far[is_far] = best_scores[is_far] - runner_up <= DECISIVE_LEAD + rounding
@@ -155,19 +165,20 @@ def _lose_precision(scores: Real, n_features: int) -> NDArray[np.bool_]:
 
 
 def _refit_without_each(model: Model, held_out: HeldOutRows, log_prior: Real) -> tuple[Real, int]:
-    """Estimates a model without each row and scores the row with it, in exact arithmetic. Returns log P(class, row)
-    (rows × classes) and how many rows are impossible in every class. ``log_prior`` has that of the classes without each
-    row (rows × classes).
+    """Estimates a model without each held-out row and scores the row with it, in exact arithmetic. Returns log P(class,
+    row) (rows × classes) and how many rows are impossible in every class. ``model`` has counted all rows, and
+    ``log_prior`` is that of the classes without each row (rows × classes).
     """
     scores = np.empty_like(log_prior)
     n_impossible = 0
+    # For each group of features of one family: an iterator of the parameters without each row.
     parameters_by_family = [
         estimates_without_each(family, features, sums, model.choice, held_out)
         for family, features, sums in model.tally.groups
     ]
-    for row_number, row_parameters in enumerate(zip(*parameters_by_family, strict=True)):
+    for row_number, parameters_without_row in enumerate(zip(*parameters_by_family, strict=True)):
         single_row = held_out.rows.take(np.array([row_number]))
-        kernel_parts = [kernel_part for group in row_parameters for kernel_part in group.parts(single_row)]
+        kernel_parts = [kernel_part for group in parameters_without_row for kernel_part in group.parts(single_row)]
         scores[row_number], n_row_impossible = _core.score(
             1, log_prior[row_number], kernel_parts, "log_posterior", held_out.threads
         )
@@ -176,17 +187,18 @@ def _refit_without_each(model: Model, held_out: HeldOutRows, log_prior: Real) ->
 
 
 def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArray[np.bool_]]:
-    """Returns the log prior of the classes without each row (rows × classes), −∞ for a class that has no other row; and
-    whether each row outweighs the rest of its class by far, which is False without weights.
+    """Returns the log prior of the classes without each held-out row (rows × classes), −∞ for a class that has no other
+    row; and whether each row outweighs the rest of its class by far, which is False without weights. ``model`` has
+    counted all rows.
     """
-    rows_by_class = model.tally.rows.value
-    labels = held_out.labels
+    rows_by_class = model.tally.rows.value  # their weight
+    labels = held_out.labels  # the class number of each row
     n_classes = len(rows_by_class)
     n_held_out = len(labels)
     # Without weights, leaving out any row of a class has the same effect, so there is one entry for each class. With weights,
     # there is one for each row.
     if held_out.weights is None:
-        entry_classes = np.arange(n_classes)
+        entry_classes = np.arange(n_classes)  # the class of each entry
         # One row of each class, without weights, on one thread.
         left_out = _core.count_classes(entry_classes.astype(np.int32), n_classes, None, 1)
         rows_without = model.tally.rows - left_out
@@ -196,6 +208,7 @@ def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArr
         entries, unit_weights = kernel_weights(np.arange(n_held_out, dtype=np.int32), held_out.weights)
         left_out = _core.count_classes(entries, n_held_out, unit_weights, 1)  # on one thread
         rows_without = model.tally.rows.take(labels, 0) - left_out  # of each row's own class
+    # One per entry, as the log prior of its class without the row.
     is_emptied = rows_without.is_zero() | rows_without.is_negative()
     log_prior = model.log_prior
     log_prior_without = model.log_prior[entry_classes]

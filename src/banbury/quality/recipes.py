@@ -66,9 +66,9 @@ class Recipe:
         raise NotImplementedError
 
     def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """Scores the test rows of each split with a model that has not seen them, and puts the scores (rows × classes)
-        and the models into ``sink``, which collects them. ``want`` is the kind of score, such as "posterior". Warnings
-        are added to ``pending``, for the caller to issue.
+        """Scores the test rows of each split of the fold set with a model that has not seen them, and puts the scores
+        (rows × classes) and the models into ``sink``, which collects them. ``want`` is the kind of score, such as
+        "posterior". Warnings are added to ``pending``, for the caller to issue.
         """
         rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
         n_splits = len(fold_set.splits)
@@ -115,8 +115,8 @@ class Plain(Recipe):
         return rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model:
-        """Estimates the model of a tally. ``classes`` has all classes of the data, of which the tally may have
-        fewer.
+        """Estimates the model of a tally with this recipe's settings. ``classes`` has all classes of the data, of which
+        the tally may have fewer.
         """
         if self.text:
             tally = replace(tally, schema=with_text(tally.schema, self.text))
@@ -124,8 +124,8 @@ class Plain(Recipe):
         return estimate(tally, how=self.how, alpha=self.alpha, class_prior=prior, seed=self.seed)
 
     def reads_whole_tables(self, counted: Tally) -> bool:
-        """Whether leaving rows out needs whole tables of words rather than their changes. Plain naive Bayes does
-        not.
+        """Returns whether leaving out rows of the tally ``counted`` needs whole tables of words rather than their
+        changes. Plain naive Bayes does not.
         """
         return False
 
@@ -134,9 +134,9 @@ class Plain(Recipe):
         return self.estimate(rows.tally, rows.classes)
 
     def leave_out(self, rows: Any, fold_set: FoldSet, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        """Scores the test rows of all splits from one count, and puts the scores (rows × classes) into ``sink``, which
-        collects them. Single rows are left out by closed formulas, if every family has one; their scores are
-        posteriors, whatever ``want`` names. Warnings are added to ``pending``.
+        """Scores the test rows of all splits of the fold set from one count, and puts the scores (rows × classes) into
+        ``sink``, which collects them. Single rows are left out by closed formulas, if every family has one; their
+        scores are posteriors, whatever ``want`` names. Warnings are added to ``pending``.
         """
         if not isinstance(fold_set, SingleRows):
             leave_out(rows, fold_set, [self], want, [sink], pending)
@@ -183,8 +183,8 @@ class Weighed(Recipe):
         return cls(**settings, **other_fields, settings=tuple(settings))
 
     def under(self, rows: R) -> R:
-        """Returns the rows under a schema in which numbers are quantile trees and missing values are handled as
-        ``missing`` says.
+        """Returns the rows under a schema in which numbers are quantile trees and missing values are handled as the
+        setting ``missing`` of this recipe says.
         """
         return rows.under({"missing": self.missing, "trees": "all"})
 
@@ -225,13 +225,15 @@ class Calibrated(Recipe):
         return self.recipe.under(rows)
 
     def learn(self, rows: MemoryRows) -> Model:
-        """Returns a model, calibrated with the scores of held-out rows. Raises an error for fewer than two rows."""
+        """Returns a model of the rows by this recipe's plain ``recipe``, calibrated with the scores of held-out rows.
+        Raises an error for fewer than two rows.
+        """
         from sklearn.model_selection import GroupKFold
 
         n_rows = rows.n_labelled
         if n_rows < 2:
             raise errors.empty_data(rows.name, "calibrating needs at least two rows")
-        folds: Any = min(CALIBRATION_FOLDS, n_rows)
+        folds: Any = min(CALIBRATION_FOLDS, n_rows)  # their number, or a splitter
         if rows.groups is not None:  # rows of the same group stay in the same fold
             folds = GroupKFold(min(folds, len(set(np.asarray(rows.groups)[rows.labels >= 0].tolist()))))
         (fold_set,) = rows.fold_sets(folds, self.recipe.seed)
@@ -287,12 +289,12 @@ class LogScores:
         self.models: dict[int, Model] = {}  # by fold
         self.rows: Int = np.flatnonzero(fold_set.tested_by >= 0)  # numbers of the tested rows
         self.folds = fold_set.tested_by[self.rows]  # of each tested row
-        self._scores_of_all_rows: Real = np.empty((rows.n_rows, len(rows.classes)))
+        self._scores_of_all_rows: Real = np.empty((rows.n_rows, len(rows.classes)))  # log P(class | row)
 
     @classmethod
     def of(cls, rows: MemoryRows, fold_set: FoldSet, recipe: Recipe, pending: PendingWarnings) -> LogScores:
-        """Returns the scores of the test rows of every split by the recipe's model of the split's training rows.
-        Warnings are added to ``pending``.
+        """Returns the scores of the test rows of every split of the fold set by the recipe's model of the split's
+        training rows. Warnings are added to ``pending``.
         """
         log_scores = cls(rows, fold_set)
         recipe.leave_out(rows, fold_set, "log_posterior", log_scores, pending)
@@ -305,8 +307,8 @@ class LogScores:
         return self._scores_of_all_rows if tests_all_rows else self._scores_of_all_rows[self.rows]
 
     def put(self, rows: Int | slice, folds: Any, scores: Real) -> None:
-        """Stores log P(class | row) (rows × classes) of the rows with these numbers. Their folds are not needed: the
-        fold set has them.
+        """Stores scores, which are log P(class | row) (rows × classes), of the rows with these numbers. Their folds are
+        not needed: the fold set has them.
         """
         self._scores_of_all_rows[rows] = scores
 
@@ -315,8 +317,9 @@ class LogScores:
         self.models[fold] = model
 
     def calibrate(self, method: Method, positions: Int | None = None) -> Calibration:
-        """Returns a calibration learned from the scores of all tested rows, or of those at some positions in
-        ``self.rows``, which has the numbers of the tested rows. ``self.truth`` and ``self.weights`` are of all rows.
+        """Returns a calibration by this method learned from the scores of all tested rows, or of those at some
+        positions in ``self.rows``, which has the numbers of the tested rows. ``_scores_of_all_rows`` (log P(class |
+        row), rows × classes), ``truth`` (class numbers) and ``weights`` have an entry for each of all rows.
         """
         rows = self.rows if positions is None else self.rows[positions]
         weights = None if self.weights is None else self.weights[rows]
@@ -337,7 +340,9 @@ class SplitModels:
     last_learned: dict[int, Model] = field(default_factory=dict)  # by fold; at most one
 
     def __getitem__(self, fold: int) -> Model:
-        """Returns the model that did not learn from a fold; it is learned again if it was not stored."""
+        """Returns the model that did not learn from a fold, by its number; it is learned again if ``stored`` does not
+        have it. ``last_learned`` has the last of those, by the number of the fold.
+        """
         if fold in self.stored:
             return self.stored[fold]
         if fold not in self.last_learned:
@@ -345,12 +350,12 @@ class SplitModels:
         return self.last_learned[fold]
 
     def _learn_again(self, fold: int) -> Any:
-        """Returns the model of a fold, learned from the rows that the fold does not test. Plain models come from one
+        """Returns the model that the recipe learns from the rows that a fold does not test. Plain models come from one
         count of all folds.
         """
         if not isinstance(self.recipe, Plain):
             return self.recipe.learn(self.rows.training_rows(self.fold_set, fold))
-        groups = self.rows.count_fold_set(self.fold_set)
+        groups = self.rows.count_fold_set(self.fold_set)  # the counts of the rows of each fold
         return FoldModels(self.rows, self.fold_set, groups, self.recipe, PendingWarnings())[fold]
 
 
@@ -378,7 +383,7 @@ def with_text(schema: Schema, settings: Mapping[str, Any] | None) -> Schema:
     text_positions = schema.features.where(lambda feature: feature.reads_text)
 
     def change(feature: Feature) -> Feature:
-        """Returns a text column with the new settings."""
+        """Returns a text column with the new ``settings`` of ``bb.Text``."""
         family: Any = feature.family
         return feature._replace(family=replace(family, **settings))
 

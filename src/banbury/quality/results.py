@@ -87,14 +87,15 @@ class Outcomes:
         """Returns the summed outcomes of posteriors (rows × classes), given the true class number (``truth``) and the
         fold of each row. ``weights`` are None if all are 1.
         """
-        predicted = posteriors.argmax(axis=1)
+        predicted = posteriors.argmax(axis=1)  # class numbers; this and what follows have one entry per row
         n_classes = posteriors.shape[1]
         row_numbers = np.arange(len(truth))
         true_posterior = posteriors[row_numbers, truth]
         confidence = posteriors[row_numbers, predicted]
         is_correct = predicted == truth
-        squared_norms = np.einsum("ij,ij->i", posteriors, posteriors)
+        squared_norms = np.einsum("ij,ij->i", posteriors, posteriors)  # of each row's posteriors
         losses = -np.log(np.maximum(true_posterior, LEAST_PROBABILITY))
+        # Between the posteriors and the truth, which is 1 for the true class and 0 for others.
         squared_distances = np.maximum(squared_norms - 2.0 * true_posterior + 1.0, 0.0)
         bin_numbers = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
         # −1 for rows of weight 0, and the weights as the kernels take them.
@@ -102,16 +103,18 @@ class Outcomes:
         has_no_weight = weighted_rows < 0
 
         def count_rows(cell_numbers: Any, *shape: int) -> Integers:
-            """Returns the weights of rows added up in an array of this shape, where row i is in cell
-            ``cell_numbers[i]``, counted line by line.
+            """Returns the weights of rows (``unit_weights``, None: all 1) added up in an array of this ``shape``, where
+            row i is in cell ``cell_numbers[i]``, counted line by line; rows that ``has_no_weight`` marks are left out.
             """
             cells = np.where(has_no_weight, -1, cell_numbers).astype(np.int32)  # −1 counts nowhere
             # The last argument is the number of threads.
             return _core.count_classes(cells, int(np.prod(shape)), unit_weights, 1).arranged(list(shape))
 
+        # The bin of each row, −1 if it has no weight, and the numbers to add up.
         weighted_bins = np.where(has_no_weight, -1, bin_numbers).astype(np.int32)
         columns = [np.ascontiguousarray(column) for column in (losses, squared_distances, confidence)]
-        # Centred at 0 in units of 1, so as they are; the last argument is the number of threads.
+        # Σz and Σz² of each column by bin. Numbers are centred at 0 in units of 1, so as they are; the last argument is
+        # the number of threads.
         _, sums = _core.count_moments(columns, np.zeros(3), np.ones(3), weighted_bins, BINS, unit_weights, 1)
         return cls(
             len(truth),
@@ -122,7 +125,7 @@ class Outcomes:
         )
 
     def __add__(self, other: Outcomes) -> Outcomes:
-        """Returns the outcomes of these and more rows, over the same classes and folds."""
+        """Returns the outcomes of these and the ``other`` rows, over the same classes and folds."""
         return Outcomes(
             self.n_rows + other.n_rows,
             folds=self.folds + other.folds,
@@ -309,8 +312,8 @@ class Measures(Displayed):
         shown_classes = range(min(len(self.classes), SHOWN))
         names = [_shorten(self.classes[number]) for number in shown_classes]
         width = max(len("class"), *map(len, names))
-        measure = "weight" if self.weighted else "rows"
-        lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often mistaken for"]
+        size_title = "weight" if self.weighted else "rows"
+        lines = [f"  {'class':{width}}  precision  recall      F1  {size_title:>10}  most often mistaken for"]
         per_class = self.per_class
         for number, name in zip(shown_classes, names, strict=True):
             mistakes = self.confusion[number].astype(np.float64)  # rows of the class, by predicted class
@@ -422,13 +425,14 @@ def area_under_roc(scores: Real, positive: NDArray[np.bool_], weights: Real | No
     """Returns how often a positive row scores higher than a negative row, from 0 to 1; ties count one half. ``scores``,
     ``positive`` and ``weights`` (None: all 1) have one entry per row. The order of rows does not matter.
     """
+    # Row numbers, by score; in a tie, by content, so that sums do not depend on the order of the rows.
     order = np.argsort(scores, kind="stable") if weights is None else np.lexsort((weights, positive, scores))
     row_weights = np.ones(len(order), dtype=np.int64) if weights is None else weights[order]
     is_positive = positive[order]
     tie_starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf))  # below, one entry for each distinct score
     positive_weight = np.add.reduceat(np.where(is_positive, row_weights, 0), tie_starts)
     negative_weight = np.add.reduceat(np.where(is_positive, 0, row_weights), tie_starts)
-    lower_negative_weight = np.cumsum(negative_weight) - negative_weight
+    lower_negative_weight = np.cumsum(negative_weight) - negative_weight  # of all lower scores
     pair_weight = positive_weight.sum() * negative_weight.sum()
     return float((positive_weight * (2 * lower_negative_weight + negative_weight)).sum() / (2 * pair_weight))
 
@@ -516,14 +520,13 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
             rows are evaluated (at most 100,000 unless given).
 
     Returns an ``Evaluation``, whose ``notes`` say if these are exactly the rows that the model has counted. Rows on an
-    engine are scored there, with
-    the same result.
+    engine are scored there, with the same result.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
     >>> model = bb.estimate(bb.count({name: column[:10] for name, column in weather.items()}, target="play"))
-    >>> found = bb.evaluate(model, {name: column[10:] for name, column in weather.items()})
-    >>> found.confusion.tolist(), found.accuracy.value
+    >>> evaluation = bb.evaluate(model, {name: column[10:] for name, column in weather.items()})
+    >>> evaluation.confusion.tolist(), evaluation.accuracy.value
     ([[1, 0], [1, 2]], 0.75)
     """
     model = model_of(model)

@@ -98,10 +98,10 @@ def tune(
     Returns a ``Tuning``. A warning says when the best of three or more numbers is the smallest or the largest of them.
 
     >>> import banbury as bb
-    >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
-    >>> found.best
+    >>> tuning = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
+    >>> tuning.best
     {'alpha': 1.0, 'how': 'mean'}
-    >>> found.model.choice.alpha
+    >>> tuning.model.choice.alpha
     1.0
     """
     check_seed(seed)
@@ -225,8 +225,8 @@ class Tuned(Recipe):
         """Tries all settings over the same folds and learns the best model. The rows are not kept. ``n_sampled`` is the
         number of rows to draw if a setting needs rows in memory and they are not; None for the default.
         """
-        comparison, choice = self.compare(rows, folds, n_sampled=n_sampled)
-        return Tuning(comparison.without_rows(), comparison.learn(), choice)
+        comparison, family_choice = self.compare(rows, folds, n_sampled=n_sampled)
+        return Tuning(comparison.without_rows(), comparison.learn(), family_choice)
 
     def compare(
         self, rows: Any, folds: Any, keep: Keep = "sums", n_sampled: int | None = None
@@ -272,7 +272,9 @@ class Tuned(Recipe):
         return [self._complete_recipe(recipe, rows) for recipe in recipes.values()]
 
     def _complete_recipe(self, recipe: Plain | PlainLabels, rows: LabelledRows) -> Recipe:
-        """Returns a plain recipe as one for labels, if rows have several, or with calibration, if requested."""
+        """Returns a plain recipe as one for labels, with this recipe's threshold and calibration, if rows have several;
+        otherwise with calibration, if requested.
+        """
         if isinstance(recipe, PlainLabels):
             return recipe
         if rows.has_sets:
@@ -307,8 +309,8 @@ class Tuning(Tabular):
         return np.array([self._measures(number, "accuracy")["accuracy"] for number in range(len(self.settings))])
 
     def _measures(self, i: int, *names: str) -> dict[str, float]:
-        """Returns some measures of setting number i by name; by default the one by which settings are compared, and the
-        one that is shown besides.
+        """Returns some measures of setting number ``i`` by name; by default the one by which settings are compared, and
+        the one that is shown besides.
         """
         validation = self._comparison.validations[i]
         return {name: float(getattr(validation, name)) for name in names or (self.scoring, validation._headline)}
@@ -357,6 +359,7 @@ class Tuning(Tabular):
         edges = {}  # by parameter
         for name, best_value in best_settings.items():
             tried_values: list[Any] = [settings[name] for settings in tried_settings if name in settings]
+            # Those of the values that are numbers, ascending.
             numbers = sorted({x for x in tried_values if isinstance(x, (int, float)) and not isinstance(x, bool)})
             if len(numbers) < FEWEST_ORDERED or best_value not in (numbers[0], numbers[-1]):
                 continue
@@ -372,8 +375,8 @@ class Tuning(Tabular):
         return edges
 
     def _goes_beyond(self, name: str, value: float, side: str) -> bool:
-        """Whether the setting allows numbers beyond ``value``: below it if ``side`` is "least", above it if it is
-        "largest".
+        """Returns whether the setting ``name`` allows numbers beyond ``value``: below it if ``side`` is "least", above
+        it if it is "largest".
         """
         sign = -1 if side == "least" else 1
         number_beyond = value + sign if isinstance(value, int) else value * (1.0 + sign * 1e-3)
@@ -387,7 +390,9 @@ class Tuning(Tabular):
         return number_beyond != value
 
     def _warn_of_edges(self) -> None:
-        """Warns if the best of the given numbers is the smallest or the largest, because better ones may lie beyond it."""
+        """Warns if the best of the given numbers is the smallest or the largest, because better ones may lie beyond it.
+        ``edges`` has for each such parameter its best value, and "least" or "largest".
+        """
         alphas = {settings.get("alpha") for settings in self.settings} - {None}
         for name, (best_value, side) in self.edges.items():
             if name == "alpha" and alphas in (set(AUTO), set(ALPHAS)):  # the user did not choose them
@@ -401,10 +406,10 @@ class Tuning(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all settings and scores, best first, and the chosen families if there are any, for JSON."""
-        families = {} if self.family_choice is None else {"families": self.family_choice.names}
-        folds = self._comparison.validations[0].n_folds
+        family_entry = {} if self.family_choice is None else {"families": self.family_choice.names}
+        n_folds = self._comparison.validations[0].n_folds
         settings = [{**self.settings[number], **self._measures(number)} for number in self.order]
-        return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": settings, **families}
+        return {"scoring": self.scoring, "folds": n_folds, "best": self.best, "settings": settings, **family_entry}
 
     def _frame_columns(self) -> dict[str, list[Any]]:
         """Returns the columns, by name, of a table with a row for each setting, the best first."""
@@ -412,14 +417,14 @@ class Tuning(Tabular):
 
     def __str__(self) -> str:
         """Returns the best settings as a table of text, with their scores."""
-        shown_settings = self.order[:SHOWN]
+        shown_settings = self.order[:SHOWN]  # numbers of settings
         setting_texts = []
         for i in shown_settings:
             values = _flat(self.settings[i]).items()
             setting_texts.append(
                 ", ".join(f"{name}={x:g}" if isinstance(x, float) else f"{name}={x!r}" for name, x in values)
             )
-        how_many = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
+        how_many = errors.many(len(self.settings), "setting")
         method = getattr(self.calibration, "method", None)
         calibration_text = "" if method is None else f", each calibrated ({method})"
         method_text = f"by {self._comparison.validations[0].n_folds}-fold cross-validation"
@@ -447,7 +452,9 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool) -> None:
-    """Raises an error if settings are given that weighed evidence does not have. ``weigh`` is for the message."""
+    """Raises an error if settings are given that weighed evidence does not have: another ``how`` than "mean", another
+    ``alpha`` than 1, or families to choose. ``weigh`` is for the message.
+    """
     if has_several(alpha) or alpha != 1.0 or chooses_families or how != "mean":
         requirement = "omitted if how or alpha is given, or if families are chosen"
         raise errors.bad_setting("weigh", weigh, requirement)
@@ -472,7 +479,9 @@ def _model_key(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ..
 
 
 def _alphas(alpha: Any) -> tuple[float, ...]:
-    """Returns the pseudo-counts to try, without duplicates. Raises an error if one is invalid."""
+    """Returns the pseudo-counts to try, without duplicates, from ``alpha`` as the user passed it. Raises an error if
+    one is invalid.
+    """
     if isinstance(alpha, (str, bytes)):
         errors.require(is_auto(alpha), "alpha", alpha, "a number, several of them, or 'auto'")
         return AUTO
@@ -484,7 +493,9 @@ def _alphas(alpha: Any) -> tuple[float, ...]:
 
 
 def _hows(how: Any) -> tuple[How, ...]:
-    """Returns the estimators to try, without duplicates. Raises an error if one is unknown."""
+    """Returns the estimators to try, without duplicates, from ``how`` as the user passed it. Raises an error if one is
+    unknown.
+    """
     hows: list[Any] = [how] if isinstance(how, str) else list(how) if isinstance(how, Iterable) else [how]
     for estimator in hows:
         if not isinstance(estimator, str) or estimator not in HOWS:
@@ -495,11 +506,11 @@ def _hows(how: Any) -> tuple[How, ...]:
 
 
 def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]]:
-    """Returns every combination of text settings to try, as dictionaries; an empty one changes nothing. ``text`` is
-    what the user passed; if that is None, ``choosing`` says whether to try the built-in candidates, unless a family of
-    texts was declared. Raises an error for an invalid setting.
+    """Returns every combination of text settings to try on the rows, as dictionaries; an empty one changes nothing.
+    ``text`` is what the user passed; if that is None, ``choosing`` says whether to try the built-in candidates, unless
+    a family of texts was declared. Raises an error for an invalid setting.
     """
-    is_sample = rows.tally_of_rest is not None  # which were counted under one setting
+    is_sample = rows.tally_of_rest is not None  # of rows that were counted under one setting
     errors.require(text is None or not is_sample, "text", text, "omitted when settings are compared on a sample")
     if text is None:
         text_features = [feature for feature in rows.schema.features if feature.reads_text]

@@ -56,10 +56,11 @@ def validate(
 ) -> list[Validation]:
     """Scores every row with models that have not seen it, and measures each recipe over the same folds.
 
-    Returns the validation of each recipe, in their order. ``folds`` are those of ``bb.cross_validate``. Recipes that
-    count the same way share one count and one encoding of texts. ``keep`` says whether to keep the
-    posteriors of all rows, or only the sums from which measures are computed, which are all that is kept of rows that
-    are read in passes. The model of each fold is stored in ``models``, if it is a dictionary.
+    Returns the validation of each recipe, in their order. ``folds`` are those of ``bb.cross_validate``, and ``seed``
+    decides which rows are in which fold. Recipes that count the same way share one count and one encoding of texts.
+    ``keep`` says whether to keep the posteriors of all rows, or only the sums from which measures are computed, which
+    are all that is kept of rows that are read in passes. The model of each fold is stored in ``models``, if it is a
+    dictionary.
     """
     if isinstance(folds, str) and folds == "loo":
         _check_single_rows(rows, recipes)
@@ -73,7 +74,7 @@ def validate(
     validations: dict[int, Validation] = {}  # by recipe number
     for recipe_numbers in each_step(groups_of_recipes, lambda _: ""):
         group_recipes = [recipes[k] for k in recipe_numbers]
-        recipe_rows = group_recipes[0].under(rows)
+        recipe_rows = group_recipes[0].under(rows)  # the rows as this group counts them
         # Each collects the scores of one recipe.
         sinks = [_sink(recipe_rows, n_splits, keep, models) for _ in group_recipes]
         pending = PendingWarnings()
@@ -96,7 +97,9 @@ def validate(
 
 
 def _describe_validation(rows: LabelledRows, fold_sets: Sequence[FoldSet], recipe: Recipe) -> str:
-    """Describes a validation for users: leave-one-out or the number of folds, and the recipe."""
+    """Returns a description of a validation for users: leave-one-out or the number of folds, and the recipe.
+    ``fold_sets`` has the divisions of the rows into folds, one for each repeat.
+    """
     if isinstance(fold_sets[0], SingleRows):
         return f"leave-one-out cross-validation of {recipe.describe_under(rows.schema)}"
     n_passes = "three" if len(fold_sets) == 1 else f"{1 + 2 * len(fold_sets):,}"
@@ -105,8 +108,8 @@ def _describe_validation(rows: LabelledRows, fold_sets: Sequence[FoldSet], recip
 
 
 def _group_by_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -> list[list[int]]:
-    """Groups recipes that can share one count, which only those whose posteriors are not kept (``keep``) do. Returns
-    the recipe numbers of each group.
+    """Groups recipes that can share one count of the rows, which only those whose posteriors are not kept (``keep``)
+    do. Returns the recipe numbers of each group.
     """
     groups: dict[Any, list[int]] = {}
     for recipe_number, recipe in enumerate(recipes):
@@ -141,9 +144,9 @@ def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
 
 
 def _sink(rows: LabelledRows, n_splits: int, keep: Keep, models: dict[int, Model] | None) -> Any:
-    """Returns the sink (which collects scores) for one recipe: of posteriors of labels, of posteriors of classes, or of
-    sums only, as ``keep`` asks. ``n_splits`` is the number of splits of all fold sets, and ``models`` takes the model
-    of each fold, if it is given.
+    """Returns the sink (which collects scores) of the rows for one recipe: of posteriors of labels, of posteriors of
+    classes, or of sums only, as ``keep`` asks. ``n_splits`` is the number of splits of all fold sets, and ``models``
+    takes the model of each fold, if it is given.
     """
     if rows.has_sets:
         return _LabelPosteriors(rows)
@@ -192,7 +195,7 @@ class _Posteriors:
         """Returns the validation of all tested rows; ``what`` describes it for users. Raises an error if they weigh
         nothing.
         """
-        tested = self._join_fold_sets()
+        tested = self._join_fold_sets()  # the numbers, folds and posteriors of the tested rows
         rows = self.rows
         weights = None if rows.weights is None else rows.weights[tested.row_numbers]
         if weights is not None and not weights.any():
@@ -219,10 +222,10 @@ class _Posteriors:
                 return _TestedRows(np.arange(len(fold_of_row)), fold_of_row, posteriors_of_set)
             test_rows = np.flatnonzero(fold_of_row >= 0)
             return _TestedRows(test_rows, fold_of_row[test_rows], posteriors_of_set[test_rows])
-        row_numbers: list[Int] = []
+        row_numbers: list[Int] = []  # of each fold set, as the following lists
         folds: list[NDArray[np.int32]] = []
         posteriors: list[Real] = []
-        first_fold = 0
+        first_fold = 0  # the number of the fold set's first fold among all
         for fold_set, posteriors_of_set in self.fold_sets:
             test_rows = np.concatenate([split.test for split in fold_set.splits])
             row_numbers.append(test_rows)
@@ -244,7 +247,9 @@ class _LabelPosteriors(_Posteriors):
         self.thresholds.append(thresholds.probabilities)
 
     def validation(self, what: str) -> LabelEvaluation:
-        """Returns the evaluation of all tested rows, whose labels are predicted with the thresholds of their fold."""
+        """Returns the evaluation of all tested rows, whose labels are predicted with the thresholds of their fold;
+        ``what`` describes it for users.
+        """
         test_rows, folds, posterior = self._join_fold_sets()  # one entry per tested row
         rows = self.rows
         assert rows.sets is not None
@@ -282,8 +287,8 @@ class _Sums:
         is_tested = folds >= 0
         weights = None if self.rows.weights is None else self.rows.weights[rows][is_tested]
         truth = self.rows.labels[rows][is_tested]
-        folds_of_all_rounds = folds[is_tested] + np.int32(self.first_fold)
-        self.add(Outcomes.of(posteriors[is_tested], truth, folds_of_all_rounds, self.n_folds, weights))
+        folds_of_all_sets = folds[is_tested] + np.int32(self.first_fold)
+        self.add(Outcomes.of(posteriors[is_tested], truth, folds_of_all_sets, self.n_folds, weights))
 
     def add(self, outcomes: Outcomes) -> None:
         """Adds outcomes to the sum. Several threads may call it."""
@@ -365,8 +370,8 @@ def compare(
     keep: Keep = "posteriors",
 ) -> RecipeComparison:
     """Validates recipes over the same folds and compares them by the measure ``scoring``. ``tried`` pairs each recipe
-    with its rows, and ``keep`` is that of ``validate``. Recipes without weighing that share rows are validated
-    together.
+    with its rows, ``seed`` decides which rows are in which fold, and ``keep`` is that of ``validate``. Recipes without
+    weighing that share rows are validated together.
     """
     groups = list[list[int]]()  # the numbers, in ``tried``, of the recipes that are validated together
     for rows_id in dict.fromkeys(id(rows) for rows, _ in tried):
@@ -389,12 +394,12 @@ def compare(
             )
             if not numbers:
                 continue
-            start_time = perf_counter()
+            start_time = perf_counter()  # seconds
             recipes = [tried[number][1] for number in numbers]
             validations = validate(tried[numbers[0]][0], folds, recipes, seed=seed, keep=keep)
             validation_of |= zip(numbers, validations, strict=True)
             seconds_of |= dict.fromkeys(numbers, perf_counter() - start_time)
-    order = range(len(tried))
+    all_numbers = range(len(tried))
     return RecipeComparison(
-        tuple(tried), tuple(validation_of[i] for i in order), scoring, tuple(seconds_of[i] for i in order)
+        tuple(tried), tuple(validation_of[k] for k in all_numbers), scoring, tuple(seconds_of[k] for k in all_numbers)
     )

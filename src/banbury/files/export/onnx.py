@@ -168,7 +168,7 @@ BEST_PROGRAM = """
 
 
 def write(model: Any, min_rows: int) -> bytes:
-    """Returns the ONNX file of a model. ``min_rows``: values that fewer rows have are left out."""
+    """Returns the ONNX file of a model. Values that fewer than ``min_rows`` rows have are left out."""
     tables = model.evidence_table(min_rows=min_rows)
     graph = Graph("banbury")
     describe_tensor = graph.onnx.helper.make_tensor_value_info  # takes a name, a type and a shape
@@ -182,11 +182,13 @@ def write(model: Any, min_rows: int) -> bytes:
         width = {"text": "tokens", "counts": len(column["entries"]) - 1}.get(column["kind"], 1)
         kind = types.STRING if column["kind"] in ("text", "string") else types.DOUBLE
         inputs.append(describe_tensor(name, kind, ["n", width]))
+    # The names of the tensors of answers and of posteriors.
     label, shares = add_posteriors(graph, tables, {tensor.name: tensor.name for tensor in inputs}, model._names)
     graph.add_output("label", label, "Identity")
     graph.add_output("probabilities", shares, "Cast", to=types.FLOAT)
-    shape = ["n", len(model._names)]
+    shape = ["n", len(model._names)]  # rows × classes
     label_type = types.INT64 if are_whole(model._names) else types.STRING
+    # The type and shape of the answers: flags (rows × labels), or a class per row.
     label_output = (types.BOOL, shape) if tables.answers == "labels" else (label_type, ["n"])
     outputs = [describe_tensor("label", *label_output), describe_tensor("probabilities", types.FLOAT, shape)]
     proto = graph.onnx.helper.make_graph(graph.nodes, "banbury", inputs, outputs, graph.initializers)
@@ -197,7 +199,7 @@ def write(model: Any, min_rows: int) -> bytes:
 
 
 def import_library(name: str) -> Any:
-    """Returns a library that export to ONNX needs. Raises an error that says how to install it."""
+    """Returns the library ``name``, which export to ONNX needs. Raises an error that says how to install it."""
     try:
         return import_module(name)
     except ImportError:
@@ -214,16 +216,18 @@ class Graph:
     """Collects the nodes and constants of a graph, in which the names of all tensors begin with ``prefix``."""
 
     def __init__(self, prefix: str) -> None:
-        """Begins an empty graph. Raises an error if onnx is not installed."""
+        """Begins an empty graph, whose tensors have names that begin with ``prefix``. Raises an error if onnx is not
+        installed.
+        """
         self.onnx = import_library("onnx")
         self.prefix = prefix
         self.nodes: list[Any] = []  # operators with the names of their inputs and output, in order
         self.initializers: list[Any] = []  # constant tensors
 
     def add(self, program: str, attributes: Mapping[str, Any] | None = None, **inputs: Any) -> dict[str, str]:
-        """Adds the nodes of a program. ``inputs``: for each input of the program the name of a tensor in the graph (a
-        text) or a constant; other inputs are taken from ``CONSTANTS``. ``attributes``: those of its first node. Returns
-        the name in the graph of each tensor of the program.
+        """Adds the nodes of a program. ``inputs`` has for each input of the program the name of a tensor in the graph
+        (a text) or a constant; other inputs are taken from ``CONSTANTS``. ``attributes`` are those of its first node.
+        Returns the name in the graph of each tensor of the program.
         """
         # Names in the graph, by name in the program.
         names = {name: tensor for name, tensor in inputs.items() if isinstance(tensor, str)}
@@ -235,7 +239,7 @@ class Graph:
             for name in node.input:
                 if name not in names:
                     names[name] = f"{prefix}/{name}"
-                    array = np.asarray({**CONSTANTS, **inputs}[name])
+                    array = np.asarray({**CONSTANTS, **inputs}[name])  # the value of a constant
                     if array.dtype.kind == "f":
                         array = np.where(np.isneginf(array), IMPOSSIBLE, array)
                     self.initializers.append(self.onnx.numpy_helper.from_array(array, names[name]))
@@ -254,8 +258,9 @@ class Graph:
 def add_posteriors(
     graph: Graph, tables: EvidenceTable, inputs: Mapping[str, str], names: Sequence[Any]
 ) -> tuple[str, str]:
-    """Adds everything from inputs to answers. ``inputs``: the tensor of each column by name; ``names``: the classes.
-    Returns the names of the tensors of answers and of posteriors.
+    """Adds to the graph everything from inputs to answers. ``tables`` has the model's evidence, ``inputs`` the name of
+    the tensor of each column, and ``names`` are the classes. Returns the names of the tensors of answers and of
+    posteriors.
     """
     prior = tables.prior["nats"].to_numpy()[None, :]  # (1, classes)
     nats_tensors = []  # the names of the tensors of evidence, (n, classes)
@@ -275,29 +280,31 @@ def add_posteriors(
             cells = [-1 if entry["cell"] is None else entry["cell"] for entry in entries]  # −1: the last cell
             # Looks up each row's nats and cell by the number of its entry.
             program = "nats = Gather(table, entry)\n cell = Gather(cells, entry)"
-            table = [entry["nats"] for entry in entries]
-            tensors = graph.add(program, entry=_add_entry(graph, column, tensor), table=table, cells=cells)
+            nats = [entry["nats"] for entry in entries]  # entries × classes
+            tensors = graph.add(program, entry=_add_entry(graph, column, tensor), table=nats, cells=cells)
             nats_tensors.append(tensors["nats"])
             cells_of_column[column["column"]] = tensors["cell"], max(cells) + 2  # with the last, of values in no cell
     pairs: dict[tuple[int, int], Any] = {}  # nats (cells, cells, classes) by the two columns
     for pair in tables.entries("pairs"):
         columns = pair["first"], pair["second"]  # their numbers
-        shape = *(cells_of_column[column][1] for column in columns), prior.size
+        shape = *(cells_of_column[column][1] for column in columns), prior.size  # of the table of all pairs of cells
         table = pairs.setdefault(columns, np.zeros(shape))
         table[pair["first_cell"], pair["second_cell"]] = pair["nats"]
     for (first, second), table in pairs.items():
-        cell, other_cell = (cells_of_column[column][0] for column in (first, second))
+        cell, other_cell = (  # the names of the tensors of both columns' cells
+            cells_of_column[column][0] for column in (first, second)
+        )
         nats_tensors.append(graph.add(PAIR_PROGRAM, table=table, cell=cell, other_cell=other_cell)["nats"])
     score: Any = prior  # then the name of the tensor of the sum so far
-    for nats in nats_tensors:
-        score = graph.add("sum = Add(total, nats)", total=score, nats=nats)["sum"]
+    for nats_tensor in nats_tensors:
+        score = graph.add("sum = Add(total, nats)", total=score, nats=nats_tensor)["sum"]
     return _add_answers(graph, tables, score, names)
 
 
 def _add_entry(graph: Graph, column: Record, x: str) -> str:
-    """Adds the search for the entry of each row's value or number, and returns the name of the tensor of entry numbers,
-    (n,). The entry for unseen values is the last. ``column``: an entry of ``EvidenceTable.by_column``; ``x``: the name
-    of its input tensor.
+    """Adds to the graph the search for the entry of each row's value or number, and returns the name of the tensor of
+    entry numbers, (n,). The entry for unseen values is the last. ``column`` is an entry of ``EvidenceTable.by_column``;
+    ``x`` is the name of its input tensor.
     """
     keys = [*column["entries"]]  # values, or where intervals start; None for missing, which comes last for numbers
     if column["kind"] == "number":
@@ -312,8 +319,9 @@ def _add_entry(graph: Graph, column: Record, x: str) -> str:
 
 
 def _add_bag(graph: Graph, column: Record, x: str) -> str:
-    """Adds the evidence of a text or of a block of counts. ``column``: an entry of ``EvidenceTable.by_column``; ``x``:
-    the name of its input tensor. Returns the name of the tensor of nats, (n, classes).
+    """Adds to the graph the evidence of a text or of a block of counts. ``column`` is an entry of
+    ``EvidenceTable.by_column``; ``x`` is the name of its input tensor. Returns the name of the tensor of nats, (n,
+    classes).
     """
     if column["length"] and column["unseen"]["scale"]:
         raise errors.bad_setting(
@@ -331,7 +339,7 @@ def _add_bag(graph: Graph, column: Record, x: str) -> str:
         block = graph.add(BLOCK_PROGRAM, x=x, threshold=column["threshold"])
         n = block["presence" if column["count"] == "presence" else "n"]
     program = BAG_PROGRAM.format(operator=OPERATOR_OF_AMOUNT[column["count"]])
-    nats = graph.add(
+    tensors = graph.add(
         program,
         n=n,
         one_if_log=float(column["count"] == "log"),
@@ -340,14 +348,15 @@ def _add_bag(graph: Graph, column: Record, x: str) -> str:
         one_if_normalised=float(column["length"]),
         common_nats=entry_of_every_text["nats"],
     )
-    return nats["nats"]
+    return tensors["nats"]
 
 
 def _add_answers(graph: Graph, tables: EvidenceTable, score: str, names: Sequence[Any]) -> tuple[str, str]:
-    """Adds the calibration of scores and the choice of the answer. ``score``: the name of the tensor of scores, (n,
-    classes); ``names``: the classes. Returns the names of the tensors of answers and of posteriors.
+    """Adds to the graph the calibration of scores and the choice of the answer. ``tables`` has the model's prior and
+    calibration. ``score`` is the name of the tensor of scores, (n, classes), and ``names`` are the classes. Returns the
+    names of the tensors of answers and of posteriors.
     """
-    prior = tables.prior["nats"].to_numpy()[None, :]
+    prior = tables.prior["nats"].to_numpy()[None, :]  # (1, classes), as each of the rules
     rule_names = tables.calibration.column_names[1:6]  # temperature, floor, slope, shift and threshold
     rules = {name: tables.calibration[name].to_numpy()[None, :] for name in rule_names}
     if tables.answers == "labels":

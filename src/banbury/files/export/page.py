@@ -50,7 +50,7 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 
 
 def write(model: Any, min_rows: int) -> bytes:
-    """Returns the page of a model. ``min_rows``: values that fewer rows have are left out."""
+    """Returns the page of a model. Values that fewer than ``min_rows`` rows have are left out."""
     tables = model.evidence_table(min_rows=min_rows)
     # The source of the page's scripts.
     modules = "".join((BROWSER / name).read_text("utf-8") for name in ("service.js", "evidence.js", "ask.js"))
@@ -75,8 +75,8 @@ def _hash(text: str) -> str:
 
 
 def columns_of(tables: EvidenceTable) -> list[Record]:
-    """Returns the columns as the page's script takes them: curves as rows, entries as pairs of key and entry, and for
-    texts the regular expression of their words.
+    """Returns the columns of the tables as the page's script takes them: curves as rows, entries as pairs of key and
+    entry, and for texts the regular expression of their words.
     """
     columns = tables.by_column()
     curves = tables.curves.to_pylist()  # of all columns
@@ -90,8 +90,8 @@ def columns_of(tables: EvidenceTable) -> list[Record]:
 
 
 def _pack(tables: EvidenceTable, target: str | None) -> str:
-    """Returns the tables as compressed JSON in base 64. JSON has no infinity; the page reads 1e999 as one. ``target``:
-    the name that the page shows for numeric classes, or None.
+    """Returns the tables as compressed JSON in base 64. JSON has no infinity; the page reads 1e999 as one. ``target``
+    is the name that the page shows for numeric classes, or None.
     """
     prior = tables.prior.to_pydict()
     columns = columns_of(tables)

@@ -207,8 +207,8 @@ class EvidenceTerm(NamedTuple):
 
 
 def word_pattern(reading: Record, character: str) -> str:
-    """Returns the regular expression of the words of a text. ``reading``: how it is read; ``character``: the regular
-    expression of a character of words. Raises an error if the user gave a regular expression.
+    """Returns the regular expression of the words of a text. ``reading`` says how it is read; ``character`` is the
+    regular expression of a character of words. Raises an error if the user gave a regular expression.
     """
     tokens = reading["tokens"]
     advice = f"one of {', '.join(TOKEN_PATTERNS)}: a regular expression of Python may mean something else elsewhere"
@@ -226,9 +226,10 @@ def write(
     name: str = "banbury",
     reasons: bool = False,
 ) -> bytes:
-    """Returns a script that creates the tables and the views. ``min_rows``: values that fewer rows have are left out;
-    ``table``: the table with the rows to predict; ``key``: its column that identifies a row (None: rows are numbered);
-    ``name``: the prefix of the new tables and views; ``reasons``: whether to add the view of reasons.
+    """Returns a script that creates the tables and the views of a model for a database, ``dialect``. Values that fewer
+    than ``min_rows`` rows have are left out. ``table`` is the table with the rows to predict, and ``key`` its column
+    that identifies a row (None: rows are numbered). ``name`` is the prefix of the new tables and views, and ``reasons``
+    says whether to add the view of reasons.
     """
     if dialect not in DIALECTS:
         raise errors.unknown_choice("dialect", dialect, DIALECTS)
@@ -269,7 +270,7 @@ class _Script:
         )
         classes = tables.prior["name"].to_pylist()
         errors.require(all(map(self.can_hold, classes)), "classes", classes, f"texts that {self.dialect} can hold")
-        self.columns = tables.by_column()  # a dictionary for each
+        self.columns = tables.by_column()  # a dictionary for each column
         for column in self.columns:
             kind = {"text": "words", "counts": "words"}.get(column["kind"], column["kind"])  # as SQL distinguishes them
             column["sql_kind"] = "curves" if column["curves"] else kind
@@ -316,7 +317,9 @@ class _Script:
         return self.quote(f"{self.name}_{suffix}")
 
     def literal(self, value: Any) -> str:
-        """Returns a text, a number or None as an SQL literal. In a text, the character NUL becomes a function call."""
+        """Returns the value (a text, a number or None) as an SQL literal. In a text, the character NUL becomes a
+        function call, the phrase ``zero`` of the dialect's ``syntax``.
+        """
         if value is None:
             return "NULL"
         if isinstance(value, float):
@@ -338,8 +341,8 @@ class _Script:
         return template.format(**self.phrase_by_name, **phrases)
 
     def pick(self, expressions: Sequence[str]) -> str:
-        """Returns an SQL expression that takes the one of ``expressions`` that belongs to the class of the row p of the
-        table of classes. ``expressions``: SQL, one for each class.
+        """Returns an SQL expression that takes the one of ``expressions`` (SQL, one for each class) that belongs to the
+        class of the row p of the table of classes. ``syntax`` has the dialect's template for this.
         """
         cases = " ".join(f"WHEN {c} THEN {expression}" for c, expression in enumerate(expressions))
         return str(self.syntax["pick"].format(items=", ".join(expressions), cases=cases))
@@ -364,9 +367,10 @@ class _Script:
         """
         rows: dict[str, Rows] = {name: [] for name in TABLES}
         for prior, rule in zip(self.tables.prior.to_pylist(), self.tables.calibration.to_pylist(), strict=True):
-            # With temperature, floor, slope, shift and threshold.
+            # Of each class: its number, name and nats, and temperature, floor, slope, shift and threshold.
             rows["prior"].append((*prior.values(), *[*rule.values()][1:6]))
         for column in self.columns:
+            # Values, words, or where intervals start; None for missing.
             keys = [key for key in column["entries"] if self.can_hold(str(key))]
             ends: Any = repeat((None, None))  # of each interval: its lowest and its highest number
             if column["kind"] == "number":
@@ -375,7 +379,7 @@ class _Script:
                 ends = zip([*keys[:-1], math.inf], [*lasts, math.inf], strict=False)
             for key, (low, last) in zip(keys, ends, strict=False):
                 entry = column["entries"][key]
-                item = "-" if key is None else f"={key}"
+                item = "-" if key is None else f"={key}"  # by which rows look the entry up
                 if column["sql_kind"] == "words":
                     item = key or ""
                 rows["entries"].append(
@@ -394,15 +398,15 @@ class _Script:
     # The evidence of a row
 
     def inputs(self) -> str:
-        """Returns the query of the rows: what each column looks up as x0, x1, …, and the prior of each class as s0, s1,
-        …, the sums to which evidence is added.
+        """Returns the query of the rows: what each of the model's columns looks up as x0, x1, …, and the prior of each
+        class as s0, s1, …, the sums to which evidence is added. ``key`` is the column that identifies a row, or None.
         """
         prior = map(self.literal, self.tables.prior["nats"].to_pylist())  # of each class
         select_list = [f"{nats} AS s{c}" for c, nats in enumerate(prior)]
         select_list.append(f"{'ROW_NUMBER() OVER ()' if self.key is None else self.quote(self.key)} AS row_id")
         for column in self.columns:
             number = column["column"]
-            quoted = self.quote(column["name"])
+            quoted = self.quote(column["name"])  # the name in the user's table
             if column["kind"] == "counts":
                 names = self.names_of(column)
                 select_list += [f"{self.as_number(name)} AS x{number}_{index}" for index, name in enumerate(names)]
@@ -432,11 +436,11 @@ class _Script:
         number = column["column"]
         unseen = column["unseen"]  # the entry of values that are not listed
         kind = column["sql_kind"]
-        nats = [
+        nats = [  # SQL, for each class
             f"COALESCE(e{number}.n{c}, {self.literal(class_nats)})"
             for c, class_nats in enumerate(unseen["nats"].tolist())
         ]
-        value = self.fill(VALUE_TO_SHOW[kind], j=number)
+        value = self.fill(VALUE_TO_SHOW[kind], j=number)  # SQL
         words_table = f"t{number}_nats AS f" if kind == "words" else None
         return EvidenceTerm(
             self.fill(JOIN_OF_KIND[kind], j=number),
@@ -451,7 +455,7 @@ class _Script:
         """Yields the SQL of the evidence of each pair of columns."""
         # The numbers of both columns; each pair has many entries.
         for first, second in dict.fromkeys((pair["first"], pair["second"]) for pair in self.tables.entries("pairs")):
-            nats = [f"COALESCE(p{first}_{second}.n{c}, 0e0)" for c in range(self.n_classes)]
+            nats = [f"COALESCE(p{first}_{second}.n{c}, 0e0)" for c in range(self.n_classes)]  # SQL, for each class
             yield EvidenceTerm(
                 self.fill(JOIN_PAIR, first=first, second=second),
                 nats,
@@ -499,6 +503,7 @@ class _Script:
         hint = self.syntax["m"]  # whether the database shall compute a named query once
         reading = column["reading"]  # how texts are split
         shortest, longest = reading["ngrams"]  # in words or characters
+        # SQL of the text, and of what stands between the parts of an n-gram.
         text = f"LOWER(x{number})" if reading["lowercase"] else f"x{number}"
         separator = " || ' ' || "
         if reading["unit"] == "characters":
@@ -543,6 +548,7 @@ class _Script:
         steps = self.steps()
         for step, terms in enumerate(steps):
             cells = [term.cell for term in terms if term.cell]  # such as "expression AS c2"
+            # For each class, its sum with the evidence of this step added.
             sums = [f"f.s{c} + {' + '.join(term.nats[c] for term in terms)} AS s{c}" for c in range(self.n_classes)]
             joins = "\nLEFT JOIN ".join([f"sums_{step} AS f", *(term.join for term in terms)])
             yield f"sums_{step + 1} AS {hint}(SELECT {', '.join([*carried_columns, *cells, *sums])}\nFROM {joins})"
@@ -568,7 +574,7 @@ class _Script:
     # Views
 
     def make_views(self, reasons: bool) -> Iterator[str]:
-        """Yields the statements that create the views. ``reasons``: whether to create the view of reasons too."""
+        """Yields the statements that create the views, with the view of reasons if ``reasons`` is true."""
         # The queries from scores to posteriors.
         templates = [CENTRED_QUERIES, CALIBRATED_QUERIES if self.tables.bends else SHARE_QUERY, SUM_QUERY]
         templates = [LABEL_QUERIES] if self.tables.answers == "labels" else templates

@@ -103,12 +103,12 @@ def diagnose(
 
 
 def _diagnose_table(table: Table, n: int) -> Diagnosis:
-    """Counts the columns and then their pairs, tests both, and returns what limits naive Bayes. ``n`` is the number of
-    pairs and words to list.
+    """Counts the columns of a table and then their pairs, tests both, and returns what limits naive Bayes. ``n`` is the
+    number of pairs and words to list.
     """
     # ``tally.schema`` has columns in fine bins, and those of a block also one by one; ``schema`` is the table's own.
     tally, coded_rows, schema = _count_finely(table)
-    rows_per_weight = _rows_per_weight(coded_rows)
+    rows_per_weight = _rows_per_weight(coded_rows)  # how many rows a weight of 1 counts as in a test
     rows_by_class = tally.rows.value if table.missing == "category" else None  # given if missing is a value
     tests = dict[str, ColumnTest]()  # by the name of a column or block
     # Groups of features of one family: the family, the features and their sums. The tests of blocks use those of
@@ -118,13 +118,17 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
         feature_tests = test_features(family, features, sums, rows_per_weight, n, tests, rows_by_class)
         tests |= zip(features.names, feature_tests, strict=True)
     names_by_bits = sorted(tally.schema.features.names, key=lambda name: (-tests[name].bits, tests[name].p))
-    names_to_pair = [name for name in names_by_bits if tests[name].has_several_values]
+    names_to_pair = [  # of columns, the most informative first
+        name for name in names_by_bits if tests[name].has_several_values
+    ]
     compared_columns = columns_to_pair(tally, names_to_pair, rows_per_weight, table.labels.threads)
-    text_columns = word_columns(tally)
+    text_columns = word_columns(tally)  # each with its counted words
     words = words_to_compare(text_columns, len(tally.classes))
+    # The columns of each block by its name, and the reverse.
     blocks = {feature.name: feature.columns for feature in schema.features if models_jointly(feature)}
     block_of = {column: name for name, block in blocks.items() for column in block}
     pair_counts = count_pairs(table.source, table.labels, tally, coded_rows, compared_columns, text_columns, words)
+    # How much each pair depends on each other, given the class.
     column_pairs = pair_counts.measure_columns(block_of, rows_per_weight)
     word_pairs = pair_counts.measure_words(words, rows_per_weight)
     n_pairs = len(column_pairs.bits) + len(word_pairs.bits)
@@ -134,7 +138,7 @@ def _diagnose_table(table: Table, n: int) -> Diagnosis:
         for name in names_by_bits
         if name in schema.index
     ]
-    joining_families = {
+    joining_families = {  # as text, by the name of the column: what models it together with others of its kind
         feature.name: "bb.Gaussian(covariance='full')" if feature.family.has_density() else "bb.Joint()"
         for feature in tally.schema.features
     }
@@ -170,7 +174,7 @@ def _notes(
 ) -> Iterator[str]:
     """Yields notes on what was not compared, a sentence each: columns of ``blocks``, all but ``n_compared`` of
     ``n_columns`` columns, and all but ``n_words`` words of the ``texts`` (text columns, each with its words); and on
-    rows without a target.
+    rows without a target, which ``tally`` counts as skipped.
     """
     if blocks:
         yield f"Columns of one block are modelled together, so their pairs are not compared: {errors.listed(blocks, 6)}."
@@ -232,7 +236,8 @@ def _count_finely(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
 
 def _check_least(batch: Batch, schema: Schema, threads: int) -> None:
     """Raises an error for numbers that a feature's family refuses, such as negative counts, which its fine bins would
-    accept. For this, the batch is counted as all one class under the ``schema`` of the table; the counts are not kept.
+    accept. For this, ``threads`` count the batch as all one class under the ``schema`` of the table; the counts are not
+    kept.
     """
     one_class = np.zeros(batch.n_rows, dtype=np.int32)
     rows_to_count = RowsToCount(batch, labels=(0,), classes=one_class, weights=None, threads=threads)
@@ -248,6 +253,7 @@ def _count_batch(batch: Batch, schema: Schema, labels: Labels) -> list[tuple[Tal
         try:
             return [(tally_of(rows, schema), rows) for rows in rows_of_batch(batch, schema, labels)]
         except errors.BadValue as error:
+            # The feature whose bins are too fine; None for other errors.
             column = schema[error.column] if getattr(error, "what", None) == "too fine" else None  # type: ignore[attr-defined]
             if column is None or column.family.settings():
                 raise
@@ -268,11 +274,11 @@ def _schema_to_compare(schema: Schema, batch: Batch) -> Schema:
 
 
 def _concatenate_rows(batches: Sequence[tuple[Sequence[Label], CodedRows]], classes: tuple[Label, ...]) -> CodedRows:
-    """Returns the rows of all batches together. Each batch has class names of its own and numbers its classes by them;
-    the joined rows have the positions of these names in ``classes``, −1 for none.
+    """Returns the rows of all batches together. ``batches`` are pairs of class names and rows, whose class numbers
+    refer to these names, −1 for none; the joined rows have the positions of the names in ``classes``.
     """
     number_of_class = {name: number for number, name in enumerate(classes)}
-    class_numbers = [
+    class_numbers = [  # of the rows of each batch, in ``classes``
         np.array([*(number_of_class.get(name, -1) for name in names), -1], dtype=np.int32)[rows.classes]
         for names, rows in batches
     ]
@@ -282,7 +288,8 @@ def _concatenate_rows(batches: Sequence[tuple[Sequence[Label], CodedRows]], clas
 
 def _rows_per_weight(coded_rows: Sequence[CodedRows]) -> float:
     """Returns how many rows a weight of 1 counts as in a test: 1, or for fractional weights as many as give Kish's
-    effective number of rows. Raises an error if all weights are too small to divide by.
+    effective number of rows. ``coded_rows`` has the class and weight of each row, with soft labels once for each class.
+    Raises an error if all weights are too small to divide by.
     """
     weight_arrays = [rows.weights[rows.classes >= 0] for rows in coded_rows if rows.weights is not None]
     if all(rows.whole for rows in coded_rows) or not weight_arrays:

@@ -60,7 +60,7 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
 def informative_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict[str, float]:
     """Returns the most informative words of a text column: I(the word occurs; class) in bits, highest first.
 
-    For a matrix of occurrences, its most informative columns. ``feature`` can be omitted if there is only one.
+    ``n`` words are returned; for a matrix of occurrences, columns. ``feature`` can be omitted if there is only one.
 
     >>> import banbury as bb
     >>> from banbury.insight.dependence import informative_words
@@ -70,6 +70,7 @@ def informative_words(tally: Tally, feature: str | None = None, n: int = 20) -> 
     """
     check_tally(tally)
     check_n(n)
+    # The feature and the counted words of each text column, by name.
     texts = {features.names[0]: (features[0], sums) for _, features, sums in tally.groups if isinstance(sums, Words)}
     if feature is None and len(texts) == 1:
         (feature,) = texts
@@ -81,8 +82,8 @@ def informative_words(tally: Tally, feature: str | None = None, n: int = 20) -> 
 
 
 def _most_informative_words(feature: Feature, sums: Words, n: int) -> dict[str, float]:
-    """Returns the ``n`` most informative words of a text with their bits, highest first. ``sums`` are its counted
-    words.
+    """Returns the ``n`` most informative words of the text column ``feature`` with their bits, highest first. ``sums``
+    are its counted words.
     """
     words_in_use = bag_of_words(feature).words_in_use(feature, sums)
     return {word.name: word.bits for word in most_informative(feature, words_in_use, n)}

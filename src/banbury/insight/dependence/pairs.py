@@ -74,7 +74,7 @@ def word_columns(tally: Tally) -> list[WordColumn]:
 
 def words_to_compare(text_columns: Sequence[WordColumn], n_classes: int) -> list[Word]:
     """Returns the most informative words of all text columns together, best first, few enough that tables of all their
-    pairs in ``n_classes`` classes fit into memory.
+    pairs in ``n_classes`` classes fit into memory. ``text_columns`` are features, each with its counted words.
     """
     max_words = int(min(MOST_WORDS, (MOST_CELLS / n_classes) ** 0.5))
     scored_words = []  # the bits of each, and the word
@@ -108,9 +108,11 @@ class Grouped:
         return self.feature.name
 
     def code_rows(self, batch: Batch, classes: NDArray[np.int32]) -> Codes:
-        """Returns the group of each row's value, −1 if the row has no value or no class. ``classes`` has the class
-        number of each row.
+        """Returns the group of the value that each row of a batch has in this column, −1 if the row has no value or no
+        class. ``classes`` has the class number of each row, and ``group_of_key`` the group of each of the column's
+        values (``keys``) in each class.
         """
+        # Of each row: the position of its value in ``keys``, −1 for none.
         key_numbers = key_positions(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
         has_group = (key_numbers >= 0) & (classes >= 0)
         codes = np.full(len(classes), -1, dtype=np.int32)
@@ -119,9 +121,9 @@ class Grouped:
 
 
 def columns_to_pair(tally: Tally, ranked_names: Sequence[str], scale: float, threads: int) -> list[Grouped]:
-    """Returns the highest-ranked columns with their values in groups, few enough that the tables of all pairs fit into
-    memory. ``ranked_names`` has column names, best first; a weight of 1 is worth ``scale`` rows. The columns returned
-    are in the order of the table.
+    """Returns the highest-ranked columns of a tally with their values in groups, few enough that the tables of all
+    pairs fit into memory. ``ranked_names`` has column names, best first; a weight of 1 is worth ``scale`` rows.
+    ``threads`` will code the rows. The columns returned are in the order of the table.
     """
     max_groups_of_all = (2.0 * MOST_CELLS / len(tally.classes)) ** 0.5  # of all columns together
     selected_names = set(ranked_names[: int(np.clip(max_groups_of_all // 2, 2, MOST_COLUMNS))])
@@ -132,8 +134,8 @@ def columns_to_pair(tally: Tally, ranked_names: Sequence[str], scale: float, thr
     for family, features, sums in tally.groups:
         for feature_number, feature in enumerate(features):
             if feature.name in selected_names:
-                keys, cells = sums.feature(feature_number)
-                groups = group_values_in_classes(family, cells.value, scale, max_groups)
+                keys, cells = sums.feature(feature_number)  # the values, and their weights (keys × classes)
+                groups = group_values_in_classes(family, cells.value, scale, max_groups)  # keys × classes
                 n_groups = int(groups.max(initial=0)) + 1
                 columns.append(Grouped(feature, keys, groups.astype(np.uint8), n_groups, threads))
     return sorted(columns, key=lambda column: tally.schema.index[column.name])
@@ -150,11 +152,12 @@ class FeaturePairs:
 
     def measure_columns(self, block_of: Mapping[str, str], scale: float) -> MeasuredPairs:
         """Returns the dependence of all pairs of columns that are not in the same block, given the class. ``block_of``
-        has the block of each column that is in one; a weight of 1 is worth ``scale`` rows.
+        has the block of each column that is in one; a weight of 1 is worth ``scale`` rows. ``counts`` has the tables of
+        all pairs, and ``total`` is the weight of all rows.
         """
-        first_columns = np.arange(0)
+        first_columns = np.arange(0)  # the numbers of the columns of each pair
         second_columns = np.arange(0)
-        measures = PairInformation(*NO_PAIRS)
+        measures = PairInformation(*NO_PAIRS)  # arrays with an entry for each pair
         if self.counts is not None:
             first_columns, second_columns, measures = self.counts.information(
                 self.total, FEWEST_ROWS / (self.total * scale)
@@ -177,9 +180,12 @@ class FeaturePairs:
 
     def measure_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
         """Returns the dependence of all pairs of ``words``, which are those that were counted, given the class, over
-        the rows that have both of their texts. A weight of 1 is worth ``scale`` rows.
+        the rows that have both of their texts. A weight of 1 is worth ``scale`` rows, and ``total`` is the weight of
+        all. ``together`` (classes × marks × marks) has the weight of the rows that have both of two marks: first the
+        words, then the texts, by column.
         """
         first_words, second_words = np.triu_indices(len(words), 1)  # the numbers of the words of each pair
+        # Of each word: the mark of the rows that have its text.
         text_mark_of_word = np.array([len(words) + word.column for word in words], dtype=np.int64)
         frequencies = self.together / self.total  # classes × marks × marks
         # The share of rows with both words, with both texts, and with one word and both texts: classes × pairs each.
@@ -190,9 +196,9 @@ class FeaturePairs:
         without_both = with_both_texts - with_first - with_second + with_both
         # The four cells of every pair's table: with both words, with one, with the other, with neither (4, classes, pairs).
         cells = np.stack([with_both, with_first - with_both, with_second - with_both, without_both])
-        cells = np.where(
-            (with_both_texts > 0) & (cells > SAME * with_both_texts), cells, 0.0
-        )  # smaller ones are rounding
+        # Smaller ones are rounding.
+        cells = np.where((with_both_texts > 0) & (cells > SAME * with_both_texts), cells, 0.0)
+        # Pairs × first word or not × classes × second word or not; and then pairs and first words on one axis.
         cells_by_pair = cells.reshape(2, 2, len(frequencies), len(first_words)).transpose(3, 0, 2, 1)
         tables_of_pairs = cells_by_pair.reshape(2 * len(first_words), len(frequencies), 2)
         measures = measure_column(  # two rows of ``tables_of_pairs`` for each pair
@@ -208,6 +214,7 @@ def worst_pairs(pairs: MeasuredPairs, n_pairs: int, limit: int) -> list[Pair]:
     ``n_pairs`` were tested in all.
     """
     significant_pairs = pairs.beyond(LEVEL, n_pairs)
+    # The numbers of the pairs to return.
     worst_numbers = significant_pairs[np.argsort(-pairs.bits[significant_pairs], kind="stable")][:limit]
     _, *measures = pairs  # the names, then arrays with one entry per pair
     measures_of_pairs = zip(*(measure[worst_numbers].tolist() for measure in measures), strict=True)
@@ -240,24 +247,27 @@ def count_pairs(
     """
     n_classes = len(tally.classes)
     n_marks = len(words) + len(text_columns)  # see ``_add_words``
-    total = float(tally.rows.value.sum())
+    total = float(tally.rows.value.sum())  # the weight of all rows
+    # Rows that have both of two marks.
     together = np.zeros((n_classes if words else 0, n_marks, n_marks))
     if len(columns) < 2 and len(words) < 2:
         return FeaturePairs(total, columns, counts=None, together=together)
     n_read = 0  # rows in the batches before
+    # One feature, which is all pairs of these columns.
     schema = Schema(Features.of([pairs_of([column.name for column in columns])]))
-    class_numbers = tuple(range(n_classes))
+    class_numbers = tuple(range(n_classes))  # the classes of the tally of pairs
     pair_tally: Tally | None = None
     for batch in watch(source, "comparing", source.name):
         if batch.n_rows:
             batch = align_names(batch, tally.schema, labels.roles())
         for start in range(0, batch.n_rows, ROWS_TOGETHER):
             chunk = batch.slice(start, start + ROWS_TOGETHER)
-            for rows_of_labelling in coded_rows:
+            for rows_of_labelling in coded_rows:  # one, or with soft labels one for each class
                 chunk_rows = rows_of_labelling.between(n_read + start, n_read + start + chunk.n_rows)
                 if len(chunk_rows.classes) < chunk.n_rows:
                     raise _change_error(source)
                 if len(columns) > 1:
+                    # The group of each row's value, by column.
                     groups = {column.name: column.code_rows(chunk, chunk_rows.classes) for column in columns}
                     codes = Codes(chunk_rows.classes, low=0, values=class_numbers)
                     chunk_tally = count_rows(
@@ -271,6 +281,7 @@ def count_pairs(
         raise _change_error(source)
     if pair_tally is None:
         return FeaturePairs(total, columns, counts=None, together=together)
+    # What was counted of this feature.
     pair_sums = pair_tally._with_classes(class_numbers).sums[0]
     return FeaturePairs(total, columns, CountedPairs.of(schema.features[0], pair_sums), together)
 
@@ -293,14 +304,15 @@ def _add_words(
     marks.
 
     The marks are first the ``words``, then the ``text_columns``: a row has the mark of a column if it has a text there.
-    ``rows`` has the class and weight of each row of the batch.
+    ``rows`` has the class and weight of each row of the batch. ``threads`` read the texts.
     """
     from scipy.sparse import csr_array  # few need it
 
-    # The row numbers, and the marks that these rows have.
+    # Row numbers, and a mark that each of these rows has, in arrays that belong together.
     mark_rows: list[Int] = []
     mark_numbers: list[Int] = []
     for column_number, (feature, sums) in enumerate(text_columns):
+        # Row numbers; and of each word that occurs in a row, the number of the row and the word's id.
         rows_with_text, row_of_word, word_ids = bag_of_words(feature).words_in_rows(batch, feature, sums, threads)
         mark_rows.append(rows_with_text)
         mark_numbers.append(np.full(len(rows_with_text), len(words) + column_number))
@@ -309,17 +321,18 @@ def _add_words(
         mark_of_id = np.full(largest_id + 1, -1, dtype=np.int64)  # −1: a word without a mark
         for mark, word_id in marks_and_ids:
             mark_of_id[word_id] = mark
-        marks = mark_of_id[word_ids]
+        marks = mark_of_id[word_ids]  # of each word that occurs in a row
         mark_rows.append(row_of_word[marks >= 0])
         mark_numbers.append(marks[marks >= 0])
     row_of_mark = np.concatenate(mark_rows)
     rows_and_marks = (row_of_mark, np.concatenate(mark_numbers))
+    # 1 where a row has a mark (rows × marks).
     has_mark = csr_array((np.ones(len(row_of_mark)), rows_and_marks), shape=(batch.n_rows, together.shape[1]))
     has_mark.sum_duplicates()
     has_mark.data[:] = 1.0
     for class_number in np.unique(rows.classes[rows.classes >= 0]).tolist():
         class_rows = np.flatnonzero(rows.classes == class_number)
-        class_matrix = has_mark[class_rows]
+        class_matrix = has_mark[class_rows]  # rows of the class × marks
         weighted_matrix = class_matrix
         if rows.weights is not None:
             weighted_matrix = class_matrix.multiply(rows.weights[class_rows][:, None]).tocsr()

@@ -24,7 +24,7 @@ class Information(Mapping[str, float]):
     entropy: float  # in bits
 
     def __getitem__(self, feature: str) -> float:
-        """The information of a feature in bits."""
+        """Returns the information of a feature about the class in bits."""
         return self.bits[feature]
 
     def __iter__(self) -> Iterator[str]:
@@ -116,7 +116,7 @@ class Diagnosis(Tabular):
     def advice(self) -> str:
         """A sentence or two on how to improve the model."""
         double_counting = "Counting evidence twice pushes probabilities towards 0 and 1"
-        bits = {entry.feature: entry.bits for entry in self.columns}
+        bits = {entry.feature: entry.bits for entry in self.columns}  # about the class, also of the columns of a block
         bits |= {column: bits[name] for name, block in self.blocks.items() for column in block}
         column_pairs = [pair for pair in self.pairs if pair.first in bits and pair.second in bits]
         for pair in column_pairs:
@@ -124,10 +124,11 @@ class Diagnosis(Tabular):
                 less_informative, more_informative = sorted((pair.second, pair.first), key=bits.__getitem__)
                 return f"{double_counting}: leave out {less_informative}, which adds little to {more_informative}."
         if column_pairs:
-            first = column_pairs[0].first
-            second = column_pairs[0].second
-            dependence = f"{first} and {second} depend on each other given the class, which naive Bayes does not see"
-            joining_advice = self._joining_advice(first, second)
+            worst = column_pairs[0]
+            dependence = (
+                f"{worst.first} and {worst.second} depend on each other given the class, which naive Bayes does not see"
+            )
+            joining_advice = self._joining_advice(worst.first, worst.second)
             return f"{dependence}: weigh the evidence with bb.EvidenceClassifier(), {joining_advice}."
         if self.pairs:
             ranking = "words that occur together count twice: trust the ranking of the probabilities, not their size"
@@ -137,7 +138,9 @@ class Diagnosis(Tabular):
         return "There are no pairs to compare."
 
     def _joining_advice(self, first: str, second: str) -> str:
-        """Returns half a sentence on how to model the two columns ``first`` and ``second`` together."""
+        """Returns half a sentence on how to model the two columns ``first`` and ``second`` together. ``blocks`` has the
+        columns of each block, and ``joined_by`` the family, as text, that models each column with others.
+        """
         block_of = {column: name for name, block in self.blocks.items() for column in block}
         if first in block_of and second in block_of:
             return f"or make one block of {block_of[first]} and {block_of[second]}"
@@ -183,7 +186,9 @@ class Diagnosis(Tabular):
         return [table for table in tables if any(table.columns.values())]
 
     def __str__(self) -> str:
-        """Returns the diagnosis as text."""
+        """Returns the diagnosis as text: the pairs, the information of the columns about the class, those without any,
+        notes and advice.
+        """
         n_columns = self.n_columns or len(self.columns)
         rows = f"{self.n_rows:,.12g} row{'s' * (self.n_rows != 1)}"
         lines = [f"Diagnosis of {rows}, {many(len(self.classes), 'class')}, {many(n_columns, 'column')}"]

@@ -52,8 +52,8 @@ class ColumnTest(NamedTuple):
 
 
 def models_jointly(feature: Feature) -> bool:
-    """Whether a feature models several columns, or a list of numbers, jointly, so that no independence among them is
-    assumed. Texts and blocks of occurrences do not.
+    """Returns whether a feature models several columns, or a list of numbers, jointly, so that no independence among
+    them is assumed. Texts and blocks of occurrences do not.
     """
     return not feature.counter.words and (feature.holds_lists or feature.name not in feature.inputs)
 
@@ -91,11 +91,12 @@ def test_features(
         if not family.keyed:
             tests.append(ColumnTest().at_least(column_tests) if column_tests else ColumnTest(why="not tested"))
             continue
-        keys, class_rows = sums.feature(feature_number)  # the values (or bins), and their exact weights by class
-        max_groups = int(float(class_rows.value.sum()) * scale / (2 * ROWS_PER_CELL * class_rows.shape[1]))
-        cells = class_rows.value  # keys × classes
-        group_of_key = group_values(feature, keys, cells, max_groups)
+        keys, exact_cells = sums.feature(feature_number)  # the values (or bins), and their weights by class
+        cells = exact_cells.value  # keys × classes
+        max_groups = int(float(cells.sum()) * scale / (2 * ROWS_PER_CELL * cells.shape[1]))
+        group_of_key = group_values(feature, keys, cells, max_groups)  # its number, the same in every class
         if rows_of_classes is not None and family.has_density():
+            # The weight of the rows of each class that have no value.
             missing_rows = np.maximum(rows_of_classes - sums.present.value[feature_number], 0.0)
             if len(keys) and missing_rows.any():
                 cells = np.vstack([cells, missing_rows])
@@ -107,14 +108,15 @@ def test_features(
 
 
 def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTest:
-    """Returns the test of a text's most informative word. The p-value is corrected for the number of words. ``sums``
-    are the counted words. A weight of 1 is worth ``scale`` rows, and ``n`` is the number of words to list.
+    """Returns the test of the most informative word of the text column ``feature``. The p-value is corrected for the
+    number of words. ``sums`` are the counted words. A weight of 1 is worth ``scale`` rows, and ``n`` is the number of
+    words to list.
     """
-    words = bag_of_words(feature).words_in_use(feature, sums)
+    words = bag_of_words(feature).words_in_use(feature, sums)  # those that some row has
     texts_by_class = sums.texts.value  # the weight of the texts of each class
     n_texts = float(texts_by_class.sum()) * scale
     n_classes = int(np.count_nonzero(texts_by_class))  # classes with texts
-    freedom = max(n_classes - 1, 0) if words.n_words else 0
+    freedom = max(n_classes - 1, 0) if words.n_words else 0  # degrees of freedom of the test
     best_words = most_informative(feature, words, n)
     chance_bits = float(bits_by_chance(freedom, n_texts))
     p = float(p_values(best_words[0].bits if best_words else 0.0, freedom, excess=0.0, n=n_texts)) * max(
@@ -127,8 +129,8 @@ def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTe
 
 
 def group_values(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
-    """Returns the number of the group of each key (keys,), the same in every class. ``cells`` (keys × classes) are the
-    weights of the rows; ``limit`` is how many groups leave enough rows in every cell of a table.
+    """Returns the number of the group of each key of a feature (keys,), the same in every class. ``cells`` (keys ×
+    classes) are the weights of the rows; ``limit`` is how many groups leave enough rows in every cell of a table.
     """
     are_numbers = feature.family.has_density()
     if are_numbers and feature.columns:
@@ -141,16 +143,16 @@ def group_values(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
 
 
 def group_values_in_classes(family: Family, cells: Real, scale: float, most: int) -> Int:
-    """Returns the number of the group of each key in each class (keys × classes). ``cells`` (keys × classes) are
-    weights, worth ``scale`` rows each. Numbers are cut at the quantiles of each class. No class has more than ``most``
-    groups.
+    """Returns the number of the group of each key of a feature of this family in each class (keys × classes). ``cells``
+    (keys × classes) are weights, worth ``scale`` rows each. Numbers are cut at the quantiles of each class. No class
+    has more than ``most`` groups.
     """
-    limit = np.sqrt(cells.sum() * scale / ROWS_PER_CELL / cells.shape[1])
+    limit = np.sqrt(cells.sum() * scale / ROWS_PER_CELL / cells.shape[1])  # values that leave enough rows in each cell
     max_values = int(min(np.clip(limit, FEWEST_VALUES, MOST_VALUES), most))
     if len(cells) <= max_values:
-        groups = np.arange(len(cells))[:, None]
+        groups = np.arange(len(cells))[:, None]  # keys × 1, if they are the same in every class
     elif family.has_density():
-        limits = np.sqrt(cells.sum(axis=0) * scale / ROWS_PER_CELL)
+        limits = np.sqrt(cells.sum(axis=0) * scale / ROWS_PER_CELL)  # of each class
         groups = equal_groups(cells, np.clip(limits, 1, min(MOST_GROUPS, most)).astype(np.int64))
     else:
         groups = equal_groups(cells.sum(axis=1, keepdims=True), np.array([max_values]))
@@ -169,6 +171,7 @@ def group_block(keys: Keys, cells: Real, limit: int) -> Int:
     rows_by_key = cells.sum(axis=1)
     groups = np.zeros_like(bin_numbers)  # keys × columns, as the bin numbers
     for column in range(bin_numbers.shape[1]):
+        # The column's bins that occur, and the index among them of each key's bin.
         values, value_numbers = np.unique(bin_numbers[:, column], return_inverse=True)
         rows_by_value = np.bincount(value_numbers.reshape(-1), rows_by_key, len(values)).astype(np.float64)
         groups[:, column] = equal_groups(rows_by_value[:, None], np.array([max_groups]))[value_numbers.reshape(-1), 0]
@@ -182,6 +185,7 @@ def measure_table(cells: Real, groups: Int, scale: float) -> ColumnTest:
     """
     n_rows = float(cells.sum()) * scale
     n_classes = cells.shape[1]
+    # The weight of each group in each class.
     group_table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
     np.add.at(group_table, groups, cells)
     is_rare = group_table.sum(axis=0) * scale < FEWEST_ROWS
@@ -191,6 +195,7 @@ def measure_table(cells: Real, groups: Int, scale: float) -> ColumnTest:
     margins = [group_table.sum(axis=axis) for axis in (1, 0)]  # by group, and by class
     n_values, n_used_classes = (int(np.count_nonzero(margin)) for margin in margins)
     freedom = max(n_values - 1, 0) * max(n_used_classes - 1, 0)
+    # Sums of the reciprocals of the shares of the groups and of the classes, which correct the test.
     value_terms, class_terms = (float(divide(group_table.sum(), margin).sum()) for margin in margins)
     p = float(p_values(bits, freedom, excess(value_terms, class_terms, max(n_rows, 1e-300)), n_rows))
     why = reason_for_no_test(n_rows, n_classes, n_used_classes, "one value only" if n_values < 2 else "")
@@ -225,7 +230,7 @@ def measure_block(sums: Products, is_tied: bool, scale: float) -> ColumnTest:
 
     class_weights, mean, scatter = _whiten_classes(sums)  # of the classes that have rows
     n_classes, n_directions = mean.shape
-    class_rows = class_weights * scale
+    class_rows = class_weights * scale  # how many rows each class counts as
     if n_classes < 2 or n_directions == 0 or class_rows.sum() - n_classes < n_directions:
         return ColumnTest(
             why=reason_for_no_test(
@@ -233,12 +238,11 @@ def measure_block(sums: Products, is_tied: bool, scale: float) -> ColumnTest:
             )
         )
     is_tied = is_tied or bool(class_rows.min() < n_directions + 1)
-    covariance = scatter / class_weights[:, None, None]
+    covariance = scatter / class_weights[:, None, None]  # classes × directions × directions
     if is_tied:
         covariance = np.broadcast_to(scatter.sum(axis=0) / class_weights.sum(), scatter.shape)
-    eigenvalues = np.maximum(
-        np.linalg.eigvalsh(covariance), LEAST_CLASS_VARIANCE
-    )  # classes × directions; a class without any variance in a direction gets a little
+    # Classes × directions; a class without any variance in a direction gets a little.
+    eigenvalues = np.maximum(np.linalg.eigvalsh(covariance), LEAST_CLASS_VARIANCE)
     statistic = max(-float(class_rows @ np.log(eigenvalues).sum(axis=-1)), 0.0)
     expected_statistic = _mean_g(class_rows, n_directions, is_tied)
     freedom = (n_classes - 1) * (n_directions if is_tied else n_directions + n_directions * (n_directions + 1) // 2)
@@ -249,12 +253,14 @@ def measure_block(sums: Products, is_tied: bool, scale: float) -> ColumnTest:
 
 def _whiten_classes(sums: Products) -> tuple[Real, Real, Real]:
     """Returns the weights (classes,), means (classes × directions) and scatters (classes × directions × directions) of
-    the classes that have rows, in directions in which all rows together have variance 1.
+    the classes that have rows, in directions in which all rows together have variance 1. ``sums`` are the counted
+    products of a block's columns.
     """
     has_rows = sums.n.value > 0  # of each class
+    # Of the rows of all classes together: the mean of each column, and the scatter (columns × columns).
     total_weight, centre, pooled_scatter = sums.pool()
     pooled_covariance = pooled_scatter / max(total_weight, 1e-300)
-    deviations = np.sqrt(np.maximum(np.diagonal(pooled_covariance), 0.0))
+    deviations = np.sqrt(np.maximum(np.diagonal(pooled_covariance), 0.0))  # of the columns
     scales = np.where(deviations > 0, deviations, 1.0)
     eigenvalues, vectors = np.linalg.eigh(pooled_covariance / scales[:, None] / scales)
     has_variance = eigenvalues > LEAST_VARIANCE_SHARE * max(float(eigenvalues[-1]), 1e-300)
@@ -273,6 +279,7 @@ def _mean_g(class_rows: Real, n_directions: int, is_tied: bool) -> float:
         return n_rows * (
             _log_scatter(n_rows - 1.0, n_directions) - _log_scatter(n_rows - len(class_rows), n_directions)
         )
+    # Of each class: the expected log determinant of its covariance.
     class_terms = np.array(
         [
             _log_scatter(n_class_rows - 1.0, n_directions) - n_directions * np.log(n_class_rows)
