@@ -992,6 +992,15 @@ def test_networks_that_do_not_count_the_same_do_not_add():
         one + 1
 
 
+def test_networks_that_count_different_things_are_not_equal():
+    network = bb.BeliefNetwork.count(DAYS, {"play": ["outlook"]})
+    assert network == bb.BeliefNetwork.count(DAYS, {"play": ["outlook"]})
+    assert network != bb.BeliefNetwork.count(DAYS, {"outlook": ["play"]})
+    assert network != bb.BeliefNetwork.count(DAYS, {"play": ["wind"]})
+    columns = [bb.BeliefNetwork.count({"x": x}, {"x": []}) for x in ([1.0, 2.0], [3.0, 4.0])]
+    assert columns[0] != columns[1]  # their bins differ
+
+
 def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
     rows = {
         "words": ["one text of several words", "and another text of words"] * 2,

@@ -613,7 +613,7 @@ def negative_rows(left: Any, node: str | None, value: Any) -> NegativeCount:
 def unlike_networks(why: str) -> SchemaMismatch:
     """Returns the error of networks that counted different things. ``why``: the difference in words."""
     return SchemaMismatch(
-        f"networks that counted different things cannot be added, subtracted or compared: {why}. Count the other rows with "
+        f"networks that counted different things cannot be added or subtracted: {why}. Count the other rows with "
         "network.count_more(rows), which keeps this network's structure and bins."
     )
 
