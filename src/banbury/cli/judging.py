@@ -258,7 +258,7 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
     threshold = "f1" if is_enough else None  # what the thresholds of labels maximise; None: all are 0.5
     weighs = not args.plain and (args.weigh or (is_enough and can_weigh(rows.tally, rows.n_rows)))
     chooses_alpha = is_auto(alpha) if tunes else is_enough and not settings.alpha_given(args)
-    grid = Tuned.of(
+    grid = Tuned.of_sets(
         alpha=ALPHAS if chooses_alpha and not tunes else alpha,
         how=estimation["how"],
         text=settings.several_texts(args.text) if tunes else None,
@@ -266,7 +266,6 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
         calibrate=args.calibrate,
         weigh=[False, True] if weighs else False,  # plain, and weighed
         scoring=args.scoring if tunes else "log_loss",
-        has_sets=True,
         threshold=threshold,
     )
     if chooses_alpha and any(feature.reads_text for feature in rows.schema.features.templates):

@@ -17,8 +17,9 @@ from banbury.model.naive_bayes import estimate
 from banbury.service.app import Service
 from banbury.service.rows import cells_of
 from banbury.service.state import Put, ServedState, Together
-from banbury.tally.table import Table
+from banbury.tally.table import Labels, Table, open_source
 from banbury.tally.tally import Tally, count
+from banbury.threads import n_threads
 
 PUTS_PER_CHANGE = 1_000  # rows that are stored in one change
 
@@ -104,7 +105,9 @@ def _read_pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
     target = args.target  # the column with labels, or None
     families = {name: options.pop(name) for name in ("features", "missing")}
     del options["weights"]
-    table = Table.of(data, labelled=False, **options)
+    threads = n_threads(options.pop("threads", None))
+    source = open_source(data, None, options)
+    table = Table(source, Labels.without_target(source.weights, threads))
     first_batch = next(table.batches("reading", quietly=True))
     if target is not None and target not in first_batch.names:
         raise errors.unknown_column(target, first_batch.names, table.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal
@@ -112,22 +112,14 @@ def tune(
     counting_settings = {"schema": schema, "features": features, "weights": weights, "threads": threads}
     counting_settings |= {"missing": missing or "skip", "groups": rows_together(groups, id, deal)}
     table = open_table_with_labels(data, target, engine=engine, partitions=partitions, **counting_settings, **reading)
+    settings: dict[str, Any] = {"alpha": alpha, "how": how, "text": text, "seed": seed, "calibrate": calibrate}
+    settings |= {"weigh": weigh, "scoring": scoring}
     if table.has_sets:
         refuse_for_sets(features, class_prior=class_prior, groups=groups)
-    tuned_recipe = Tuned.of(
-        alpha=alpha,
-        how=how,
-        text=text,
-        features=features,
-        class_prior=class_prior,
-        seed=seed,
-        calibrate=calibrate,
-        weigh=weigh,
-        missing=missing,
-        scoring=scoring,
-        has_schema=schema is not None,
-        has_sets=table.has_sets,
-    )
+        tuned_recipe = Tuned.of_sets(**settings)
+    else:
+        settings |= {"features": features, "class_prior": class_prior, "missing": missing}
+        tuned_recipe = Tuned.of(**settings, has_schema=schema is not None)
     tuning = tuned_recipe.tune(open_rows(table, folds, int(seed), id, deal), folds, sample)
     tuning._warn_of_edges()
     return tuning
@@ -166,48 +158,64 @@ class Tuned(Recipe):
         missing: Missing | None = None,
         scoring: str = "log_loss",
         has_schema: bool = False,
-        has_sets: bool = False,
-        threshold: Any = "f1",
     ) -> Tuned:
-        """Returns the recipe for the settings of ``bb.tune``. ``has_schema`` says whether the user passed a schema, and
-        ``has_sets`` whether rows have several labels, for which ``threshold`` is that of ``bb.MultiLabelClassifier``.
+        """Returns the recipe for the settings of ``bb.tune``. ``has_schema`` says whether the user passed a schema.
         Raises an error for settings that are invalid or contradict each other.
         """
-        scorings, methods = (LABEL_SCORINGS, LABEL_METHODS) if has_sets else (SCORINGS, METHODS)
-        if scoring not in scorings:
-            raise errors.unknown_choice("scoring", scoring, scorings)
-        if calibrate not in (None, *methods):
-            raise errors.unknown_choice("calibrate", calibrate, methods)
+        _check_choices(scoring, SCORINGS, calibrate, METHODS)
         tries_plain, weighing_settings = _weighings(weigh)  # settings: True, or a mapping, of each weighing to try
         chooses_families = chooses(features)
-        weighings: tuple[Weighed | WeighedLabels, ...]
-        if has_sets:
-            are_flags = all(setting is True for setting in weighing_settings)
-            errors.require(are_flags, "weigh", weigh, "True, False or both")
-            recipe = WeighedLabels(threshold=threshold, calibrate=calibrate, seed=int(seed))
-            weighings = (recipe,) * bool(weighing_settings)
-        else:
-            if weighing_settings and not tries_plain:
-                check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chooses_families)
-                requirement = "omitted for weighed evidence, which chooses how words count"
-                errors.require(text is None, "text", text, requirement)
-                errors.require(calibrate is None, "calibrate", calibrate, "omitted for weighed evidence")
-            weighings = tuple(
-                Weighed.of(setting, class_prior=class_prior, seed=int(seed), missing=missing or "category")
-                for setting in weighing_settings
-            )
-        proposes_texts = not has_sets and (chooses_families or (not has_schema and is_auto(alpha)))
+        if weighing_settings and not tries_plain:
+            check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chooses_families)
+            requirement = "omitted for weighed evidence, which chooses how words count"
+            errors.require(text is None, "text", text, requirement)
+            errors.require(calibrate is None, "calibrate", calibrate, "omitted for weighed evidence")
         return cls(
             _alphas(alpha),
             _hows(how),
             text=text,
             chooses_families=chooses_families,
-            proposes_texts=proposes_texts,
+            proposes_texts=chooses_families or (not has_schema and is_auto(alpha)),
             class_prior=class_prior,
             seed=int(seed),
             calibrate=calibrate,
             tries_plain=tries_plain,
-            weighings=weighings,
+            weighings=tuple(
+                Weighed.of(setting, class_prior=class_prior, seed=int(seed), missing=missing or "category")
+                for setting in weighing_settings
+            ),
+            scoring=scoring,
+        )
+
+    @classmethod
+    def of_sets(
+        cls,
+        *,
+        alpha: Any = "auto",
+        how: Any = "mean",
+        text: Any = None,
+        seed: int = 0,
+        calibrate: Any = None,
+        weigh: Any = False,
+        scoring: str = "log_loss",
+        threshold: Any = "f1",
+    ) -> Tuned:
+        """Returns the recipe for rows with several labels, from the settings of ``bb.tune``. ``threshold`` is that of
+        ``bb.MultiLabelClassifier``. Raises an error for invalid settings.
+        """
+        _check_choices(scoring, LABEL_SCORINGS, calibrate, LABEL_METHODS)
+        tries_plain, weighing_settings = _weighings(weigh)
+        are_flags = all(setting is True for setting in weighing_settings)
+        errors.require(are_flags, "weigh", weigh, "True, False or both")
+        weighed_recipe = WeighedLabels(threshold=threshold, calibrate=calibrate, seed=int(seed))
+        return cls(
+            _alphas(alpha),
+            _hows(how),
+            text=text,
+            seed=int(seed),
+            calibrate=calibrate,
+            tries_plain=tries_plain,
+            weighings=(weighed_recipe,) * bool(weighing_settings),
             scoring=scoring,
             threshold=threshold,
         )
@@ -476,6 +484,14 @@ def _model_key(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ..
     families = tuple(feature.family for feature in with_text(rows.schema, text_settings).features)
     alpha = None if recipe.how == "mle" else recipe.alpha
     return families, recipe.how, alpha, getattr(recipe, "words_per_label", None)
+
+
+def _check_choices(scoring: str, scorings: Collection[str], calibrate: Any, methods: Collection[str]) -> None:
+    """Raises an error unless ``scoring`` is one of the ``scorings``, and ``calibrate`` one of the ``methods`` or None."""
+    if scoring not in scorings:
+        raise errors.unknown_choice("scoring", scoring, scorings)
+    if calibrate not in (None, *methods):
+        raise errors.unknown_choice("calibrate", calibrate, methods)
 
 
 def _alphas(alpha: Any) -> tuple[float, ...]:

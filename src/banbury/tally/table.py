@@ -67,7 +67,6 @@ class Table:
         groups: Any = None,
         missing: Missing = "skip",
         threads: int | None = None,
-        labelled: bool = True,
         trees: Trees = "many",
         target_delimiter: str | None = None,
         **reading: Any,
@@ -79,7 +78,6 @@ class Table:
             missing: "category" makes a missing string, boolean or category a value of its own.
             target_delimiter: The text between several labels in one cell.
             groups: Which rows belong together: one name or number per row, or a column, which is then not a feature.
-            labelled: Whether the rows belong to classes.
             trees: Whether columns of numbers become quantile trees if there are many rows, always ("all") or never ("none").
         """
         if isinstance(data, Table):
@@ -91,9 +89,6 @@ class Table:
         errors.require(schema is None or isinstance(schema, Schema), "schema", schema, "a Schema, such as tally.schema")
         source = open_source(data, schema, reading)
         weights = source.weights if weights is None else weights
-        if not labelled:
-            labels = Labels.without_target(weights, n_threads(threads))
-            return cls(source, labels, schema, features, missing, data, reading, trees)
         if target is None and classes is None and np.ndim(weights) < 2:
             target = source.target
         if wants_folders(source, target):
