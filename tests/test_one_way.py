@@ -113,8 +113,8 @@ def test_a_plain_winner_is_judged_over_the_folds_on_which_it_won(
     labels = rows.pop("kind")
     kept = [({name: column[k] for name, column in rows.items()}, labels[k]) for k in range(len(labels))]
     with ServedState.of(pickle.loads(pickle.dumps(model)), tmp_path / "state", learned=lambda _: kept) as state:
-        looked = Looking(state).look()["measured"]
-    assert looked["what"] == f"{folds}-fold cross-validation of plain naive Bayes"
+        looked = Looking(state).look()["validation"]
+    assert looked["method"] == f"{folds}-fold cross-validation of plain naive Bayes"
     assert figures(looked) == figures(fitted)
 
 

@@ -77,8 +77,8 @@ def weights_facts(model: Model) -> JsonObject:
     weighing = model.weighing
     if not isinstance(weighing, Weighing):
         return {}
-    n_examined, n_pairs = weighing._count_pairs()  # the pairs of columns that were looked at, and all pairs
-    facts = {"weights": weighing.worth(), "pairs_looked_at": n_examined, "pairs": n_pairs}
+    n_examined, n_pairs = weighing._count_pairs()  # pairs of columns
+    facts = {"weights": weighing.worth(), "pairs_examined": n_examined, "pairs": n_pairs}
     facts |= {"strength": weighing.weights.strength, "temperature": weighing.weights.temperature}
     learned_texts = weighing.weights.texts
     texts = {text.column: {"words": len(text.words), "strength": text.strength} for text in learned_texts}

@@ -43,7 +43,7 @@ class Fitted:
         if self.validation is not None:
             validation = self.validation
             facts |= {
-                "held": not isinstance(validation, SummedValidation),
+                "in_memory": not isinstance(validation, SummedValidation),
                 "folds": validation.n_folds,
                 "accuracy": validation.accuracy.value,
                 "standard_error": validation.accuracy.error,

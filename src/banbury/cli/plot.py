@@ -24,7 +24,7 @@ Draw = TypeVar("Draw", bound=Callable[[Namespace], Display])
 class Picture(NamedTuple):
     """A kind of picture: what it shows, how the command is used, and the function that draws it."""
 
-    shows: str  # in words
+    description: str  # what it shows, in words
     usage: str  # what follows the name of the picture
     draw: Callable[[Namespace], Display]
 
@@ -51,17 +51,19 @@ def plot(args: Namespace) -> None:
 def _list_pictures(args: Namespace) -> None:
     """Prints all pictures with their usage, and those that are available only in Python."""
     pictures = [
-        {"picture": name, "shows": picture.shows, "usage": f"banbury plot {name} {picture.usage}"}
+        {"picture": name, "description": picture.description, "usage": f"banbury plot {name} {picture.usage}"}
         for name, picture in PICTURES.items()
     ]
-    python_only = [{"picture": display.__name__, "shows": shows} for display, shows in IN_PYTHON.items()]
-    lines = [f"{picture['picture']:18} {picture['shows']}\n{'':18}   {picture['usage']}" for picture in pictures]
+    python_only = [
+        {"picture": display.__name__, "description": description} for display, description in ONLY_IN_PYTHON.items()
+    ]
+    lines = [f"{picture['picture']:18} {picture['description']}\n{'':18}   {picture['usage']}" for picture in pictures]
     lines += [
         "",
         "Available only in Python:",
-        *(f"  bb.plots.{picture['picture']}: {picture['shows']}" for picture in python_only),
+        *(f"  bb.plots.{picture['picture']}: {picture['description']}" for picture in python_only),
     ]
-    output.result(args, {"pictures": pictures, "in_python": python_only}, "\n".join(lines), pictures)
+    output.result(args, {"pictures": pictures, "python_only": python_only}, "\n".join(lines), pictures)
 
 
 # What they are drawn of ----------------------------------------------------------------------------------------------
@@ -127,14 +129,14 @@ def _class(class_name: str | None, model: Any) -> Any:
 PICTURES: dict[str, Picture] = {}
 
 
-def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
-    """Returns a decorator that registers a function as a picture under the function's name. ``shows``: what the picture
-    shows, in words; ``usage``: what follows its name on the command line.
+def _picture(description: str, usage: str) -> Callable[[Draw], Draw]:
+    """Returns a decorator that registers a function as a picture under the function's name. ``description``: what the
+    picture shows, in words; ``usage``: what follows its name on the command line.
     """
 
     def register(draw: Draw) -> Draw:
         """Registers the function (``_name_of_picture``) as ``name-of-picture`` and returns it unchanged."""
-        PICTURES[draw.__name__[1:].replace("_", "-")] = Picture(shows, usage, draw)
+        PICTURES[draw.__name__[1:].replace("_", "-")] = Picture(description, usage, draw)
         return draw
 
     return register
@@ -309,7 +311,7 @@ def _network(args: Namespace) -> plots.NetworkDisplay:
     return plots.NetworkDisplay.from_network(network)
 
 
-IN_PYTHON: dict[type[Display], str] = {
+ONLY_IN_PYTHON: dict[type[Display], str] = {
     plots.ConvergenceDisplay: "the log likelihood after each step of fitting a bb.SemiSupervisedClassifier or bb.Mixture",
     plots.PosteriorDisplay: "how the posterior of bb.Hypotheses moves with each observation",
 }

@@ -268,7 +268,7 @@ def explain(args: Namespace) -> None:
     # Classes as the model has them, which need not be texts.
     against = None if args.against is None else settings.as_label(args.against, model.classes)
     truth = _truth(row, model) if isinstance(row, Batch) else None
-    explanation, was_counted = _explain_row(args, model, row, against, truth)
+    explanation, was_trained_on = _explain_row(args, model, row, against, truth)
     facts = explanation.to_dict()
     text = str(explanation)
     if truth is not None:  # a column of words may hold the class 0 as "0"
@@ -276,7 +276,7 @@ def explain(args: Namespace) -> None:
         text += (
             f"\nTrue class: {quote_class(truth, model.target)}{'' if is_correct else ', so the prediction is wrong'}."
         )
-        facts |= {"truth": truth, "counted": was_counted}
+        facts |= {"truth": truth, "in_training_data": was_trained_on}
     output.result(args, facts, text, facts["evidence"])
 
 
@@ -289,13 +289,13 @@ def _explain_row(args: Namespace, model: Model, row: Any, against: Any, truth: A
     if args.held_out not in (choices := ("auto", "yes", "no")):
         raise errors.unknown_choice("--held-out", args.held_out, choices)
     # None if it cannot be told.
-    was_counted = args.held_out == "yes" or (None if truth is None else _was_trained_on(args, model, row))
-    if was_counted and args.held_out != "no":
+    was_trained_on = args.held_out == "yes" or (None if truth is None else _was_trained_on(args, model, row))
+    if was_trained_on and args.held_out != "no":
         return model.explain(row, against, held_out=True), True
     explanation = model.explain(row, against)
-    if truth is not None and was_counted is None:
+    if truth is not None and was_trained_on is None:
         explanation = replace(explanation, remarks=(f"{MAY_BE_TRAINED_ON}: leave the row out with --held-out yes",))
-    return explanation, was_counted
+    return explanation, was_trained_on
 
 
 def _was_trained_on(args: Namespace, model: Model, row: Batch) -> bool | None:

@@ -111,7 +111,7 @@ def _verify(args: Namespace, verification: dict[str, object]) -> None:
     """
     text = f"{verification['rows']:,} rows were recounted as of change {verification['change']:,}. Their digest is "
     comparison = ", which matches" if verification["equal"] else f", and that of the state {verification['digest']}"
-    output.result(args, verification, f"{text}{verification['recount']}{comparison}.")
+    output.result(args, verification, f"{text}{verification['recounted_digest']}{comparison}.")
     if not verification["equal"]:
         raise errors.DamagedFile(f"the state in {args.state} does not match its rows. Rebuild it from its log.")
 

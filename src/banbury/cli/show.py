@@ -12,6 +12,7 @@ from banbury.cli import about, inputs, labels, output, settings
 from banbury.cli.wording import for_the_shell
 from banbury.model.naive_bayes import Model
 from banbury.model.networks import BeliefNetwork
+from banbury.tally.schema import setting_in_words
 
 
 def diagnose(args: Namespace) -> None:
@@ -64,7 +65,8 @@ def _show_contents(args: Namespace) -> None:
     facts = {"file": args.file, "kind": loaded.kind, **about.summary(loaded)}
     if isinstance(loaded, BeliefNetwork):
         last_lines = "" if loaded.target is None else f"\ntarget: {loaded.target}"
-        last_lines += "".join(f"\nread with {name}: {value!r}" for name, value in loaded._reading.items())
+        for name, setting in loaded._reading.items():
+            last_lines += f"\nread with {name}: {setting_in_words(setting)}"
         nodes = facts["nodes"]
         rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
         output.result(args, facts, f"{loaded}{last_lines}", rows)

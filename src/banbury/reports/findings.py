@@ -39,7 +39,7 @@ MOST_RECOMMENDED = 3  # most alternatives that are recommended
 class Mistake:
     """A row that was predicted wrongly by the model of its fold, which has not seen it.
 
-    ``row`` is its number in the data and ``name`` its file, if it has one. ``answer`` is the predicted class.
+    ``row`` is its number in the data and ``name`` its file, if it has one. ``predicted`` is the predicted class.
     ``explanation`` compares the prediction with the true class; with the runner-up if the other folds have no row of
     the true class; it is None if they have only one class.
     """
@@ -47,7 +47,7 @@ class Mistake:
     row: int
     name: str | None
     truth: Label
-    answer: Label
+    predicted: Label
     probability_truth: float  # of the true class
     probability: float  # of the predicted class
     fold: int  # which tested the row; 0 if the model itself predicted it

@@ -47,13 +47,13 @@ AS_IT_IS = "This model was evaluated on rows other than its training rows, or on
 
 @dataclass(frozen=True)
 class MissedLabel:
-    """A row that has a ``label`` which was not predicted. ``truth``, ``given``: its true labels, and the predicted
+    """A row that has a ``label`` which was not predicted. ``truth``, ``predicted``: its true labels, and the predicted
     ones; ``probability``: of the label; ``explanation``: None if the model does not know the label.
     """
 
     row: int  # its number in the data
     truth: tuple[Any, ...]
-    given: tuple[Any, ...]
+    predicted: tuple[Any, ...]
     label: Any
     probability: float
     explanation: Explanation | None
@@ -61,7 +61,7 @@ class MissedLabel:
     def to_dict(self) -> JsonObject:
         """Returns the fields as a dictionary for JSON."""
         explanation = None if self.explanation is None else self.explanation.to_dict()
-        facts = {"row": self.row, "truth": list(self.truth), "given": list(self.given), "label": self.label}
+        facts = {"row": self.row, "truth": list(self.truth), "predicted": list(self.predicted), "label": self.label}
         return facts | {"probability": self.probability, "explanation": explanation}
 
 
@@ -305,7 +305,7 @@ def _misses_section(findings: LabelFindings) -> str:
         note += "; the corrections of its words come from all rows" * (findings.model.weighing is not None)
     elements = [paragraph(f"{note}. Blue is evidence for the prediction, orange is evidence against it.", "soft")]
     for i, missed_label in enumerate(findings.missed):
-        predicted = ", ".join(map(str, missed_label.given)) or "no label"
+        predicted = ", ".join(map(str, missed_label.predicted)) or "no label"
         description = (
             f"row {missed_label.row + 1:,} · has {', '.join(map(str, missed_label.truth))} · predicted {predicted}"
         )

@@ -569,7 +569,9 @@ def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
     """
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
-    head = f"{name_tag(name_class(mistake.truth, target))} mistaken for {name_tag(name_class(mistake.answer, target))}"
+    head = (
+        f"{name_tag(name_class(mistake.truth, target))} mistaken for {name_tag(name_class(mistake.predicted, target))}"
+    )
     probability_truth = safe(percent(mistake.probability_truth))
     why = explanation
     if why is not None and why.against == mistake.truth and isfinite(why.decibans):

@@ -122,9 +122,9 @@ def describe(state: ServedState) -> JsonObject:
         "calibrated": settings.calibration is not None,
         "digest": digest,
         "change": change,
-        "learns": state.folder is not None,
+        "can_learn": state.folder is not None,
         "version": __version__,
     }
     if weighing is not None:
-        description["weights"] = {"stale": weighing.is_stale(tally), "learned_at": learner.weighed_at}
+        description["weights"] = {"stale": weighing.is_stale(tally), "change": learner.weighed_at}
     return description

@@ -39,9 +39,8 @@ def fields(state: ServedState) -> JsonObject:
     names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
     new_names = [name for name in state.names or [] if name not in names]  # that users may choose
     description = {"fields": list(_fields(learner)), "names": names + new_names, "target": tally.schema.target}
-    # Whether the page can offer a nomogram, its "sheet".
     has_two_sides = len(names) > 1 or tally.schema.labels is not None
-    return description | {"sheet": has_two_sides and _can_be_drawn(learner)}
+    return description | {"has_nomogram": has_two_sides and _can_be_drawn(learner)}
 
 
 def _can_be_drawn(learner: ServedLearner) -> bool:

@@ -74,12 +74,12 @@ class CachedMeasure:
 
 @dataclass
 class Looking:
-    """Measures of the model of a state, cached until rows change. ``grown``: the accuracies so far, each with the
-    number of rows.
+    """Measures of the model of a state, cached until rows change. ``learning_curve``: the accuracies so far, each
+    with its standard error and the number of labelled rows, fewest first.
     """
 
     state: ServedState
-    grown: list[JsonObject] = field(default_factory=list)
+    learning_curve: list[JsonObject] = field(default_factory=list)
     _validated_rows: CachedMeasure = field(default_factory=CachedMeasure)  # what ``validate_rows`` returns
     _suspicious: CachedMeasure = field(default_factory=CachedMeasure)  # the ranking for ``suspicious``
 
@@ -115,7 +115,7 @@ class Looking:
         # The rows of the ranking as they are now, None if deleted; those with another label since then are left out.
         current_rows = [(entry, self.state.log.row(entry["id"])) for entry in ranking["rows"]]
         still_labelled_so = [
-            entry for entry, stored in current_rows if stored is not None and stored.label == key(entry["given"])
+            entry for entry, stored in current_rows if stored is not None and stored.label == key(entry["label"])
         ]
         return {"rows": still_labelled_so[:n]}
 
@@ -139,14 +139,22 @@ class Looking:
         be measured), and how it has grown with the rows (at most 500 points), for JSON.
         """
         labelled, unlabelled = self.state.log.n_rows()
-        progress: JsonObject = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
+        progress: JsonObject = {
+            "labelled": labelled,
+            "unlabelled": unlabelled,
+            "accuracy": None,
+            "standard_error": None,
+        }
         validation = self.validate_rows(recent=True)[1]
         if validation is not None:
             progress |= _accuracy_with_error(validation)
             point = {"rows": labelled, **_accuracy_with_error(validation)}
-            if not self.grown or self.grown[-1] != point:
-                self.grown = [*(earlier for earlier in self.grown if earlier["rows"] < labelled), point]
-        return progress | {"grown": self.grown[-500:]}
+            if not self.learning_curve or self.learning_curve[-1] != point:
+                self.learning_curve = [
+                    *(earlier for earlier in self.learning_curve if earlier["rows"] < labelled),
+                    point,
+                ]
+        return progress | {"learning_curve": self.learning_curve[-500:]}
 
     def look(self) -> JsonObject:
         """Returns everything that the page shows about the model, for JSON."""
@@ -156,29 +164,36 @@ class Looking:
         view: JsonObject = {"informative": _informative(model), "weights": worth}
         rows, validation = self.validate_rows()
         if model.schema.labels is not None:
-            view["measured"] = self._validate_labels(rows)
+            view["validation"] = self._validate_labels(rows)
         else:
-            view["measured"] = None if validation is None else _figures(validation) | _accuracy_with_error(validation)
+            view["validation"] = None if validation is None else _figures(validation) | _accuracy_with_error(validation)
         view["charts"] = self._charts(rows, validation)
         view["shapes"] = [] if model.schema.labels is not None else _shapes(model)
-        why = f"Figures need at least {FEWEST_ROWS} labelled rows of two classes in the state; there are {len(rows)}."
-        return view | {"why": why, "drift": self._drift(rows)}
+        explanation = (
+            f"Figures need at least {FEWEST_ROWS} labelled rows of two classes in the state; there are {len(rows)}."
+        )
+        return view | {"why_no_validation": explanation, "drift": self._drift(rows)}
 
-    def cell(self, truth: int, answer: int) -> JsonObject:
-        """Returns the rows of class ``truth`` that were predicted as class ``answer`` (indices), those with the surest
-        predictions first.
+    def cell(self, truth: int, predicted: int) -> JsonObject:
+        """Returns the rows of class ``truth`` that were predicted as class ``predicted`` (both class numbers), those with the
+        surest predictions first, for JSON.
         """
         rows, validation = self.validate_rows()
-        if validation is None or not (truth < len(validation.classes) and answer < len(validation.classes)):
+        if validation is None or not (truth < len(validation.classes) and predicted < len(validation.classes)):
             raise errors.EmptyData(
                 "this cell does not exist: nothing has been measured yet, or there are fewer classes."
             )
-        # Positions of rows of this class that were predicted so; ``truth`` and ``best`` are class numbers.
-        positions = np.flatnonzero((validation.truth == truth) & (validation.best == answer))
-        order = positions[np.argsort(-validation.posteriors[positions, answer], kind="stable")][:ROWS_OF_CELL]
-        surest_rows = [(rows[position], float(validation.posteriors[position, answer])) for position in order.tolist()]
-        listed = [{**row_as_dict(row), "probability": probability} for row, probability in surest_rows]
-        return {"truth": validation.classes[truth], "answer": validation.classes[answer], "rows": listed}
+        # Positions among ``rows``; ``validation.truth`` and ``best`` have a class number per row, ``posteriors`` rows × classes.
+        positions = np.flatnonzero((validation.truth == truth) & (validation.best == predicted))
+        surest_positions = positions[np.argsort(-validation.posteriors[positions, predicted], kind="stable")][
+            :ROWS_OF_CELL
+        ]
+        surest_rows = [
+            (rows[position], float(validation.posteriors[position, predicted]))
+            for position in surest_positions.tolist()
+        ]
+        row_entries = [{**row_as_dict(row), "probability": probability} for row, probability in surest_rows]
+        return {"truth": validation.classes[truth], "predicted": validation.classes[predicted], "rows": row_entries}
 
     def _validate_labels(self, rows: list[StoredRow]) -> JsonObject | None:
         """Returns the cross-validated figures of a multi-label model on these rows, for JSON; None if there are too few
@@ -190,11 +205,11 @@ class Looking:
         accuracy = validation.subset_accuracy  # the share of rows all of whose labels are right
         figures = {
             "accuracy": accuracy,
-            "error": (accuracy * (1 - accuracy) / len(rows)) ** 0.5,
+            "standard_error": (accuracy * (1 - accuracy) / len(rows)) ** 0.5,
             "log_loss": validation.log_loss,
         }
-        what = f"{validation.what}, exact label sets (micro F1 {validation.micro_f1:.3f})"
-        return {"what": what, "rows": len(rows), **figures}
+        method = f"{validation.what}, exact label sets (micro F1 {validation.micro_f1:.3f})"
+        return {"method": method, "rows": len(rows), **figures}
 
     def _charts(self, rows: list[StoredRow], validation: CrossValidation | None) -> list[dict[str, str]]:
         """Returns the calibration chart and the learning curve as captions with SVG; empty without a validation.
@@ -272,13 +287,13 @@ def _shapes(model: Any) -> list[JsonObject]:
 
 def _accuracy_with_error(validation: CrossValidation) -> dict[str, float]:
     """Returns the accuracy of a validation with its standard error over folds, for JSON."""
-    return {"accuracy": float(validation.accuracy.value), "error": float(validation.accuracy.error or 0.0)}
+    return {"accuracy": float(validation.accuracy.value), "standard_error": float(validation.accuracy.error or 0.0)}
 
 
 def _figures(validation: CrossValidation) -> JsonObject:
     """Returns the log loss and the confusion matrix (true class × predicted class) of a validation, for JSON."""
     figures = {
-        "what": validation.what,
+        "method": validation.what,
         "rows": len(validation.truth),
         "log_loss": float(validation.log_loss),
     }
@@ -323,5 +338,5 @@ def _ratio(ratio: LikelihoodRatio, word_features: frozenset[str]) -> JsonObject:
         "feature": ratio.feature,
         "word": ratio.feature in word_features,
         "value": value,
-        "shown": format_ratio(ratio.ratio),
+        "ratio": format_ratio(ratio.ratio),
     }

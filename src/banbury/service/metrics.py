@@ -59,7 +59,7 @@ class Metrics:
             lines.append(f'banbury_request_seconds_sum{{path="{path}"}} {self.total_seconds[path]:.6f}')
             lines.append(f'banbury_request_seconds_count{{path="{path}"}} {cumulative_counts[-1]}')
         lines += _head("banbury_rows_total", "counter", "Rows predicted, learned, forgotten and so on.")
-        lines += [f'banbury_rows_total{{what="{action}"}} {count}' for action, count in sorted(self.rows.items())]
+        lines += [f'banbury_rows_total{{action="{action}"}} {count}' for action, count in sorted(self.rows.items())]
         for name, (help, value) in gauges.items():
             lines += [*_head(name, "gauge", help), f"{name} {value:g}"]
         return "\n".join([*lines, ""])

@@ -64,7 +64,7 @@ async def post_nomogram(service: Any, request: Request) -> Any:
 def get_cell(service: Any, request: Request) -> Any:
     """Endpoint: returns the rows of one class that were predicted as another, both given by number."""
     return service.looking.cell(
-        *(service.number(request, name, default=0, largest=10**6) for name in ("truth", "answer"))
+        *(service.number(request, name, default=0, largest=10**6) for name in ("truth", "predicted"))
     )
 
 

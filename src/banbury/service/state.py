@@ -293,7 +293,7 @@ class ServedState:
         return {
             "equal": digest == recounted_digest,
             "digest": digest,
-            "recount": recounted_digest,
+            "recounted_digest": recounted_digest,
             "rows": len(rows),
             "change": change,
         }
@@ -722,7 +722,7 @@ def _of_history(change: Change) -> JsonObject:
     description: JsonObject = {"change": change.change, "time": iso_time, "id": change.id, "action": change.action}
     if change.content is None:  # a deletion, or a change of a row that was deleted later
         return description
-    description |= {"label": _label(change.label), "before": _label(change.label_before)}
+    description |= {"label": _label(change.label), "label_before": _label(change.label_before)}
     description |= {} if change.undoes is None else {"undoes": change.undoes}
     return description if change.note is None else {**description, "note": change.note}
 

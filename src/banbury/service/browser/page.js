@@ -23,7 +23,7 @@ async function begin() {
   Object.assign(about, await get("/model"), await get("/fields"));
   const names = about.names.slice(0, 4).map(isolateText).join(", ") + (about.names.length > 4 ? ", …" : "");
   document.getElementById("served").textContent = [about.target, names].filter(Boolean).join(": ");
-  document.getElementById("to-label").hidden = !about.learns;
+  document.getElementById("to-label").hidden = !about.can_learn;
   drawAsk();
   await open(false);
 }
