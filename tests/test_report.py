@@ -927,7 +927,7 @@ def test_a_model_of_labels_is_judged_by_folds_of_its_own_rows(weigh: bool, tmp_p
     assert found.n_missed == int(lost.any(axis=1).sum())
     for each in found.missed:
         assert each.label in sets[each.row]
-        assert each.label not in each.given
+        assert each.label not in each.predicted
     page = Page(report.html)
     assert ids(page) == LABEL_SECTIONS
     assert report.path is not None

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prepare_streams()
     if "numpy" not in sys.modules:  # whose other threads would be started and stopped again: ours do the work
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    code = DONE  # of the command
+    code = DONE  # the exit code of the command
     try:
         with _exit_on_signals():
             code = _run(list(sys.argv[1:] if arguments is None else arguments))
@@ -72,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Parses the words of a command line, carries out the command, and returns the exit code. ``args.module`` and
-    ``args.function`` name the function that carries it out.
+    """Parses ``arguments``, the words of a command line, carries out the command, and returns the exit code.
+    ``args.module`` and ``args.function`` name the function that carries it out.
     """
     try:
         args = parsers.parse(arguments)
@@ -87,8 +87,8 @@ def _run(arguments: list[str]) -> int:
     try:
         with warnings.catch_warnings():
             _show_warnings(args)
-            command = getattr(import_module(f"banbury.cli.{args.module}"), args.function)
-            default_display = progress.display
+            command = getattr(import_module(f"banbury.cli.{args.module}"), args.function)  # takes ``args``
+            default_display = progress.display  # the class that shows progress
             progress.display = Bar
             try:
                 command(args)
@@ -112,7 +112,7 @@ def _report_failure(error: Exception, args: Namespace | None = None) -> int:
     elif isinstance(error, OSError):  # no space left, no permission, a disk that fails
         message = f"operating system error: {error.strerror or error}{errors.where(error.filename)}."
     else:
-        reason = (str(error).splitlines() or ["no reason was given"])[0]
+        reason = (str(error).splitlines() or ["no reason was given"])[0]  # the first line of the error's message
         message = (
             f"unexpected error ({type(error).__name__}: {reason}). Run it again with --debug to see the traceback."
         )
@@ -177,9 +177,10 @@ def _exit_on_signals() -> Iterator[None]:
         """Handles a signal by raising SystemExit with the exit code that shells use for it."""
         raise SystemExit(128 + signal_number)
 
+    # Their numbers, as far as this system has them.
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try:
-        old_handlers = {
+        old_handlers = {  # the default ones by signal number
             number: signal.signal(number, exit_for_signal)
             for number in signals
             if signal.getsignal(number) is signal.SIG_DFL

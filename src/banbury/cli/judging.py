@@ -93,7 +93,7 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
     """Chooses among the recipes that these rows allow, and returns the chosen one. ``rows``: the encoded rows of
     ``data``, the opened input; ``compares``: whether recipes are compared, as for ``judge``.
     """
-    # The recipes to compare: plain ones for every alpha, and weighed ones.
+    # The recipes to compare: plain ones for every alpha, and weighed ones; and notes for the user.
     grid, notes = (label_grid if rows.has_sets else grid_of)(args, data, rows)
     if rows.n_labelled < 2:
         note = "there is only one row, so the model cannot be validated"
@@ -104,7 +104,7 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
         return _recipe_without_comparison(args, rows, grid, notes)
     if not isinstance(rows, MemoryRows):
         return _judge_large(args, rows, grid, notes)
-    folds, fold_notes = folds_of(args, rows, list(grid.weighings))
+    folds, fold_notes = folds_of(args, rows, list(grid.weighings))  # their number, "loo" or a splitter
     notes = [*fold_notes, *notes]
     if folds == "loo":
         plain = grid.plain_recipes(rows)[0]
@@ -112,8 +112,9 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
         return KeptRecipe(rows, plain, validation, tuple(notes))
     # If there is only one plain recipe, the posteriors of all rows are kept.
     is_single_setting = len(grid.alphas) == 1 and not grid.chooses_families
+    # The validated recipes, and the families chosen for columns.
     comparison, families = grid.compare(rows, folds, keep="posteriors" if is_single_setting else "sums")
-    chosen_index = _choose_index(args, comparison)
+    chosen_index = _choose_index(args, comparison)  # among the compared recipes
     chosen_rows, recipe = comparison.tried[chosen_index]  # the recipe with the rows that it learns from
     validation = comparison.validations[chosen_index]
     model = None  # learned already while settings were tuned
@@ -138,7 +139,7 @@ def decide(args: Namespace, data: Any) -> KeptRecipe:
     """Returns the recipe that a command uses: compared as in ``judge``, unless ``--plain`` or ``--weigh`` decides.
     ``data``: the opened input, as ``inputs.open_labelled`` yields it.
     """
-    is_decided = args.plain or args.weigh
+    is_decided = args.plain or args.weigh  # whether the options choose the recipe
     kept_recipe = judge(args, data, compares=not is_decided, takes_sets=False)
     return replace(kept_recipe, notes=()) if is_decided else kept_recipe
 
@@ -151,7 +152,7 @@ def tune(args: Namespace, data: Any) -> Tuning:
     rows = load_rows(data, labels.target(args, data), groups=args.groups, threads=args.threads, **count_options)
     if rows.n_labelled < 2:
         raise errors.BadSetting("there is only one row, so settings cannot be validated. Give more rows.")
-    grid, _ = (label_grid if rows.has_sets else grid_of)(args, data, rows, tunes=True)
+    grid, _ = (label_grid if rows.has_sets else grid_of)(args, data, rows, tunes=True)  # the settings to compare
     folds, _ = folds_of(args, rows, list(grid.weighings))
     tuning = grid.tune(rows, folds)
     tuning._warn_of_edges()
@@ -176,7 +177,9 @@ def _recipe_without_comparison(args: Namespace, rows: LabelledRows, grid: Tuned,
 
 
 def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
-    """Returns a sample of rows in memory from which weights are learned, and a note for the user about it."""
+    """Returns a sample of ``rows`` in memory, from which the weights of the weighed ``recipe`` are learned, and a note
+    for the user about it.
+    """
     sample = recipe.under(rows).sample(MOST_ROWS)  # type: ignore[attr-defined]
     return sample, f"weights are learned from a sample of {errors.many(sample.n_rows, 'row')}; models count all rows"
 
@@ -195,6 +198,7 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
             f"{args.hold:g} MB",
             f"large enough to hold all rows in memory, which {option} needs",
         )
+    # Plain ones, one for each pseudo-count.
     recipes = [Plain(grid.hows[0], alpha, grid.class_prior, grid.seed) for alpha in grid.alphas]
     folds, fold_notes = folds_of(args, rows, list(grid.weighings))
     plain_comparison = compare([(rows, recipe) for recipe in recipes], folds, seed=args.seed, keep="sums")
@@ -208,6 +212,7 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
     if not grid.weighings:
         return KeptRecipe(rows, best_plain, validation, tuple(notes))
     sample, sample_note = _sample(rows, grid.weighings[0])
+    # Plain and weighed, each with the rows that it learns from.
     candidates = [(rows.sample(MOST_ROWS), best_plain), (sample, grid.weighings[0])]  # type: ignore[attr-defined]
     comparison = compare(candidates, folds, seed=args.seed)
     chosen_index = _choose_index(args, comparison)  # 0: plain, 1: weighed
@@ -226,7 +231,7 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
     it includes the plain recipe of `fit`.
     """
     weighs, notes = _can_weigh(args, rows)  # whether weighed evidence is a candidate
-    estimation = settings.estimating(args, data, tunes)
+    estimation = settings.estimating(args, data, tunes)  # how, alpha, class_prior and seed by name
     prior = estimation["class_prior"]
     # Options of the weighing; True for the defaults. ``fewest``: the rows from which on it weighs.
     weighing_options = {"fewest": 0} if args.weigh and _weight(rows) < FEWEST_ROWS else True
@@ -252,10 +257,11 @@ def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = Fal
     inputs.refuse_for_sets(args, "tan", "class-prior", "bins", "groups")
     errors.require(args.folds != "loo", "--folds", args.folds, "a whole number of at least 2 for multi-label data")
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "used without the other")
-    is_enough = rows.n_labelled >= FEWEST_ROWS
-    estimation = settings.estimating(args, data, tunes)
+    is_enough = rows.n_labelled >= FEWEST_ROWS  # whether thresholds, weights and a pseudo-count can be learned
+    estimation = settings.estimating(args, data, tunes)  # how, alpha, class_prior and seed by name
     alpha = estimation["alpha"]
     threshold = "f1" if is_enough else None  # what the thresholds of labels maximise; None: all are 0.5
+    # Whether weighed evidence is a candidate, and whether several pseudo-counts are.
     weighs = not args.plain and (args.weigh or (is_enough and can_weigh(rows.tally, rows.n_rows)))
     chooses_alpha = is_auto(alpha) if tunes else is_enough and not settings.alpha_given(args)
     grid = Tuned.of(
@@ -319,7 +325,9 @@ def _weight(rows: LabelledRows) -> float:
 
 
 def look_like_measurements(target_kind: str | None, classes: tuple[Any, ...]) -> bool:
-    """Returns whether the classes are so many different numbers that they look like measurements."""
+    """Returns whether the classes are so many different numbers that they look like measurements. ``target_kind``: the
+    type of the target column, such as "integer".
+    """
     return len(classes) > MOST_NUMERIC_CLASSES and target_kind in ("integer", "float")
 
 
@@ -327,7 +335,7 @@ def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tupl
     """Returns the folds for validation (a number, "loo" or a splitter of scikit-learn), and a list with a note for the
     user if there are fewer than requested. ``recipes``: the weighed ones, for which fewer folds are the default.
     """
-    folds = getattr(args, "folds", None)
+    folds = getattr(args, "folds", None)  # their number, "loo", or None for the default
     if folds == "loo":
         return "loo", []
     if getattr(args, "groups", None) is not None:
@@ -353,15 +361,16 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
     """Returns notes for the user: the figures of plain and weighed evidence, and which was chosen; none unless both
     were compared. ``chosen_index``: the index of the chosen recipe.
     """
-    weighed_indices = [index for index, recipe in enumerate(comparison.recipes) if recipe.weighs]
+    weighed_indices = [index for index, recipe in enumerate(comparison.recipes) if recipe.weighs]  # of recipes
     if not weighed_indices or len(comparison.recipes) == len(weighed_indices):
         return []
-    plain_index = next(index for index in comparison.order if index not in weighed_indices)
+    plain_index = next(index for index in comparison.order if index not in weighed_indices)  # of the best plain one
     lines = []
     for name, index in (("plain", plain_index), ("weighed", weighed_indices[0])):
         validation = comparison.validations[index]
         folds = f"{validation.n_folds} folds" if name == "plain" else "the same folds"
         lines.append(f"{name:8}  {validation._brief}, {folds}")  # with the main figures of the validation
+    # The chosen kind of evidence, and the option for the other kind.
     name, alternative = ("weighed", "plain") if chosen_index in weighed_indices else ("plain", "weigh")
     reason = "as requested" if args.weigh else "the better on these folds"
     lines.append(f"chose {name}, {reason}; use --{alternative} for the other")
@@ -372,10 +381,13 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
 
 
 def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
-    """Returns notes for the user on the best of the plain settings."""
-    # Best first.
+    """Returns notes for the user on the best of the plain settings. ``comparison``: the recipes of ``tuning`` with
+    their validations.
+    """
+    # The indices of plain recipes, best first.
     plain_indices = [index for index in comparison.order if not comparison.recipes[index].weighs]
     best_settings = tuning.settings[plain_indices[0]]
+    # Its settings for texts, such as ", min_count=2".
     text = "".join(f", {name}={value!r}" for name, value in best_settings.get("text", {}).items())
     suffix = " after calibration" if isinstance(comparison.recipes[plain_indices[0]], Calibrated) else ""
     caveat = "chosen on these same rows, so the figures are slightly optimistic"

@@ -79,13 +79,13 @@ def _demo_state(folder: str) -> ServedState:
     """Creates the state of the demo in a folder and returns it: every second docstring is counted, half of the others
     are stored with their label, and half without.
     """
-    columns = datasets.docstrings()
+    columns = datasets.docstrings()  # by name, one entry per docstring
     names = columns.pop("name")  # the ids of the rows
     labels = columns.pop("module")
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     counted_columns = {name: column[::2] for name, column in columns.items()}
     state = ServedState.of(estimate(count(counted_columns, labels[::2])), folder)
-    puts = (
+    puts = (  # the changes that store every other docstring
         Put(names[number], rows[number], labels[number] if number % 4 == 1 else None)
         for number in range(1, len(rows), 2)
     )
@@ -100,8 +100,9 @@ def _read_pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
     it has one. ``data``: the opened input.
     """
     errors.require(args.weights is None, "--weights", args.weights, "omitted, because every answer counts once")
-    options = counting(args, data)
+    options = counting(args, data)  # for counting, by name
     target = args.target  # the column with labels, or None
+    # The options that decide the schema.
     families = {name: options.pop(name) for name in ("features", "missing")}
     del options["weights"]
     table = Table.of(data, labelled=False, **options)

@@ -15,6 +15,7 @@ def suspicious(args: Namespace) -> None:
     with inputs.open_labelled(args) as data:
         outcome = judging.decide(args, data)  # the recipe, its rows, its validation and notes
         n_folds = None if outcome.validation is None else outcome.validation.n_folds
+        # The rows, the most suspicious first.
         ranking = find_suspicious(outcome.rows, outcome.recipe, args.n, args.by, n_folds)  # type: ignore[arg-type]
     _print(args, ranking, outcome.notes)
 
@@ -32,6 +33,7 @@ def _print(args: Namespace, ranking: Suspicious | NextToLabel, notes: tuple[str,
     """Prints a ranking of rows, which are numbered from 1 here, as `explain --row` expects. ``notes``: for the user,
     below the table.
     """
+    # As JSON, for CSV.
     rows = [{**record, "row": record["row"] + 1} for record in (row.to_dict() for row in ranking.rows)]
     text = ""
     facts: JsonObject = {}

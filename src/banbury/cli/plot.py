@@ -120,7 +120,7 @@ def _columns(args: Namespace, n: int, model: Model) -> list[str]:
 
 
 def _class(class_name: str | None, model: Any) -> Any:
-    """Returns the class of the model with this name; None for None."""
+    """Returns the class of a single-label model whose name is ``class_name``; None for None."""
     return None if class_name is None else settings.as_label(class_name, model.classes)
 
 
@@ -168,13 +168,13 @@ def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
         f"the file of another model, because {path} is plain and has nothing to be compared with",
     )
     if args.peer is None:
-        names = ("plain", "weighed")
+        names = ("plain", "weighed")  # of both models, for the legend
         models = (model.weighed(weighing=None), model)
     else:
         names = (path, args.peer)
         models = (model, inputs.model(args.peer))
     row = row_to_explain(args, model)
-    first = models[0].explain(row, _class(args.against, model))
+    first = models[0].explain(row, _class(args.against, model))  # the explanation by the first model
     second = models[1].explain(row)  # of the winner against the runner-up; the classes have to be those of the first
     if {second.winner, second.against} != {first.winner, first.against}:
         second = models[1].explain(row, first.against if second.winner == first.winner else first.winner)

@@ -38,7 +38,9 @@ def predict(args: Namespace) -> None:
     is.
     """
     model: Any = inputs.model_or_labels(args.model)
+    # A function that makes the records of a batch, and one that prints them as a table.
     make_records, write_table = _labels(args, model) if inputs.is_labels(model) else _classes(args, model)
+    # Functions that print records, by output format.
     write = {"json": _write_json, "csv": _write_csv, "table": write_table}
     if sys.stdout.isatty():  # the printed answers show the progress
         os.environ["BANBURY_PROGRESS"] = "0"
@@ -54,7 +56,7 @@ def _classes(args: Namespace, model: Model) -> tuple[MakeRecords, Write]:
     if args.top is not None or args.at_least_one:
         raise errors.bad_setting("--top", args.top, "omitted, like --at-least-one, when each row has one class")
     errors.require(args.unsure is None or 0 <= args.unsure <= 1, "--unsure", args.unsure, "a probability from 0 to 1")
-    costs = settings.costs(args.costs, model.classes)
+    costs = settings.costs(args.costs, model.classes)  # true class → predicted class → cost; None without costs
     args.cost_matrix = None if costs is None else cost_matrix(costs, model.classes)
     if is_density(model):
         return _probabilities(args, model), _write_densities
@@ -99,12 +101,12 @@ def _answers(args: Namespace, model: Model) -> MakeRecords:
     classes = model.classes
 
     def make_records(batch: Batch, posterior: Real) -> list[Record]:
-        """Returns a record for each row of the batch. ``posterior``: rows × classes; ``costs``: true class × predicted
-        class, or None.
+        """Returns a record for each row of the batch: its number and file, its class and the probability of that.
+        ``posterior``: rows × classes; ``costs``: true class × predicted class, or None.
         """
-        # The number of the most probable or cheapest class of each row.
+        # The number of the most probable class of each row, or of the one with the lowest expected cost.
         best_classes = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
-        answers = []
+        answers = []  # a record for each row
         for record, best_class, probabilities in zip(
             _row_records(args, batch), best_classes.tolist(), posterior.tolist(), strict=True
         ):
@@ -148,8 +150,10 @@ def _row_records(args: Namespace, batch: Batch) -> Iterator[Record]:
 
 
 def _write_json(args: Namespace, model: Any, answers: Answers) -> None:
-    """Prints each record as a line of JSON. ``answers``: batches with their records."""
-    encode = output.encoder()
+    """Prints each record as a line of JSON. ``answers``: batches with their records, whose "posteriors", if they have
+    them, are lists in the order of the model's classes or labels.
+    """
+    encode = output.encoder()  # returns a record as JSON text
     names = [str(name) for name in model._names]  # of classes or labels
     for _, records in answers:
         for record in records:
@@ -164,7 +168,7 @@ def _write_csv(args: Namespace, model: Any, answers: Answers) -> None:
     has_header = False  # whether it has been printed
     for _, records in answers:
         for record in records:
-            posteriors = record.pop("posteriors", ())
+            posteriors = record.pop("posteriors", ())  # one per class or label; empty unless requested
             if not has_header:
                 has_header = True
                 writer.writerow([*record, *(f"P({name})" for name in model._names if posteriors)])
@@ -187,6 +191,7 @@ def _write_labels(args: Namespace, model: Any, answers: Answers) -> None:
         if not batch_number:
             print("    row  labels")
         for record in records:
+            # Pairs of each predicted label and its probability.
             label_probabilities = zip(record["labels"], record["probabilities"], strict=True)
             predicted_labels = (
                 ", ".join(f"{label} {percent(probability)}" for label, probability in label_probabilities) or "(none)"
@@ -212,6 +217,7 @@ def _write_table(args: Namespace, model: Any, answers: Answers) -> None:
     """
     names = {name: printable(name_class(name, model.target)) for name in model.classes}  # as they are printed, by class
     terminal_width = shutil.get_terminal_size((100, 24)).columns  # 100 if it is unknown
+    # In characters.
     class_width = max(map(len, [*names.values(), *["unsure"] * (args.unsure is not None), "class"]))
     number_header = "".join(f"  {name:>8}" for name in names.values()) if args.posteriors else "  probability"
     for batch_number, (batch, records) in enumerate(answers):
@@ -219,6 +225,7 @@ def _write_table(args: Namespace, model: Any, answers: Answers) -> None:
             print(f"{'row':>7}  {'class':{class_width}}{number_header}")
         for record, beginning in zip(records, _beginnings(batch, records, model), strict=False):
             predicted_class = "unsure" if record["class"] is None else names[record["class"]]
+            # Pairs of the probability and the printed name of each class; none unless requested.
             class_probabilities = zip(record.get("posteriors", ()), names.values(), strict=False)
             numbers = "".join(f"  {probability:{max(8, len(name))}.4f}" for probability, name in class_probabilities)
             numbers = numbers or f"  {record['probability']:11.4f}"
@@ -236,7 +243,7 @@ def _beginnings(batch: Batch, records: list[Record], model: Model) -> Iterator[s
     if batch.row_names:
         yield from (printable(record["file"]) for record in records)
     elif len(text_features) == 1:
-        name = text_features[0].name if batch.named else batch.names[0]
+        name = text_features[0].name if batch.named else batch.names[0]  # of the text column
         for text in strings(batch.texts(name)):
             yield printable(" ".join(str(text)[:200].split()))
     yield from repeat("")
@@ -288,7 +295,7 @@ def _explain_row(args: Namespace, model: Model, row: Any, against: Any, truth: A
     """
     if args.held_out not in (choices := ("auto", "yes", "no")):
         raise errors.unknown_choice("--held-out", args.held_out, choices)
-    # None if it cannot be told.
+    # Whether the model was trained on the row; None if that cannot be told.
     was_trained_on = args.held_out == "yes" or (None if truth is None else _was_trained_on(args, model, row))
     if was_trained_on and args.held_out != "no":
         return model.explain(row, against, held_out=True), True

@@ -40,14 +40,16 @@ def serve(args: Namespace) -> None:
             state.compact()
             facts = {"state": args.state, "change": state.change_number}
             return output.result(args, facts, f"{args.state} has been compacted.")
-        name = Path(args.model if args.model is not None else args.state).stem  # of the service
+        name = Path(args.model if args.model is not None else args.state).stem  # of the service: that of its file
         limits = Limits(body=int(args.max_body * 1e6), rows=args.max_rows, requests=args.max_requests)
         service = Service(state, tokens, limits, name=name, refit_every=args.refit)
         return run(args, service, facts={"model": args.model}, doing=f"Serving {name} on")
 
 
 def read_tokens(args: Namespace) -> Tokens | None:
-    """Returns the tokens in ``--tokens``, None without it. Raises BadSetting if the address or the port is not allowed."""
+    """Returns the access tokens in ``--tokens``, None without it. Raises BadSetting if the address or the port is not
+    allowed.
+    """
     tokens = None if args.tokens is None else Tokens.read(args.tokens)
     check_address(args.host, tokens)
     check_port(args.port)
@@ -78,7 +80,7 @@ def _training_rows(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any
 
 def run(args: Namespace, service: Service, facts: dict[str, object], doing: str) -> None:
     """Prints the address and serves requests until the process is told to end. ``facts``: further facts to print as
-    JSON; ``doing``: begins the printed line.
+    JSON; ``doing``: the words before the address in the printed line, such as "Serving mail on".
     """
     state = service.state
     listening_socket = _listen(args.host, args.port)

@@ -33,7 +33,7 @@ def show(args: Namespace) -> None:
         errors.require(args.informative > 0, "--informative", args.informative, "a whole number of at least 1")
         informative = inputs.model(args.file).informative(args.informative)
         facts = informative.to_dict()
-        rows = [
+        rows = [  # one per class and value, for CSV
             {"class": class_facts["class"], **ratio}
             for class_facts in facts["classes"]
             for ratio in class_facts["ratios"]
@@ -64,10 +64,11 @@ def _show_contents(args: Namespace) -> None:
     loaded = inputs.load_kept(args.file)
     facts = {"file": args.file, "kind": loaded.kind, **about.summary(loaded)}
     if isinstance(loaded, BeliefNetwork):
+        # Below the network.
         last_lines = "" if loaded.target is None else f"\ntarget: {loaded.target}"
         for name, setting in loaded._reading.items():
             last_lines += f"\nread with {name}: {setting_in_words(setting)}"
-        nodes = facts["nodes"]
+        nodes = facts["nodes"]  # the name, parents, kind and values of each
         rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
         output.result(args, facts, f"{loaded}{last_lines}", rows)
         return

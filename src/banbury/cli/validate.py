@@ -61,7 +61,7 @@ def curve_of(args: Namespace) -> LearningCurve:
     with inputs.open_labelled(args) as data:
         outcome = judging.decide(args, data)  # the recipe, its rows and notes
         repeats = args.repeats if args.repeats is not None else 1 if isinstance(outcome.recipe, Weighed) else 5
-        sizes = settings.sizes(args.sizes)
+        sizes = settings.sizes(args.sizes)  # numbers or shares of training rows; None for the default
         curve = learn_sizes(outcome.rows, outcome.recipe, sizes, repeats, args.test, args.peer)  # type: ignore[arg-type]
         return replace(curve, notes=outcome.notes)
 

@@ -121,7 +121,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         self.tuning_ = None
         if partitions_of(X) is not None:
             return self._begin(self._learn_partitions(X, y, sample_weight))
-        batch, labels = self._read_rows_and_labels(X, y)
+        batch, labels = self._read_rows_and_labels(X, y)  # labels: one per row
+        # Whether something is chosen on held-out rows.
         chooses = self._names_to_choose or self.calibrate is not None
         learn = self._learn_by_choosing if chooses else self._learn_first
         return self._begin(learn(batch, labels, sample_weight), labels.dtype)
@@ -138,7 +139,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return Learner(tally, settings)
         from banbury.quality import tune
 
-        names = ("how", "class_prior", "seed", "features", "calibrate")
+        names = ("how", "class_prior", "seed", "features", "calibrate")  # of parameters that ``tune`` takes too
         tuning_settings: dict[str, Any] = {name: getattr(self, name) for name in names}
         tuning_settings |= {"alpha": self._alpha_tried, "weights": weights}
         tuning = tune(frame, target, folds=CHOOSING_FOLDS, **tuning_settings, **self._counting)
@@ -184,7 +185,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return
         # Classes that exist even without rows.
         declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
-        batch, labels = self._read_rows_and_labels(X, y)
+        batch, labels = self._read_rows_and_labels(X, y)  # labels: one per row
         if not self.__sklearn_is_fitted__():  # the first call
             learner = self._learn_first(batch, labels, sample_weight, more_to_come=True)
             self._keep(learner.under(replace(learner.settings, declared=declared)), labels.dtype)
@@ -192,16 +193,16 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             if self.calibrate is not None:
                 errors.warn(errors.not_calibrated("partial_fit"))
             return
-        tally = self._count_more(batch, labels, sample_weight)
+        tally = self._count_more(batch, labels, sample_weight)  # of these rows
         self._label_dtype = _common_dtype(self._label_dtype, labels.dtype)
         declared |= self._learner.settings.declared
         self._take_over(self._learner.learn, tally, declared, "partial_fit")
 
     def _learn_texts(self, texts: Any, labels: Any) -> bool:
-        """A shortcut for ``partial_fit``: learns a list of texts with a list of labels, all of known classes, and
-        returns True.
+        """A shortcut for ``partial_fit``: learns ``texts``, a list of strings, with ``labels``, a list of one known
+        class for each, and returns True.
 
-        Returns False, without learning anything, if it does not apply.
+        Returns False, without learning anything, if one of both is something else.
         """
         if not (type(texts) is type(labels) is list and texts and self.__sklearn_is_fitted__()):
             return False
@@ -211,6 +212,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             self._label_dtype is not None and self._label_dtype.kind not in "UT"
         ):
             return False
+        # None if some label is not a known class.
         new_learner = learner.learn_texts(texts, labels, n_threads(self.threads))
         if new_learner is not None:
             self._learner = new_learner
@@ -224,8 +226,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         nothing changes.
         """
         declared = self._learner_of_fit().settings.declared  # classes that exist even without rows
-        batch, labels = self._read_rows_and_labels(X, y)
-        tally = self._count_more(batch, labels, sample_weight)
+        batch, labels = self._read_rows_and_labels(X, y)  # labels: one per row
+        tally = self._count_more(batch, labels, sample_weight)  # of these rows
         self._take_over(self._learner.forget, tally, declared, "forget")
 
     def _take_over(
@@ -253,10 +255,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """
         with self._lock:
             model = self._learner_of_fit().current
-            # The scores that the most probable class needs; texts are scored without being read as a table.
+            # Rows × classes, as the most probable class needs them; texts are scored without being read as a table.
             if (scores := model._score_texts(X, model._scores_for_class)) is None:
                 scores = model._score_all(self._read_rows(X), model._scores_for_class, reading={})
-            has_same_classes = len(self.classes_) == len(model.classes)
+            has_same_classes = len(self.classes_) == len(model.classes)  # none is declared without rows
             labels = self.classes_ if has_same_classes else as_array(model.classes, self._label_dtype)
             return look_up(labels, model._best(scores), model.threads)  # the label of each row's class number
 
@@ -278,8 +280,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Explains why a row gets its class: the weight of evidence of every column and word, in decibans.
 
-        ``held_out`` explains a row of the training data, with the class ``label``, as if it had not been learned. See
-        ``Model.explain``.
+        ``against`` is the class to compare with, by default the runner-up. ``held_out`` explains a row of the training
+        data, with the class ``label``, as if it had not been learned. See ``Model.explain``.
         """
         with self._lock:
             # ``current`` may be updated in place when rows are learned, and rows are left out of a fixed tally only.
@@ -301,7 +303,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             model: Model = self._learner_of_fit().current
             if len(self.classes_) == len(model.classes) or classes is None or isinstance(classes, (str, bytes)):
                 return model.informative(n, classes)
-            names = [self._find_class(name) for name in classes]
+            names = [self._find_class(name) for name in classes]  # some may be declared and have no rows
             ratios = model.informative(n, [name for name in names if name in model.classes])
             return replace(ratios, ratios={name: ratios.ratios.get(name, ()) for name in names})
 
@@ -322,7 +324,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     @property
     def _names_to_choose(self) -> list[str]:
         """The names of the parameters that are to be chosen, which needs all rows at once."""
-        settings = {name: getattr(self, name) for name in VALUES_TO_CHOOSE}
+        settings = {name: getattr(self, name) for name in VALUES_TO_CHOOSE}  # by parameter
         return [name for name, value in settings.items() if isinstance(value, str) and value == VALUES_TO_CHOOSE[name]]
 
     @property
@@ -337,7 +339,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         from banbury.quality.tuning import Tuned
         from banbury.rows.labelled import load_rows
 
-        weights = sample_weights(sample_weight, batch.n_rows)
+        weights = sample_weights(sample_weight, batch.n_rows)  # one per row, or None
         rows = load_rows(batch, labels, features=self.features, weights=weights, **self._counting)
         if rows.n_labelled < 2:
             raise errors.empty_data(None, "choosing and calibrating need at least two rows")
@@ -345,6 +347,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         families = "choose" if "features" in self._names_to_choose else "auto"
         names = ("how", "class_prior", "seed", "calibrate")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        # The settings to compare.
         grid = Tuned.of(alpha=self._alpha_tried, features=families, **settings)
         return self._learner_of(grid.tune(rows, min(CHOOSING_FOLDS, rows.n_labelled)))
 
@@ -433,8 +436,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
 
 def _count_rows(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int | None) -> Tally:
-    """Returns the tally of some rows, with one label and, unless None, one weight each. Raises an error if none has a
-    label, and warns about those without.
+    """Returns the tally of the rows of ``batch`` under a schema. ``labels``, ``weights``: one per row; weights may be
+    None. Raises an error if no row has a label, and warns about those without.
     """
     tally = count_batch(batch, schema, labels, weights, threads)
     if tally.skipped == batch.n_rows:

@@ -86,8 +86,8 @@ class TANClassifier(NaiveBayesClassifier):
         ``more_to_come``: whether further rows follow.
         """
         if sample_weight is not None:
-            weights = np.asarray(sample_weights(sample_weight, batch.n_rows))
-            weighted_rows = np.flatnonzero(weights)
+            weights = np.asarray(sample_weights(sample_weight, batch.n_rows))  # one per row
+            weighted_rows = np.flatnonzero(weights)  # the numbers of rows with a weight above 0
             if 0 < len(weighted_rows) < batch.n_rows:
                 batch = batch.take(weighted_rows)
                 labels = labels[weighted_rows]

@@ -69,7 +69,7 @@ class FeatureParts(NamedTuple):
         with np.errstate(over="ignore"):
             # One row of class 0, whose values show which columns are numbers.
             sample = self.group.select([self.position]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
-        columns = zip(self.feature.inputs, sample, strict=True)
+        columns = zip(self.feature.inputs, sample, strict=True)  # pairs of name and sampled values
         return tuple(
             name
             for name, column in columns
@@ -86,11 +86,11 @@ def feature_parts_of(model: Model, feature: Any) -> FeatureParts:
     """Returns the parts of a feature, given by its name or the columns of a block: its group of parameters and what it
     was estimated from; those of a weighed model without its weights.
     """
-    declared = model.schema[feature]
+    schema_feature = model.schema[feature]
     model = model.weighed(weighing=None)
     for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
-        if declared in features:
-            return FeatureParts(declared, group, features.index(declared), sums)
+        if schema_feature in features:
+            return FeatureParts(schema_feature, group, features.index(schema_feature), sums)
     raise AssertionError("every feature of a model is in a group")
 
 
@@ -103,6 +103,7 @@ def column_of(model: Model, column: str) -> Feature:
 
 def has_axis(feature: Feature) -> bool:
     """Whether the values of a feature can be drawn along one axis; combinations of values can."""
+    # Whether several columns of numbers are modelled together.
     block_of_numbers = len(feature.inputs) > 1 and not feature.kinds
     return not (feature.holds_lists or block_of_numbers or (feature.columns and feature.counter.words))
 
@@ -190,15 +191,15 @@ def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = No
     if feature.counter.words:
         return informative_columns(feature_parts.group, sums, n)
     if isinstance(sums, Counts) and (feature.kinds or not feature.columns):
+        # The counted values, and the rows of each (values × classes).
         keys, cells = sums.feature(feature_parts.position)
-        # ``cells`` are the rows of each value (values × classes).
         values, names = flag_names(feature.family) or (list(keys), [_value_name(key) for key in keys])
         noun = "combination" if feature.kinds else "value"
         return NamedValues(values, names, cells.value.sum(axis=1), what=noun).most_frequent(n)
     rng = np.random.default_rng(0)
     # Rows drawn from the model, whose classes come first.
     classes = rng.choice(len(model.classes), SAMPLED_ROWS, p=np.exp(model.log_prior))
-    sample = feature_parts.group.select([feature_parts.position]).sample(classes, rng)[0]
+    sample = feature_parts.group.select([feature_parts.position]).sample(classes, rng)[0]  # a value per class
     value_names, rows = np.unique(np.array(list(map(str, sample))), return_counts=True)
     return NamedValues(value_names.tolist(), value_names.tolist(), rows.astype(np.float64)).most_frequent(n)
 
@@ -220,19 +221,19 @@ def range_of_counts(feature_parts: FeatureParts) -> tuple[float, float] | None:
 
 
 def axis_range(
-    model: Model, feature: str, values: Real | None = None, margin_share: float = MARGIN
+    model: Model, column: str, values: Real | None = None, margin_share: float = MARGIN
 ) -> tuple[float, float]:
-    """Returns the lowest and highest number to draw of a column: of ``values``, or of the counted numbers, or of nearly
-    all (99 %) that the model would sample.
+    """Returns the lowest and highest number to draw of the column named ``column``: of ``values``, or of the counted
+    numbers, or of nearly all (99 %) that the model would sample.
 
     ``margin_share``: the margin on either side, as a share of the range. Counted numbers have none.
     """
-    if values is None and feature in model.schema.index:  # no column of a block
-        counted = range_of_counts(feature_parts_of(model, feature))
-        if counted is not None and counted[0] < counted[1]:
-            return counted
+    if values is None and column in model.schema.index:  # it is a feature, not a column of a block
+        counted_range = range_of_counts(feature_parts_of(model, column))
+        if counted_range is not None and counted_range[0] < counted_range[1]:
+            return counted_range
     if values is None:
-        sample = np.asarray(model.sample(SAMPLED_ROWS)[feature], dtype=np.float64)
+        sample = np.asarray(model.sample(SAMPLED_ROWS)[column], dtype=np.float64)  # drawn numbers of the column
         low, high = np.quantile(np.clip(sample[~np.isnan(sample)], -FARTHEST, FARTHEST), [0.005, 0.995])
     else:
         low, high = np.clip([values.min(), values.max()], -FARTHEST, FARTHEST)
@@ -288,6 +289,7 @@ class ClassedRows:
             self.batches = tuple(align_names(batch, model.schema) for batch in source if batch.n_rows)
             self.classes: NDArray[np.int64] = np.zeros(sum(batch.n_rows for batch in self.batches), dtype=np.int64)
             return
+        # With class numbers of their own.
         labelled = load_rows(data, target, schema=model.schema, takes_sets=False, **reading)
         for label in labelled.classes:
             number_of(model, label)

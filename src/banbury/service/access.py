@@ -53,14 +53,14 @@ class Tokens:
         return cls(scopes)
 
     def scopes(self, header: str) -> frozenset[str] | None:
-        """Returns the scopes of the token in an Authorization header; None if the token is unknown."""
+        """Returns the scopes of the token in ``header``, the value of an Authorization header; None if the token is
+        unknown.
+        """
         scheme, _, token = header.partition(" ")
         digest = sha256(token.strip().encode("utf-8", "surrogatepass")).digest()
-        granted: frozenset[str] | None = None
-        for (
-            known_digest,
-            token_scopes,
-        ) in self._scopes_by_hash:  # all of them, so that the time does not depend on the token
+        granted: frozenset[str] | None = None  # the scopes of the token
+        # Every hash is compared, so that the time does not depend on the token.
+        for known_digest, token_scopes in self._scopes_by_hash:
             if hmac.compare_digest(digest, known_digest):
                 granted = token_scopes
         return granted if scheme.lower() == "bearer" else None
@@ -77,7 +77,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """Returns the host in a Host header, in lower case and without its port.
+    """Returns the host in ``header``, the value of a Host header, in lower case and without its port.
 
     >>> host_of("localhost:8000"), host_of("[::1]:80"), host_of("example.org")
     ('localhost', '[::1]', 'example.org')

@@ -88,9 +88,9 @@ def problem(status: int, detail: str, error: str | None = None, headers: dict[st
     ``error``: the name of the exception class; ``headers``: in addition to those of every response.
     """
     description = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
-    answer = Json({**description, **({} if error is None else {"error": error})}, status, headers)
-    answer.headers["content-type"] = "application/problem+json"
-    return answer
+    response = Json({**description, **({} if error is None else {"error": error})}, status, headers)
+    response.headers["content-type"] = "application/problem+json"
+    return response
 
 
 @dataclass
@@ -153,6 +153,7 @@ class Service:
         if content_type != "application/json":
             raise Problem(415, "the request body must be JSON. Send it with the header Content-Type: application/json.")
         content = parse_json(body)
+        # The end of the error messages.
         expected = f"The request body must be a JSON object with {errors.listed(allowed_names) or 'nothing in it'}."
         if type(content) is not dict:
             raise Problem(400, expected)
@@ -199,6 +200,7 @@ class Service:
             return respond(answer), [row["action"] for row in answer.get("rows", [answer])]
 
         response: Response
+        # The response, and what was done with each row, such as "learned".
         response, actions = await asyncio.wrap_future(self.state.submit(change, respond_and_count))
         self.metrics.rows.update(actions)
         if self.refit_every is not None and not self.refitting.under_way:
@@ -245,15 +247,15 @@ async def predict(service: Service, request: Request) -> Any:
 
 
 async def _answer(size: int, answer: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls ``answer`` with these arguments and returns what it returns: directly for a small request, which is
-    quicker, in a thread for a large one. ``size``: the bytes of the request.
+    """Calls the function ``answer`` with these arguments and returns what it returns: directly for a small request,
+    which is quicker, in a thread for a large one. ``size``: the bytes of the request.
     """
     return await asyncio.to_thread(answer, *arguments) if size > THREAD_BYTES else answer(*arguments)
 
 
 async def explain(service: Service, request: Request) -> Any:
     """Endpoint: says why a row gets its class or a label."""
-    content, _ = await service.json(request, allowed_names=("row", "against", "label"))
+    content, _ = await service.json(request, allowed_names=("row", "against", "label"))  # the JSON object
     if "row" not in content:
         raise Problem(422, "send row, the row to explain.")
     service.check_row(content["row"])
@@ -262,6 +264,7 @@ async def explain(service: Service, request: Request) -> Any:
 
 async def put_row(service: Service, request: Request) -> Any:
     """Endpoint: stores a row under its id and learns it."""
+    # The JSON object of the request.
     content, _ = await service.json(request, allowed_names=("row", "label", "note", "new_class"))
     return await service.change(_put(service, request.path_params["id"], content), _answer_put)
 
@@ -289,10 +292,9 @@ def _put(service: Service, id: Any, content: JsonObject) -> Put:
 
 async def put_rows(service: Service, request: Request) -> Any:
     """Endpoint: stores several rows, all or none."""
-    content, _ = await service.json(request, allowed_names=("rows",))
-    rows = service.check_rows(content.get("rows"))
-    puts = []
-    for entry in rows:
+    content, _ = await service.json(request, allowed_names=("rows",))  # the JSON object of the request
+    puts = []  # the changes, one per row
+    for entry in service.check_rows(content.get("rows")):
         if type(entry) is not dict or not {"id", "row"} <= entry.keys() <= {"id", "row", "label", "note", "new_class"}:
             raise Problem(422, "each entry of rows must be an object with id, row and label, and nothing else.")
         puts.append(_put(service, entry["id"], entry))
@@ -300,7 +302,7 @@ async def put_rows(service: Service, request: Request) -> Any:
 
 
 def _answer_puts(answer: JsonObject) -> Response:
-    """Returns the response to several stored rows. ``answer``: that of the state."""
+    """Returns the response to several stored rows. ``answer``: that of the state, with an entry for each row."""
     return Json({"rows": [{name: row[name] for name in ("action", "id", "label", "change")} for row in answer["rows"]]})
 
 
@@ -311,7 +313,7 @@ async def delete_row(service: Service, request: Request) -> Any:
 
 
 def get_rows(service: Service, request: Request) -> Any:
-    """Endpoint: lists rows."""
+    """Endpoint: lists at most ``n`` rows, those with or without a label if requested."""
     n = service.number(request, "n", default=100, largest=service.limits.listed)
     # True for rows with a label, False for those without, None for both.
     labelled = {None: None, "true": True, "false": False}.get(request.query_params.get("labelled"), "?")
@@ -322,12 +324,12 @@ def get_rows(service: Service, request: Request) -> Any:
 
 async def undo(service: Service, request: Request) -> Any:
     """Endpoint: undoes the last change."""
-    content, _ = await service.json(request, allowed_names=("id",), empty=True)
+    content, _ = await service.json(request, allowed_names=("id",), empty=True)  # may name the row
     return await service.change(Undo(content.get("id")))
 
 
 def history(service: Service, request: Request) -> Any:
-    """Endpoint: lists changes."""
+    """Endpoint: lists the last ``n`` changes before a change number, of all rows or of one."""
     n = service.number(request, "n", default=100, largest=service.limits.listed)
     before = service.number(request, "before", default=2**62, largest=2**62)  # by default after all changes
     return {"changes": service.state.history(request.query_params.get("id"), before, n)}
@@ -376,6 +378,7 @@ def docs(service: Service, request: Request) -> Any:
         service.name,
         f"{request.url.scheme}://{request.headers.get('host', 'localhost')}",
     )
+    # The header that allows the page's own style, and nothing else.
     style = {"content-security-policy": f"default-src 'none'; style-src '{STYLE_HASH}'; frame-ancestors 'none'"}
     return Response(text, headers={**SAFE_HEADERS, **style}, media_type="text/html")
 
@@ -449,7 +452,7 @@ def app(service: Service) -> Starlette:
 
 
 def _not_found(request: Request, error: Exception) -> Json:
-    """Returns the response to an unknown path or method."""
+    """Returns the response to an unknown path or method. ``error``: Starlette's, with the HTTP status."""
     assert isinstance(error, HTTPException)
     text = "not found. See /docs." if error.status_code == 404 else "method not allowed. See /docs."
     return problem(error.status_code, text, headers=dict(error.headers or {}))
@@ -457,9 +460,9 @@ def _not_found(request: Request, error: Exception) -> Json:
 
 def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     """Returns the handler of an endpoint, which measures each request and calls ``_respond``."""
-    is_plain = not inspect.iscoroutinefunction(endpoint.answer)
+    needs_thread = not inspect.iscoroutinefunction(endpoint.answer)
     # Takes the service and the request; returns an awaitable of what the endpoint answers.
-    call_answer: Any = partial(asyncio.to_thread, endpoint.answer) if is_plain else endpoint.answer  # type: ignore[call-arg]
+    call_answer: Any = partial(asyncio.to_thread, endpoint.answer) if needs_thread else endpoint.answer  # type: ignore[call-arg]
 
     async def handle(request: Request) -> Response:
         """Returns the response to a request to this endpoint."""
@@ -504,8 +507,8 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
     """
     headers = request.headers
     if service.tokens is None:
-        host = host_of(headers.get("host", ""))
-        origin = headers.get("origin")
+        host = host_of(headers.get("host", ""))  # that the caller asked for
+        origin = headers.get("origin")  # of the page that sends the request, None without a page
         if not is_loopback(host):
             raise Problem(
                 421,

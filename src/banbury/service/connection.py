@@ -26,13 +26,14 @@ def connection_with_limit(seconds: float) -> type[asyncio.Protocol]:
             self._head_bytes = 0  # of it so far
 
         def connection_made(self, transport: Any) -> None:
-            """Starts the timer for the first request."""
+            """Starts the timer for the first request. ``transport``: asyncio's, through which bytes are sent."""
             super().connection_made(transport)
             self._start_timer("asking")
 
         def data_received(self, data: bytes) -> None:
-            """Passes data to uvicorn, and starts the timer for the rest of a request, or stops it if the request's head
-            is complete (``cycle`` answers it); closes the connection if its head is too long.
+            """Passes ``data``, the bytes that have arrived, to uvicorn, and starts the timer for the rest of a
+            request, or stops it if the request's head is complete (``cycle`` answers it); closes the connection if its
+            head is too long.
             """
             super().data_received(data)
             if self.cycle is not None and not self.cycle.response_complete:
@@ -64,7 +65,7 @@ def connection_with_limit(seconds: float) -> type[asyncio.Protocol]:
             self._stop_timer("taking")
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """Stops all timers."""
+            """Stops all timers. ``exc``: why the connection was lost; None if it was closed."""
             for name in tuple(self._timers):
                 self._stop_timer(name)
             super().connection_lost(exc)

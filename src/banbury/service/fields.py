@@ -36,9 +36,11 @@ def fields(state: ServedState) -> JsonObject:
     """
     learner = state.learner
     tally = learner.tally()
+    # Classes or labels that have rows; "" stands for all rows of a model of labels.
     names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
     new_names = [name for name in state.names or [] if name not in names]  # that users may choose
     description = {"fields": list(_fields(learner)), "names": names + new_names, "target": tally.schema.target}
+    # Whether there is something to compare with.
     has_two_sides = len(names) > 1 or tally.schema.labels is not None
     return description | {"has_nomogram": has_two_sides and _can_be_drawn(learner)}
 
@@ -68,6 +70,7 @@ def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
     }
     ranges = {} if model is None else _ranges(model)  # low and high by column
     for feature, column in columns:
+        # For JSON, as if it were a text.
         field = {"name": column, "kind": "text", "values": None, "low": None, "high": None}
         if feature.reads_text:
             yield field
@@ -139,17 +142,21 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> Json
     points = display.points(batch)  # the decibans of the row's value by column
     # One per column, the widest first.
     scales = sorted(display.scales.values(), key=lambda scale: -scale.range)
+    # What evidence is for and against, as people call it.
     side_names = (label, f"not {label}") if names == (True, False) and label is not None else names
+    # For JSON, with the decibans of the row's own value.
     scale_records = [{**_scale_for_json(scale), "points": strict(points[scale.feature])} for scale in scales]
     return {"label": side_names[0], "against": side_names[1], "prior": strict(display.prior), "scales": scale_records}
 
 
 def _scale_for_json(scale: Scale) -> JsonObject:
-    """Returns a column of the nomogram for JSON: its values, their names and decibans; a long curve is thinned out."""
+    """Returns ``scale``, a column of the nomogram, for JSON: its values, their names and decibans; a long curve is
+    thinned out.
+    """
     decibans = scale.decibans  # of each value
     values = list(scale.values)
-    names = list(scale.names)
-    if scale.numeric and len(values) > MOST_CURVE_POINTS:  # then only values at some positions
+    names = list(scale.names)  # of each value; empty for numbers
+    if scale.numeric and len(values) > MOST_CURVE_POINTS:  # only the values at these positions remain
         positions = np.linspace(0, len(values) - 1, MOST_CURVE_POINTS).astype(np.int64).tolist()
     else:
         positions = list(range(len(values)))

@@ -65,7 +65,7 @@ class CachedMeasure:
             if self.change < 0 or (
                 change != self.change and (not recent or self.cost <= QUICK_SECONDS or has_many_changes)
             ):
-                start = perf_counter()
+                start = perf_counter()  # seconds
                 self.value = measure()
                 self.change = change
                 self.cost = perf_counter() - start
@@ -112,12 +112,12 @@ class Looking:
         ranking: JsonObject = self._suspicious.get(
             self.state, recent=True, measure=lambda: suspicious(self.state, max(n, 20))
         )
-        # The rows of the ranking as they are now, None if deleted; those with another label since then are left out.
+        # Each entry of the ranking with its row as it is now, None if deleted.
         current_rows = [(entry, self.state.log.row(entry["id"])) for entry in ranking["rows"]]
-        still_labelled_so = [
+        unchanged_entries = [  # whose rows still have the label that looked wrong; ``key`` returns it as a JSON text
             entry for entry, stored in current_rows if stored is not None and stored.label == key(entry["label"])
         ]
-        return {"rows": still_labelled_so[:n]}
+        return {"rows": unchanged_entries[:n]}
 
     def _validate(self, rows: list[StoredRow]) -> Any:
         """Returns the cross-validation of these rows with the recipe of the served model; None if there are too few."""
@@ -138,7 +138,7 @@ class Looking:
         """Returns how many rows have a label, the cross-validated accuracy with its standard error (None if nothing can
         be measured), and how it has grown with the rows (at most 500 points), for JSON.
         """
-        labelled, unlabelled = self.state.log.n_rows()
+        labelled, unlabelled = self.state.log.n_rows()  # how many
         progress: JsonObject = {
             "labelled": labelled,
             "unlabelled": unlabelled,
@@ -162,7 +162,7 @@ class Looking:
         # The weight of each column and pair by name; None for a plain model.
         worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else None
         view: JsonObject = {"informative": _informative(model), "weights": worth}
-        rows, validation = self.validate_rows()
+        rows, validation = self.validate_rows()  # validation: None if there are too few rows
         if model.schema.labels is not None:
             view["validation"] = self._validate_labels(rows)
         else:
@@ -236,6 +236,7 @@ class Looking:
         n_recent = int(len(rows) * RECENT_SHARE)  # rows
         if n_recent < FEWEST_ROWS:
             return None
+        # The positions of the rows that were changed last.
         last_rows = set(np.argsort([row.change for row in rows], kind="stable")[-n_recent:].tolist())
         # The classes that the classifier has to tell apart, one per row.
         flags = ["last" if position in last_rows else "before" for position in range(len(rows))]
@@ -251,6 +252,7 @@ class Looking:
             message += f"AUC {validation.auc:.2f}; values up to {largest_chance_auc:.2f} can occur by chance."
             return {"message": message, "auc": validation.auc, "differences": []}
         informative = _informative(estimate(count(batch, flags, schema=untargeted_schema)))
+        # The values that distinguish the last rows, for JSON.
         ratios: list[Any] = next(
             (class_ratios["ratios"] for class_ratios in informative if class_ratios["class"] == "last"), []
         )
@@ -332,7 +334,8 @@ def _informative(model: Any) -> list[JsonObject]:
 
 
 def _ratio(ratio: LikelihoodRatio, word_features: frozenset[str]) -> JsonObject:
-    """Returns a likelihood ratio for JSON. ``word_features``: the columns that are words."""
+    """Returns a likelihood ratio for JSON, with the ratio as text. ``word_features``: the columns that are words."""
+    # As JSON can hold it.
     value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else printable(ratio.value)
     return {
         "feature": ratio.feature,

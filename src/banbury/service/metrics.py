@@ -42,7 +42,7 @@ class Metrics:
     def done(self, path: str, method: str, status: int, seconds: float) -> None:
         """Counts a completed request by path, method and HTTP status, and its duration by path, in total and by bucket."""
         self.requests[path, method, status] += 1
-        counts = self.durations.setdefault(path, [0] * (len(BUCKETS) + 1))
+        counts = self.durations.setdefault(path, [0] * (len(BUCKETS) + 1))  # of requests, by bucket of seconds
         counts[next((bucket for bucket, limit in enumerate(BUCKETS) if seconds <= limit), len(BUCKETS))] += 1
         self.total_seconds[path] += seconds  # type: ignore[assignment]
 

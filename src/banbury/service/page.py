@@ -56,7 +56,7 @@ async def get_file(service: Any, request: Request) -> Response:
 
 async def post_nomogram(service: Any, request: Request) -> Any:
     """Endpoint: returns the evidence of every value; without a row, of one in which all values are missing."""
-    content, _ = await service.json(request, allowed_names=("row", "against", "label"))
+    content, _ = await service.json(request, allowed_names=("row", "against", "label"))  # the JSON object
     row = service.check_row(content.get("row") or {service.state.learner.schema.columns[0]: None})
     return await asyncio.to_thread(nomogram, service.state.learner, row, content.get("against"), content.get("label"))
 
@@ -71,7 +71,7 @@ def get_cell(service: Any, request: Request) -> Any:
 def get_next(service: Any, request: Request) -> Any:
     """Endpoint: returns unlabelled rows to label next."""
     n = service.number(request, "n", default=10, largest=service.limits.listed)
-    order = request.query_params.get("order", "informative")
+    order = request.query_params.get("order", "informative")  # or "id"
     return next_rows(service.state, n, order)
 
 
@@ -86,10 +86,10 @@ def get_export(service: Any, request: Request) -> Response:
     file_format = request.query_params.get("format", "csv")
     if file_format not in FORMATS:
         raise errors.unknown_choice("format", file_format, FORMATS)
-    content, kind = export_rows(service.state, file_format)
+    content, media_type = export_rows(service.state, file_format)  # content: bytes
     ending = "banbury" if file_format == "model" else file_format
     name_header = {"content-disposition": f'attachment; filename="labels.{ending}"'}
-    return Response(content, headers={**HEADERS, **name_header}, media_type=kind)
+    return Response(content, headers={**HEADERS, **name_header}, media_type=media_type)
 
 
 def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
@@ -104,6 +104,7 @@ def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
     rows = list(_rows_with_labels(state))
     if file_format == "ndjson":
         return "".join(f"{key(row)}\n" for row in rows).encode(), "application/x-ndjson"
+    # Of the columns of the file.
     names = list(dict.fromkeys(["id", state.learner.schema.target or "label", *state.learner.schema.columns]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")

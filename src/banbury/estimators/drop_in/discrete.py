@@ -38,7 +38,7 @@ class Discrete(DropIn):
         """Returns the settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class
         prior.
         """
-        log_prior: Real | None = None
+        log_prior: Real | None = None  # one per class; None for class frequencies
         if self.class_prior is not None:
             if len(self.class_prior) != n_classes:
                 raise ValueError("Number of priors must match number of classes.")
@@ -50,7 +50,7 @@ class Discrete(DropIn):
             log_prior = log(shares)
         elif not self.fit_prior:
             log_prior = np.full(n_classes, -np.log(n_classes))
-        alpha = self._alpha()
+        alpha = self._alpha()  # the pseudo-count, or a tuple of one per column
         # Without pseudo-counts zero probabilities stay zero.
         return Settings(Choice("mle" if alpha == 0 else "mean"), family=self._family(alpha), log_prior=log_prior)
 
@@ -70,7 +70,7 @@ class Discrete(DropIn):
         Returns the checked rows.
         """
         checked = super()._check_with_sklearn(X)
-        numbers = checked.data if hasattr(checked, "nnz") else checked
+        numbers = checked.data if hasattr(checked, "nnz") else checked  # of a sparse matrix the stored ones
         check_non_negative(np.nan_to_num(numbers, nan=0.0), f"{type(self).__name__} (input X)")
         return checked
 
@@ -100,7 +100,7 @@ def _column_sums(model: Model) -> Real:
     """Returns the sum of each column in each class (classes × columns), from a model of counts."""
     (group,) = model.parameters
     assert isinstance(group, BagParameters)
-    pairs = pairs_of(group.table, group.vocabulary.ids)
+    pairs = pairs_of(group.table, group.vocabulary.ids)  # of word and class, where a word stands for a column
     return np.ascontiguousarray(pairs.cells(pairs.occurrences, group.table.n_classes).T)
 
 
@@ -190,7 +190,7 @@ class ComplementNB(Counting, sklearn_nb.ComplementNB):  # type: ignore[misc]
         """log P(class): the class frequencies, a uniform prior, or the given one."""
         if self.class_prior is not None:
             return model.log_prior
-        rows = model.tally.rows.value
+        rows = model.tally.rows.value  # the number of rows of each class
         return log(rows) - np.log(rows.sum()) if self.fit_prior else np.full(len(rows), -np.log(len(rows)))
 
     @model_attribute
@@ -244,7 +244,7 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         return super()._schema(batch, settings)
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        """Returns the rows as a batch, checked. ``y``: their labels, or UNLABELLED; ``reset``: whether these are the
+        """Returns the rows X as a batch, checked. ``y``: their labels, or UNLABELLED; ``reset``: whether these are the
         first rows.
 
         The first rows keep their numbers: the family compares them with ``binarize`` while counting. Later rows are
@@ -259,7 +259,7 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
             batch = self._under_threshold(batch)
         if self.binarize is None:
             occurrences = batch.occurrences(batch.names)  # a matrix, or row offsets, column numbers and counts
-            values = np.asarray(occurrences[2] if isinstance(occurrences, tuple) else occurrences)
+            values = np.asarray(occurrences[2] if isinstance(occurrences, tuple) else occurrences)  # the numbers in X
             if values.size and not (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
                 self._check_with_sklearn(X)
                 value = float(values[(values < 0) | (values > 1)].flat[0])
@@ -274,6 +274,7 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         flags as the current ``binarize``.
         """
         settings = self._learner.settings
+        # Of the rows counted so far, and of ``binarize``; None for no number.
         counted_threshold = getattr(settings.counted or settings.family, "threshold", None)
         threshold = self.binarize if isinstance(self.binarize, (int, float, np.number)) else None
         if counted_threshold is None or threshold is None or threshold < 0 or counted_threshold == threshold:
@@ -282,7 +283,7 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
             matrix = batch.matrix.astype(np.float64)
             matrix.data = np.where(matrix.data > threshold, counted_threshold + 1.0, 0.0)  # above it, or not
             return Sparse(matrix, batch.names, batch.named)
-        array = np.asarray(batch.numbers(batch.names)[0], dtype=np.float64)
+        array = np.asarray(batch.numbers(batch.names)[0], dtype=np.float64)  # rows × columns
         flag_values = np.where(array > threshold, counted_threshold + 1.0, 0.0)
         return Matrix(np.where(np.isfinite(array), flag_values, array), batch.names, batch.named)
 
@@ -308,6 +309,7 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
             return np.ascontiguousarray(group.yes.T)
         assert isinstance(group, BagParameters)
         alpha = group.family.alpha_of_columns(model.choice, group.n_words)
+        # One for all columns, or one per column.
         pseudo_counts: Any = pseudo_count("bernoulli", model.choice.how, alpha)
         log_probabilities, _ = log_shares(
             self.feature_count_.T,

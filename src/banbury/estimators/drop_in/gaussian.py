@@ -87,7 +87,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         """Returns the settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class
         prior.
         """
-        log_prior: Real | None = None
+        log_prior: Real | None = None  # one per class; None for class frequencies
         if self.priors is not None:
             shares = np.asarray(self.priors, dtype=np.float64)
             if shares.shape[0] != n_classes:
@@ -111,7 +111,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
     def _check_sums(self, tally: Tally, X: Any) -> None:
         """Raises an error if the tally shows that a missing number was skipped. ``X``: the rows as the user gave them."""
         if self.missing == "error":
-            ((_, _, moments),) = tally.groups  # ``n`` are the rows with a number (columns × classes)
+            ((_, _, moments),) = tally.groups  # ``moments.n`` are the rows with a number (columns × classes)
             if isinstance(moments, Moments) and (moments.n.value < tally.rows.value).any():
                 self._check_with_sklearn(X)
 
@@ -155,7 +155,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         """The mean of each column in each class (classes × columns)."""
         (group,) = model.parameters
         assert isinstance(group, GaussianParameters)
-        means = group.origin[:, None] + group.unit[:, None] * group.mean
+        means = group.origin[:, None] + group.unit[:, None] * group.mean  # columns × classes
         return self._like_input(np.ascontiguousarray(means.T))  # type: ignore[no-any-return]
 
     @model_attribute
@@ -164,6 +164,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         (group,) = model.parameters
         assert isinstance(group, GaussianParameters)
         with np.errstate(over="ignore", under="ignore"):
+            # Columns × classes; ``precision`` is 1 / (2 variance), with numbers in the unit of the column.
             variances = np.square(group.unit[:, None] * np.sqrt(0.5 / group.precision))
         return self._like_input(np.ascontiguousarray(variances.T))  # type: ignore[no-any-return]
 
