@@ -172,7 +172,7 @@ def classes(facts: JsonObject, target_phrase: str = "") -> str:
     rows_by_class = np.array([entry["rows"] for entry in facts["classes"]], dtype=np.float64)
     if not len(rows_by_class):
         return "no class"
-    shares = rows_by_class / rows_by_class.sum()
+    shares = rows_by_class / rows_by_class.sum()  # of the rows, one per class
     names = [errors.shortened(entry["class"]) for entry in facts["classes"]]
     class_texts = (
         f"{names[class_number]} {shares[class_number]:.1%}" for class_number in np.argsort(-shares, kind="stable")
@@ -195,6 +195,7 @@ def columns(facts: JsonObject) -> str:
         header = ["column", "family", "why", *["missing"] * any_missing]
         number_column = 3
         for feature in facts["features"]:
+            # How many rows lack a value, as text.
             missing = f"{feature['missing']:,.6g}" if feature["missing"] else ""
             lines.append((feature["name"], feature["family"], feature["why"], *[missing] * any_missing))
     return output.table(header, _first_lines(lines), right=[number_column])

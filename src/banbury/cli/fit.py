@@ -93,7 +93,7 @@ def _class_notes(model: Model) -> tuple[str, ...]:
 
 def _text(args: Namespace, fitted: Fitted) -> str:
     """Returns the printed summary of a fitted model: rows, classes, columns, accuracy, notes, and where it was saved."""
-    facts = about.summary(fitted.model)
+    facts = about.summary(fitted.model)  # for JSON
     # Of the data.
     name = "standard input" if args.input == ["-"] else " ".join(args.input[:3]) + " …" * (len(args.input) > 3)
     target = "" if facts["target"] is None else f" of {facts['target']!r}"
@@ -119,6 +119,7 @@ def _family_hints(facts: Mapping[str, Any]) -> list[str]:
     if few_valued:
         # As the user would type them.
         options = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in few_valued[:MOST_OVERRIDES])
+        # How many more there are, in words.
         omitted = f" … ({len(few_valued) - MOST_OVERRIDES:,} more)" if len(few_valued) > MOST_OVERRIDES else ""
         lines.append(
             "Columns with few distinct whole numbers are treated as categories. "

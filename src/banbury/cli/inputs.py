@@ -154,6 +154,7 @@ def _check_classes(args: Namespace, source: Source) -> None:
         candidates = _likely_targets(first_batch)  # names of columns
         # What to type after --target.
         example = shlex.quote(candidates[0]) if len(candidates) == 1 else "COLUMN"
+        # What to do if the columns have the wrong names.
         hint = errors.header_hint(source.name) if first_batch.named else errors.A_HEADER * (source.name is not None)
         column_list = f"{errors.listed(map(errors.shortened, first_batch.names), most=20)}"
         suggestion = (

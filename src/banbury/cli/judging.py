@@ -107,9 +107,9 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
     folds, fold_notes = folds_of(args, rows, list(grid.weighings))  # their number, "loo" or a splitter
     notes = [*fold_notes, *notes]
     if folds == "loo":
-        plain = grid.plain_recipes(rows)[0]
-        (validation,) = validate(rows, "loo", [plain], seed=args.seed)
-        return KeptRecipe(rows, plain, validation, tuple(notes))
+        plain_recipe = grid.plain_recipes(rows)[0]
+        (validation,) = validate(rows, "loo", [plain_recipe], seed=args.seed)
+        return KeptRecipe(rows, plain_recipe, validation, tuple(notes))
     # If there is only one plain recipe, the posteriors of all rows are kept.
     is_single_setting = len(grid.alphas) == 1 and not grid.chooses_families
     # The validated recipes, and the families chosen for columns.
@@ -119,16 +119,16 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
     validation = comparison.validations[chosen_index]
     model = None  # learned already while settings were tuned
     if not is_single_setting:
-        tuning = Tuning(comparison, comparison.learn(), families)
+        tuning = Tuning(comparison, comparison.learn(), families)  # with the model of the best settings
         model = tuning.model if chosen_index == comparison.best else None
         tuning._warn_of_edges()
         notes += _tuning_lines(tuning, comparison)
         if not rows.has_sets:
             (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
     if isinstance(recipe, Calibrated):
-        (uncalibrated,) = validate(chosen_rows, folds, [recipe.recipe], seed=args.seed)
+        (uncalibrated_validation,) = validate(chosen_rows, folds, [recipe.recipe], seed=args.seed)
         notes.append(
-            f"log loss {uncalibrated.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it: "
+            f"log loss {uncalibrated_validation.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it: "
             "each fold is calibrated on the other folds"
         )
     notes += _comparison_lines(args, comparison, chosen_index)

@@ -81,7 +81,7 @@ def _demo_state(folder: str) -> ServedState:
     """
     columns = datasets.docstrings()  # by name, one entry per docstring
     names = columns.pop("name")  # the ids of the rows
-    labels = columns.pop("module")
+    labels = columns.pop("module")  # the class of each row
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     counted_columns = {name: column[::2] for name, column in columns.items()}
     state = ServedState.of(estimate(count(counted_columns, labels[::2])), folder)
@@ -105,6 +105,7 @@ def _read_pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
     # The options that decide the schema.
     families = {name: options.pop(name) for name in ("features", "missing")}
     del options["weights"]
+    # The rows, read in batches.
     table = Table.of(data, labelled=False, **options)
     first_batch = next(table.batches("reading", quietly=True))
     if target is not None and target not in first_batch.names:

@@ -120,7 +120,7 @@ def _answers(args: Namespace, model: Model) -> MakeRecords:
 
 def _probabilities(args: Namespace, model: Model) -> MakeRecords:
     """Returns a function that makes records with log P(row) of each row, which says how unusual it is."""
-    density = banbury.Density.from_model(model)
+    density = banbury.Density.from_model(model)  # scores rows
 
     def make_records(batch: Batch, _: Real) -> list[Record]:
         """Returns a record for each row of the batch; its posteriors are not used."""
@@ -227,6 +227,7 @@ def _write_table(args: Namespace, model: Any, answers: Answers) -> None:
             predicted_class = "unsure" if record["class"] is None else names[record["class"]]
             # Pairs of the probability and the printed name of each class; none unless requested.
             class_probabilities = zip(record.get("posteriors", ()), names.values(), strict=False)
+            # Probabilities as text, as wide as their headings.
             numbers = "".join(f"  {probability:{max(8, len(name))}.4f}" for probability, name in class_probabilities)
             numbers = numbers or f"  {record['probability']:11.4f}"
             line = f"{record['row']:7,}  {predicted_class:{class_width}}{numbers}  {beginning}"
@@ -238,6 +239,7 @@ def _beginnings(batch: Batch, records: list[Record], model: Model) -> Iterator[s
     """Yields for each row what helps to recognise it: its file, or the beginning of its text (200 characters); then, or
     if there is neither, empty texts without end.
     """
+    # Empty if there are further columns, which the beginning of a text would not describe.
     features = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
     text_features = [feature for feature in features if feature.reads_text]
     if batch.row_names:

@@ -111,6 +111,7 @@ def _verify(args: Namespace, verification: dict[str, object]) -> None:
     """Prints whether the state equals a recount of its log. ``verification``: what ``ServedState.verify`` returned.
     Raises DamagedFile if it does not.
     """
+    # The digest of the recounted rows; then how it compares with that of the state.
     text = f"{verification['rows']:,} rows were recounted as of change {verification['change']:,}. Their digest is "
     comparison = ", which matches" if verification["equal"] else f", and that of the state {verification['digest']}"
     output.result(args, verification, f"{text}{verification['recounted_digest']}{comparison}.")

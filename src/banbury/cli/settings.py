@@ -29,6 +29,7 @@ def reading(args: Namespace) -> Keywords:
     the model's data were read.
     """
     option_values = {**vars(args), "columns": args.names}  # by the library's name; None where not given
+    # Those that are given.
     settings = {name: option_values[name] for name in (*SETTINGS, "remembered") if option_values[name] is not None}
     for name in ("columns", "missing_values", "headers"):
         if name in settings and not (name == "headers" and settings[name] in ("keep", "drop", "columns")):
@@ -197,7 +198,7 @@ def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> An
                 "--features", list(words), "one family for all columns, or COLUMN=FAMILY for single columns"
             )
         return word if word in ("auto", "choose") else _family(word)
-    families: dict[Any, Any] = {}
+    families: dict[Any, Any] = {}  # by column, or tuple of columns
     for word in words:
         column, _, family_name = word.partition("=")
         family = None if family_name == "none" else _family(family_name)

@@ -46,7 +46,7 @@ def learning_curve(args: Namespace) -> None:
     # The curve, and the one of ``--peer``, by the prefix of the columns; then a list of numbers for each column.
     curves = {"": facts} | ({f"{facts['peer']['name']} ": facts["peer"]} if facts.get("peer") else {})
     columns = {prefix + name: lists[key] for prefix, lists in curves.items() for name, key in MEASURES.items()}
-    rows = []
+    rows = []  # for CSV, one per size
     for index, size in enumerate(facts["sizes"]):  # numbers of training rows
         rows.append(
             {"rows": size} | {name: None if numbers is None else numbers[index] for name, numbers in columns.items()}

@@ -124,6 +124,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         batch, labels = self._read_rows_and_labels(X, y)  # labels: one per row
         # Whether something is chosen on held-out rows.
         chooses = self._names_to_choose or self.calibrate is not None
+        # The method that learns from all rows.
         learn = self._learn_by_choosing if chooses else self._learn_first
         return self._begin(learn(batch, labels, sample_weight), labels.dtype)
 
@@ -304,8 +305,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             if len(self.classes_) == len(model.classes) or classes is None or isinstance(classes, (str, bytes)):
                 return model.informative(n, classes)
             names = [self._find_class(name) for name in classes]  # some may be declared and have no rows
-            ratios = model.informative(n, [name for name in names if name in model.classes])
-            return replace(ratios, ratios={name: ratios.ratios.get(name, ()) for name in names})
+            informative = model.informative(n, [name for name in names if name in model.classes])
+            return replace(informative, ratios={name: informative.ratios.get(name, ()) for name in names})
 
     def _find_class(self, name: Any) -> Any:
         """Returns the class named ``name`` as ``classes_`` lists it, with its own type. It may have been declared and

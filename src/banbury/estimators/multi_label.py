@@ -229,7 +229,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if self._label_form != "sets":
             return float(super().score(X, y, sample_weight))
         labelled = self._read_sets(X, y)  # rows with label sets, and the form of y
-        sets = labelled.sets
+        sets = labelled.sets  # the true labels of the rows
         weights = row_weights(sample_weight, labelled.batch)
         is_labelled = sets.has_target & (weights > 0)  # of each row
         if not is_labelled.any():

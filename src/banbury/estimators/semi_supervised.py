@@ -213,6 +213,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
             )
         # Of each row in the maximisation.
         weights = np.where(labels >= 0, sample_weights, sample_weights * float(unlabelled_weight))
+        # The maximisation problem.
         task = self._task(self._observe(batch, weights), classes, labels, weights)
         # The best of several runs of expectation maximisation.
         climb = climb_from_starts(
@@ -411,7 +412,7 @@ class Mixture(AsDensity, _Maximiser):
         ``n`` components of the rows ``observed``. ``weights``: one per row.
         """
         labels = np.full(observed.n_rows, -1, dtype=np.int32)  # no row has a label
-        task = self._task(observed, range(n), labels, weights)
+        task = self._task(observed, range(n), labels, weights)  # the maximisation problem
         rng = np.random.default_rng(self.seed)
         # Where the climbs begin.
         starts = (random_start(task, rng) for _ in range(1 if n == 1 else int(self.starts)))

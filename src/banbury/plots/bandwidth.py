@@ -59,7 +59,7 @@ class BandwidthDisplay(Display):
         check_model(model)
         feature_parts = feature_parts_of(model, feature)  # the column, its position in its sums, and these
         column = feature_parts.feature
-        family = feature_parts.feature.family
+        family = column.family
         class_number = 0 if label is None else number_of(model, label)
         check_axis(column)
         bandwidths_and_scores = try_bandwidths(column, feature_parts.sums, feature_parts.position, class_number)
@@ -78,7 +78,7 @@ class BandwidthDisplay(Display):
         best = float(bandwidths[scores.argmax()])
         # At least as wide as a bin.
         drawn_bandwidths = max(best / times, column.unit), best, best * times
-        values = axis_values(model, column, column.inputs[0])
+        values = axis_values(model, column, column.inputs[0])  # at which the densities are drawn
         choice = model.choice
         # Arguments of ``estimate``.
         settings = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}

@@ -87,15 +87,18 @@ class DensityDisplay(Display):
         # The log density at each drawn row.
         at_points = log_sum(density._marginal({x_column: x, y_column: y}))
         log_density = log_sum(joint).reshape(steps, steps)
+        # Whether the density contains a histogram.
         stepped = any(_has_steps(density.model_, column) for column in (x_column, y_column))
         grid = xx0, xx1, log_density, x, y  # the arguments of both functions below
         # The log density at each drawn row, as far as the grid shows it.
         grid_density = np.minimum(_highest_around(*grid), at_points) if stepped else _interpolate(*grid)
         # The log density that these shares of the rows exceed.
         quantiles = np.quantile(grid_density, [1.0 - share for share in SHARES_INSIDE])
+        # The contours, ascending, and for each the index of its share.
         levels, share_numbers = np.unique(quantiles, return_index=True)
         # Steps may have several shares at one level: there the largest.
         inside = [SHARES_INSIDE[i] for i in share_numbers.tolist()]
+        # The share of rows on peaks that the grid misses.
         hidden = float(np.mean(at_points > grid_density + PEAK_HEIGHT))
         components = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
         return cls(

@@ -137,7 +137,7 @@ def logarithmic(ax: Any, multiples: tuple[float, ...], tick_format: str) -> None
     """Makes the horizontal axis logarithmic with ticks at these multiples of powers of ten. ``tick_format``: the format
     of tick labels, as for ``format``.
     """
-    ticker = import_matplotlib().ticker
+    ticker = import_matplotlib().ticker  # a module
     ax.xaxis.set_major_locator(ticker.LogLocator(subs=multiples))
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: format(number, tick_format)))
     ax.xaxis.set_minor_locator(ticker.NullLocator())

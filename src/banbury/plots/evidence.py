@@ -71,7 +71,7 @@ class EvidenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         """Draws a bar for each of ``self.labels`` with its weight in decibans; the last one is the sum."""
-        weights = np.array(self.weights)
+        weights = np.array(self.weights)  # decibans
         ax = self._begin(ax, width=6.4, height=1.3 + 0.25 * len(weights))
         y_positions = _bar_positions(len(weights))
         lengths = _bar_lengths(weights)  # in decibans, all finite
@@ -225,7 +225,7 @@ def _draw_frame(ax: Any, positions: Real, labels: Sequence[str], lengths: Real, 
     ax.axvline(0.0, color=text_colour(), linewidth=0.8)
     ax.axhline(positions[-1] - 0.68, color=FAINT, linewidth=0.8)
     ax.set_yticks(positions, labels)
-    low = min(lengths.min(), 0.0)
+    low = min(lengths.min(), 0.0)  # decibans, like all horizontal positions
     high = max(lengths.max(), 0.0)
     margin = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
     ax.set(xlim=(low - margin, high + margin), ylim=(positions[-1] + 0.6, -0.6))

@@ -174,7 +174,7 @@ def complete_rows(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> 
 
 def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
     """Returns log P(value | class) of a feature (values × classes). A combination of values of a block is a tuple."""
-    columns = {feature.inputs[0]: values}
+    columns = {feature.inputs[0]: values}  # the values by column
     if len(values) and isinstance(values[0], tuple):
         columns = {column: [value[i] for value in values] for i, column in enumerate(feature.columns)}
     return model.log_likelihood(complete_rows(model, columns), feature.name)

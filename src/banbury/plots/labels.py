@@ -82,7 +82,7 @@ class LabelsDisplay(Display):
         """
         ax = self._begin(ax, width=WIDTH, height=HEIGHT)
         evaluation = self.evaluation
-        low = float(self.rows.min()) / 1.5
+        low = float(self.rows.min()) / 1.5  # the ends of the horizontal axis, in rows
         high = float(self.rows.max()) * 2.2
         ax.set(xscale="log", xlim=(low, high), ylim=(-0.06, 1.08))
         # Of F1 over labels, by name.

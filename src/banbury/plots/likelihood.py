@@ -127,7 +127,7 @@ class LikelihoodDisplay(Display):
         note = None
         if rows is not None:
             row_values, histogram = _histogram(rows, drawn_column, class_numbers, bins, prior)
-        values = axis_values(model, feature, drawn_column, row_values)
+        values = axis_values(model, feature, drawn_column, row_values)  # at which the curves are drawn
         # Values × classes.
         log_likelihoods = model.log_likelihood(complete_rows(model, {drawn_column: values}), feature.name)
         likelihood = np.exp(log_likelihoods + log_weight)[:, class_numbers]
@@ -163,7 +163,7 @@ class LikelihoodDisplay(Display):
             style = {"color": colour(class_number), "linestyle": line_style(class_number), "label": label}
             ax.plot(self.values, self.likelihood[:, class_number], marker=marker, markersize=3.5, **style)
         noun = "density" if self.feature.family.has_density() else "probability"
-        margin = 0.6 * are_whole
+        margin = 0.6 * are_whole  # beside the first and the last value
         ax.set(xlim=(self.values[0] - margin, self.values[-1] + margin), ylim=(0.0, highest * 1.08 or 1.0))
         ax.set_xlabel(short_name(self.feature.name) + (f"\n\n{self.note}" if self.note else ""))
         ax.set_ylabel(f"P(class) · {noun} given the class" if self.prior else f"{noun} given the class")
@@ -189,13 +189,15 @@ class LikelihoodDisplay(Display):
             style = {"color": colour(class_number), "label": label, **hatch}
             ax.barh(positions, self.likelihood[:, class_number], bar_height * 0.9, **style)
         ax.set_yticks(np.arange(n_values), short_names(self.value_names))
+        # The end of the horizontal axis, a probability.
         limit = float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0
         ax.set(xlim=(0.0, min(limit, 1.0)), ylim=(n_values - 0.5, -0.5))
         ax.tick_params(axis="y", length=0)
         noun = self.what  # such as "value"
         ax.set_xlabel(f"P(class) · P({noun} | class)" if self.prior else f"P({noun} | class)")
-        rank = self.chosen
-        selection_note = f" ({n_values:,} most {rank} of {n_values + self.hidden:,} {noun}s)" if self.hidden else ""
+        selection_note = (
+            f" ({n_values:,} most {self.chosen} of {n_values + self.hidden:,} {noun}s)" if self.hidden else ""
+        )
         ax.set_title(f"{short_name(self.feature.name, 40)}: probability of each {noun} given the class{selection_note}")
         legend_beside(ax)
 
@@ -251,6 +253,7 @@ def largest_class_difference(masses: Real) -> float:
     share, in each bin (bins × classes).
     """
     totals = masses.sum(axis=0)  # of each class
+    # Of each class's rows in each bin (bins × classes that have rows).
     shares = masses[:, totals > 0] / totals[totals > 0]
     # Classes × classes.
     differences = np.abs(shares[:, :, None] - shares[:, None, :]).sum(axis=0)

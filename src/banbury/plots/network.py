@@ -60,11 +60,12 @@ class NetworkDisplay(Display):
         self._widths = {
             node: WIDEST_BY_PIXELS * _width(short_name(node), NODE_FONT) + 2 * BOX_PADDING for node in self.nodes
         }
-        layers = Layers.of(self.nodes, self.edges)
+        layers = Layers.of(self.nodes, self.edges)  # the column and the row of each node
         texts = {edge: f"{self.bits[edge]:.2f}" for edge in self.edges if self.bits}  # the numbers at edges
         for factor in GAP_FACTORS:
             # The positions of nodes and the curves of edges.
             layout = layers.lay_out(self._widths, LINE_HEIGHT, COLUMN_GAP * factor)
+            # Where the numbers of edges stand, and whether none overlaps anything.
             self._numbers, fits = _place_numbers(layout, self._widths, texts)
             if fits:
                 break
@@ -109,7 +110,7 @@ class NetworkDisplay(Display):
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
 
-        bits = self.bits.get(edge)
+        bits = self.bits.get(edge)  # None if the network was not counted
         strength = 0.2 if bits is None or largest == 0 else bits / largest  # from 0 to 1
         curve = self.curves[edge]
         # The first point, then the points of cubic Béziers.

@@ -237,7 +237,7 @@ class NomogramDisplay(Display):
         caption = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
             values = {scale.feature: _value_of(batch, features[scale.feature]) for scale in drawn_scales}
-            total = self.decibans(batch)
+            total = self.decibans(batch)  # of the row, with the prior
             sheet.mark_value(self.prior, strip_middles[0])
             for scale, middle in zip(drawn_scales, strip_middles[1:-1], strict=True):
                 value = values[scale.feature]
@@ -338,6 +338,7 @@ class Sheet:
         for number in sorted(range(len(positions)), key=lambda number: (number not in ends, -rows[number])):
             text = names[number] if np.isfinite(decibans[number]) else f"{names[number]} (∞)"
             half_width = self._letter_width * (len(text) + 1) / 2
+            # Of the name, in decibans.
             centre = float(np.clip(positions[number], self.low + half_width, self.high - half_width))
             free_heights = [  # of lines where the name overlaps no other
                 height

@@ -97,14 +97,14 @@ class ConfusionMatrixDisplay(Display):
             raise errors.length_mismatch("predictions", len(predicted), len(true))
         if not true:
             raise errors.empty_data(None, "there are no predictions")
-        order = tuple(sort_keys({*true, *predicted}) if classes is None else classes)
-        class_number = {label: i for i, label in enumerate(order)}
+        ordered_classes = tuple(sort_keys({*true, *predicted}) if classes is None else classes)
+        class_number = {label: i for i, label in enumerate(ordered_classes)}
         for label in (*true, *predicted):
             if label not in class_number:
-                raise errors.unknown_class(label, order)
-        matrix = np.zeros((len(order), len(order)), dtype=np.int64)
+                raise errors.unknown_class(label, ordered_classes)
+        matrix = np.zeros((len(ordered_classes), len(ordered_classes)), dtype=np.int64)  # true × predicted
         np.add.at(matrix, ([class_number[label] for label in true], [class_number[label] for label in predicted]), 1)
-        return cls(matrix, order).plot(ax, values=values)
+        return cls(matrix, ordered_classes).plot(ax, values=values)
 
     @property
     def shares(self) -> NDArray[np.float64]:

@@ -296,7 +296,7 @@ def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
             group.features, group.tables, group.kernel_terms.columns, strict=True
         ):
             decibans = contrast.decibans(table)  # of each cell
-            cells = group.cells[first_column]
+            cells = group.cells[first_column]  # intervals or values of the first column
             rows = group.counts[first_column]  # cells × classes
             if second_column < 0:
                 errors_of_cells = contrast.errors_of_cells(cells, rows)
@@ -409,6 +409,7 @@ def _shape_of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real
     assert isinstance(cells, NamedCells)
     values_with_rows = np.flatnonzero(total[: len(cells.keys)] > 0)  # a value that was forgotten has no rows
     most_frequent: Int = values_with_rows[np.argsort(-total[values_with_rows], kind="stable")][:MOST_VALUES]
+    # The numbers of these cells, the strongest evidence for the class first.
     order = most_frequent[np.argsort(-decibans[most_frequent], kind="stable")]
     texts = short_names(
         ["missing" if cells.keys[position] is None else cells.keys[position] for position in order.tolist()]
@@ -428,7 +429,7 @@ def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     """Returns the ends of the intervals between ``cuts``, ascending: the cuts, and the lowest and highest number that
     was counted.
     """
-    low, high = axis_range(model, feature.name, margin_share=0.0)
+    low, high = axis_range(model, feature.name, margin_share=0.0)  # the lowest and the highest number
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
 

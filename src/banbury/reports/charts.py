@@ -252,18 +252,18 @@ def _draw_steps(feature_shape: Shape) -> str:
     # The positions of the ends of intervals, from 0 to 1; and the ticks, pairs of position and text.
     positions, ticks = feature_shape.axis_positions()
     low, high = limits(feature_shape)  # in decibans
-    y = linear_axis("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
+    y_axis = linear_axis("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
     label_by_position = dict(ticks)  # its own position is the value of a tick
-    x = Axis(
+    x_axis = Axis(
         "", low=0.0, high=1.0, ticks=[position for position, _ in ticks], format_tick=label_by_position.__getitem__
     )
-    chart = Chart(f"{feature_shape.feature}: evidence in decibans", x, y)
+    chart = Chart(f"{feature_shape.feature}: evidence in decibans", x_axis, y_axis)
     interval_ends = positions.tolist()
     decibans = feature_shape.decibans  # of each interval
     if feature_shape.error is not None:
         error_limits = (decibans - feature_shape.error, decibans + feature_shape.error)
         # One per interval.
-        below, above = (np.clip(edge, y.low, y.high).tolist() for edge in error_limits)
+        below, above = (np.clip(edge, y_axis.low, y_axis.high).tolist() for edge in error_limits)
         chart.draw_staircase_band(interval_ends, below, above, "one")
     chart.draw_level(y=0.0)
     chart.draw_staircase(interval_ends, decibans.tolist(), "one")
@@ -286,7 +286,7 @@ def _draw_steps(feature_shape: Shape) -> str:
     if feature_shape.missing is not None:
         chart.draw_mark(
             1.0,
-            float(np.clip(feature_shape.missing, y.low, y.high)),
+            float(np.clip(feature_shape.missing, y_axis.low, y_axis.high)),
             SMALLEST_RADIUS + 1,
             "two",
             f"missing: {_decibans_in_words(feature_shape.missing)}",
@@ -507,13 +507,13 @@ def draw_labels(evaluation: LabelEvaluation) -> str:
     """Returns a chart (SVG) of the F1 of each label that has rows over their number, with micro F1 as a line."""
     measures = evaluation.per_label  # arrays of one entry per label
     labels_with_rows = np.flatnonzero(measures.rows > 0)  # their indices
-    x = logarithmic_axis(
+    x_axis = logarithmic_axis(
         "rows that have the label",
         float(measures.rows[labels_with_rows].min()),
         float(measures.rows[labels_with_rows].max()),
     )
-    y = Axis("F1", low=0.0, high=1.0, ticks=[0.0, 0.25, 0.5, 0.75, 1.0], format_tick="{:g}".format)
-    chart = Chart("F1 of each label by its number of rows", x, y)
+    y_axis = Axis("F1", low=0.0, high=1.0, ticks=[0.0, 0.25, 0.5, 0.75, 1.0], format_tick="{:g}".format)
+    chart = Chart("F1 of each label by its number of rows", x_axis, y_axis)
     chart.draw_level(evaluation.micro_f1)
     for label_index in labels_with_rows.tolist():
         chart.draw_mark(
@@ -533,16 +533,16 @@ def draw_accuracy_curve(curve: LearningCurve) -> str:
     means = 100 * curve.mean_accuracy  # in percent, as all below; one for each size
     standard_error = curve.standard_error  # of the accuracy (0 to 1) for each size; None for a single repeat
     error_in_percent = np.zeros_like(means) if standard_error is None else 100 * standard_error
-    low = max(float((means - error_in_percent).min()), 0.0)
+    low = max(float((means - error_in_percent).min()), 0.0)  # the ends of what is drawn
     high = min(float((means + error_in_percent).max()), 100.0)
     level = 100 * curve.majority if majority_is_near(curve) else None  # of the dashed line
-    y = linear_axis("accuracy", low if level is None else min(low, level), high, format_percent, least=1.0)
-    return _draw_curve("accuracy", curve, y, means, error_in_percent, "{:.2f}%", level)
+    y_axis = linear_axis("accuracy", low if level is None else min(low, level), high, format_percent, least=1.0)
+    return _draw_curve("accuracy", curve, y_axis, means, error_in_percent, "{:.2f}%", level)
 
 
 def majority_is_near(curve: LearningCurve) -> bool:
     """Whether the accuracy of the most frequent class can be drawn without flattening the curve."""
-    low = float(curve.mean_accuracy.min())
+    low = float(curve.mean_accuracy.min())  # accuracies from 0 to 1
     high = float(curve.mean_accuracy.max())
     return low - curve.majority <= 2 * max(high - low, 0.02)
 
@@ -553,7 +553,7 @@ def draw_log_loss_curve(curve: LearningCurve) -> str:
     standard_error = (  # ``curve.log_loss`` is repeats × sizes
         curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means
     )
-    low = max(0.0, float((means - standard_error).min()))
+    low = max(0.0, float((means - standard_error).min()))  # the ends of what is drawn, in nats
     high = float((means + standard_error).max())
     return _draw_curve(
         "log loss",
@@ -568,23 +568,23 @@ def draw_log_loss_curve(curve: LearningCurve) -> str:
 def _draw_curve(
     measure: str,
     curve: LearningCurve,
-    y: Axis,
+    y_axis: Axis,
     means: Real,
     errors: Real,
     number_format: str,
     level: float | None = None,
 ) -> str:
-    """Returns a chart (SVG) of a measure over training rows. ``measure``: its name; ``y``: the vertical axis;
+    """Returns a chart (SVG) of a measure over training rows. ``measure``: its name; ``y_axis``: the vertical axis;
     ``means``, ``errors``: mean and standard error for each size; ``number_format``: for tooltips, as for
     ``str.format``; ``level``: where to draw a dashed line, if anywhere.
     """
     sizes = curve.sizes.tolist()  # numbers of training rows
-    x = logarithmic_axis("training rows", float(sizes[0]), float(sizes[-1]))
-    chart = Chart(f"Learning curve: {measure} by number of training rows", x, y)
+    x_axis = logarithmic_axis("training rows", float(sizes[0]), float(sizes[-1]))
+    chart = Chart(f"Learning curve: {measure} by number of training rows", x_axis, y_axis)
     if level is not None:
         chart.draw_level(level)
     # The edges of the band, one for each size.
-    low, high = (np.clip(edge, y.low, y.high).tolist() for edge in (means - errors, means + errors))
+    low, high = (np.clip(edge, y_axis.low, y_axis.high).tolist() for edge in (means - errors, means + errors))
     chart.draw_band(sizes, low, high, "one")
     chart.draw_line(sizes, means.tolist(), "one")
     for size, mean, error in zip(sizes, means.tolist(), errors.tolist(), strict=True):

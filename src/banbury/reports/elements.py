@@ -164,6 +164,7 @@ def card(informative: Informative, label: Any) -> str:
     rows = ""
     for ratio in ratios:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)  # in percent: all of it from 1000 on
+        # CSS of the row.
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
         value = breakable(safe(informative.shown(ratio)))
         rows += f'<li style="{shade}"><span>{value}</span><b>{format_ratio(ratio.ratio)} : 1</b></li>'

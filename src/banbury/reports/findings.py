@@ -55,6 +55,7 @@ class Mistake:
 
     def to_dict(self) -> JsonObject:
         """Returns the mistake as JSON can hold it, with its strongest evidence."""
+        # Pieces of evidence.
         strongest = () if self.explanation is None else self.explanation.evidence[:10]
         fields = {name: value for name, value in vars(self).items() if name != "explanation"}  # for JSON as they are
         return fields | {"evidence": [[evidence.feature, evidence.value, evidence.decibans] for evidence in strongest]}
@@ -283,6 +284,7 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
     """Returns the evaluation of the model on other rows, for a calibrated model also before calibration. Classes that
     it does not know get probability zero.
     """
+    # The classes of the model, then those that only the rows have; and notes for the user.
     classes, notes = add_unknown_classes(model.classes, set(rows.classes))
     notes = (
         *notes,
@@ -307,6 +309,7 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
             notes,
         )
 
+    # The evaluation before calibration.
     uncalibrated = None if model.calibration is None else evaluate_with(model.calibrated(calibration=None))
     return ValidatedRows(recipe_of(model), evaluate_with(model), uncalibrated, lambda position: model)
 
@@ -391,6 +394,7 @@ def _find_worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[i
     positions = mistakes[truth_probabilities <= limit]
     truth_probabilities = truth_probabilities[truth_probabilities <= limit]
     truth_log_probabilities = np.log(np.maximum(truth_probabilities, np.finfo(float).tiny))
+    # Of the rows at these positions.
     folds = np.array([_fold_at(validated, position) for position in positions.tolist()], dtype=np.int64)
     for fold in np.unique(folds[truth_probabilities == 0]).tolist():
         # The indices in ``positions`` of the rows of this fold whose true class has probability 0.

@@ -205,6 +205,7 @@ def _weights_table(findings: Findings) -> str:
         + ["pair"] * len(weight_groups.pairs)
     )
     kinds += ["column"] * (len(weights) - len(kinds))  # what kind each weight is of
+    # The largest weight.
     largest = max((weight for _, weight in weights), default=0.0) or 1.0
     for kind_name in ("column", "trend", "pair"):
         # Pairs of name and weight, the largest first.
@@ -409,7 +410,7 @@ def _learning_section(findings: Findings) -> str:
         return paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
     verdict = ""  # whether more rows would help, as far as the last doubling tells
     if findings.more_rows is not None:
-        n_before, n_after, gain, _ = findings.more_rows
+        n_before, n_after, gain, _ = findings.more_rows  # gain: in accuracy, from 0 to 1
         verdict = f"From {n_before:,} to {n_after:,} rows accuracy changed by {100 * gain:+.1f} points.".replace(
             "-", "−"
         )
@@ -503,8 +504,10 @@ def _informative_section(findings: Findings) -> str:
     """Returns the section with the most informative columns and values as HTML."""
     columns = _information_table(findings) if len(findings.diagnosis.columns) > 1 else ""
     note = "How many times more probable a value is in the class than in all other classes together, most informative first."
+    # As HTML, one per class.
     cards = [card(findings.informative, label) for label in findings.informative.ratios]
     n_unfolded = MOST_CARDS_UNFOLDED if len(cards) <= MOST_CARDS_UNFOLDED else CARDS_UNFOLDED_OF_MANY
+    # As HTML: what is visible at first, and the rest.
     cards_html, folded = (
         f'<div class="cards">{"".join(group)}</div>' for group in (cards[:n_unfolded], cards[n_unfolded:])
     )
@@ -517,6 +520,7 @@ def _informative_section(findings: Findings) -> str:
 def _information_table(findings: Findings) -> str:
     """Returns a table of the information, in bits, that each column by itself has about the class, as HTML."""
     diagnosis = findings.diagnosis
+    # In bits.
     largest = max((column.bits for column in diagnosis.columns), default=0.0) or 1.0
     rows = []
     for column in diagnosis.columns[:MOST_COLUMNS_LISTED]:
@@ -609,7 +613,7 @@ def _pairs_section(findings: Findings) -> str:
     diagnosis = findings.diagnosis
     advice = diagnosis.advice
     if diagnosis.pairs and isinstance(findings.model.weighing, Weighing):
-        error = findings.validation.calibration_error
+        error = findings.validation.calibration_error  # from 0 to 1
         advice = "This model weighs its evidence, which takes these pairs into account: its confidence differs "
         advice += f"from its accuracy by {100 * error:.1f} points on average."
     note = (

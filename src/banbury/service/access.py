@@ -38,7 +38,7 @@ class Tokens:
             raise errors.bad_file(path, getattr(error, "strerror", None) or "it is not UTF-8 text") from None
         if permissions & (stat.S_IRGRP | stat.S_IROTH):
             errors.warn(f"other users can read the tokens in {path}. Run: chmod 600 {path}")
-        scopes: dict[str, frozenset[str]] = {}
+        scopes: dict[str, frozenset[str]] = {}  # of each token
         for number, line in enumerate(lines, 1):
             token, *token_scopes = line.partition("#")[0].split() or [""]
             if not token:

@@ -119,7 +119,7 @@ class Service:
         )
         if parse_whole_number(request.headers.get("content-length", "0"), limit) is None:
             raise too_large
-        chunks = []
+        chunks = []  # the pieces of the body, as bytes
         size = 0  # bytes so far
         try:
             async with asyncio.timeout(self.limits.seconds):
@@ -183,6 +183,7 @@ class Service:
     def check_row(self, row: Any) -> Any:
         """Returns the row (a text, a dictionary or a list). Raises Problem if it contains too long a text."""
         max_characters = self.limits.text
+        # The cells of the row.
         values = (row,) if type(row) is str else row.values() if type(row) is dict else row if type(row) is list else ()
         if any(type(value) is str and len(value) > max_characters for value in values):
             raise Problem(413, f"a text is longer than {max_characters:,} characters. Shorten it.")
@@ -494,6 +495,7 @@ async def _respond(service: Service, endpoint: Endpoint, call_answer: Any, reque
         status = next(status for error_class, status in STATUS_OF_ERRORS if isinstance(error, error_class))
         return problem(status, str(error), error=type(error).__name__)
     except Exception as error:  # its message may contain data, so it is not shown
+        # Where the error was raised.
         frame = traceback.extract_tb(error.__traceback__)[-1]
         log.error(
             "%s %s: %s at %s:%s", endpoint.method, endpoint.path, type(error).__name__, frame.filename, frame.lineno

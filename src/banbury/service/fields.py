@@ -58,6 +58,7 @@ def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
     """Yields a dictionary for each column: its kind, the values of a category, the usual range of a number."""
     tally = learner.tally()
     kinds = learner.schema.kinds  # the type of each column
+    # Pairs of a feature and one of its columns.
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
     model = estimate(tally._each_row_once) if tally.classes else None  # of one class if rows have label sets
     # Values by column, drawn from the model; and the parameters of each group of features.
@@ -75,6 +76,7 @@ def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
         if feature.reads_text:
             yield field
             continue
+        # The parameters of the feature's group, None without a model, and its position in the group.
         group, position = group_and_position.get(feature.name, (None, 0))
         # The values of a category; None for other columns.
         categories = None if group is None else group.categories(position, column)
@@ -96,7 +98,7 @@ def _ranges(model: Any) -> dict[str, tuple[float, float]]:
     """Returns the range (low and high) of the middle 80 % of the rows for each column whose numbers are counted one by
     one.
     """
-    ranges = {}
+    ranges = {}  # low and high by column
     for _, features, sums in model.tally.groups:
         for position, feature in enumerate(features if isinstance(sums, Counts) else ()):
             keys, rows = sums.feature(position)  # the column's values, and their rows (values × classes)
@@ -134,6 +136,7 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> Json
             "class first."
         )
     else:
+        # Class numbers, the most probable first.
         best, *runners_up = np.argsort(-posterior, kind="stable").tolist()
         names = model.classes[best], model.classes[runners_up[0]] if against is None else against
         # The class to compare with may be the predicted one.

@@ -154,8 +154,8 @@ class Log:
 
     def n_rows(self) -> tuple[int, int]:
         """Returns how many rows have a label, and how many have none."""
-        labelled, n_all = self._read("SELECT count(label), count(*) FROM rows")[0]
-        return labelled, n_all - labelled
+        n_labelled, n_all = self._read("SELECT count(label), count(*) FROM rows")[0]
+        return n_labelled, n_all - n_labelled
 
     def content(self, number: int, in_transaction: bool = False) -> str:
         """Returns the content with this number, a row as JSON text. ``in_transaction``: whether to see it as the

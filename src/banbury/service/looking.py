@@ -121,7 +121,7 @@ class Looking:
 
     def _validate(self, rows: list[StoredRow]) -> Any:
         """Returns the cross-validation of these rows with the recipe of the served model; None if there are too few."""
-        recipe = self._recipe()
+        recipe = self._recipe()  # how the served model was learned
         encoded_rows = self._load_rows(rows)
         folds = default_folds(encoded_rows.n_labelled, [recipe], self.state.learner.settings.choice.n_folds)
         return validate(encoded_rows, folds, [recipe])[0] if folds > 1 else None
@@ -138,20 +138,20 @@ class Looking:
         """Returns how many rows have a label, the cross-validated accuracy with its standard error (None if nothing can
         be measured), and how it has grown with the rows (at most 500 points), for JSON.
         """
-        labelled, unlabelled = self.state.log.n_rows()  # how many
+        n_labelled, n_unlabelled = self.state.log.n_rows()
         progress: JsonObject = {
-            "labelled": labelled,
-            "unlabelled": unlabelled,
+            "labelled": n_labelled,
+            "unlabelled": n_unlabelled,
             "accuracy": None,
             "standard_error": None,
         }
         validation = self.validate_rows(recent=True)[1]
         if validation is not None:
             progress |= _accuracy_with_error(validation)
-            point = {"rows": labelled, **_accuracy_with_error(validation)}
+            point = {"rows": n_labelled, **_accuracy_with_error(validation)}
             if not self.learning_curve or self.learning_curve[-1] != point:
                 self.learning_curve = [
-                    *(earlier for earlier in self.learning_curve if earlier["rows"] < labelled),
+                    *(earlier for earlier in self.learning_curve if earlier["rows"] < n_labelled),
                     point,
                 ]
         return progress | {"learning_curve": self.learning_curve[-500:]}
@@ -242,6 +242,7 @@ class Looking:
         flags = ["last" if position in last_rows else "before" for position in range(len(rows))]
         untargeted_schema = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
         batch = batch_of(self.state, rows)
+        # Of a classifier for these flags.
         validation = cross_validate(batch, flags, folds=min(10, n_recent), schema=untargeted_schema)
         # The standard error of the AUC of two samples from the same distribution.
         chance_error = ((len(rows) + 1) / (12.0 * n_recent * (len(rows) - n_recent))) ** 0.5

@@ -37,7 +37,7 @@ def example_row(learner: ServedLearner) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value of a sampled row for JSON; None for a number that is not finite."""
+    """Returns ``value``, a cell of a sampled row, for JSON; None for a number that is not finite."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list):
         return [_plain(element) for element in value]
@@ -51,6 +51,7 @@ def examples(learner: ServedLearner) -> dict[tuple[str, str], JsonObject]:
     row = example_row(learner)  # of JSON
     classes = [label for label in learner.classes if label != EVERY]
     example_class = classes[0] if classes else "yes"
+    # A class, or a list of labels.
     label = [example_class] if learner.schema.labels is not None else example_class
     return {
         ("POST", "/predict"): {"body": {"rows": [row], "posteriors": True}},

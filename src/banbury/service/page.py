@@ -101,7 +101,7 @@ def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
             path = Path(folder) / "model.banbury"
             save(state.learner.settings.model(state.learner.tally()), path)
             return path.read_bytes(), "application/octet-stream"
-    rows = list(_rows_with_labels(state))
+    rows = list(_rows_with_labels(state))  # dictionaries of cells by column
     if file_format == "ndjson":
         return "".join(f"{key(row)}\n" for row in rows).encode(), "application/x-ndjson"
     # Of the columns of the file.
@@ -118,8 +118,7 @@ def _rows_with_labels(state: ServedState) -> Iterator[JsonObject]:
     schema = state.learner.schema
     text_column = state.learner.rows.text  # the name of a single text column; None if there are other columns
     for logged in state.log.rows(labelled=True):
-        row = json.loads(logged.row)
-        # A stored row is a text, a list in the order of the columns, or a dictionary.
+        row = json.loads(logged.row)  # a text, a list in the order of the columns, or a dictionary
         cells = {text_column: row} if isinstance(row, str) and text_column else row
         cells = dict(zip(schema.columns, cells, strict=True)) if isinstance(cells, list) else cells
         yield {"id": logged.id, schema.target or "label": json.loads(logged.label or "null"), **cells}

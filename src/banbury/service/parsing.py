@@ -33,17 +33,17 @@ def parse_json(body: bytes) -> Any:
     """
     try:
         text = body.decode("utf-8-sig")
-        value = DECODER.decode(text)
+        content = DECODER.decode(text)
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
         raise Problem(
             400, f"the request body is not valid JSON in UTF-8: {errors.shortened(error, most=120)}."
         ) from None
-    _check_depth(value)
+    _check_depth(content)
     if "\\ud" in text or "\\uD" in text:  # it escapes surrogates
-        _check_characters(value)
-    return value
+        _check_characters(content)
+    return content
 
 
 def parse_whole_number(text: str, most: int) -> int | None:

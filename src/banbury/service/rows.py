@@ -223,5 +223,5 @@ def plain(cell: Any) -> Any:
     """Returns a cell as JSON holds it; None where it is missing."""
     if is_missing(cell):
         return None
-    value = cell.tolist() if hasattr(cell, "tolist") else cell
-    return list(value) if isinstance(value, tuple) else value
+    python_cell = cell.tolist() if hasattr(cell, "tolist") else cell  # no longer of a NumPy type
+    return list(python_cell) if isinstance(python_cell, tuple) else python_cell

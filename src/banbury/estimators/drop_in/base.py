@@ -74,6 +74,7 @@ class Settings(ModelSettings):
         if self.counted is None:
             return tally
         schema = tally.schema
+        # Of a feature and its family.
         pairs = zip(schema.features, self.families(len(schema.features)), strict=True)
         features = Features.of(feature._replace(family=family) for feature, family in pairs)
         return replace(tally, schema=replace(schema, features=features))
@@ -173,7 +174,7 @@ class DropIn(Guarded):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from the rows and forgets everything learned before."""
         rows = self._read(X, y, sample_weight, reset=True)  # checked, with labels and weights
-        classes = rows.classes
+        classes = rows.classes  # that occur, sorted
         # For each class, whether it has only rows of weight 0.
         weightless = [] if rows.weights is None else np.bincount(rows.codes.codes, rows.weights, len(classes)) == 0
         declared = classes if self._has_class_prior else classes[weightless]  # which exist even without rows
