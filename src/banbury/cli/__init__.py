@@ -35,7 +35,7 @@ PIPE_CLOSED = 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 done, 1 the data could not be processed, 2 wrong usage, 130
-    interrupted.
+    interrupted. ``arguments``: the words of the command line after ``banbury``; those of this process unless given.
 
     If the reader of the output has gone the code is 141, as for any program in a closed pipe; 1 if there is no stdout
     at all.

@@ -29,12 +29,12 @@ MOST_CLASSES_LISTED = 6  # classes that are named
 
 
 def sums(loaded: Kept) -> Tally | BeliefNetwork:
-    """Returns what can be added and subtracted: a tally or a network itself, for a model its tally."""
+    """Returns what can be added and subtracted of ``loaded``: a tally or a network itself, of a model its tally."""
     return loaded if isinstance(loaded, (Tally, BeliefNetwork)) else loaded.tally
 
 
 def summary(loaded: Kept) -> JsonObject:
-    """Returns what was counted and how it was estimated, as a dictionary for JSON."""
+    """Returns what was counted in ``loaded`` and how it was estimated, as a dictionary for JSON."""
     describe_by_kind: Any = {  # functions that return the summary of an object, by its kind
         "network": _of_network,
         "tally": _of_tally,

@@ -91,7 +91,8 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
 
 def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) -> KeptRecipe:
     """Chooses among the recipes that these rows allow, and returns the chosen one. ``rows``: the encoded rows of
-    ``data``, the opened input; ``compares``: whether recipes are compared, as for ``judge``.
+    ``data``, the opened input; ``compares``: whether recipes are compared; otherwise weighed evidence is chosen if it
+    can be.
     """
     # The recipes to compare: plain ones for every alpha, and weighed ones; and notes for the user.
     grid, notes = (label_grid if rows.has_sets else grid_of)(args, data, rows)
@@ -251,8 +252,9 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
 
 
 def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
-    """Returns the grid of recipes to compare for multi-label rows, and notes for the user. The arguments are those of
-    ``grid_of``.
+    """Returns the grid of recipes to compare for multi-label rows, and notes for the user. ``data``: the opened input;
+    ``rows``: the same rows, encoded; ``tunes``: whether it is for `tune`, so that it includes the plain recipe of
+    `fit`.
     """
     inputs.refuse_for_sets(args, "tan", "class-prior", "bins", "groups")
     errors.require(args.folds != "loo", "--folds", args.folds, "a whole number of at least 2 for multi-label data")

@@ -135,7 +135,7 @@ def _picture(description: str, usage: str) -> Callable[[Draw], Draw]:
     """
 
     def register(draw: Draw) -> Draw:
-        """Registers the function (``_name_of_picture``) as ``name-of-picture`` and returns it unchanged."""
+        """Registers ``draw``, a function named ``_name_of_picture``, as ``name-of-picture`` and returns it unchanged."""
         PICTURES[draw.__name__[1:].replace("_", "-")] = Picture(description, usage, draw)
         return draw
 

@@ -72,8 +72,8 @@ def counting_any_text(args: Namespace, data: Any) -> Keywords:
 
 
 def _features(args: Namespace, data: Any) -> Any:
-    """Returns the families that ``--features`` gives, as ``features`` returns them. ``data``: the opened input, of
-    which column names are read only if needed.
+    """Returns the families that ``--features`` gives: by column, or one family, "auto" or "choose" for all. ``data``:
+    the opened input, of which column names are read only if needed.
     """
 
     def columns() -> Collection[str]:
@@ -307,13 +307,13 @@ def _prior(text: str | None) -> Any:
 
 
 def as_label(text: str, classes: Sequence[Any]) -> Any:
-    """Returns the class whose name is this text; the text itself if there is none."""
+    """Returns the one of ``classes``, of any type, whose name is ``text``; the text itself if there is none."""
     return next((name for name in classes if str(name) == text), text)
 
 
 def costs(words: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, float]] | None:
     """Returns the costs of wrong answers as a dictionary: true class → predicted class → cost. ``words``: those after
-    ``--costs``; without any, None.
+    ``--costs``; without any, None; ``classes``: those of the model.
     """
     cost_by_classes: dict[Any, dict[Any, float]] = {}
     for word in words:

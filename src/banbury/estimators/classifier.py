@@ -129,7 +129,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return self._begin(learn(batch, labels, sample_weight), labels.dtype)
 
     def _learn_partitions(self, frame: Any, target: Any, weights: Any) -> Learner:
-        """Returns a learner of a Dask or Spark dataframe, whose rows are counted on the cluster. ``target``,
+        """Returns a learner of ``frame``, a Dask or Spark dataframe whose rows are counted on the cluster. ``target``,
         ``weights``: column names, or None for no weights. Parameters that are to be chosen are chosen, and a
         calibration is learned.
         """
@@ -299,7 +299,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return model.explain(row, held_out=held_out, label=label).against_unseen(opponent)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
-        """Returns the ``n`` values that best tell each class from the others. See ``Model.informative``."""
+        """Returns the ``n`` values that best tell each class, or each of ``classes``, from the others. See
+        ``Model.informative``.
+        """
         with self._lock:
             model: Model = self._learner_of_fit().current
             if len(self.classes_) == len(model.classes) or classes is None or isinstance(classes, (str, bytes)):
@@ -334,8 +336,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return "auto" if "alpha" in self._names_to_choose else self._settings(self.alpha).choice.alpha
 
     def _learn_by_choosing(self, batch: Batch, labels: Any, sample_weight: Any) -> Learner:
-        """Returns a learner of all rows, after choosing the pseudo-count, the families or a calibration on held-out
-        rows. ``labels``, ``sample_weight``: one per row; the latter may be None.
+        """Returns a learner of all rows of ``batch``, after choosing the pseudo-count, the families or a calibration on
+        held-out rows. ``labels``, ``sample_weight``: one per row; the latter may be None.
         """
         from banbury.quality.tuning import Tuned
         from banbury.rows.labelled import load_rows
@@ -454,7 +456,9 @@ def dtype_of(classes: tuple[Any, ...]) -> np.dtype[Any]:
 
 
 def _common_dtype(first_dtype: np.dtype[Any] | None, second_dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-    """Returns a NumPy type that holds the labels of both types; None if only objects can."""
+    """Returns a NumPy type that holds labels of both types, of which the first may be None for mixed ones; None if only
+    objects can.
+    """
     if first_dtype is None or first_dtype == second_dtype or (first_dtype.kind in "UT" and second_dtype.kind in "UT"):
         return first_dtype
     return (

@@ -315,13 +315,17 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return RowsWithLabelSets(batch, sets, label_form, flag_labels)
 
     def _count_more(self, labelled: RowsWithLabelSets, sample_weight: Any) -> Tally:
-        """Returns the tally of more rows under the existing schema. ``sample_weight``: one per row, or None."""
+        """Returns the tally of more rows with their label sets (``labelled``) under the existing schema.
+        ``sample_weight``: one per row, or None.
+        """
         self._check_columns(labelled.batch)
         schema = self._learner.schema
         return count_batch(align_names(labelled.batch, schema), schema, labelled.sets, sample_weight, self.threads)
 
     def _check_label_form(self, labelled: RowsWithLabelSets) -> None:
-        """Raises BadSetting if more rows come in another form than the first, or with labels that no flag stood for."""
+        """Raises BadSetting if more rows (``labelled``) come in another form than the first, or with labels that no
+        flag stood for.
+        """
         flag_labels = labelled.flag_labels  # of the new rows; ``self._flag_labels`` are those of the first rows
         errors.require(not flag_labels or self._flag_labels, "y", "flags", "sets of labels, like the first rows")
         new_labels = sort_keys(name for name in labelled.sets.names if name not in self._flag_labels)
@@ -376,7 +380,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return find_label(label, self.classes_.tolist())
 
     def _with_absent_labels(self, model: LabelModel, values: NDArray[Any]) -> NDArray[Any]:
-        """Returns an array of rows × the labels of the model as an array of rows × ``classes_``, with zeros in the
-        columns of labels that have no rows.
+        """Returns ``values``, probabilities or flags (rows × the labels of the model), as rows × ``classes_``, with
+        zeros in the columns of labels that have no rows.
         """
         return with_absent_columns(values, model.labels, self.classes_)

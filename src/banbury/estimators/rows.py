@@ -78,8 +78,9 @@ class TakesTables(Guarded):
         return batch
 
     def _check_columns(self, batch: Batch) -> None:
-        """Raises an error if rows have another number of columns than the first, and warns if only one of both has
-        names, with scikit-learn's wording. Named columns are matched by name, so a frame may have more or fewer.
+        """Raises an error if the rows of ``batch`` have another number of columns than the first, and warns if only one
+        of both has names, with scikit-learn's wording. Named columns are matched by name, so a frame may have more or
+        fewer.
         """
         has_names = "feature_names_in_" in self.__dict__
         if batch.named and has_names:
@@ -234,8 +235,8 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
 
 
 def count_batch(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, threads: int | None) -> Tally:
-    """Returns the tally of these rows, with their labels (one per row, or label sets) and sample weights (one per row,
-    or None).
+    """Returns the tally of the rows of ``batch`` under a schema, with their labels (one per row, or label sets) and
+    sample weights (one per row, or None).
     """
     weights = sample_weights(sample_weight, batch.n_rows)
     # The labels of the rows with their weights.

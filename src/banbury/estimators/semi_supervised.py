@@ -61,7 +61,9 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         return self._model().tally
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
-        """Explains why a row gets its class: the weight of evidence of every column and word, in decibans."""
+        """Explains why a row gets its class rather than ``against`` (by default the runner-up): the weight of evidence
+        of every column and word, in decibans.
+        """
         return self._model().explain(row, against)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:

@@ -81,9 +81,9 @@ class TANClassifier(NaiveBayesClassifier):
         return tree_of_columns(level=self.level, root=self.root, bins=self.bins, columns=self.features)
 
     def _learn_first(self, batch: Batch, labels: Any, sample_weight: Any, more_to_come: bool = False) -> Learner:
-        """Returns a learner of the first rows. Rows of weight zero are left out first, so that they have no influence
-        on where numbers are cut into bins. ``labels``, ``sample_weight``: one per row; the latter may be None;
-        ``more_to_come``: whether further rows follow.
+        """Returns a learner of ``batch``, the first rows. Rows of weight zero are left out first, so that they have no
+        influence on where numbers are cut into bins. ``labels``, ``sample_weight``: one per row; the latter may be
+        None; ``more_to_come``: whether further rows follow.
         """
         if sample_weight is not None:
             weights = np.asarray(sample_weights(sample_weight, batch.n_rows))  # one per row

@@ -205,7 +205,7 @@ def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = No
 
 
 def _value_name(key: Any) -> str:
-    """Returns a value, or a combination of values, as text."""
+    """Returns ``key``, a value or a tuple of values of several columns, as text."""
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
@@ -250,7 +250,8 @@ def axis_values(
     margin_share: float = MARGIN,
 ) -> Real:
     """Returns the values at which a numeric column of a feature is drawn, ascending, ``steps`` at most: evenly spaced,
-    and whole numbers unless the family has a density. ``values``, ``margin_share``: as for ``axis_range``.
+    and whole numbers unless the family has a density. ``values``: those over whose range
+    it is drawn, by default those that the model knows; ``margin_share``: the margin on either side, as a share of it.
     """
     low, high = axis_range(model, column, values, margin_share)
     lowest_possible = feature.family.least  # a number; may be −∞
@@ -299,7 +300,7 @@ class ClassedRows:
         self.classes = lookup[labelled.labels]  # −1, for no label, is the last entry
 
     def numbers(self, feature: str) -> Real:
-        """Returns a numeric column of all rows, batch after batch, NaN where missing."""
+        """Returns the numbers of the column ``feature`` of all rows, batch after batch, NaN where missing."""
         arrays = [batch.numbers([feature])[0].reshape(-1) for batch in self.batches]
         return np.concatenate([np.zeros(0), *arrays]).astype(np.float64)
 

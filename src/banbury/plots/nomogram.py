@@ -68,7 +68,8 @@ class NomogramDisplay(Display):
         limit: float = 50.0,
     ) -> None:
         """Stores what to draw: evidence for ``label`` against ``against``. ``scales``: the values of each feature with
-        their decibans; the other arguments are those of ``from_model``.
+        their decibans; ``row``: the row to mark, or None; ``n``: how many features to draw; ``limit``: the largest
+        distance from 0 to draw, in decibans.
         """
         self.model = model
         self.label = label
@@ -113,7 +114,8 @@ class NomogramDisplay(Display):
     def of(
         cls, model: Model, label: Any, against: Any = None, *, data: Any = None, target: Any = None, **reading: Any
     ) -> Self:
-        """Returns the display with its numbers, without drawing it. The arguments are those of ``from_model``. Raises
+        """Returns the display with its numbers, without drawing it: evidence for the class ``label`` against the class
+        ``against`` (the other one of two). Numbers are drawn over the range of ``data``, if given. Raises
         an error for a model that cannot be drawn: one that weighs its evidence, or has a block of numbers.
         """
         check_model(model, classes=2)
@@ -415,12 +417,16 @@ class Sheet:
                 right_end = position + half_width if has_room else right_end
 
     def _draw_tick(self, position: float, middle: float, side: int, text: str) -> None:
-        """Draws a tick with a text above (side 1) or below (side −1) the line."""
+        """Draws a tick at the horizontal ``position`` with a text above (side 1) or below (side −1) the line at the
+        vertical position ``middle``.
+        """
         self.ax.plot([position, position], [middle, middle + 0.12 * side], color=text_colour(), linewidth=0.8)
         alignment = "bottom" if side > 0 else "top"
         self.ax.text(position, middle + 0.16 * side, text, ha="center", va=alignment, fontsize=SMALL_FONT)
 
     def mark_sum(self, decibans: float, middle: float) -> None:
-        """Marks the sum of a row on the scale of sums around ``middle``; with an arrow if it is beyond the scale."""
+        """Marks ``decibans``, the sum of a row, on the scale of sums around ``middle``; with an arrow if it is beyond
+        the scale.
+        """
         outside = np.inf if decibans > FARTHEST_SUM else -np.inf if decibans < -FARTHEST_SUM else 0.0
         self.mark_value(float(self._position_of_sum(decibans)) + outside, middle)

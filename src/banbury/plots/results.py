@@ -270,7 +270,9 @@ class LearningCurveDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, data: Any, y: Any = None, *, ax: Any = None, **settings: Any) -> Self:
-        """Computes and draws the learning curve of an estimator. The settings are those of ``bb.learning_curve``."""
+        """Computes and draws the learning curve of an estimator for the rows ``data`` with the labels ``y``. The
+        settings are those of ``bb.learning_curve``.
+        """
         return cls.from_learning_curve(learning_curve(estimator, data, y, **settings), ax=ax)
 
     @classmethod
@@ -370,7 +372,9 @@ class PosteriorDisplay(Display):
     def from_hypotheses(
         cls, space: Hypotheses, rows: Any = None, target: Any = None, *, ax: Any = None, **evidence: Any
     ) -> Self:
-        """Draws how rows change the posterior. The arguments are those of ``space.trace``."""
+        """Draws how ``rows``, with their labels or the column of them in ``target``, change the posterior of ``space``.
+        All arguments are those of ``space.trace``.
+        """
         check_type("the space", space, Hypotheses, "Hypotheses")
         return cls(space.trace(rows, target, **evidence)).plot(ax)
 

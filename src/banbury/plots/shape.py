@@ -116,7 +116,7 @@ def round_numbers(low: float, high: float, closest: float = 0.0) -> list[float]:
 
 
 def _number(value: float) -> str:
-    """Returns a number as the label of a tick."""
+    """Returns ``value``, a number, as the label of a tick."""
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}" if abs(value) < 1e7 else f"{value:.2g}"
 
 
@@ -279,7 +279,9 @@ class ClassContrast:
 
 
 def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
-    """Yields the evidence of the columns and pairs of a weighed model, with the numbers that the model itself adds."""
+    """Yields the evidence of the columns and pairs of a weighed model, with the numbers that the model itself adds.
+    ``contrast``: the model, and the classes that are compared.
+    """
     model = contrast.model
     plain_model = model.weighed(weighing=None)
     for group in model.parameters:
@@ -318,7 +320,9 @@ def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
 
 
 def _shapes_without_weights(contrast: ClassContrast) -> Iterator[Shape]:
-    """Yields the evidence of the columns of a plain model that can be drawn."""
+    """Yields the evidence of the columns of a plain model that can be drawn. ``contrast``: the model, and the classes
+    that are compared.
+    """
     model = contrast.model
     columns = cells_of(model.tally, n_threads(model.threads))  # the cells of columns that have them, by name
     for feature in model.schema.features:
@@ -330,8 +334,8 @@ def _plain_shape(
     contrast: ClassContrast, model: Model, feature: Feature, cells: Cells | None, weight: float = 1.0
 ) -> Shape | None:
     """Returns the evidence of a column outside the tables of a weighed model; None for blocks and lists, which have no
-    axis. ``model`` scores its values; ``cells``: the intervals or values in which its rows are counted, or None;
-    ``weight`` multiplies its evidence.
+    axis. ``contrast``: the classes that are compared; ``model`` scores its values; ``cells``: the intervals or values
+    in which its rows are counted, or None; ``weight`` multiplies its evidence.
     """
 
     def to_decibans(log_likelihoods: Real) -> Real:
@@ -470,7 +474,9 @@ def _short(interval: str | None) -> str:
 
 
 def limits(shape: Shape) -> tuple[float, float]:
-    """Returns the lowest and highest decibans to draw: all evidence, and error bands up to half as much again."""
+    """Returns the lowest and highest decibans to draw of a shape: all evidence, and error bands up to half as much
+    again.
+    """
     # Decibans.
     values = [*shape.decibans.ravel().tolist(), 0.0, *([] if shape.missing is None else [shape.missing])]
     low = min(values)

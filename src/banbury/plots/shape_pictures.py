@@ -40,7 +40,9 @@ class ShapesDisplay(Display):
 
     @classmethod
     def from_model(cls, model: Model, label: Any = None, against: Any = None, *, n: int = 12) -> Self:
-        """Draws the ``n`` most important columns and pairs, for the last class unless ``label`` is given."""
+        """Draws the ``n`` most important columns and pairs, for the class ``label`` (the last unless given) against the
+        class ``against`` (all others unless given).
+        """
         errors.check_whole("n", n, 1)
         contrast = ClassContrast.of(model, label, against)
         return cls(shapes_of(model, label, against), contrast.label, contrast.against, n=int(n)).plot()

@@ -45,7 +45,9 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """Recipes that were tried over the same folds: first the current one, then the alternatives by log loss, the best first."""
+    """Recipes that were tried over the same folds: first the current one, then the alternatives by log loss, the best
+    first.
+    """
 
     n_rows: int  # that were tried
     folds: int  # how many

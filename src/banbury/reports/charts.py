@@ -227,8 +227,8 @@ def _tag(name: str, css_class: str, title: str | None = None, **numbers: float |
 
 
 def draw_shape(feature_shape: Shape) -> str:
-    """Returns the evidence of a column as a chart, an SVG element: steps above a strip of rows for numbers, a heat map
-    for a pair, bars for values and words.
+    """Returns ``feature_shape``, the evidence of a column, as a chart, an SVG element: steps above a strip of rows for
+    numbers, a heat map for a pair, bars for values and words.
     """
     if feature_shape.kind == "numbers":
         return _draw_steps(feature_shape)
@@ -236,7 +236,7 @@ def draw_shape(feature_shape: Shape) -> str:
 
 
 def describe_importance(feature_shape: Shape) -> str:
-    """Returns the mean evidence of a column in words."""
+    """Returns the mean absolute evidence of a column, in decibans, in words."""
     return f"{feature_shape.importance:.1f} on average"
 
 
@@ -527,8 +527,8 @@ def draw_labels(evaluation: LabelEvaluation) -> str:
 
 
 def draw_accuracy_curve(curve: LearningCurve) -> str:
-    """Returns a chart of accuracy over training rows with its standard error, and the accuracy of the most frequent
-    class if that is near.
+    """Returns a chart (SVG) of accuracy over training rows with its standard error, and the accuracy of the most
+    frequent class if that is near.
     """
     means = 100 * curve.mean_accuracy  # in percent, as all below; one for each size
     standard_error = curve.standard_error  # of the accuracy (0 to 1) for each size; None for a single repeat
@@ -548,7 +548,7 @@ def majority_is_near(curve: LearningCurve) -> bool:
 
 
 def draw_log_loss_curve(curve: LearningCurve) -> str:
-    """Returns a chart of log loss over training rows with its standard error."""
+    """Returns a chart (SVG) of log loss over training rows with its standard error."""
     means = curve.mean_log_loss  # one for each size
     standard_error = (  # ``curve.log_loss`` is repeats × sizes
         curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means

@@ -78,8 +78,8 @@ number_cell = partial(text_cell, kind="number")
 
 
 def html_table(head: Sequence[str], rows: Iterable[str], numeric_columns: Sequence[int] = ()) -> str:
-    """Returns an HTML table. ``head``: the headings; ``rows``: its rows as HTML; ``numeric_columns``: the indices of its
-    numeric columns.
+    """Returns an HTML table. ``head``: the headings; ``rows``: its rows as HTML; ``numeric_columns``: the indices of
+    its numeric columns.
     """
     # The headings as HTML.
     cells = "".join(element("th", name, "number" * (i in numeric_columns)) for i, name in enumerate(head))
@@ -220,8 +220,8 @@ def staleness_facts(weighing: Weighing | LabelWeighing, tally: Tally) -> Iterato
 
 
 def mistake_element(head: str, description: str, body: str, unfolded: bool) -> str:
-    """Returns a mistake as HTML. ``head``: what was mistaken; ``description``: the row; ``body``: the explanation, which
-    is visible at first if ``unfolded``.
+    """Returns a mistake as HTML. ``head``: what was mistaken; ``description``: the row; ``body``: the explanation,
+    which is visible at first if ``unfolded``.
     """
     summary = f'<summary>{head}<span class="soft">{description}</span></summary>'
     return f'<details class="mistake"{" open" * unfolded}>{summary}{body}</details>'

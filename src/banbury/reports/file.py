@@ -87,8 +87,8 @@ def report(
     has seen it. ``folds`` is the number of folds (unless given, the folds over which ``bb.tune`` or ``banbury fit``
     compared the model; otherwise ten, or three from 2,000 rows on for weighed evidence). Other rows are scored by the
     model itself. The page says which. It shows the ``mistakes`` with the least probable true class, with their
-    evidence, and ``informative`` values for each class. Above 200,000 rows, the learning curve and the pairs of columns are
-    computed from a sample of that size, drawn with ``seed``.
+    evidence, and ``informative`` values for each class. Above 200,000 rows, the learning curve and the pairs of columns
+    are computed from a sample of that size, drawn with ``seed``.
 
     With ``alternatives``, other recipes are tried on at most 10,000 of the rows, and the page suggests what to do next.
     ``title`` names the target and the data unless given. For several labels per row, the page has the figures and the

@@ -104,7 +104,7 @@ class Findings:
         return "Banbury report" if source is None else f"Classes of {source}"
 
     def name_class(self, label: Label) -> str:
-        """Returns the name of a class as the page shows it."""
+        """Returns the name of the class ``label`` as the page shows it."""
         return name_class(label, self.model.schema.target)
 
     @property
@@ -180,7 +180,8 @@ def measure_model(
 ) -> Findings:
     """Measures everything that a report shows. ``folds``: their number, None for the default; ``mistakes``,
     ``informative``: how many mistakes, and informative values of each class; ``reading``: options for reading the data;
-    ``tries_alternatives``: whether to try alternatives.
+    ``tries_alternatives``: whether to try alternatives; ``target``, ``weights``: those of ``bb.count``; ``seed``: draws
+    samples and assigns rows to folds.
     """
     _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
@@ -376,8 +377,8 @@ def _fold_at(validated: ValidatedRows, position: int) -> int:
 
 
 def _find_worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
-    """Returns the positions in the validation of the ``most`` mistakes whose true class is least probable, the worst
-    first. Probabilities that underflow to zero are compared by their logarithms, which are computed again.
+    """Returns the positions in the validation of ``rows`` of the ``most`` mistakes whose true class is least probable,
+    the worst first. Probabilities that underflow to zero are compared by their logarithms, which are computed again.
     """
     validation = validated.validation
     mistakes = np.flatnonzero(

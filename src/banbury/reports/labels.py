@@ -108,7 +108,8 @@ def measure_model(
 ) -> LabelFindings:
     """Measures everything that a report shows: training rows are cross-validated, others are scored by the model
     itself. ``folds``: their number, None for the default; ``mistakes``, ``informative``: how many missed labels, and
-    informative values of each label, to list; ``reading``: options for reading the data.
+    informative values of each label, to list; ``target``, ``weights``: those of ``bb.count``; ``reading``: options for
+    reading the data; ``seed``: assigns rows to folds.
     """
     schema = model.schema
     assert schema.labels is not None
@@ -178,8 +179,8 @@ def _describe_miss(
     on_training_rows: bool,
 ) -> MissedLabel:
     """Returns a missed label, explained by the model without the row. ``position``: that of the row in the evaluation;
-    ``label_index``: the index of the label; ``on_training_rows``: whether the model has learned from these rows, so that the
-    row must be left out.
+    ``label_index``: the index of the label; ``on_training_rows``: whether the model has learned from these rows, so
+    that the row must be left out.
     """
     label = evaluation.labels[label_index]
     row_number = evaluation.rows[position : position + 1]  # an array of one

@@ -55,7 +55,9 @@ def _can_be_drawn(learner: ServedLearner) -> bool:
 
 
 def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
-    """Yields a dictionary for each column: its kind, the values of a category, the usual range of a number."""
+    """Yields a dictionary for each column of the served model: its kind, the values of a category, the usual range of a
+    number.
+    """
     tally = learner.tally()
     kinds = learner.schema.kinds  # the type of each column
     # Pairs of a feature and one of its columns.
@@ -109,7 +111,9 @@ def _ranges(model: Any) -> dict[str, tuple[float, float]]:
 
 
 def _ends(values: Any) -> dict[str, float | None]:
-    """Returns the range of the middle 80 % of these numbers as "low" and "high", rounded to two digits."""
+    """Returns the range of the middle 80 % of ``values``, numbers of which some may be NaN, as "low" and "high",
+    rounded to two digits.
+    """
     numbers = np.asarray(values, dtype=np.float64)
     low, high = np.quantile(
         np.clip(numbers[~np.isnan(numbers)], -FARTHEST, FARTHEST), [SHARE_OUTSIDE, 1.0 - SHARE_OUTSIDE]

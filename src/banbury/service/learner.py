@@ -170,7 +170,7 @@ class ServedLearner:
         return derived
 
     def _derive_in_background(self, tally: Tally, settings: Any, change: int) -> None:
-        """Derives a model in the background thread. The arguments are those of ``_derive``."""
+        """Derives a model of the tally as of change number ``change`` with these settings, in the background thread."""
         try:
             self._derive(tally, settings, change)
         finally:

@@ -237,8 +237,8 @@ class Log:
         """Sets the label and content of the row with this id and records the change; returns the number of the change.
 
         ``action``: what the change does, in a word; ``before``: the row as it was, None for a new one; ``label``: a
-        JSON text, or None; ``content``: the number of its content, None to delete the row; ``undoes``: the number of the
-        change that it undoes, or None; ``note``: of the user, or None.
+        JSON text, or None; ``content``: the number of its content, None to delete the row; ``undoes``: the number of
+        the change that it undoes, or None; ``note``: of the user, or None.
         """
         label_and_content_before = (None, None) if before is None else (before.label, before.content)
         # In the order of the columns below.
@@ -271,7 +271,7 @@ class Log:
         return change
 
     def first_change(self, id: str) -> int:
-        """Returns the number of a row's first change."""
+        """Returns the number of the first change of the row with this id."""
         return int(self._write_connection.execute("SELECT min(change) FROM changes WHERE id = ?", (id,)).fetchone()[0])
 
     def to_undo(self, id: str | None) -> Change | None:

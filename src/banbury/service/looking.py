@@ -175,8 +175,8 @@ class Looking:
         return view | {"why_no_validation": explanation, "drift": self._drift(rows)}
 
     def cell(self, truth: int, predicted: int) -> JsonObject:
-        """Returns the rows of class ``truth`` that were predicted as class ``predicted`` (both class numbers), those with the
-        surest predictions first, for JSON.
+        """Returns the rows of class ``truth`` that were predicted as class ``predicted`` (both class numbers), those
+        with the surest predictions first, for JSON.
         """
         rows, validation = self.validate_rows()
         if validation is None or not (truth < len(validation.classes) and predicted < len(validation.classes)):

@@ -111,7 +111,7 @@ def _parameter(name: str, place: str, example: Any) -> JsonObject:
 
 def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) -> str:
     """Returns the description of the service as an HTML page for people: no script, and nothing from other hosts.
-    ``endpoints``, ``name``: as for ``describe``; ``url``: of the service.
+    ``endpoints``: those to describe; ``name``, ``url``: of the service.
     """
     example_requests = examples(learner)  # a body, an id or a query, by method and path
     fragments = list[str]()  # of the HTML

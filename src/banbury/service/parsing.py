@@ -92,7 +92,7 @@ def _parse_float(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> Any:
-    """Raises ValueError for NaN and Infinity, which are not JSON."""
+    """Raises ValueError for the number ``name``, NaN or Infinity, which JSON does not have."""
     raise ValueError(f"{name} is not a JSON number")
 
 

@@ -336,7 +336,7 @@ class ServedState:
         return self._queue.qsize()
 
     def offer(self, names: Sequence[Any]) -> None:
-        """Sets the classes that users may choose although no row has them yet."""
+        """Sets ``names``, the classes that users may choose although no row has them yet."""
 
         key(list(names))  # raises where JSON cannot hold one
 
@@ -416,7 +416,7 @@ class ServedState:
                 self._start_snapshot()
 
     def _commit(self, pending_changes: Sequence[Pending]) -> None:
-        """Makes several changes, each completely or not at all, and responds when all are durable."""
+        """Makes the changes that are waiting, each completely or not at all, and responds when all are durable."""
         change_before = self.learner.change  # its number, as below
         snapshot_path = None  # of a snapshot that this commit needs, since rows were deleted
         try:

@@ -42,8 +42,8 @@ def suspicious(state: ServedState, n: int) -> JsonObject:
 
 
 def next_rows(state: ServedState, n: int, order: str) -> JsonObject:
-    """Returns the ``n`` unlabelled rows to label next, for JSON. ``order``: "informative" for those that would teach the
-    model most, with some at random, or "id" for the first ones.
+    """Returns the ``n`` unlabelled rows to label next, for JSON. ``order``: "informative" for those that would teach
+    the model most, with some at random, or "id" for the first ones.
     """
     if order not in ORDERS:
         raise errors.unknown_choice("order", order, ORDERS)

@@ -94,7 +94,7 @@ class Settings(ModelSettings):
         return model if self.log_prior is None else replace(model, log_prior=self.log_prior)
 
     def derives_like(self, other: Settings) -> bool:
-        """Whether models of both settings have the same parameters."""
+        """Whether models of these settings and of ``other`` have the same parameters."""
         return bool(self.family == other.family)
 
 
@@ -154,7 +154,7 @@ class DropIn(Guarded):
         raise NotImplementedError
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """Returns the schema of a batch: a block of all columns."""
+        """Returns the schema of a batch: a block of all columns, with the family of the settings."""
         assert isinstance(settings.family, Family)
         return Schema(
             Features.of([block(batch.names, settings.family)]), target=None, columns=batch.names, named=batch.named
@@ -433,7 +433,8 @@ class DropIn(Guarded):
             return self._score(learner.current, batch, X, want)
 
     def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
-        """Returns the scores of a batch that ``want`` names, as for ``_score_rows``, computed by the kernel. Invalid
+        """Returns the scores of a batch by the kernel: the class numbers for ``want="class"``, and rows × classes for
+        "posterior", "log_posterior" or "log_joint". Invalid
         numbers in X, the same rows as the user gave them, raise scikit-learn's errors; rows that are impossible in
         every class give a warning.
         """
@@ -463,8 +464,9 @@ class DropIn(Guarded):
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Explains why a row gets its class: the weight of evidence of every column, in decibans.
 
-        ``held_out`` explains a row of the training data, with the class ``label``, as if it had not been learned; the
-        class prior does not change. See ``Model.explain``.
+        ``against`` is the class to compare with, by default the runner-up. ``held_out`` explains a row of the training
+        data, with the class ``label``, as if it had not been learned; the class prior does not change. See
+        ``Model.explain``.
         """
         return self.model_.explain(row, against, held_out=held_out, label=label)
 

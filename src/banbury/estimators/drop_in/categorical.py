@@ -76,7 +76,9 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
         return Categorical(alpha=alpha, codes=max(int(min_categories), 0))
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """Returns the schema of a batch: one feature per column, whose categories are integers."""
+        """Returns the schema of a batch: one feature per column, with its family in the settings; categories are
+        integers.
+        """
         families = settings.families(len(batch.names))  # one per column
         schema = of_one_family(batch, families[0])
         are_integers = all(template.kind == "integer" for template in schema.features.templates)

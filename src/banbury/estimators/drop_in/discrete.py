@@ -238,7 +238,9 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         return Bernoulli(alpha=alpha, threshold=threshold)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """Returns the schema of a batch: a feature per column if missing values are skipped, otherwise a block."""
+        """Returns the schema of a batch with the family of the settings: a feature per column if missing values are
+        skipped, otherwise a block.
+        """
         if isinstance(settings.family, Bernoulli):
             return of_one_family(batch, settings.family)
         return super()._schema(batch, settings)
@@ -270,8 +272,8 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         return batch
 
     def _under_threshold(self, batch: Batch) -> Batch:
-        """Returns the rows with numbers such that the threshold with which earlier rows were counted gives the same
-        flags as the current ``binarize``.
+        """Returns the rows of ``batch`` with numbers such that the threshold with which earlier rows were counted gives
+        the same flags as the current ``binarize``.
         """
         settings = self._learner.settings
         # Of the rows counted so far, and of ``binarize``; None for no number.

@@ -100,7 +100,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         return Settings(family=Gaussian(smoothing=float(self.var_smoothing)), log_prior=log_prior)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """Returns the schema of a batch: one feature per column."""
+        """Returns the schema of a batch: one feature per column, of the family of the settings."""
         assert isinstance(settings.family, Gaussian)
         return of_one_family(batch, settings.family)
 
@@ -116,8 +116,8 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
                 self._check_with_sklearn(X)
 
     def _score_rows(self, X: Any, want: str) -> NDArray[Any]:
-        """Returns the scores of the rows X, in their array library. ``want``: "class", "posterior", "log_posterior" or
-        "log_joint".
+        """Returns the scores of the rows X (class numbers, or rows × classes) in their array library. ``want``:
+        "class", "posterior", "log_posterior" or "log_joint".
         """
         home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         if home is None:
@@ -126,8 +126,8 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         return namespace.asarray(super()._score_rows(_to_numpy(X)[0], want), device=device)  # type: ignore[no-any-return]
 
     def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
-        """Returns the scores of a batch, in the float type of the rows. ``X``: the same rows as the user gave them;
-        ``want``: as in ``_score_rows``.
+        """Returns the scores of a batch (class numbers, or rows × classes) in the float type of the rows. ``X``: the
+        same rows as the user gave them; ``want``: "class", "posterior", "log_posterior" or "log_joint".
         """
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):
