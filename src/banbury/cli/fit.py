@@ -61,7 +61,7 @@ def fit(args: Namespace) -> None:
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` also accepts loo")
     # How many, only to estimate the progress; ``args.folds`` is None if they are chosen.
     n_folds = args.folds if isinstance(args.folds, int) else FOLDS_IF_SLOW
-    with inputs.open_labelled(args) as data, progress.Steps() as steps:
+    with inputs.open_labelled(args) as data, progress.Steps() as steps:  # the opened input
         # Each of n folds learns from all other folds, together n − 1 times all rows; the model learns once from all
         # rows.
         steps.begin(title="", share_of_rest=(n_folds - 1.0) / n_folds if n_folds > 1 else 1.0)

@@ -125,7 +125,7 @@ def open_labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
     )
     if args.format == "lines" and args.target is not None:
         raise errors.bad_setting("--target", args.target, "omitted with --format lines, because lines have no columns")
-    with open_input(args) as data:
+    with open_input(args) as data:  # the opened input
         if args.target == "last":
             names = next(iter(read(data, **reading(args)))).names
             args.target = args.target if args.target in names else names[-1]
@@ -330,7 +330,7 @@ def rows(args: Namespace, model: Model) -> Iterator[Any]:
     may_be_texts = args.input and _format(args) == "auto" and _settings(args).keys().isdisjoint(TABLE_SETTINGS)
     if may_be_texts and all(_is_text(path, text_column(model)) for path in args.input):
         args.format = "text"
-    with open_input(args) as data:
+    with open_input(args) as data:  # the opened input
         yield data
 
 
@@ -426,7 +426,7 @@ def _row(args: Namespace, model: Model) -> Batch:
             "nothing to explain. Give a text with --text, or an input file and --row.", setting="input", value=None
         )
     row_number = 1 if args.row is None else args.row  # counted from 1
-    with rows(args, model) as data:
+    with rows(args, model) as data:  # the opened input
         source = data if isinstance(data, Source) else model._read(data, reading(args))
         n_rows = 0  # in all batches so far
         for batch in read_batches(source, "reading"):

@@ -50,7 +50,7 @@ def _open_state(args: Namespace) -> ServedState:
         errors.require(
             args.input, "INPUT", None, f"the rows to label, because {args.state} does not contain all of them yet"
         )
-        with inputs.open_input(args) as data:
+        with inputs.open_input(args) as data:  # the opened input
             tally, rows = _read_pool(data, args)
             state = ServedState.of(tally, args.state) if state is None else state
             for puts in _batches_of_puts(rows):

@@ -12,7 +12,7 @@ from banbury.insight.wrong_labels import Suspicious, find_suspicious
 
 def suspicious(args: Namespace) -> None:
     """Prints the rows whose labels look wrong, each with the evidence for another label."""
-    with inputs.open_labelled(args) as data:
+    with inputs.open_labelled(args) as data:  # the opened input
         outcome = judging.decide(args, data)  # the recipe, its rows, its validation and notes
         n_folds = None if outcome.validation is None else outcome.validation.n_folds
         # The rows, the most suspicious first.
@@ -23,7 +23,7 @@ def suspicious(args: Namespace) -> None:
 def next(args: Namespace) -> None:
     """Prints the unlabelled rows from which a model would learn most."""
     model = inputs.model(args.model)
-    with inputs.rows(args, model) as data:
+    with inputs.rows(args, model) as data:  # the opened input
         options = {"n": args.n, "share": args.share, "seed": args.seed, "labelled": args.labelled}
         ranking = next_to_label(model, data, **options, **settings.reading(args))
     _print(args, ranking)

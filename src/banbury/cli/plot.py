@@ -97,7 +97,7 @@ def _rows(args: Namespace, target: str | None, needed: bool = True) -> Iterator[
     ``needed``: whether missing rows are an error.
     """
     if args.input:
-        with inputs.open_labelled(args, needs_target=target is None) as data:
+        with inputs.open_labelled(args, needs_target=target is None) as data:  # the opened input
             yield {"data": data, "target": args.target, **settings.reading(args)}
     elif needed:
         raise _missing_input(args, "rows")
@@ -190,8 +190,8 @@ def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
     """Draws P(value | class) of a column, over a histogram if rows are given: of ``--n`` values, or 20."""
     model = _model(args)
     [column] = _columns(args, n=1, model=model)
-    with _rows(args, model.target, needed=False) as rows:
-        return plots.LikelihoodDisplay.from_model(model, column, n=args.n or 20, **rows)
+    with _rows(args, model.target, needed=False) as arguments:
+        return plots.LikelihoodDisplay.from_model(model, column, n=args.n or 20, **arguments)
 
 
 @_picture(
@@ -209,8 +209,8 @@ def _boundary(args: Namespace) -> plots.DecisionBoundaryDisplay:
     """Draws the decision regions of two columns, and the rows if given."""
     model = _model(args)
     columns = _columns(args, n=2, model=model)
-    with _rows(args, model.target, needed=False) as rows:
-        return plots.DecisionBoundaryDisplay.from_model(model, columns, **rows)
+    with _rows(args, model.target, needed=False) as arguments:
+        return plots.DecisionBoundaryDisplay.from_model(model, columns, **arguments)
 
 
 @_picture("the density of the rows over two numeric columns, whatever their class", "MODEL INPUT... --columns A,B")
@@ -218,8 +218,8 @@ def _density(args: Namespace) -> plots.DensityDisplay:
     """Draws the density of two columns of the rows."""
     model = _model(args)
     columns = _columns(args, n=2, model=model)
-    with _rows(args, target="") as rows:
-        source = model._read(rows["data"], settings.reading(args))
+    with _rows(args, target="") as arguments:
+        source = model._read(arguments["data"], settings.reading(args))
         return plots.DensityDisplay.from_density(Density.from_model(model), columns, source)
 
 
@@ -233,10 +233,10 @@ def _nomogram(args: Namespace) -> plots.NomogramDisplay:
     """
     model = _model(args)
     label = model.classes[-1] if args.label is None else _class(args.label, model)
-    with _rows(args, model.target, needed=False) as rows:
-        if rows and args.row is not None:
-            rows["row"] = row_to_explain(args, model)
-        return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **rows)
+    with _rows(args, model.target, needed=False) as arguments:
+        if arguments and args.row is not None:
+            arguments["row"] = row_to_explain(args, model)
+        return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **arguments)
 
 
 @_picture(
@@ -253,16 +253,16 @@ def _shapes(args: Namespace) -> plots.ShapesDisplay:
 def _calibration(args: Namespace) -> plots.CalibrationDisplay:
     """Draws the calibration of a model on the rows."""
     model = _model(args)
-    with _rows(args, model.target) as rows:
-        return plots.CalibrationDisplay.from_model(model, **rows)
+    with _rows(args, model.target) as arguments:
+        return plots.CalibrationDisplay.from_model(model, **arguments)
 
 
 @_picture("which classes are mistaken for which", "MODEL INPUT... [--target COLUMN] [--shares]")
 def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
     """Draws the confusion matrix of a model on the rows."""
     model = _model(args)
-    with _rows(args, model.target) as rows:
-        evaluation = quality.evaluate(model, rows.pop("data"), **rows)
+    with _rows(args, model.target) as arguments:
+        evaluation = quality.evaluate(model, arguments.pop("data"), **arguments)
     return plots.ConfusionMatrixDisplay.from_cross_validation(evaluation, values="shares" if args.shares else "counts")
 
 
@@ -277,10 +277,10 @@ def _labels(args: Namespace) -> plots.LabelsDisplay:
             f"--target-delimiter ';' -o {path}",
             path=path,
         )
-    with _rows(args, target="") as rows:
+    with _rows(args, target="") as arguments:
         if args.target is not None:
-            rows["target"] = labels.target(args, rows["data"])
-        return plots.LabelsDisplay.from_model(model, **rows)
+            arguments["target"] = labels.target(args, arguments["data"])
+        return plots.LabelsDisplay.from_model(model, **arguments)
 
 
 @_picture(

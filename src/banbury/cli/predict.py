@@ -44,7 +44,7 @@ def predict(args: Namespace) -> None:
     write = {"json": _write_json, "csv": _write_csv, "table": write_table}
     if sys.stdout.isatty():  # the printed answers show the progress
         os.environ["BANBURY_PROGRESS"] = "0"
-    with inputs.rows(args, model._reading_model()) as data:
+    with inputs.rows(args, model._reading_model()) as data:  # the opened input
         answers = model.stream(data, **settings.reading(args))  # pairs of a batch and its posteriors (rows × classes)
         write[output.kind(args)](args, model, ((batch, make_records(batch, posterior)) for batch, posterior in answers))
 
@@ -319,7 +319,7 @@ def _was_trained_on(args: Namespace, model: Model, row: Batch) -> bool | None:
         return None
     if inputs.size(args) > MOST_MEGABYTES_COUNTED:
         return None
-    with inputs.rows(args, model) as data:
+    with inputs.rows(args, model) as data:  # the opened input
         # It may have been trained on these and other rows.
         return model.has_counted(data, **settings.reading(args)) or None
 

@@ -18,7 +18,7 @@ from banbury.tally.schema import setting_in_words
 def diagnose(args: Namespace) -> None:
     """Prints columns that repeat each other and columns that carry no information."""
     args.missing = args.missing or "category"  # as in the weighed model that `fit` keeps where it is better
-    with inputs.open_labelled(args) as data:
+    with inputs.open_labelled(args) as data:  # the opened input
         diagnosis = banbury.diagnose(data, args.target, n=args.n, **settings.counting(args, data))
     facts = {**diagnosis.to_dict(), "advice": for_the_shell(diagnosis.advice)}
     output.result(args, facts, str(diagnosis).removesuffix(diagnosis.advice) + facts["advice"], facts["pairs"])
@@ -95,7 +95,7 @@ def report(args: Namespace) -> None:
     ]
     options = {name: getattr(args, name) for name in names}
     has_target = model.schema.target is not None or model.schema.labels is not None
-    with inputs.open_labelled(args, needs_target=not has_target) as data:
+    with inputs.open_labelled(args, needs_target=not has_target) as data:  # the opened input
         target = labels.target(args, data)
         page = banbury.report(model, data, target, args.output, **options, **settings.reading(args))
     validation = page.findings.validation

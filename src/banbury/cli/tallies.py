@@ -35,7 +35,7 @@ def count(args: Namespace) -> None:
         "-",
         "given as files with --engine, each of which is a partition",
     )
-    with inputs.open_labelled(args, needs_target=args.like is None) as data:
+    with inputs.open_labelled(args, needs_target=args.like is None) as data:  # the opened input
         if args.like is None:
             # What the options for counting lack.
             further_options = {"target_delimiter": args.target_delimiter, **engine_options}

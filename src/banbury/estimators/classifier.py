@@ -89,15 +89,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     def __init__(
         self,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: Any = 1.0,
-        class_prior: Any = None,
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
-        calibrate: str | None = None,
-        class_weight: Any = None,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: Any = 1.0,  # the pseudo-count
+        class_prior: Any = None,  # None for class frequencies, "uniform", or P(class)
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
+        calibrate: str | None = None,  # the method of calibration; None for no calibration
+        class_weight: Any = None,  # "balanced", or a factor by class
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features

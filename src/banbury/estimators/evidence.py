@@ -61,14 +61,14 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
 
     def __init__(
         self,
-        features: Any = "auto",
-        weigh: Any = "auto",
-        pairs: bool = True,
-        correct: bool = True,
-        threads: int | None = None,
-        seed: int = 0,
-        class_weight: Any = None,
-        sample: int | None = None,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        weigh: Any = "auto",  # whether to weigh evidence; "auto": if there are enough rows
+        pairs: bool = True,  # whether to look for pairs of columns
+        correct: bool = True,  # whether to learn corrections
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
+        class_weight: Any = None,  # "balanced", or a factor by class
+        sample: int | None = None,  # how many rows weights are learned from; None for all
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features

@@ -96,16 +96,16 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     def __init__(
         self,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: Any = "auto",
-        weigh: Any = "auto",
-        threshold: Any = "auto",
-        at_least_one: bool = False,
-        calibrate: str | None = None,
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: Any = "auto",  # the pseudo-count
+        weigh: Any = "auto",  # whether to weigh evidence; "auto": if there are enough rows
+        threshold: Any = "auto",  # how probable a label must be; "f1": chosen to maximise F1
+        at_least_one: bool = False,  # whether each row gets the most probable label at least
+        calibrate: str | None = None,  # the method of calibration; None for no calibration
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features

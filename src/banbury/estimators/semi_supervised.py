@@ -167,18 +167,18 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
 
     def __init__(
         self,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: float = 1.0,
-        class_prior: Any = None,
-        unlabelled: Any = None,
-        unlabelled_weight: float = 1.0,
-        starts: int = 1,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: float = 1.0,  # the pseudo-count
+        class_prior: Any = None,  # None for class frequencies, "uniform", or P(class)
+        unlabelled: Any = None,  # the label that means none, besides None and NaN
+        unlabelled_weight: float = 1.0,  # of a row without a label, from 0 to 1
+        starts: int = 1,  # how many starting points
+        max_iter: int = 100,  # the most iterations
+        tol: float = 1e-6,  # the smallest gain, as a share of the objective, to go on
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
@@ -293,18 +293,18 @@ class Mixture(AsDensity, _Maximiser):
 
     def __init__(
         self,
-        n_components: Any = 2,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: float = 1.0,
-        class_prior: Any = None,
-        choose_by: str = "bic",
-        starts: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
+        n_components: Any = 2,  # how many, or several numbers to choose from
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: float = 1.0,  # the pseudo-count
+        class_prior: Any = None,  # None for class frequencies, "uniform", or P(class)
+        choose_by: str = "bic",  # "bic" or "held_out": how the number is chosen
+        starts: int = 10,  # how many starting points
+        max_iter: int = 200,  # the most iterations
+        tol: float = 1e-6,  # the smallest gain, as a share of the objective, to go on
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features

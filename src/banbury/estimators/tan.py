@@ -39,17 +39,17 @@ class TANClassifier(NaiveBayesClassifier):
 
     def __init__(
         self,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: float = 1.0,
-        class_prior: Any = None,
-        level: float | None = 0.05,
-        root: str | None = None,
-        bins: Any = "mdl",
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
-        class_weight: Any = None,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: float = 1.0,  # the pseudo-count
+        class_prior: Any = None,  # None for class frequencies, "uniform", or P(class)
+        level: float | None = 0.05,  # significance of a dependence; None keeps all
+        root: str | None = None,  # the column at the root of the tree; None: any
+        bins: Any = "mdl",  # how numbers are cut: "mdl", or how many bins
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
+        class_weight: Any = None,  # "balanced", or a factor by class
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features

@@ -281,7 +281,7 @@ class ClassedRows:
     """
 
     def __init__(self, model: Model, data: Any, target: Any, reading: Mapping[str, Any]) -> None:
-        """Reads labelled rows. ``target``: their labels or the column of them; that of the model unless given;
+        """Reads ``data``, labelled rows. ``target``: their labels or the column of them; that of the model unless given;
         ``reading``: options for reading them.
         """
         target = model.schema.target if target is None else target
@@ -290,7 +290,7 @@ class ClassedRows:
             self.batches = tuple(align_names(batch, model.schema) for batch in source if batch.n_rows)
             self.classes: NDArray[np.int64] = np.zeros(sum(batch.n_rows for batch in self.batches), dtype=np.int64)
             return
-        # With class numbers of their own.
+        # The rows, with class numbers of their own in ``labels``.
         labelled = load_rows(data, target, schema=model.schema, takes_sets=False, **reading)
         for label in labelled.classes:
             number_of(model, label)

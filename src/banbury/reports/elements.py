@@ -117,7 +117,7 @@ def long_table(
     the headings; ``rows``: its rows as HTML; ``what``: what a row is called; ``numeric_columns``: the indices of
     numeric columns; ``n``: how many rows there would be in all.
     """
-    omitted = more_note(n - len(rows), what)
+    omitted = more_note(n - len(rows), what)  # a note as HTML
     if len(rows) <= shown + 3:
         return html_table(head, rows, numeric_columns) + omitted
     # HTML, like ``omitted``.
@@ -192,7 +192,7 @@ def measures_table(noun: str, rows: Sequence[str], n: int, *more_headings: str) 
 
 def columns_table(tally: Tally) -> str:
     """Returns a table of the columns, with the family of each and what was counted, as HTML."""
-    rows = []
+    rows = []  # as HTML
     for feature, summary in tally._summaries(MOST_COLUMNS_LISTED):
         family = shorten(repr(feature.family).removesuffix("()"), 120)
         rows.append(table_row(feature.name, text_cell(safe(family)), text_cell(safe(shorten(summary, 160)), "long")))

@@ -253,7 +253,7 @@ def _measures_section(findings: LabelFindings) -> str:
     notes = " ".join([method, *(safe(f"{note}.") for note in evaluation.notes)])
     # The numbers of labels, the most frequent first.
     by_frequency = np.lexsort((np.arange(len(evaluation.labels)), -measures.rows))
-    rows = [
+    rows = [  # as HTML
         table_row(evaluation.labels[label_index], *measure_cells(measures, label_index))
         for label_index in by_frequency[:MOST_LABELS_LISTED].tolist()
     ]

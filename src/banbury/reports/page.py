@@ -149,7 +149,7 @@ def _alternatives_table(findings: Findings, tried: Alternatives) -> str:
         f"{findings.n_folds} folds of {many(findings.n_rows, 'row')}."
     )
     lowest_log_loss = min(alternative.log_loss for alternative in (tried.current, *tried.tried)) or 1.0
-    rows = []
+    rows = []  # as HTML
     for alternative in (tried.current, *tried.tried):
         # In words, as the code is.
         error = "" if alternative.standard_error is None else f" ± {alternative.standard_error:.4f}"
@@ -178,7 +178,7 @@ def _model_section(findings: Findings) -> str:
     tally = model.tally
     # Triples of a class, its number of rows and P(class).
     class_facts = zip(model.classes, tally.rows.value.tolist(), model._class_shares.tolist(), strict=True)
-    rows = [
+    rows = [  # as HTML
         table_row(findings.name_class(label), number_cell(format_weight(n_rows)), bar_cell(share, f"{share:.1%}"))
         for label, n_rows, share in list(class_facts)[:MOST_CLASSES_LISTED]
     ]
@@ -292,7 +292,7 @@ def _measures_section(findings: Findings) -> str:
         )
     measures = validation.per_class  # arrays of one entry per class
     names = list(map(findings.name_class, validation.classes))
-    rows = []
+    rows = []  # as HTML
     for class_index, name in list(enumerate(names))[:MOST_CLASSES_LISTED]:
         mistakes = validation.confusion[class_index].astype(np.float64)  # rows of the class, by predicted class
         mistakes[class_index] = 0.0
@@ -331,7 +331,7 @@ def _confusion_matrix(confusion: Any, classes: Sequence[Any]) -> str:
     head = "".join(f"<th>{safe(shorten(label))}</th>" for label in classes)
     if len(classes) > MOST_UPRIGHT_CLASSES:
         head = "".join(f'<th class="up"><div>{safe(shorten(label, 30))}</div></th>' for label in classes)
-    rows = []
+    rows = []  # as HTML
     for truth, name in enumerate(classes):  # truth, predicted: class numbers
         total = float(confusion[truth].sum()) or 1.0  # rows of the class
         cells = ""
@@ -359,7 +359,7 @@ def _confusions_table(confusion: Any, classes: Sequence[Any]) -> str:
     np.fill_diagonal(off_diagonal, 0.0)
     # Positions in the flattened matrix of the largest cells.
     largest = np.argsort(-off_diagonal, axis=None, kind="stable")[:MOST_CONFUSIONS]
-    rows = []
+    rows = []  # as HTML
     # The numbers of the true class and of the predicted one.
     for truth, predicted in zip(*np.unravel_index(largest, off_diagonal.shape), strict=True):
         n_rows = float(off_diagonal[truth, predicted])
@@ -522,7 +522,7 @@ def _information_table(findings: Findings) -> str:
     diagnosis = findings.diagnosis
     # In bits.
     largest = max((column.bits for column in diagnosis.columns), default=0.0) or 1.0
-    rows = []
+    rows = []  # as HTML
     for column in diagnosis.columns[:MOST_COLUMNS_LISTED]:
         words = safe(", ".join(map(printable, list(column.words)[:8])))
         rows.append(
@@ -621,7 +621,7 @@ def _pairs_section(findings: Findings) -> str:
         f"{many(diagnosis.n_pairs, 'pair')} {'was' if diagnosis.n_pairs == 1 else 'were'} compared; "
         f"{'those listed share' if diagnosis.pairs else 'none shares'} more information given the class than chance explains."
     )
-    rows = []
+    rows = []  # as HTML
     for pair in diagnosis.pairs:
         names = f"{shorten(pair.first, 28)} / {shorten(pair.second, 28)}"
         # The share of the largest information that the pair could share, in words.

@@ -104,6 +104,7 @@ def _ranges(model: Any) -> dict[str, tuple[float, float]]:
     for _, features, sums in model.tally.groups:
         for position, feature in enumerate(features if isinstance(sums, Counts) else ()):
             keys, rows = sums.feature(position)  # the column's values, and their rows (values × classes)
+            # Low and high; None for other columns.
             range_ends = value_range(feature, keys, rows.value.sum(axis=1), SHARE_OUTSIDE)
             if range_ends is not None:
                 ranges[feature.name] = range_ends

@@ -46,12 +46,12 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-        missing: str = "error",
+        alpha: Any = 1.0,  # the pseudo-count, or one per column
+        force_alpha: bool = True,  # whether a tiny alpha is kept, not raised to 1e-10
+        fit_prior: bool = True,  # whether the class prior is learned
+        class_prior: Any = None,  # P(class), one per class; None: learned or uniform
+        min_categories: Any = None,  # the smallest number of categories, or one per column
+        missing: str = "error",  # "skip" or "error" for a missing number
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         prior = {"fit_prior": fit_prior, "class_prior": class_prior}

@@ -123,11 +123,11 @@ class MultinomialNB(Counting, sklearn_nb.MultinomialNB):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        missing: str = "error",
+        alpha: Any = 1.0,  # the pseudo-count, or one per column
+        force_alpha: bool = True,  # whether a tiny alpha is kept, not raised to 1e-10
+        fit_prior: bool = True,  # whether the class prior is learned
+        class_prior: Any = None,  # P(class), one per class; None: learned or uniform
+        missing: str = "error",  # "skip" or "error" for a missing number
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
@@ -159,12 +159,12 @@ class ComplementNB(Counting, sklearn_nb.ComplementNB):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        norm: bool = False,
-        missing: str = "error",
+        alpha: Any = 1.0,  # the pseudo-count, or one per column
+        force_alpha: bool = True,  # whether a tiny alpha is kept, not raised to 1e-10
+        fit_prior: bool = True,  # whether the class prior is learned
+        class_prior: Any = None,  # P(class), one per class; None: learned or uniform
+        norm: bool = False,  # whether weights are normalised
+        missing: str = "error",  # "skip" or "error" for a missing number
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, norm=norm)
@@ -215,12 +215,12 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        missing: str = "error",
+        alpha: Any = 1.0,  # the pseudo-count, or one per column
+        force_alpha: bool = True,  # whether a tiny alpha is kept, not raised to 1e-10
+        binarize: float | None = 0.0,  # numbers above are present; None: all are 0 or 1
+        fit_prior: bool = True,  # whether the class prior is learned
+        class_prior: Any = None,  # P(class), one per class; None: learned or uniform
+        missing: str = "error",  # "skip" or "error" for a missing number
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(
