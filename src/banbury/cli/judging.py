@@ -58,7 +58,7 @@ def read_rows(args: Namespace, data: Any, takes_sets: bool) -> LabelledRows:
     (megabytes). ``data``: the opened input, as ``inputs.open_labelled`` yields it; ``takes_sets``: whether rows may
     have several labels.
     """
-    count_options = settings.counting(args, data)
+    count_options = settings.counting(args, data)  # by name
     if getattr(args, "tan", False):
         errors.require(not settings.chooses(args), "--features", "choose", "omitted with --tan, or COLUMN=FAMILY")
         tree = tree_of_columns(bins=settings.bins(args.bins), columns=count_options["features"])

@@ -36,8 +36,7 @@ def _open_state(args: Namespace) -> ServedState:
     """Returns the state in the folder ``args.state``, or creates it from the input; completes one whose creation was
     interrupted. Raises BadSetting if there are rows for a complete state, or none to create one from.
     """
-    exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    state = ServedState.of(served=None, folder=args.state) if exists else None
+    state = _load_state(args)
     try:
         if state is not None and state.names is not None:  # it is complete: the names of classes are stored last
             if args.input:
@@ -63,6 +62,12 @@ def _open_state(args: Namespace) -> ServedState:
         raise
 
 
+def _load_state(args: Namespace) -> ServedState | None:
+    """Returns the state in the folder ``args.state``; None if there is none."""
+    exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
+    return ServedState.of(served=None, folder=args.state) if exists else None
+
+
 def serve_demo(args: Namespace) -> None:
     """Serves the page with docstrings of Python's library: half of them counted, a quarter labelled, a quarter to
     label.
@@ -70,8 +75,7 @@ def serve_demo(args: Namespace) -> None:
     check_port(args.port)
     args.state = os.path.join(args.folder, "page")
     args.host = "127.0.0.1"
-    exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    with ServedState.of(served=None, folder=args.state) if exists else _demo_state(args.state) as state:
+    with _load_state(args) or _demo_state(args.state) as state:
         run(args, Service(state, name="demo"), facts={}, doing="Open the page at")
 
 
@@ -82,6 +86,7 @@ def _demo_state(folder: str) -> ServedState:
     columns = datasets.docstrings()  # by name, one entry per docstring
     names = columns.pop("name")  # the ids of the rows
     labels = columns.pop("module")  # the class of each row
+    # Each as a dictionary of cells by column.
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     counted_columns = {name: column[::2] for name, column in columns.items()}
     state = ServedState.of(estimate(count(counted_columns, labels[::2])), folder)

@@ -122,8 +122,9 @@ def estimate(args: Namespace) -> None:
     loaded = inputs.load_kept(args.tally)
     sums = about.sums(loaded)  # a tally or a network
     if isinstance(loaded, Model) and loaded.weighing is not None:
-        advice = "learn new ones with banbury fit --weigh"
-        errors.warn(f"the weights of {args.tally} are not part of the new model; {advice}.")
+        errors.warn(
+            f"the weights of {args.tally} are not part of the new model; learn new ones with banbury fit --weigh."
+        )
     # Families by column, with other settings for estimation than those with which rows were counted.
     features = settings.new_estimation_settings(args, sums.schema) if isinstance(sums, Tally) else {}
     if isinstance(sums, Tally) and sums.schema.labels is not None:

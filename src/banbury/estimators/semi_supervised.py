@@ -238,7 +238,9 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         """Returns the share of labelled rows that are predicted correctly."""
         self._model()
         batch, target = self._read_rows_and_labels(X, y)  # target: the label of each row, as y gives it
+        # Of each row.
         is_labelled = _codes(target, self.unlabelled, n_threads(self.threads))[0] >= 0
+        # Of each row; 0 without a label.
         weights = np.where(is_labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
             raise errors.EmptyData(

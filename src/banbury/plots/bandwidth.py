@@ -84,6 +84,7 @@ class BandwidthDisplay(Display):
         settings = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
         families = ({feature: replace(family, bandwidth=bandwidth)} for bandwidth in drawn_bandwidths)  # type: ignore[type-var]
         models = (estimate(model.tally, **settings, features=features) for features in families)  # type: ignore[arg-type]
+        # Values × bandwidths.
         density = np.exp([log_likelihood(variant, column, values)[:, class_number] for variant in models]).T
         return cls(feature, model.classes[class_number], bandwidths, scores, drawn_bandwidths, values, density).plot(ax)
 

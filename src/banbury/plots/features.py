@@ -281,8 +281,8 @@ class ClassedRows:
     """
 
     def __init__(self, model: Model, data: Any, target: Any, reading: Mapping[str, Any]) -> None:
-        """Reads ``data``, labelled rows. ``target``: their labels or the column of them; that of the model unless given;
-        ``reading``: options for reading them.
+        """Reads ``data``, labelled rows. ``target``: their labels or the column of them; that of the model unless
+        given; ``reading``: options for reading them.
         """
         target = model.schema.target if target is None else target
         if target is None and len(model.classes) == 1:

@@ -169,7 +169,9 @@ def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]
         for layer in layers[:: -1 if sweep % 2 else 1]:
             neighbours_of_layer = [before[node_or_bend] + after[node_or_bend] for node_or_bend in layer]
             # Of the neighbours of each item.
-            mean_rows = [float(np.mean([rows[tie] for tie in neighbours])) for neighbours in neighbours_of_layer]
+            mean_rows = [
+                float(np.mean([rows[neighbour] for neighbour in neighbours])) for neighbours in neighbours_of_layer
+            ]
             rows |= zip(layer, _rows_near(layer, mean_rows), strict=True)
     return rows
 
@@ -184,8 +186,8 @@ def _order_layers(
     best = layers  # so far
     fewest = _crossings(layers, after)  # the crossings of the best layers
     for sweep in range(SWEEPS):
-        # Sweeps alternate between left to right and back; ``ties`` are the neighbours that a sweep looks at.
-        ties, backward = (after, True) if sweep % 2 else (before, False)
+        # Sweeps alternate between left to right and back; ``neighbours_of`` has those that a sweep looks at.
+        neighbours_of, backward = (after, True) if sweep % 2 else (before, False)
         layers = [list(layer) for layer in layers]
         for layer_number in range(len(layers))[:: -1 if backward else 1]:
             neighbour_layer = layer_number + 1 if backward else layer_number - 1
@@ -194,7 +196,7 @@ def _order_layers(
                 position = {node: i for i, node in enumerate(layers[neighbour_layer])}
                 old_position = {node: i for i, node in enumerate(layers[layer_number])}
                 mean_position = {
-                    node: np.mean([position[tie] for tie in ties[node]] or [old_position[node]])
+                    node: np.mean([position[neighbour] for neighbour in neighbours_of[node]] or [old_position[node]])
                     for node in layers[layer_number]
                 }
                 layers[layer_number].sort(key=mean_position.__getitem__)
@@ -213,7 +215,9 @@ def _crossings(layers: Sequence[Sequence[Item]], after: Mapping[Item, Sequence[I
     for left_layer, right_layer in pairwise(layers):
         position = {node: i for i, node in enumerate(right_layer)}  # from the top, by item
         # The positions of both ends of each edge (edges × 2).
-        ends = np.array([(i, position[tie]) for i, node in enumerate(left_layer) for tie in after[node]]).reshape(-1, 2)
+        ends = np.array(
+            [(i, position[neighbour]) for i, node in enumerate(left_layer) for neighbour in after[node]]
+        ).reshape(-1, 2)
         # Which end of two edges is higher (edges × edges × left or right end); each pair is there twice.
         signs = np.sign(ends[:, None] - ends[None])
         n_crossings += int(np.count_nonzero(signs[..., 0] * signs[..., 1] < 0)) // 2

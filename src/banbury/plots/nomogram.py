@@ -115,8 +115,9 @@ class NomogramDisplay(Display):
         cls, model: Model, label: Any, against: Any = None, *, data: Any = None, target: Any = None, **reading: Any
     ) -> Self:
         """Returns the display with its numbers, without drawing it: evidence for the class ``label`` against the class
-        ``against`` (the other one of two). Numbers are drawn over the range of ``data``, if given. Raises
-        an error for a model that cannot be drawn: one that weighs its evidence, or has a block of numbers.
+        ``against`` (the other one of two). Numbers are drawn over the range of ``data``, rows with the labels
+        ``target``, if given. Raises an error for a model that cannot be drawn: one that weighs its evidence, or has a
+        block of numbers.
         """
         check_model(model, classes=2)
         class_number = number_of(model, label)

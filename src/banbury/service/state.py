@@ -284,7 +284,7 @@ class ServedState:
         """Counts all rows of the log again and compares the digest with that of the state. Returns for JSON whether
         they are equal, both digests, the number of rows and that of the last change.
         """
-        tally, rows, change = self.rows_with_labels()
+        tally, rows, change = self.rows_with_labels()  # change: the number of the last one
         assert self.folder is not None
         recounted_tally = _recount(_tally(load(self.folder / BASE)), rows)
         if recounted_tally.schema != tally.schema:
