@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 DONE = 0  # exit codes
-DATA_SAYS_NO = 1
+BAD_DATA = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print_message(
                 "stdout is closed, so the output is lost. Redirect it to a file, or to /dev/null to discard it."
             )
-            return DATA_SAYS_NO
+            return BAD_DATA
     except SystemExit as end:  # argparse has said all there is to say
         return end.code if isinstance(end.code, int) else DONE
     except KeyboardInterrupt:
@@ -117,7 +117,7 @@ def _report_failure(error: Exception, args: Namespace | None = None) -> int:
             f"unexpected error ({type(error).__name__}: {reason}). Run it again with --debug to see the traceback."
         )
     _print_message(for_the_shell(message, args))
-    return WRONG_USAGE if isinstance(error, errors.BadSetting) else DATA_SAYS_NO
+    return WRONG_USAGE if isinstance(error, errors.BadSetting) else BAD_DATA
 
 
 def _show_warnings(args: Namespace) -> None:

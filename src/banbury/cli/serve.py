@@ -120,7 +120,9 @@ def _verify(args: Namespace, verification: dict[str, object]) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Returns a socket that listens on the port. Raises BadSetting if the port cannot be used."""
+    """Returns a socket that listens on the port of this host (a name or an address). Raises BadSetting if the port
+    cannot be used.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening_socket = socket.socket(family, socket.SOCK_STREAM)
     listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

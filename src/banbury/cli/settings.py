@@ -129,7 +129,7 @@ def estimating_network(args: Namespace) -> Keywords:
     """Returns the options for estimating the tables of a network: how, alpha and seed. Raises BadSetting for options
     that only models have.
     """
-    alpha = _alpha(args.alpha)
+    alpha = _alpha(args.alpha)  # the pseudo-count
     errors.require(isinstance(alpha, float), "--alpha", args.alpha, "a single number for a network")
     if args.class_prior is not None:
         raise errors.bad_setting(

@@ -21,8 +21,8 @@ def check_class_weight(class_weight: Any, classes: Iterable[Any] | None = None) 
     """Raises an error unless ``class_weight`` is None, "balanced" or a mapping from class to a positive number.
 
     A class that is not listed has weight 1, and a listed class may be absent. If both occur, a name is probably
-    misspelt, and an error is raised. ``classes`` are those of the rows; without them, the listed ones may
-    still come.
+    misspelt, and an error is raised. ``classes`` are those of the rows; without them, the
+    listed ones may still come.
     """
     if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
         return

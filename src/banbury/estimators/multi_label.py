@@ -297,6 +297,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
+        # Below: the label sets of the rows, the form of y, and the labels of the columns of flags, if y is flags.
         if are_sets(y):
             sets = LabelSets.of(y)
             label_form = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"

@@ -115,9 +115,9 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         settings = {"how": self.how, "alpha": float(self.alpha), "class_prior": self.class_prior}
         return Task(observed, tuple(classes), labels, weights, settings)
 
-    def _keep(self, climb: Climb, batch: Batch) -> None:
+    def _keep(self, climb: Climb) -> None:
         """Sets the fitted attributes from the best climb (a run of expectation maximisation): its model, its objectives
-        (one for each iteration) and whether it converged. Gives its warnings. ``batch``, the rows, is not needed.
+        (one for each iteration) and whether it converged. Gives its warnings.
         """
         self.model_ = climb.model
         self.log_likelihoods_ = np.array(climb.log_likelihoods)
@@ -221,7 +221,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         climb = climb_from_starts(
             task, starts_from_labels(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol
         )
-        self._keep(climb, batch)
+        self._keep(climb)
         dtype = None if target.dtype.kind == "O" else target.dtype  # of the labels; None: mixed, perhaps with None
         if dtype is None and len({*map(type, classes)}) == 1:
             dtype = np.array(classes).dtype
@@ -347,7 +347,7 @@ class Mixture(AsDensity, _Maximiser):
             sizes = [min(sizes, key=scores.__getitem__)]
         self.scores_ = scores
         [self.n_components_] = sizes
-        self._keep(climbs[self.n_components_], batch)
+        self._keep(climbs[self.n_components_])
         self._warn_of_degenerate(weights)
 
     def _warn_of_degenerate(self, weights: Real) -> None:

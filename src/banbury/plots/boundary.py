@@ -77,8 +77,8 @@ class DecisionBoundaryDisplay(Display):
         """Draws the decision regions of two features, and the rows of ``data`` as points (at most 2,000).
 
         The features can be columns of blocks. With ``difference``, a pair of classes, the posterior of the first minus
-        that of the second is drawn. ``fixed`` has the values of other columns, which are missing otherwise. The grid
-        has ``steps`` values of each feature.
+        that of the second is drawn. ``target`` are the classes of the rows, or the column of them. ``fixed`` has the
+        values of other columns, which are missing otherwise. The grid has ``steps`` values of each feature.
         """
         check_model(model, classes=2)
         feature_names = two_columns(model, features)

@@ -64,8 +64,8 @@ class DensityDisplay(Display):
     def from_density(
         cls, density: AsDensity, features: Sequence[str], data: Any, *, steps: int = 200, ax: Any = None
     ) -> Self:
-        """Draws two columns of a fitted density or mixture, and the rows of ``data`` (at most 2,000). The grid has
-        ``steps`` values of each column.
+        """Draws two columns (``features``, their names) of a fitted density or mixture, and the rows of ``data`` (at
+        most 2,000). The grid has ``steps`` values of each column.
         """
         if not hasattr(density, "anomaly_scores"):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")

@@ -68,8 +68,8 @@ class LabelsDisplay(Display):
 
     @classmethod
     def from_model(cls, model: LabelModel, data: Any, target: Any = None, *, ax: Any = None, **reading: Any) -> Self:
-        """Draws the predictions of a model for rows that it has not learned from. ``reading``: options for reading the
-        data.
+        """Draws the predictions of a model for the rows ``data``, which it has not learned from. ``target``: their
+        label sets, or the column of them; ``reading``: options for reading the data.
         """
         model = getattr(model, "model_", model)
         check_type("the model", model, LabelModel, "a LabelModel (of a bb.MultiLabelClassifier: its model_)")

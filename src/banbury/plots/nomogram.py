@@ -95,7 +95,8 @@ class NomogramDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws the evidence for a class against another, which can be omitted if there are two.
+        """Draws the evidence for the class ``label`` against the class ``against``, which can be omitted if there are
+        two.
 
         ``row`` marks the values of one row and their sum. Numbers are drawn over the range of ``data`` (with its
         ``target``, as in ``bb.count``), or over the range that the model knows. ``n`` is the number of most informative

@@ -66,8 +66,8 @@ class ConfusionMatrixDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, data: Any, y: Any = None, **settings: Any) -> Self:
-        """Draws the predictions of a fitted estimator or a model for labelled rows. The settings are those of
-        ``from_cross_validation``.
+        """Draws the predictions of a fitted estimator or a model for the rows ``data`` with the labels ``y``. The
+        settings are those of ``from_cross_validation``.
         """
         return cls.from_cross_validation(evaluate(estimator, data, y), **settings)
 
@@ -207,8 +207,9 @@ class CalibrationDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws the posteriors of a model for rows that it has not learned from; for a calibrated model, before and
-        after calibration. ``bins``: the number of bins of confidence; ``reading``: options for reading the data.
+        """Draws the posteriors of a model for the rows ``data``, which it has not learned from; for a calibrated model,
+        before and after calibration. ``target``: the classes of the rows, or the column of them; ``bins``: the number
+        of bins of confidence; ``reading``: options for reading the data.
         """
         check_model(model, classes=2)
         rows = ClassedRows(model, data, target, reading)
