@@ -43,8 +43,8 @@ class Tokens:
             token, *token_scopes = line.partition("#")[0].split() or [""]
             if not token:
                 continue
-            has_scopes = token_scopes and set(token_scopes).issubset(SCOPES)
-            if len(token) < SHORTEST_TOKEN or not token.isascii() or not has_scopes or token in scopes:
+            has_valid_scopes = token_scopes and set(token_scopes).issubset(SCOPES)
+            if len(token) < SHORTEST_TOKEN or not token.isascii() or not has_valid_scopes or token in scopes:
                 requirement = f"a unique token of at least {SHORTEST_TOKEN} characters, followed by read, learn or both"
                 raise errors.bad_file(path, f"line {number} is not {requirement}")  # the line itself is secret
             scopes[token] = frozenset(token_scopes)
