@@ -279,7 +279,7 @@ def test_odd_names_and_letters_that_turn(browser: Any, tmp_path: Path) -> None:
             assert "__proto__" in tab.inner_text("#why")
             tab.goto(re.sub("#.*", "#label", tab.url))
             has(tab, "#task", "missing")
-            tab.goto(re.sub("#.*", "#look", tab.url))
+            tab.goto(re.sub("#.*", "#inspect", tab.url))
             has(tab, "#overview", "constructor")
 
 
@@ -296,7 +296,7 @@ def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> N
             names = sorted(state.learner.current_model()[0].labels)  # type: ignore[union-attr]
             assert state.row("1")["label"] == [names[0], names[2]]
             has(tab, "#suspicious", "Not available when rows can have several labels")
-            tab.goto(tab.url.replace("#label", "#look"))
+            tab.goto(tab.url.replace("#label", "#inspect"))
             tab.wait_for_selector("#overview .cards")
 
 
@@ -311,7 +311,7 @@ def test_hostile_texts_and_labels_are_shown_as_text(browser: Any, tmp_path: Path
             tab.get_by_label("text").fill(HOSTILE)
             tab.wait_for_selector("#why table")
             assert "<script>" in tab.inner_text("#answer .lead")
-            for view in ("label", "look"):
+            for view in ("label", "inspect"):
                 tab.goto(re.sub("#.*", f"#{view}", tab.url))
                 tab.wait_for_selector("#task .shaded" if view == "label" else "#overview .cards")
             assert "Banbury" in tab.title()
@@ -356,7 +356,7 @@ def test_names_focus_contrast_and_width(browser: Any, tmp_path: Path, scheme: st
         with opened(browser, state, "ask", color_scheme=scheme, viewport={"width": 360, "height": 700}) as tab:
             tab.get_by_label("ward").select_option(label="a")
             tab.wait_for_selector("#why table")
-            for view, ready in (("ask", "#why table"), ("label", "#history table"), ("look", "#overview .cards")):
+            for view, ready in (("ask", "#why table"), ("label", "#history table"), ("inspect", "#overview .cards")):
                 tab.goto(re.sub("#.*", f"#{view}", tab.url))
                 tab.wait_for_selector(ready)
                 assert tab.evaluate("document.documentElement.scrollWidth") <= 360, view

@@ -374,7 +374,7 @@ def test_the_examples_of_the_docs_run(kind: str, tmp_path: Path) -> None:
             query = {each["name"]: each["example"] for each in own.get("parameters", []) if each["in"] == "query"}
             answer = client.request(method, place, json=body, params=query)
             # Too few rows to measure; no wrong labels among sets of them; a plain model, or rows that are not known.
-            may = (409, 422) if path.startswith(("/look", "/suspicious", "/refit")) else ()
+            may = (409, 422) if path.startswith(("/inspect", "/suspicious", "/refit")) else ()
             if path == "/nomogram" and not client.get("/fields").json()["has_nomogram"]:
                 may = (422,)
             assert answer.status_code in (200, 201, *may), (method, path, answer.text)
@@ -405,7 +405,7 @@ def test_the_largest_and_smallest_numbers_are_answered(values: list[float], tmp_
             assert client.put(f"/rows/{n}", json={"row": row, "label": "ab"[n % 2]}).status_code == 201
             for path in ("/predict", "/explain", "/nomogram"):
                 assert client.post(path, json={"row": row}).status_code == 200
-        for path in ("/fields", "/openapi.json", "/docs", "/accuracy", "/next", "/suspicious", "/look"):
+        for path in ("/fields", "/openapi.json", "/docs", "/accuracy", "/next", "/suspicious", "/inspect"):
             assert client.get(path).status_code == 200
 
 

@@ -33,8 +33,8 @@ except ImportError as lacking:
 from banbury.service import answers, metrics, openapi, page
 from banbury.service.access import Tokens, host_of, is_loopback
 from banbury.service.connection import connection_with_limit
+from banbury.service.inspection import Inspection
 from banbury.service.log import DiskFull
-from banbury.service.looking import Looking
 from banbury.service.parsing import Problem, parse_json, parse_whole_number
 from banbury.service.refitting import Refitting, describe_problem
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
@@ -106,7 +106,7 @@ class Service:
 
     def __post_init__(self) -> None:
         """Adds the measures of the model and the refitting of its weights."""
-        self.looking = Looking(self.state)  # measures of the model
+        self.inspection = Inspection(self.state)  # measures of the model
         self.refitting = Refitting(self.state)  # relearns weights in the background
 
     # What a request holds

@@ -66,7 +66,7 @@ def examples(learner: ServedLearner) -> dict[tuple[str, str], JsonObject]:
         ("POST", "/nomogram"): {"body": {"row": row}},
         ("GET", "/next"): {"query": {"n": 10}},
         ("GET", "/suspicious"): {"query": {"n": 10}},
-        ("GET", "/look/rows"): {"query": {"truth": 0, "predicted": 0}},
+        ("GET", "/inspect/rows"): {"query": {"truth": 0, "predicted": 0}},
         ("GET", "/export"): {"query": {"format": "ndjson"}},
         ("GET", "/history"): {"query": {"n": 10}},
     }

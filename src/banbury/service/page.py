@@ -63,7 +63,7 @@ async def post_nomogram(service: Any, request: Request) -> Any:
 
 def get_cell(service: Any, request: Request) -> Any:
     """Endpoint: returns the rows of one class that were predicted as another, both given by number."""
-    return service.looking.cell(
+    return service.inspection.cell(
         *(service.number(request, name, default=0, largest=10**6) for name in ("truth", "predicted"))
     )
 
@@ -78,7 +78,7 @@ def get_next(service: Any, request: Request) -> Any:
 def get_suspicious(service: Any, request: Request) -> Any:
     """Endpoint: returns rows whose labels look wrong; with recent=true a ranking of some changes ago will do."""
     n = max(1, service.number(request, "n", default=10, largest=service.limits.listed))
-    return service.looking.suspicious(n, request.query_params.get("recent") == "true")
+    return service.inspection.suspicious(n, request.query_params.get("recent") == "true")
 
 
 def get_export(service: Any, request: Request) -> Response:
@@ -141,11 +141,11 @@ ENDPOINTS: tuple[tuple[str, Callable[[Any, Request], Any], str], ...] = (
     ("POST /nomogram", post_nomogram, "The evidence of each value of each column, in decibans."),
     (
         "GET /accuracy",
-        lambda s, _: s.looking.accuracy(),
+        lambda s, _: s.inspection.accuracy(),
         "How many rows have a label, and how good the model is so far.",
     ),
-    ("GET /look", lambda s, _: s.looking.look(), "Figures, informative values, a learning curve and drift."),
-    ("GET /look/rows", get_cell, "The rows of one class that were mistaken for another."),
+    ("GET /inspect", lambda s, _: s.inspection.overview(), "Figures, informative values, a learning curve and drift."),
+    ("GET /inspect/rows", get_cell, "The rows of one class that were mistaken for another."),
     ("GET /export", get_export, "All labelled rows, as csv or ndjson; or the model."),
 )
 # The fields of an Endpoint: method, path, scope, the function that answers, and a summary.

@@ -224,7 +224,7 @@ async function refreshSidebar() {
   fill("suspicious", suspects.length ? table(["row", "label", "suggested", "probability", ""], suspects.map((suspect, k) => [
     `${suspect.id}: ${displayText(content(suspect.row), 80)}`, displayClass(suspect.label), displayClass(suspect.suggested), formatPercent(suspect.probability),
     node("span", {}, node("button", { class: "small", onclick: () => correct(suspect) }, k ? "" : node("kbd", {}, "c"), " correct"), " ",
-      node("button", { class: "small", onclick: () => reopen(suspect.id) }, "look"))]), ["value", "value", "value", "number", ""])
+      node("button", { class: "small", onclick: () => reopen(suspect.id) }, "open"))]), ["value", "value", "value", "number", ""])
     : node("p", { class: "soft" }, about.labels ? "Not available when rows can have several labels." : "No label looks wrong."));
 }
 

@@ -1,10 +1,10 @@
-// The page of the service: ask, label, look. Everything is built as nodes; no text is parsed as HTML.
+// The page of the service: ask, label, inspect. Everything is built as nodes; no text is parsed as HTML.
 import { drawAsk, openAsk } from "./ask.js";
 import { openLabel } from "./label.js";
-import { openLook } from "./look.js";
+import { openInspect } from "./inspect.js";
 import { about, isolateText, get, showProblem } from "./service.js";
 
-const views = { ask: openAsk, label: openLabel, look: openLook };
+const views = { ask: openAsk, label: openLabel, inspect: openInspect };
 
 async function open(setsFocus) {
   const name = views[location.hash.slice(1)] ? location.hash.slice(1) : "ask";

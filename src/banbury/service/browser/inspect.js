@@ -1,10 +1,10 @@
-// Look: what the model is, how good it is, which evidence it uses, where it errs, and whether the latest rows have drifted.
+// Inspect: what the model is, how good it is, which evidence it uses, where it errs, and whether the latest rows have drifted.
 import { about, fill, formatNumber, get, displayClass, node, formatPercent, showProblem, displayText, table } from "./service.js";
 
-export async function openLook() {
+export async function openInspect() {
   Object.assign(about, await get("/model"));
   fill("overview", node("p", {}, "Measuring…"));
-  const overview = await get("/look");
+  const overview = await get("/inspect");
   fill("overview", drawFacts(), drawQuality(overview), drawShapes(overview), drawInformativeValues(overview), drawColumns(overview), drawDrift(overview));
 }
 
@@ -58,7 +58,7 @@ function drawConfusion({ classes, confusion: counts }) {
 
 // Lists the rows of a cell of the confusion matrix. truth, predicted: class numbers.
 async function showCell(truth, predicted) {
-  const mistakes = await get(`/look/rows?truth=${truth}&predicted=${predicted}`);
+  const mistakes = await get(`/inspect/rows?truth=${truth}&predicted=${predicted}`);
   fill("cell", node("h3", {}, `${displayClass(mistakes.truth)} mistaken for ${displayClass(mistakes.predicted)}`), table(["row", "holds", "probability"], mistakes.rows.map((mistake) => [mistake.id, displayText(mistake.row, 200), formatPercent(mistake.probability)]), ["value", "value", "number"]));
   document.getElementById("cell").setAttribute("tabindex", "-1");
   document.getElementById("cell").focus();

@@ -73,7 +73,7 @@ class CachedMeasure:
 
 
 @dataclass
-class Looking:
+class Inspection:
     """Measures of the model of a state, cached until rows change. ``learning_curve``: the accuracies so far, each
     with its standard error and the number of labelled rows, fewest first.
     """
@@ -156,7 +156,7 @@ class Looking:
                 ]
         return progress | {"learning_curve": self.learning_curve[-500:]}
 
-    def look(self) -> JsonObject:
+    def overview(self) -> JsonObject:
         """Returns everything that the page shows about the model, for JSON."""
         model = self.state.learner.snapshot_model()
         # The weight of each column and pair by name; None for a plain model.
