@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 MARGIN_AROUND_ROWS = 0.1  # around the rows, as a share of their range
 SHARES_INSIDE = (0.99, 0.9, 0.5, 0.1)  # shares of the drawn rows inside the contours
-PEAK_HEIGHT = np.log(
-    10.0
-)  # log density above the grid around a row: with more, the row is on a peak that the grid misses
+# Log density above the grid around a row: with more, the row is on a peak that the grid misses.
+PEAK_HEIGHT = np.log(10.0)
 COMPONENT_SHARE = 0.5  # the share of a component inside its line
 SHADES = ("#dbe9f4", "#b4d0e7", "#7fb0d6", "#3f88c0")  # from the outermost share to the innermost
 MOST_COMPONENTS = 7  # the largest ones are drawn: there are so many colours besides the first
@@ -175,7 +174,7 @@ def _interpolate(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> R
     """Returns the log density at each of the points (x, y), interpolated bilinearly on the grid ``xx0`` × ``xx1`` as
     contours are. ``log_density``: len(xx1) × len(xx0).
     """
-    # Log densities.
+    # The log densities of the grid where they are finite.
     finite = log_density[np.isfinite(log_density)]
     # Where the density is zero, its logarithm counts as 1 less than the lowest finite one (or 0).
     heights = np.maximum(log_density, float(finite.min(initial=0.0)) - 1.0)

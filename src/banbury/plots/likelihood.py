@@ -110,9 +110,8 @@ class LikelihoodDisplay(Display):
         drawn_column = _column_to_draw(feature_parts, columns)
         feature = feature_parts.feature
         rows = None if data is None or not feature_parts.axes else ClassedRows(model, data, target, reading)
-        log_weight = (
-            model.log_prior if prior else np.zeros(len(model.classes))
-        )  # added to the log-likelihood of each class
+        # Added to the log-likelihood of each class.
+        log_weight = model.log_prior if prior else np.zeros(len(model.classes))
         if not feature_parts.axes:  # values, combinations of them, or columns of occurrences
             named = values_by_name(model, feature_parts, n)  # the values to draw, with their names
             # P(value | class), values × classes.

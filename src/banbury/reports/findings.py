@@ -381,9 +381,8 @@ def _find_worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[i
     the worst first. Probabilities that underflow to zero are compared by their logarithms, which are computed again.
     """
     validation = validated.validation
-    mistakes = np.flatnonzero(
-        validation.best != validation.truth
-    )  # positions in the validation; both are class numbers
+    # Positions in the validation; ``best`` and ``truth`` are class numbers.
+    mistakes = np.flatnonzero(validation.best != validation.truth)
     if validation.weights is not None:
         mistakes = mistakes[validation.weights[mistakes] > 0]
     if not most or not len(mistakes):

@@ -254,9 +254,8 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         """
         batch = super()._rows(X, y, reset)
         if self.missing == "skip":
-            self._check_with_sklearn(
-                batch.matrix if isinstance(batch, Sparse) else X
-            )  # raises an error for infinite numbers
+            # Raises an error for infinite numbers.
+            self._check_with_sklearn(batch.matrix if isinstance(batch, Sparse) else X)
         if not reset and self.__sklearn_is_fitted__():
             batch = self._under_threshold(batch)
         if self.binarize is None:
