@@ -836,11 +836,11 @@ def test_explain_a_text_and_a_row(here, capsys):
     weather = bb.datasets.play_tennis()
     row = {name: column[2] for name, column in weather.items()}
     found = said(capsys, "explain", "play.banbury", "weather.csv", "--row", "3", "--against", "no")
-    assert (found.pop("truth"), found.pop("counted")) == ("yes", True)
+    assert (found.pop("truth"), found.pop("in_training_data")) == ("yes", True)
     play = bb.load("play.banbury")
     assert found == json.loads(json.dumps(play.explain(row, against="no", held_out=True).to_dict()))
     found = said(capsys, "explain", "play.banbury", "weather.csv", "--row", "3", "--held-out", "no")
-    assert (found.pop("truth"), found.pop("counted")) == ("yes", True)
+    assert (found.pop("truth"), found.pop("in_training_data")) == ("yes", True)
     assert found == json.loads(json.dumps(play.explain(row).to_dict()))
     assert lines_of(capsys, "explain", "play.banbury", "weather.csv", "--csv")[0].startswith("feature,value,decibans")
 
@@ -875,14 +875,14 @@ def test_a_row_is_left_out_where_the_input_is_what_was_counted(here, capsys, mon
     Path("other.csv").write_text("\n".join([text[0], text[1].replace("sunny", "overcast"), *text[2:]]))
     left_out = "this row is in the training data as 'no'; it was left out here"
     for name, counted in (("weather.csv", True), ("fewer.csv", None), ("other.csv", False)):
-        assert said(capsys, "explain", model, name)["counted"] is counted
+        assert said(capsys, "explain", model, name)["in_training_data"] is counted
         shown = "\n".join(lines_of(capsys, "explain", model, name, "--table"))
         assert (left_out in shown, MAY in shown) == (counted is True, counted is None)
     assert left_out in "\n".join(lines_of(capsys, "explain", model, "fewer.csv", "--held-out", "yes", "--table"))
     assert "was not counted with class" in refused(capsys, "explain", model, "other.csv", "--held-out", "yes")[1]
     assert "Did you mean" in refused(capsys, "explain", model, "other.csv", "--held-out", "ye")[1]
     monkeypatch.setattr("banbury.cli.predict.MOST_MEGABYTES_COUNTED", 0)
-    assert said(capsys, "explain", model, "weather.csv")["counted"] is None
+    assert said(capsys, "explain", model, "weather.csv")["in_training_data"] is None
 
 
 def test_a_class_is_recognised_in_a_file_of_other_types(here, capsys):
@@ -968,6 +968,22 @@ def test_show_a_tally_and_a_model(here, capsys):
     assert str(bb.load("play.banbury")) in shown and str(bb.load("tally.banbury")) in shown
 
 
+def test_show_lists_the_columns_that_were_named_when_rows_were_read(here, capsys):
+    """For people, without the brackets of a Python list: for a tally, a model and a network."""
+    columns = list(bb.datasets.play_tennis())
+    Path("bare.csv").write_text(Path("weather.csv").read_text().partition("\n")[2])  # without its header
+    tally = bb.count("bare.csv", target="play", columns=columns, missing_values=["", "?"])
+    bb.save(tally, "bare.banbury")
+    bb.save(bb.estimate(tally), "model.banbury")
+    bb.save(bb.BeliefNetwork.tan("bare.csv", target="play", columns=columns), "tree.banbury")
+    listed = ", ".join(map(repr, columns))
+    for file in ("bare.banbury", "model.banbury"):
+        lines = lines_of(capsys, "show", file, "--table")
+        assert lines[-3:] == ["read with:", f"  columns         {listed}", "  missing_values  '', '?'"]
+        assert said(capsys, "show", file)["reading"]["columns"] == columns
+    assert lines_of(capsys, "show", "tree.banbury", "--table")[-1] == f"read with columns: {listed}"
+
+
 def test_show_the_digest_of_what_was_counted(here, capsys):
     tally = bb.load("tally.banbury")
     for file in ("tally.banbury", "play.banbury"):
@@ -1042,7 +1058,7 @@ def test_explain_by_a_tree(here, capsys):
     days = bb.datasets.play_tennis()
     found = json.loads("\n".join(lines_of(capsys, "explain", "tree.banbury", "weather.csv", "--row", "6")))
     expected = network.explain({name: column[5] for name, column in days.items()}, held_out=True)
-    assert found == {**json.loads(json.dumps(expected.to_dict())), "truth": days["play"][5], "counted": True}
+    assert found == {**json.loads(json.dumps(expected.to_dict())), "truth": days["play"][5], "in_training_data": True}
     assert main(["explain", "tree.banbury", "weather.csv", "--row", "6", "--table"]) == 0
     assert capsys.readouterr().out.startswith(str(expected))
     code, message = refused(capsys, "explain", "tree.banbury", "--text", "sunny")
@@ -1159,7 +1175,7 @@ def test_a_tree_says_what_depends_on_what_and_how_good_it_is(here, capsys):
     found = said(capsys, "fit", "ill.csv", "--target", "ill", "--tan", "--no-cross-validate")
     assert "accuracy" not in found and found["rows"] == 399
     found = said(capsys, "fit", "ill.csv", "--target", "ill", "--tan", "--hold", "0")
-    assert 0.7 < found["accuracy"] < 1.0 and not found["held"]
+    assert 0.7 < found["accuracy"] < 1.0 and not found["in_memory"]
     Path("one.csv").write_text("x,y\nu,a\n")
     found = said(capsys, "fit", "one.csv", "--target", "y", "--tan")
     assert found["notes"] == ["there is only one row, so the model cannot be validated"]

@@ -34,7 +34,7 @@ def test_suspicious_says_what_the_library_says(capsys):
     assert "because of" in shown
     assert main("suspicious mail.csv --target kind --n 2 --csv".split()) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "row,given,suggested,self_confidence,probability,margin"
+    assert lines[0] == "row,label,suggested,self_confidence,probability,margin"
     assert len(lines) == 3
 
 

@@ -101,7 +101,7 @@ def test_a_row_is_answered_and_explained_as_text(browser: Any, tmp_path: Path) -
         share = float(model.posterior(row).max())
         tab.locator("#answer", has_text=f"{100 * share:.1f} %").wait_for()  # the answer to both fields
         assert "alert(1)" in tab.inner_text("#answer")
-        assert text.replace("\u202e", "") in tab.inner_text("#text-shown").replace("\u202e", "").replace("\ufffd", "")
+        assert text.replace("\u202e", "") in tab.inner_text("#shaded-texts").replace("\u202e", "").replace("\ufffd", "")
         assert tab.locator(".shaded .word").count() == 2
         assert f"{abs(explanation.evidence[0].decibans):.2f}" in tab.inner_text("#why")
         assert tab.title() == "Ask"

@@ -20,7 +20,7 @@ from banbury.quality.label_recipes import PlainLabels, WeighedLabels
 from banbury.quality.recipes import Plain, Weighed
 from banbury.quality.validation import default_folds
 from banbury.rows.labelled import load_rows, stream_rows
-from banbury.service.looking import Looking
+from banbury.service.inspection import Inspection
 from banbury.service.state import ServedState
 
 N = 400
@@ -113,9 +113,9 @@ def test_a_plain_winner_is_judged_over_the_folds_on_which_it_won(
     labels = rows.pop("kind")
     kept = [({name: column[k] for name, column in rows.items()}, labels[k]) for k in range(len(labels))]
     with ServedState.of(pickle.loads(pickle.dumps(model)), tmp_path / "state", learned=lambda _: kept) as state:
-        looked = Looking(state).look()["measured"]
-    assert looked["what"] == f"{folds}-fold cross-validation of plain naive Bayes"
-    assert figures(looked) == figures(fitted)
+        inspected = Inspection(state).overview()["validation"]
+    assert inspected["method"] == f"{folds}-fold cross-validation of plain naive Bayes"
+    assert figures(inspected) == figures(fitted)
 
 
 @pytest.mark.usefixtures("here")

@@ -195,9 +195,9 @@ def test_a_row_of_a_table_is_filled_in_and_its_nomogram_drawn(browser: Any, make
         best = model.predict({"ward": "b", "age": 41, "beds": None, "fever": None, "note": None})[0]
         assert tab.inner_text("#answer .lead b") == str(best)
         if make is weighed_table:  # has too many columns and pairs for one sheet
-            assert tab.locator("#sheet").is_hidden()
+            assert tab.locator("#nomogram").is_hidden()
             return
-        tab.click("#sheet summary")
+        tab.click("#nomogram summary")
         tab.wait_for_selector("#lanes .lane")
         tab.locator("#lanes .lane button:enabled").filter(has_text=re.compile("^c ")).first.click()
         until(tab, lambda: tab.get_by_label("ward", exact=True).evaluate("x => x.selectedOptions[0].innerText") == "c")
@@ -248,7 +248,7 @@ def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) ->
         assert tab.get_by_role("dialog", name="Token required").is_visible()
         for token, told in (("wrong", "requires a token"), ("0123456789abcdef", "not valid")):
             has(tab, "#token-why", told)
-            tab.locator("#token-given").fill(token)
+            tab.locator("#token-input").fill(token)
             tab.keyboard.press("Enter")
         tab.wait_for_selector("#task .shaded")
         tab.evaluate("sessionStorage.setItem('token', 'it was replaced')")
@@ -279,8 +279,8 @@ def test_odd_names_and_letters_that_turn(browser: Any, tmp_path: Path) -> None:
             assert "__proto__" in tab.inner_text("#why")
             tab.goto(re.sub("#.*", "#label", tab.url))
             has(tab, "#task", "missing")
-            tab.goto(re.sub("#.*", "#look", tab.url))
-            has(tab, "#looked", "constructor")
+            tab.goto(re.sub("#.*", "#inspect", tab.url))
+            has(tab, "#overview", "constructor")
 
 
 @pytest.mark.slow
@@ -296,8 +296,8 @@ def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> N
             names = sorted(state.learner.current_model()[0].labels)  # type: ignore[union-attr]
             assert state.row("1")["label"] == [names[0], names[2]]
             has(tab, "#suspicious", "Not available when rows can have several labels")
-            tab.goto(tab.url.replace("#label", "#look"))
-            tab.wait_for_selector("#looked .cards")
+            tab.goto(tab.url.replace("#label", "#inspect"))
+            tab.wait_for_selector("#overview .cards")
 
 
 @pytest.mark.slow
@@ -311,12 +311,12 @@ def test_hostile_texts_and_labels_are_shown_as_text(browser: Any, tmp_path: Path
             tab.get_by_label("text").fill(HOSTILE)
             tab.wait_for_selector("#why table")
             assert "<script>" in tab.inner_text("#answer .lead")
-            for view in ("label", "look"):
+            for view in ("label", "inspect"):
                 tab.goto(re.sub("#.*", f"#{view}", tab.url))
-                tab.wait_for_selector("#task .shaded" if view == "label" else "#looked .cards")
+                tab.wait_for_selector("#task .shaded" if view == "label" else "#overview .cards")
             assert "Banbury" in tab.title()
             assert tab.locator("main img, main script").count() == 0
-            assert "<script>" in tab.inner_text("#looked")
+            assert "<script>" in tab.inner_text("#overview")
 
 
 def contrast(a: list[float], b: list[float]) -> float:
@@ -356,7 +356,7 @@ def test_names_focus_contrast_and_width(browser: Any, tmp_path: Path, scheme: st
         with opened(browser, state, "ask", color_scheme=scheme, viewport={"width": 360, "height": 700}) as tab:
             tab.get_by_label("ward").select_option(label="a")
             tab.wait_for_selector("#why table")
-            for view, ready in (("ask", "#why table"), ("label", "#history table"), ("look", "#looked .cards")):
+            for view, ready in (("ask", "#why table"), ("label", "#history table"), ("inspect", "#overview .cards")):
                 tab.goto(re.sub("#.*", f"#{view}", tab.url))
                 tab.wait_for_selector(ready)
                 assert tab.evaluate("document.documentElement.scrollWidth") <= 360, view

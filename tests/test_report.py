@@ -325,7 +325,7 @@ def test_a_mistake_is_explained_by_the_model_of_its_fold(name: str, how: Any) ->
     for mistake in made.findings.mistakes:
         told = mistake.explanation
         assert told is not None
-        assert (told.winner, told.against) == (mistake.answer, mistake.truth)
+        assert (told.winner, told.against) == (mistake.predicted, mistake.truth)
         assert told.probability == pytest.approx(mistake.probability, rel=1e-9)
         assert told.probability_against == pytest.approx(mistake.probability_truth, rel=1e-9)
         folds = np.full(len(data[target]), -1)
@@ -547,7 +547,7 @@ def test_a_calibrated_model_is_reported_by_its_calibrated_figures(method: Any) -
     for mistake in made.findings.mistakes:
         why = mistake.explanation
         assert why is not None and why.uncalibrated is not None
-        assert (why.probability, why.winner) == (pytest.approx(mistake.probability, rel=1e-6), mistake.answer)
+        assert (why.probability, why.winner) == (pytest.approx(mistake.probability, rel=1e-6), mistake.predicted)
 
 
 def test_the_learning_curve_and_the_diagnosis_are_the_functions_own() -> None:
@@ -927,7 +927,7 @@ def test_a_model_of_labels_is_judged_by_folds_of_its_own_rows(weigh: bool, tmp_p
     assert found.n_missed == int(lost.any(axis=1).sum())
     for each in found.missed:
         assert each.label in sets[each.row]
-        assert each.label not in each.given
+        assert each.label not in each.predicted
     page = Page(report.html)
     assert ids(page) == LABEL_SECTIONS
     assert report.path is not None

@@ -346,8 +346,8 @@ def test_metrics(client: httpx.Client) -> None:
     client.put("/rows/1", json={"row": "a", "label": "ham"})
     text = client.get("/metrics").text
     assert 'banbury_requests_total{path="/predict",method="POST",status="200"} 1' in text
-    assert 'banbury_rows_total{what="predicted"} 2' in text
-    assert 'banbury_rows_total{what="learned"} 1' in text
+    assert 'banbury_rows_total{action="predicted"} 2' in text
+    assert 'banbury_rows_total{action="learned"} 1' in text
     assert 'banbury_request_seconds_bucket{path="/predict",le="+Inf"} 1' in text
     assert "banbury_rows 41" in text
     for line in text.splitlines():
@@ -374,8 +374,8 @@ def test_the_examples_of_the_docs_run(kind: str, tmp_path: Path) -> None:
             query = {each["name"]: each["example"] for each in own.get("parameters", []) if each["in"] == "query"}
             answer = client.request(method, place, json=body, params=query)
             # Too few rows to measure; no wrong labels among sets of them; a plain model, or rows that are not known.
-            may = (409, 422) if path.startswith(("/look", "/suspicious", "/refit")) else ()
-            if path == "/nomogram" and not client.get("/fields").json()["sheet"]:
+            may = (409, 422) if path.startswith(("/inspect", "/suspicious", "/refit")) else ()
+            if path == "/nomogram" and not client.get("/fields").json()["has_nomogram"]:
                 may = (422,)
             assert answer.status_code in (200, 201, *may), (method, path, answer.text)
         text = client.get("/docs").text
@@ -389,7 +389,7 @@ def test_one_class_has_no_nomogram(tmp_path: Path) -> None:
         answer = client.post("/nomogram", json={"row": "cheap"})
         assert (answer.status_code, answer.json()["error"]) == (409, "EmptyData")
         assert "'ham' is the only class so far" in answer.json()["detail"]
-        assert client.get("/fields").json()["sheet"] is False
+        assert client.get("/fields").json()["has_nomogram"] is False
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # squares of these numbers overflow
@@ -405,7 +405,7 @@ def test_the_largest_and_smallest_numbers_are_answered(values: list[float], tmp_
             assert client.put(f"/rows/{n}", json={"row": row, "label": "ab"[n % 2]}).status_code == 201
             for path in ("/predict", "/explain", "/nomogram"):
                 assert client.post(path, json={"row": row}).status_code == 200
-        for path in ("/fields", "/openapi.json", "/docs", "/accuracy", "/next", "/suspicious", "/look"):
+        for path in ("/fields", "/openapi.json", "/docs", "/accuracy", "/next", "/suspicious", "/inspect"):
             assert client.get(path).status_code == 200
 
 
@@ -430,10 +430,10 @@ def test_refitting_over_http(tmp_path: Path) -> None:
         for n in range(2):
             client.put(f"/rows/{n}-more", json={"row": "cheap lunch", "label": "ham"})
         weights = client.get("/model").json()["weights"]
-        assert weights == {"stale": True, "learned_at": None, "refitting": False, "problem": None}
+        assert weights == {"stale": True, "change": None, "refitting": False, "problem": None}
         client.put("/rows/3-more", json={"row": "cheap lunch", "label": "ham"})
         service.refitting.wait()
-        assert client.get("/model").json()["weights"]["learned_at"] == 43
+        assert client.get("/model").json()["weights"]["change"] == 43
         assert client.post("/refit").status_code == 202
         assert client.post("/predict", json={"row": "cheap lunch"}).status_code == 200
         service.refitting.wait()

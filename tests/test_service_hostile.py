@@ -51,7 +51,7 @@ NUMBERS = [
     "-1", "1e9", "%00", "5", "007", "9" * 400, "0" * 20 + "9999999", "0" * 20 + "9" * 40, "0" * 5_000, "0" * 5_000 + "1",
     "9" * 5_000, "%d9%a3", "%c2%b2", "+5", " 5", "5.0", "1_000", "0x10", str(2**62), str(2**62 + 1), str(2**63), "",
 ]  # fmt: skip
-QUERIES = [*(f"?{name}=@" for name in ("n", "before", "truth", "answer", "n=1&before", "n=1&n")), "?after=%00", "?id=%ff",
+QUERIES = [*(f"?{name}=@" for name in ("n", "before", "truth", "predicted", "n=1&before", "n=1&n")), "?after=%00", "?id=%ff",
            "?id=%ed%a0%80", "?labelled=1", "?order=x", "?format=%00", "?recent=true", "?x", "?%ff=%ff"]  # fmt: skip
 IDS = ["1", "2", "3", "1", "2", "..%2f..", "%00", "%ff%fe", "%ed%a0%80", "a" * 3_000, "%e2%80%ae", "%20", "' OR 1=1", "%5c..%5c",
        "%F0%9F%98%80", "a%2fb"]  # fmt: skip

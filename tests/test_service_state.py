@@ -24,8 +24,8 @@ import banbury as bb
 import serving
 from banbury import errors
 from banbury.service.fields import fields
+from banbury.service.inspection import Inspection
 from banbury.service.log import DiskFull
-from banbury.service.looking import Looking
 from banbury.service.refitting import Refitting
 from banbury.service.rows import rows_of
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
@@ -227,7 +227,7 @@ def test_a_missing_value_that_tells_is_called_so(tmp_path: Path) -> None:
     table = {"cabin": [None, None, None, "C", "C", "C"] * 5, "y": ["a", "a", "a", "b", "b", "b"] * 5}
     model = bb.estimate(bb.count(table, target="y", missing="category"))
     with ServedState.of(model, tmp_path / "state") as state:
-        informative = Looking(state).look()["informative"]
+        informative = Inspection(state).overview()["informative"]
     assert {ratio["value"] for of_class in informative for ratio in of_class["ratios"]} == {"missing", "C"}
 
 
@@ -240,7 +240,7 @@ def test_drift_is_reported_beyond_the_noise_only(shift: float, tmp_path: Path) -
     with ServedState.of(model, tmp_path / "state") as state:
         for k in range(200):
             state.change(Put(f"{k:03}", values[k].tolist(), labels[k]))
-        drift = Looking(state).look()["drift"]
+        drift = Inspection(state).overview()["drift"]
     assert drift["message"].startswith("No drift detected" if not shift else "The last 20 rows differ")
     assert bool(drift["differences"]) == bool(shift)
 

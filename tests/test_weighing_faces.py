@@ -145,7 +145,7 @@ def test_commands_take_a_weighed_model(tmp_path: Path, capsys: pytest.CaptureFix
     said("fit", file, "--target", "y", "--weigh", "--no-cross-validate", "-o", model)
     facts = json.loads(said("show", model, "--json"))["weighing"]
     assert set(facts["weights"]) >= {"a", "b", "word", "a with b"} and facts["stale"] is False
-    assert facts["pairs_looked_at"] == facts["pairs"] == 3
+    assert facts["pairs_examined"] == facts["pairs"] == 3
     shown = said("show", model, "--table")
     assert "a with b" in shown and f"P('no' ) = {(LABELS == 'no').mean():.4f}" in shown  # the share, not an intercept
     assert json.loads(said("evaluate", model, file, "--json"))["accuracy"] > 0.85

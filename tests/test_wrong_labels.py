@@ -181,7 +181,7 @@ def test_as_json_and_as_text() -> None:
     assert [row["row"] for row in told["rows"]] == found.indices.tolist()
     assert told["rows"][0]["explanation"]["held_out"] is True
     assert "explanation" not in found.to_dict(explanations=False)["rows"][0]
-    assert [(pair["label"], pair["really"]) for pair in told["pairs"]] == [("spam", "ham"), ("ham", "spam")]
+    assert [(pair["label"], pair["suggested"]) for pair in told["pairs"]] == [("spam", "ham"), ("ham", "spam")]
     text = str(found)
     assert text.startswith("About 3 of 60 labels seem wrong, by leaving out one row at a time")
     assert "about 2 labelled 'spam' look like 'ham'\n  about 1 labelled 'ham' looks like 'spam'" in text

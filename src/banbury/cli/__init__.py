@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 DONE = 0  # exit codes
-DATA_SAYS_NO = 1
+BAD_DATA = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -35,7 +35,7 @@ PIPE_CLOSED = 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 done, 1 the data could not be processed, 2 wrong usage, 130
-    interrupted.
+    interrupted. ``arguments``: the words of the command line after ``banbury``; those of this process unless given.
 
     If the reader of the output has gone the code is 141, as for any program in a closed pipe; 1 if there is no stdout
     at all.
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prepare_streams()
     if "numpy" not in sys.modules:  # whose other threads would be started and stopped again: ours do the work
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    code = DONE  # of the command
+    code = DONE  # the exit code of the command
     try:
         with _exit_on_signals():
             code = _run(list(sys.argv[1:] if arguments is None else arguments))
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print_message(
                 "stdout is closed, so the output is lost. Redirect it to a file, or to /dev/null to discard it."
             )
-            return DATA_SAYS_NO
+            return BAD_DATA
     except SystemExit as end:  # argparse has said all there is to say
         return end.code if isinstance(end.code, int) else DONE
     except KeyboardInterrupt:
@@ -72,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Parses the words of a command line, carries out the command, and returns the exit code. ``args.module`` and
-    ``args.function`` name the function that carries it out.
+    """Parses ``arguments``, the words of a command line, carries out the command, and returns the exit code.
+    ``args.module`` and ``args.function`` name the function that carries it out.
     """
     try:
         args = parsers.parse(arguments)
@@ -87,8 +87,8 @@ def _run(arguments: list[str]) -> int:
     try:
         with warnings.catch_warnings():
             _show_warnings(args)
-            command = getattr(import_module(f"banbury.cli.{args.module}"), args.function)
-            default_display = progress.display
+            command = getattr(import_module(f"banbury.cli.{args.module}"), args.function)  # takes ``args``
+            default_display = progress.display  # the class that shows progress
             progress.display = Bar
             try:
                 command(args)
@@ -112,12 +112,12 @@ def _report_failure(error: Exception, args: Namespace | None = None) -> int:
     elif isinstance(error, OSError):  # no space left, no permission, a disk that fails
         message = f"operating system error: {error.strerror or error}{errors.where(error.filename)}."
     else:
-        reason = (str(error).splitlines() or ["no reason was given"])[0]
+        reason = (str(error).splitlines() or ["no reason was given"])[0]  # the first line of the error's message
         message = (
             f"unexpected error ({type(error).__name__}: {reason}). Run it again with --debug to see the traceback."
         )
     _print_message(for_the_shell(message, args))
-    return WRONG_USAGE if isinstance(error, errors.BadSetting) else DATA_SAYS_NO
+    return WRONG_USAGE if isinstance(error, errors.BadSetting) else BAD_DATA
 
 
 def _show_warnings(args: Namespace) -> None:
@@ -177,9 +177,10 @@ def _exit_on_signals() -> Iterator[None]:
         """Handles a signal by raising SystemExit with the exit code that shells use for it."""
         raise SystemExit(128 + signal_number)
 
+    # Their numbers, as far as this system has them.
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try:
-        old_handlers = {
+        old_handlers = {  # the default ones by signal number
             number: signal.signal(number, exit_for_signal)
             for number in signals
             if signal.getsignal(number) is signal.SIG_DFL

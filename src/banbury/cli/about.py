@@ -29,13 +29,13 @@ MOST_CLASSES_LISTED = 6  # classes that are named
 
 
 def sums(loaded: Kept) -> Tally | BeliefNetwork:
-    """Returns what can be added and subtracted: a tally or a network itself, for a model its tally."""
+    """Returns what can be added and subtracted of ``loaded``: a tally or a network itself, of a model its tally."""
     return loaded if isinstance(loaded, (Tally, BeliefNetwork)) else loaded.tally
 
 
 def summary(loaded: Kept) -> JsonObject:
-    """Returns what was counted and how it was estimated, as a dictionary for JSON."""
-    describe_by_kind: Any = {  # functions of the object, by its kind
+    """Returns what was counted in ``loaded`` and how it was estimated, as a dictionary for JSON."""
+    describe_by_kind: Any = {  # functions that return the summary of an object, by its kind
         "network": _of_network,
         "tally": _of_tally,
         "model of labels": _of_labels,
@@ -49,7 +49,7 @@ def _of_model(model: Model) -> JsonObject:
     weights if it is weighed, and its nodes if it is a tree.
     """
     calibration = None if model.calibration is None else str(model.calibration)
-    nodes = {"nodes": _nodes(BeliefNetwork.from_model(model))} if has_tree(model) else {}
+    nodes = {"nodes": _nodes(BeliefNetwork.from_model(model))} if has_tree(model) else {}  # the entry of a tree
     return {**_of_tally(model.tally), **estimation(model), "calibration": calibration, **weights_facts(model), **nodes}
 
 
@@ -62,7 +62,7 @@ def _of_labels(model: LabelModel) -> JsonObject:
     """Returns the summary of a multi-label model: its labels with their rows and thresholds, and how it was estimated."""
     facts = _of_tally(model.tally)
     choice = model.choice  # how parameters are estimated
-    thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))
+    thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))  # by label, from 0 to 1
     facts["labels"] = [{**label, "threshold": thresholds[label["label"]]} for label in facts["labels"]]
     weighing, calibration = (  # as texts; None without them
         None if adjustment is None else str(adjustment) for adjustment in (model.weighing, model.calibration)
@@ -77,10 +77,11 @@ def weights_facts(model: Model) -> JsonObject:
     weighing = model.weighing
     if not isinstance(weighing, Weighing):
         return {}
-    n_examined, n_pairs = weighing._count_pairs()  # the pairs of columns that were looked at, and all pairs
-    facts = {"weights": weighing.worth(), "pairs_looked_at": n_examined, "pairs": n_pairs}
+    n_examined, n_pairs = weighing._count_pairs()  # pairs of columns
+    # ``worth`` returns the weight of each column, trend and pair by name.
+    facts = {"weights": weighing.worth(), "pairs_examined": n_examined, "pairs": n_pairs}
     facts |= {"strength": weighing.weights.strength, "temperature": weighing.weights.temperature}
-    learned_texts = weighing.weights.texts
+    learned_texts = weighing.weights.texts  # the weighed text columns: column, words and strength of each
     texts = {text.column: {"words": len(text.words), "strength": text.strength} for text in learned_texts}
     facts |= {"texts": texts} if texts else {}
     return {"weighing": {**facts, "stale": weighing.is_stale(model.tally)}}
@@ -91,7 +92,7 @@ def _of_tally(tally: Tally) -> JsonObject:
     options.
     """
     schema = tally.schema
-    classes = {"classes": _classes(tally.classes, tally.rows)}
+    classes = {"classes": _classes(tally.classes, tally.rows)}  # the entry for classes, or for labels
     if schema.labels is not None:
         label_rows = zip(tally.classes, tally.rows.value.tolist(), strict=True)
         classes = {"labels": [{"label": label, "rows": rows} for label, rows in label_rows if label != EVERY]}
@@ -135,7 +136,9 @@ def _nodes(network: BeliefNetwork) -> list[JsonObject]:
 
 
 def _classes(names: tuple[Any, ...], rows: Integers) -> list[JsonObject]:
-    """Returns a dictionary for each class: its name and its number of rows. ``rows``: the number of rows of each class."""
+    """Returns a dictionary for each class: its name and its number of rows. ``rows``: the number of rows of each class,
+    in the units of a tally.
+    """
     return [{"class": name, "rows": n_rows} for name, n_rows in zip(names, readable_counts(rows).tolist(), strict=True)]
 
 
@@ -151,9 +154,9 @@ def rows(args: Namespace, facts: JsonObject) -> str:
     """Returns the number of rows in words, and how many had no class. ``args``: the options, of which ``--weights``
     says that rows have weights; ``facts``: a summary, as ``summary`` returns it.
     """
-    weighted = getattr(args, "weights", None) is not None or isinstance(facts["rows"], float)
+    is_weighted = getattr(args, "weights", None) is not None or isinstance(facts["rows"], float)
     skipped = f" (and {facts['skipped']:,} without a class)" if facts.get("skipped") else ""
-    return f"{facts['rows']:,.15g} row{'s' * (facts['rows'] != 1)}{' by weight' * weighted}{skipped}"
+    return f"{facts['rows']:,.15g} row{'s' * (facts['rows'] != 1)}{' by weight' * is_weighted}{skipped}"
 
 
 def classes(facts: JsonObject, target_phrase: str = "") -> str:
@@ -169,7 +172,7 @@ def classes(facts: JsonObject, target_phrase: str = "") -> str:
     rows_by_class = np.array([entry["rows"] for entry in facts["classes"]], dtype=np.float64)
     if not len(rows_by_class):
         return "no class"
-    shares = rows_by_class / rows_by_class.sum()
+    shares = rows_by_class / rows_by_class.sum()  # of the rows, one per class
     names = [errors.shortened(entry["class"]) for entry in facts["classes"]]
     class_texts = (
         f"{names[class_number]} {shares[class_number]:.1%}" for class_number in np.argsort(-shares, kind="stable")
@@ -192,14 +195,15 @@ def columns(facts: JsonObject) -> str:
         header = ["column", "family", "why", *["missing"] * any_missing]
         number_column = 3
         for feature in facts["features"]:
+            # How many rows lack a value, as text.
             missing = f"{feature['missing']:,.6g}" if feature["missing"] else ""
             lines.append((feature["name"], feature["family"], feature["why"], *[missing] * any_missing))
     return output.table(header, _first_lines(lines), right=[number_column])
 
 
 def _first_lines(lines: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Returns the first MOST_COLUMNS_LISTED lines of a table (tuples of cells), and a line that says how many more
-    there are, if there are more.
+    """Returns the first MOST_COLUMNS_LISTED ``lines`` of a table (tuples of the texts of their cells), and a line that
+    says how many more there are, if there are more.
     """
     n_omitted = len(lines) - MOST_COLUMNS_LISTED
     if n_omitted <= 0:
@@ -213,10 +217,11 @@ def weights(facts: JsonObject) -> list[str]:
     """
     if "weighing" not in facts:
         return []
+    # Pairs of the name of a column or pair of columns and its weight.
     sorted_weights = sorted(facts["weighing"]["weights"].items(), key=lambda pair: -pair[1])
     lines = _first_lines([(name, f"{weight:.2f}") for name, weight in sorted_weights])
-    text = "rows have been learned or forgotten since these weights were learned"  # shown if they are stale
-    return ["", output.table(["evidence", "weight"], lines, right=[1]), *[text] * facts["weighing"]["stale"]]
+    warning = "rows have been learned or forgotten since these weights were learned"
+    return ["", output.table(["evidence", "weight"], lines, right=[1]), *[warning] * facts["weighing"]["stale"]]
 
 
 def columns_left_out(facts: JsonObject) -> list[str]:

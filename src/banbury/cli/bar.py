@@ -20,6 +20,7 @@ class Bar(progress.Line):
             if self._bar is None:
                 self._bar = _start_bar()
                 self._task = self._bar.add_task(description="", total=None, facts="")  # its number in the bar
+            # In Rich's terms: how much of 1 is done.
             completion = {} if self.share is None else {"total": 1.0, "completed": self.share}
             self._bar.update(self._task, description=self.title, facts=self.facts(with_share=False), **completion)
             self._bar.refresh()

@@ -18,6 +18,7 @@ def export(args: Namespace) -> None:
         "name": args.name,
         "reasons": args.reasons or None,
     }
+    # Those that are given, by the library's names.
     settings = {name: value for name, value in sql_options.items() if value is not None}
     banbury.export(inputs.load_kept(args.model), args.output, min_rows=args.min_rows, **settings)
     size = Path(args.output).stat().st_size  # bytes

@@ -43,7 +43,7 @@ class Fitted:
         if self.validation is not None:
             validation = self.validation
             facts |= {
-                "held": not isinstance(validation, SummedValidation),
+                "in_memory": not isinstance(validation, SummedValidation),
                 "folds": validation.n_folds,
                 "accuracy": validation.accuracy.value,
                 "standard_error": validation.accuracy.error,
@@ -59,8 +59,9 @@ def fit(args: Namespace) -> None:
     """
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` also accepts loo")
-    n_folds = args.folds if isinstance(args.folds, int) else FOLDS_IF_SLOW  # only to estimate the progress
-    with inputs.open_labelled(args) as data, progress.Steps() as steps:
+    # How many, only to estimate the progress; ``args.folds`` is None if they are chosen.
+    n_folds = args.folds if isinstance(args.folds, int) else FOLDS_IF_SLOW
+    with inputs.open_labelled(args) as data, progress.Steps() as steps:  # the opened input
         # Each of n folds learns from all other folds, together n − 1 times all rows; the model learns once from all
         # rows.
         steps.begin(title="", share_of_rest=(n_folds - 1.0) / n_folds if n_folds > 1 else 1.0)
@@ -69,6 +70,7 @@ def fit(args: Namespace) -> None:
         steps.begin("all rows", share_of_rest=1.0)
         if outcome.rows.has_sets:
             return labels.fit(args, outcome.learn(), outcome.validation, outcome.notes)  # type: ignore[arg-type]
+        # ``fitted`` has the learned model, its validation, notes for the user and the rows.
         fitted = Fitted(outcome.learn(), outcome.validation, outcome.notes, outcome.rows)  # type: ignore[arg-type]
         fitted = replace(fitted, notes=(*_advice(args, fitted), *fitted.notes))
     fitted = replace(fitted, notes=(*fitted.notes, *_class_notes(fitted.model)))
@@ -91,11 +93,13 @@ def _class_notes(model: Model) -> tuple[str, ...]:
 
 def _text(args: Namespace, fitted: Fitted) -> str:
     """Returns the printed summary of a fitted model: rows, classes, columns, accuracy, notes, and where it was saved."""
-    facts = about.summary(fitted.model)
+    facts = about.summary(fitted.model)  # for JSON
+    # Of the data.
     name = "standard input" if args.input == ["-"] else " ".join(args.input[:3]) + " …" * (len(args.input) > 3)
     target = "" if facts["target"] is None else f" of {facts['target']!r}"
     lines = [f"{name}: {about.rows(args, facts)}, {about.classes(facts, target)}", ""]
     lines += [about.columns(facts), *about.columns_left_out(facts), *_family_hints(facts), ""]
+    # With the measures, the notes and the calibration.
     quality_lines = _accuracy(fitted.validation) if fitted.validation is not None else []
     quality_lines += [f"  {note}" for note in fitted.notes]
     if facts.get("calibration") is not None:
@@ -107,20 +111,22 @@ def _family_hints(facts: Mapping[str, Any]) -> list[str]:
     """Returns lines that say how to give integer columns another family than the inferred one; none if there are no
     such columns. ``facts``: the summary of the model.
     """
-    # The reason for its family by column; columns of few different integers; and columns of other integers.
+    # Why each column has its family, by column; then names of columns of few different integers, and of other integers.
     reasons = {feature["name"]: feature["why"] for feature in facts.get("features", ())}
     few_valued = [name for name, reason in reasons.items() if reason.startswith(f"{WHOLE_NUMBERS},")]
     counts = [name for name, reason in reasons.items() if reason == "integers"]
     lines = []
     if few_valued:
+        # As the user would type them.
         options = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in few_valued[:MOST_OVERRIDES])
+        # How many more there are, in words.
         omitted = f" … ({len(few_valued) - MOST_OVERRIDES:,} more)" if len(few_valued) > MOST_OVERRIDES else ""
         lines.append(
             "Columns with few distinct whole numbers are treated as categories. "
             f"To treat them as numbers, add: {options}{omitted}"
         )
     if counts:
-        as_counts, as_codes = (
+        as_counts, as_codes = (  # the option for the first of these columns, with either family
             f"--features {shlex.quote(f'{counts[0]}={family}')}" for family in ("poisson", "categorical")
         )
         lines.append(
@@ -152,8 +158,10 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
     no_better = "This is no better than always answering with the most frequent class"
     comparison = None  # of the alternatives; None if none can be tried
     if isinstance(fitted.rows, MemoryRows):
-        weighed = any(note.startswith("weighed ") for note in fitted.notes)
+        weighed = any(note.startswith("weighed ") for note in fitted.notes)  # whether weighed evidence has been tried
+        # Whether the classes look like measurements.
         is_numeric = judging.look_like_measurements(fitted.model._target_kind, fitted.model.classes)
+        # Options of alternatives that need not be tried.
         excluded = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * (weighed or is_numeric)]
         excluded += ["--features choose"] * settings.chooses(args)
         comparison = try_alternatives(
@@ -177,8 +185,8 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
 
 
 def _beats(accuracy: float, error: float | None, majority: float) -> bool:
-    """Returns whether the accuracy exceeds ``majority``, the share of the most frequent class, by more than two
-    standard errors. ``error``: the standard error, or None.
+    """Returns whether the accuracy (from 0 to 1) exceeds ``majority``, the share of the most frequent class, by more
+    than two standard errors. ``error``: the standard error of the accuracy, or None.
     """
     return accuracy - majority > 2.0 * (error or 0.0)
 
@@ -187,5 +195,6 @@ def _keeping(args: Namespace) -> str:
     """Returns a line that says where the model was saved, or how to save it."""
     if args.output is not None:
         return f"Saved to {args.output} ({output.size(args.output)})."
+    # The name of the input without folder and endings.
     stem = os.path.basename(os.path.normpath(args.input[0])).partition(".")[0] if args.input != ["-"] else "model"
     return f"The model was not saved. To save it, add: -o {stem or 'model'}.banbury"

@@ -70,13 +70,13 @@ def _remember(args: Namespace) -> None:
     """Sets ``args.remembered`` to how the data of the command's model (``args.model`` or ``args.like``) were read, if
     the input is opened before the model.
     """
-    path = getattr(args, "model", None) or getattr(args, "like", None)
+    path = getattr(args, "model", None) or getattr(args, "like", None)  # of a model or tally
     if path is not None and args.remembered is None and ("-" in args.input or args.target):
         args.remembered = reading_of(load_kept(path))
 
 
 def reading_of(loaded: Any) -> Mapping[str, Any]:
-    """Returns the reading options by name that a tally, a model or a network remembers from its data."""
+    """Returns the reading options by name that ``loaded``, a tally, a model or a network, remembers from its data."""
     tally_or_model = getattr(loaded, "network", loaded)
     return getattr(tally_or_model, "schema", tally_or_model).reading  # type: ignore[no-any-return]
 
@@ -98,8 +98,8 @@ def _settings(args: Namespace) -> dict[str, Any]:
 
 
 def _spool_stdin(args: Namespace, path: str) -> str:
-    """Copies standard input to a file, adds the ending that fits its content, and returns the new path."""
-    first_line = getattr(args, "first_line", b"")  # that was already read
+    """Copies standard input to the file ``path``, adds the ending that fits its content, and returns the new path."""
+    first_line = getattr(args, "first_line", b"")  # of standard input, if it was already read
     with open(path, "wb") as file:
         file.write(first_line)
         shutil.copyfileobj(_stdin(first_line), file)
@@ -125,7 +125,7 @@ def open_labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
     )
     if args.format == "lines" and args.target is not None:
         raise errors.bad_setting("--target", args.target, "omitted with --format lines, because lines have no columns")
-    with open_input(args) as data:
+    with open_input(args) as data:  # the opened input
         if args.target == "last":
             names = next(iter(read(data, **reading(args)))).names
             args.target = args.target if args.target in names else names[-1]
@@ -135,11 +135,13 @@ def open_labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
 
 
 def _check_classes(args: Namespace, source: Source) -> None:
-    """Raises BadSetting, with suggestions, if no target column is given and the source does not say the classes."""
+    """Raises BadSetting, with suggestions, if ``source``, the opened rows, has neither a target column nor folders or
+    files that name the classes.
+    """
     if source.target is not None:
         return
     first_batch = next(iter(source))
-    location = errors.where(source.name)
+    location = errors.where(source.name)  # in words, such as " in adult.csv"
     if first_batch.names and all(map(first_batch.is_text, first_batch.names)):
         message = (
             f"the texts{location} have no class, because there are no sub-folders. Give the folder that contains one "
@@ -150,7 +152,9 @@ def _check_classes(args: Namespace, source: Source) -> None:
         message += "lines if each line is a text and each of several files is a class."
     else:
         candidates = _likely_targets(first_batch)  # names of columns
+        # What to type after --target.
         example = shlex.quote(candidates[0]) if len(candidates) == 1 else "COLUMN"
+        # What to do if the columns have the wrong names.
         hint = errors.header_hint(source.name) if first_batch.named else errors.A_HEADER * (source.name is not None)
         column_list = f"{errors.listed(map(errors.shortened, first_batch.names), most=20)}"
         suggestion = (
@@ -197,8 +201,9 @@ def size(args: Namespace) -> float:
     with standard input.
     """
     paths = [os.path.expanduser(path) for path in ([args.spool] if getattr(args, "spool", None) else args.input)]
-    # Of a file in an archive, the archive.
+    # An archive in place of the files in it.
     paths = [archive_path[0] if (archive_path := split_archive_path(path)) else path for path in paths]
+    # For each path the files that it names, of which a pattern names several.
     path_groups = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) for path in paths)
     return sum(map(_bytes, chain.from_iterable(path_groups))) / 1e6
 
@@ -215,7 +220,9 @@ def _bytes(path: str) -> int:
 
 
 def refuse_for_sets(args: Namespace, *names: str) -> None:
-    """Raises BadSetting if one of the options ``names``, which multi-label data do not support, is given."""
+    """Raises BadSetting if one of the options ``names`` (without dashes), which multi-label data do not support, is
+    given.
+    """
     for name in names:
         value = getattr(args, name.replace("-", "_"), None)
         errors.require(value in (None, False, []), f"--{name}", value, "omitted for multi-label data")
@@ -305,7 +312,7 @@ def are_lines(args: Namespace, model: Model) -> bool:
     args.first_line = _stdin().readline()
     line = args.first_line.removeprefix(BYTE_ORDER_MARK)
     try:
-        record = json.loads(line) if line.startswith(b"{") else None
+        record = json.loads(line) if line.startswith(b"{") else None  # None: the line is no JSON object
     except ValueError:
         return True
     return not (isinstance(record, dict) and column in record)
@@ -323,13 +330,13 @@ def rows(args: Namespace, model: Model) -> Iterator[Any]:
     may_be_texts = args.input and _format(args) == "auto" and _settings(args).keys().isdisjoint(TABLE_SETTINGS)
     if may_be_texts and all(_is_text(path, text_column(model)) for path in args.input):
         args.format = "text"
-    with open_input(args) as data:
+    with open_input(args) as data:  # the opened input
         yield data
 
 
 def _is_text(path: str, column: str | None) -> bool:
-    """Returns whether a .txt file is one text for a model of the text column ``column``: its first line does not name
-    that column.
+    """Returns whether the file ``path`` is one text for a model whose only column is the text column ``column`` (None:
+    it has others): a .txt file whose first line does not name that column.
     """
     path = os.path.expanduser(path)
     if column is None or not path.lower().endswith(".txt") or not os.path.isfile(path) or is_document(path):
@@ -355,13 +362,13 @@ def lines_of(args: Namespace) -> Source:
             for lines in _chunks(stream):
                 yield from from_texts(lines)
 
-    name = "standard input" if paths == ["-"] else paths[0]
+    name = "standard input" if paths == ["-"] else paths[0]  # of the source, for messages
     return Source(lambda _: number_rows(batches()), name, again="-" not in paths)  # stdin can be read only once
 
 
 def _chunks(stream: Any) -> Iterator[list[str]]:
-    """Yields lists of complete lines of a byte stream as texts, each of as many lines as can be read without waiting. A
-    last line without a line break is a list of its own.
+    """Yields lists of complete lines of ``stream``, a byte stream, as texts, each of as many lines as can be read
+    without waiting. A last line without a line break is a list of its own.
     """
     line_pieces: list[bytes] = []  # of an unfinished line
     while chunk := stream.read1(CHUNK_BYTES):
@@ -379,13 +386,13 @@ def _text(line: bytes) -> str:
     return decode_bytes(line.removesuffix(b"\n").removesuffix(b"\r"))
 
 
-def _stdin(begun: bytes = b"") -> Any:
-    """Returns standard input as a byte stream, from after what was already read from it, ``begun``. If that is nothing,
-    a user at a terminal is told how to end the input.
+def _stdin(already_read: bytes = b"") -> Any:
+    """Returns standard input as a byte stream. Unless something was already read from it (``already_read``, which the
+    stream no longer contains), a user at a terminal is told how to end the input.
     """
     if sys.stdin is None:
         raise errors.bad_file("standard input", "stdin is closed.")
-    if sys.stdin.isatty() and not begun:
+    if sys.stdin.isatty() and not already_read:
         print("reading from the terminal; press Ctrl-D to finish", file=sys.stderr)
     return sys.stdin.buffer
 
@@ -418,10 +425,10 @@ def _row(args: Namespace, model: Model) -> Batch:
         raise errors.BadSetting(
             "nothing to explain. Give a text with --text, or an input file and --row.", setting="input", value=None
         )
-    row_number = 1 if args.row is None else args.row
-    with rows(args, model) as data:
+    row_number = 1 if args.row is None else args.row  # counted from 1
+    with rows(args, model) as data:  # the opened input
         source = data if isinstance(data, Source) else model._read(data, reading(args))
-        n_rows = 0  # of all batches so far
+        n_rows = 0  # in all batches so far
         for batch in read_batches(source, "reading"):
             position = row_number - 1 - batch.first_row  # of the row in the batch; --row counts from 1
             if 0 <= position < batch.n_rows:

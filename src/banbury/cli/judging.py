@@ -58,7 +58,7 @@ def read_rows(args: Namespace, data: Any, takes_sets: bool) -> LabelledRows:
     (megabytes). ``data``: the opened input, as ``inputs.open_labelled`` yields it; ``takes_sets``: whether rows may
     have several labels.
     """
-    count_options = settings.counting(args, data)
+    count_options = settings.counting(args, data)  # by name
     if getattr(args, "tan", False):
         errors.require(not settings.chooses(args), "--features", "choose", "omitted with --tan, or COLUMN=FAMILY")
         tree = tree_of_columns(bins=settings.bins(args.bins), columns=count_options["features"])
@@ -91,9 +91,10 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
 
 def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) -> KeptRecipe:
     """Chooses among the recipes that these rows allow, and returns the chosen one. ``rows``: the encoded rows of
-    ``data``, the opened input; ``compares``: whether recipes are compared, as for ``judge``.
+    ``data``, the opened input; ``compares``: whether recipes are compared; otherwise weighed evidence is chosen if it
+    can be.
     """
-    # The recipes to compare: plain ones for every alpha, and weighed ones.
+    # The recipes to compare: plain ones for every alpha, and weighed ones; and notes for the user.
     grid, notes = (label_grid if rows.has_sets else grid_of)(args, data, rows)
     if rows.n_labelled < 2:
         note = "there is only one row, so the model cannot be validated"
@@ -104,30 +105,31 @@ def _judge_rows(args: Namespace, data: Any, rows: LabelledRows, compares: bool) 
         return _recipe_without_comparison(args, rows, grid, notes)
     if not isinstance(rows, MemoryRows):
         return _judge_large(args, rows, grid, notes)
-    folds, fold_notes = folds_of(args, rows, list(grid.weighings))
+    folds, fold_notes = folds_of(args, rows, list(grid.weighings))  # their number, "loo" or a splitter
     notes = [*fold_notes, *notes]
     if folds == "loo":
-        plain = grid.plain_recipes(rows)[0]
-        (validation,) = validate(rows, "loo", [plain], seed=args.seed)
-        return KeptRecipe(rows, plain, validation, tuple(notes))
+        plain_recipe = grid.plain_recipes(rows)[0]
+        (validation,) = validate(rows, "loo", [plain_recipe], seed=args.seed)
+        return KeptRecipe(rows, plain_recipe, validation, tuple(notes))
     # If there is only one plain recipe, the posteriors of all rows are kept.
     is_single_setting = len(grid.alphas) == 1 and not grid.chooses_families
+    # The validated recipes, and the families chosen for columns.
     comparison, families = grid.compare(rows, folds, keep="posteriors" if is_single_setting else "sums")
-    chosen_index = _choose_index(args, comparison)
+    chosen_index = _choose_index(args, comparison)  # among the compared recipes
     chosen_rows, recipe = comparison.tried[chosen_index]  # the recipe with the rows that it learns from
     validation = comparison.validations[chosen_index]
     model = None  # learned already while settings were tuned
     if not is_single_setting:
-        tuning = Tuning(comparison, comparison.learn(), families)
+        tuning = Tuning(comparison, comparison.learn(), families)  # with the model of the best settings
         model = tuning.model if chosen_index == comparison.best else None
         tuning._warn_of_edges()
         notes += _tuning_lines(tuning, comparison)
         if not rows.has_sets:
             (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
     if isinstance(recipe, Calibrated):
-        (uncalibrated,) = validate(chosen_rows, folds, [recipe.recipe], seed=args.seed)
+        (uncalibrated_validation,) = validate(chosen_rows, folds, [recipe.recipe], seed=args.seed)
         notes.append(
-            f"log loss {uncalibrated.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it: "
+            f"log loss {uncalibrated_validation.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it: "
             "each fold is calibrated on the other folds"
         )
     notes += _comparison_lines(args, comparison, chosen_index)
@@ -138,7 +140,7 @@ def decide(args: Namespace, data: Any) -> KeptRecipe:
     """Returns the recipe that a command uses: compared as in ``judge``, unless ``--plain`` or ``--weigh`` decides.
     ``data``: the opened input, as ``inputs.open_labelled`` yields it.
     """
-    is_decided = args.plain or args.weigh
+    is_decided = args.plain or args.weigh  # whether the options choose the recipe
     kept_recipe = judge(args, data, compares=not is_decided, takes_sets=False)
     return replace(kept_recipe, notes=()) if is_decided else kept_recipe
 
@@ -151,7 +153,7 @@ def tune(args: Namespace, data: Any) -> Tuning:
     rows = load_rows(data, labels.target(args, data), groups=args.groups, threads=args.threads, **count_options)
     if rows.n_labelled < 2:
         raise errors.BadSetting("there is only one row, so settings cannot be validated. Give more rows.")
-    grid, _ = (label_grid if rows.has_sets else grid_of)(args, data, rows, tunes=True)
+    grid, _ = (label_grid if rows.has_sets else grid_of)(args, data, rows, tunes=True)  # the settings to compare
     folds, _ = folds_of(args, rows, list(grid.weighings))
     tuning = grid.tune(rows, folds)
     tuning._warn_of_edges()
@@ -176,7 +178,9 @@ def _recipe_without_comparison(args: Namespace, rows: LabelledRows, grid: Tuned,
 
 
 def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
-    """Returns a sample of rows in memory from which weights are learned, and a note for the user about it."""
+    """Returns a sample of ``rows`` in memory, from which the weights of the weighed ``recipe`` are learned, and a note
+    for the user about it.
+    """
     sample = recipe.under(rows).sample(MOST_ROWS)  # type: ignore[attr-defined]
     return sample, f"weights are learned from a sample of {errors.many(sample.n_rows, 'row')}; models count all rows"
 
@@ -195,6 +199,7 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
             f"{args.hold:g} MB",
             f"large enough to hold all rows in memory, which {option} needs",
         )
+    # Plain ones, one for each pseudo-count.
     recipes = [Plain(grid.hows[0], alpha, grid.class_prior, grid.seed) for alpha in grid.alphas]
     folds, fold_notes = folds_of(args, rows, list(grid.weighings))
     plain_comparison = compare([(rows, recipe) for recipe in recipes], folds, seed=args.seed, keep="sums")
@@ -208,6 +213,7 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
     if not grid.weighings:
         return KeptRecipe(rows, best_plain, validation, tuple(notes))
     sample, sample_note = _sample(rows, grid.weighings[0])
+    # Plain and weighed, each with the rows that it learns from.
     candidates = [(rows.sample(MOST_ROWS), best_plain), (sample, grid.weighings[0])]  # type: ignore[attr-defined]
     comparison = compare(candidates, folds, seed=args.seed)
     chosen_index = _choose_index(args, comparison)  # 0: plain, 1: weighed
@@ -226,7 +232,7 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
     it includes the plain recipe of `fit`.
     """
     weighs, notes = _can_weigh(args, rows)  # whether weighed evidence is a candidate
-    estimation = settings.estimating(args, data, tunes)
+    estimation = settings.estimating(args, data, tunes)  # how, alpha, class_prior and seed by name
     prior = estimation["class_prior"]
     # Options of the weighing; True for the defaults. ``fewest``: the rows from which on it weighs.
     weighing_options = {"fewest": 0} if args.weigh and _weight(rows) < FEWEST_ROWS else True
@@ -246,16 +252,18 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False)
 
 
 def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
-    """Returns the grid of recipes to compare for multi-label rows, and notes for the user. The arguments are those of
-    ``grid_of``.
+    """Returns the grid of recipes to compare for multi-label rows, and notes for the user. ``data``: the opened input;
+    ``rows``: the same rows, encoded; ``tunes``: whether it is for `tune`, so that it includes the plain recipe of
+    `fit`.
     """
     inputs.refuse_for_sets(args, "tan", "class-prior", "bins", "groups")
     errors.require(args.folds != "loo", "--folds", args.folds, "a whole number of at least 2 for multi-label data")
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "used without the other")
-    is_enough = rows.n_labelled >= FEWEST_ROWS
-    estimation = settings.estimating(args, data, tunes)
+    is_enough = rows.n_labelled >= FEWEST_ROWS  # whether thresholds, weights and a pseudo-count can be learned
+    estimation = settings.estimating(args, data, tunes)  # how, alpha, class_prior and seed by name
     alpha = estimation["alpha"]
     threshold = "f1" if is_enough else None  # what the thresholds of labels maximise; None: all are 0.5
+    # Whether weighed evidence is a candidate, and whether several pseudo-counts are.
     weighs = not args.plain and (args.weigh or (is_enough and can_weigh(rows.tally, rows.n_rows)))
     chooses_alpha = is_auto(alpha) if tunes else is_enough and not settings.alpha_given(args)
     grid = Tuned.of_sets(
@@ -318,7 +326,9 @@ def _weight(rows: LabelledRows) -> float:
 
 
 def look_like_measurements(target_kind: str | None, classes: tuple[Any, ...]) -> bool:
-    """Returns whether the classes are so many different numbers that they look like measurements."""
+    """Returns whether the classes are so many different numbers that they look like measurements. ``target_kind``: the
+    type of the target column, such as "integer".
+    """
     return len(classes) > MOST_NUMERIC_CLASSES and target_kind in ("integer", "float")
 
 
@@ -326,7 +336,7 @@ def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tupl
     """Returns the folds for validation (a number, "loo" or a splitter of scikit-learn), and a list with a note for the
     user if there are fewer than requested. ``recipes``: the weighed ones, for which fewer folds are the default.
     """
-    folds = getattr(args, "folds", None)
+    folds = getattr(args, "folds", None)  # their number, "loo", or None for the default
     if folds == "loo":
         return "loo", []
     if getattr(args, "groups", None) is not None:
@@ -352,15 +362,16 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
     """Returns notes for the user: the figures of plain and weighed evidence, and which was chosen; none unless both
     were compared. ``chosen_index``: the index of the chosen recipe.
     """
-    weighed_indices = [index for index, recipe in enumerate(comparison.recipes) if recipe.weighs]
+    weighed_indices = [index for index, recipe in enumerate(comparison.recipes) if recipe.weighs]  # of recipes
     if not weighed_indices or len(comparison.recipes) == len(weighed_indices):
         return []
-    plain_index = next(index for index in comparison.order if index not in weighed_indices)
+    plain_index = next(index for index in comparison.order if index not in weighed_indices)  # of the best plain one
     lines = []
     for name, index in (("plain", plain_index), ("weighed", weighed_indices[0])):
         validation = comparison.validations[index]
         folds = f"{validation.n_folds} folds" if name == "plain" else "the same folds"
         lines.append(f"{name:8}  {validation._brief}, {folds}")  # with the main figures of the validation
+    # The chosen kind of evidence, and the option for the other kind.
     name, alternative = ("weighed", "plain") if chosen_index in weighed_indices else ("plain", "weigh")
     reason = "as requested" if args.weigh else "the better on these folds"
     lines.append(f"chose {name}, {reason}; use --{alternative} for the other")
@@ -371,10 +382,13 @@ def _comparison_lines(args: Namespace, comparison: RecipeComparison, chosen_inde
 
 
 def _tuning_lines(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
-    """Returns notes for the user on the best of the plain settings."""
-    # Best first.
+    """Returns notes for the user on the best of the plain settings. ``comparison``: the recipes of ``tuning`` with
+    their validations.
+    """
+    # The indices of plain recipes, best first.
     plain_indices = [index for index in comparison.order if not comparison.recipes[index].weighs]
     best_settings = tuning.settings[plain_indices[0]]
+    # Its settings for texts, such as ", min_count=2".
     text = "".join(f", {name}={value!r}" for name, value in best_settings.get("text", {}).items())
     suffix = " after calibration" if isinstance(comparison.recipes[plain_indices[0]], Calibrated) else ""
     caveat = "chosen on these same rows, so the figures are slightly optimistic"

@@ -37,8 +37,7 @@ def _open_state(args: Namespace) -> ServedState:
     """Returns the state in the folder ``args.state``, or creates it from the input; completes one whose creation was
     interrupted. Raises BadSetting if there are rows for a complete state, or none to create one from.
     """
-    exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    state = ServedState.of(served=None, folder=args.state) if exists else None
+    state = _load_state(args)
     try:
         if state is not None and state.names is not None:  # it is complete: the names of classes are stored last
             if args.input:
@@ -51,7 +50,7 @@ def _open_state(args: Namespace) -> ServedState:
         errors.require(
             args.input, "INPUT", None, f"the rows to label, because {args.state} does not contain all of them yet"
         )
-        with inputs.open_input(args) as data:
+        with inputs.open_input(args) as data:  # the opened input
             tally, rows = _read_pool(data, args)
             state = ServedState.of(tally, args.state) if state is None else state
             for puts in _batches_of_puts(rows):
@@ -64,6 +63,12 @@ def _open_state(args: Namespace) -> ServedState:
         raise
 
 
+def _load_state(args: Namespace) -> ServedState | None:
+    """Returns the state in the folder ``args.state``; None if there is none."""
+    exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
+    return ServedState.of(served=None, folder=args.state) if exists else None
+
+
 def serve_demo(args: Namespace) -> None:
     """Serves the page with docstrings of Python's library: half of them counted, a quarter labelled, a quarter to
     label.
@@ -71,8 +76,7 @@ def serve_demo(args: Namespace) -> None:
     check_port(args.port)
     args.state = os.path.join(args.folder, "page")
     args.host = "127.0.0.1"
-    exists = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    with ServedState.of(served=None, folder=args.state) if exists else _demo_state(args.state) as state:
+    with _load_state(args) or _demo_state(args.state) as state:
         run(args, Service(state, name="demo"), facts={}, doing="Open the page at")
 
 
@@ -80,13 +84,14 @@ def _demo_state(folder: str) -> ServedState:
     """Creates the state of the demo in a folder and returns it: every second docstring is counted, half of the others
     are stored with their label, and half without.
     """
-    columns = datasets.docstrings()
+    columns = datasets.docstrings()  # by name, one entry per docstring
     names = columns.pop("name")  # the ids of the rows
-    labels = columns.pop("module")
+    labels = columns.pop("module")  # the class of each row
+    # Each as a dictionary of cells by column.
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     counted_columns = {name: column[::2] for name, column in columns.items()}
     state = ServedState.of(estimate(count(counted_columns, labels[::2])), folder)
-    puts = (
+    puts = (  # the changes that store every other docstring
         Put(names[number], rows[number], labels[number] if number % 4 == 1 else None)
         for number in range(1, len(rows), 2)
     )
@@ -101,8 +106,9 @@ def _read_pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
     it has one. ``data``: the opened input.
     """
     errors.require(args.weights is None, "--weights", args.weights, "omitted, because every answer counts once")
-    options = counting(args, data)
+    options = counting(args, data)  # for counting, by name
     target = args.target  # the column with labels, or None
+    # The options that decide the schema.
     families = {name: options.pop(name) for name in ("features", "missing")}
     del options["weights"]
     threads = n_threads(options.pop("threads", None))

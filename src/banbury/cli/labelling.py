@@ -12,9 +12,10 @@ from banbury.insight.wrong_labels import Suspicious, find_suspicious
 
 def suspicious(args: Namespace) -> None:
     """Prints the rows whose labels look wrong, each with the evidence for another label."""
-    with inputs.open_labelled(args) as data:
+    with inputs.open_labelled(args) as data:  # the opened input
         outcome = judging.decide(args, data)  # the recipe, its rows, its validation and notes
         n_folds = None if outcome.validation is None else outcome.validation.n_folds
+        # The rows, the most suspicious first.
         ranking = find_suspicious(outcome.rows, outcome.recipe, args.n, args.by, n_folds)  # type: ignore[arg-type]
     _print(args, ranking, outcome.notes)
 
@@ -22,7 +23,7 @@ def suspicious(args: Namespace) -> None:
 def next(args: Namespace) -> None:
     """Prints the unlabelled rows from which a model would learn most."""
     model = inputs.model(args.model)
-    with inputs.rows(args, model) as data:
+    with inputs.rows(args, model) as data:  # the opened input
         options = {"n": args.n, "share": args.share, "seed": args.seed, "labelled": args.labelled}
         ranking = next_to_label(model, data, **options, **settings.reading(args))
     _print(args, ranking)
@@ -32,6 +33,7 @@ def _print(args: Namespace, ranking: Suspicious | NextToLabel, notes: tuple[str,
     """Prints a ranking of rows, which are numbered from 1 here, as `explain --row` expects. ``notes``: for the user,
     below the table.
     """
+    # As JSON, for CSV.
     rows = [{**record, "row": record["row"] + 1} for record in (row.to_dict() for row in ranking.rows)]
     text = ""
     facts: JsonObject = {}

@@ -66,13 +66,14 @@ def show(args: Namespace, model: LabelModel) -> None:
     apart.
     """
     if args.informative is not None:
+        # Of each label the values with the highest likelihood ratios; then the ratios alone, for JSON.
         informative_by_label = [model.informative(label, args.informative) for label in model.labels]
         ratios = (informative.to_dict()["classes"][0]["ratios"] for informative in informative_by_label)
-        informative_values = [
+        entries = [
             {"label": label, "ratios": label_ratios} for label, label_ratios in zip(model.labels, ratios, strict=True)
         ]
-        return output.result(args, {"labels": informative_values}, "\n".join(map(str, informative_by_label)))
-    # Each label, its rows and its threshold.
+        return output.result(args, {"labels": entries}, "\n".join(map(str, informative_by_label)))
+    # Each label, its number of rows and its threshold, a probability.
     label_facts = zip(model.labels, model.rows_by_label.tolist(), model.thresholds.probabilities.tolist(), strict=True)
     rows = sorted(label_facts, key=lambda row: -row[1])
     width = max(len(str(label)) for label, *_ in rows)

@@ -55,6 +55,7 @@ def encoder(indent: int | None = None) -> Callable[[Any], str]:
     """Returns a function that encodes objects as JSON for this stdout, with control characters escaped. ``indent``:
     spaces per level; None for a single line.
     """
+    # Whether stdout can show every character.
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
     encode = json.JSONEncoder(indent=indent, ensure_ascii=not unicode).encode
     return lambda facts: _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", encode(facts))
@@ -71,15 +72,15 @@ class CsvStream:
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     """Prints rows as CSV, without columns whose first value is a list or a dictionary; nothing if there are no rows."""
     if rows:
-        names = [name for name, value in rows[0].items() if not isinstance(value, (list, dict))]
+        names = [name for name, value in rows[0].items() if not isinstance(value, (list, dict))]  # of the columns
         writer = csv.DictWriter(CsvStream(), names, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Returns a table as text, drawn by Rich, at most as wide as the terminal. ``right``: the indices of right-aligned
-    columns.
+    """Returns a table as text, drawn by Rich, at most as wide as the terminal. ``header``: the titles of the columns;
+    ``rows``: the texts of the cells of each row; ``right``: the indices of right-aligned columns.
     """
     from rich import box
     from rich.console import Console
@@ -98,7 +99,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 
 
 def plain(value: Any) -> Any:
-    """Returns the value for JSON, with everything in it: NaN becomes None, infinities become texts, and keys are texts."""
+    """Returns ``value``, and everything in it, as JSON can hold it: NaN becomes None, infinities become texts, and keys
+    are texts.
+    """
     if isinstance(value, Mapping):
         return {str(name): plain(element) for name, element in value.items()}
     if isinstance(value, (list, tuple)):

@@ -44,8 +44,8 @@ class Verb(NamedTuple):
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace | None:
-    """Parses the words of a command line and returns the options, with the command's name, module and function. Prints
-    help or the version if asked, and then returns None. Raises Usage for anything invalid.
+    """Parses ``words``, those of a command line, and returns the options with the command's name, module and function.
+    Prints help or the version if asked, and then returns None. Raises Usage for anything invalid.
     """
     if words and words[0] == "help":
         words = [*words[1:], "--help"]
@@ -58,6 +58,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
     if words[0] == "tally" and (len(words) == 1 or words[1] in ("--help", "-h", "--help-all")):
         print(TALLY_OVERVIEW.format(verbs="\n".join(_summaries("tally"))), end="")
         return None
+    # The declaration of the command that the first words name.
     verb = next((verb for verb in VERBS if verb.name.split() == list(words[: len(verb.name.split())])), None)
     if verb is None:
         raise _unknown_command(words)
@@ -77,7 +78,7 @@ def _unknown_command(words: Sequence[str]) -> Usage:
     """Returns the usage error of an unknown command, with a suggestion. ``words``: those of the command line."""
     typed = " ".join(words[:2]) if words[0] == "tally" else words[0]
     names = [verb.name for verb in VERBS]
-    name_by_last_word = {name.split()[-1]: name for name in names}
+    name_by_last_word = {name.split()[-1]: name for name in names}  # such as "merge": "tally merge"
     if matches := difflib.get_close_matches(words[-1] if words[0] == "tally" else typed, name_by_last_word, n=1):
         return Usage(f"unknown command {typed!r}. Did you mean: banbury {name_by_last_word[matches[0]]}")
     if typed.startswith("-"):
@@ -115,7 +116,7 @@ class Parser(argparse.ArgumentParser):
 
 def overview() -> str:
     """Returns what ``banbury --help`` prints."""
-    groups = dict.fromkeys(verb.group for verb in VERBS if verb.group != "tally")
+    groups = dict.fromkeys(verb.group for verb in VERBS if verb.group != "tally")  # their names, in order
     return OVERVIEW.format(verbs="\n".join(line for group in groups for line in (group, *_summaries(group))))
 
 
@@ -164,12 +165,13 @@ def parser(verb: Verb, all_options: bool = False) -> argparse.ArgumentParser:
     title = "examples:" if len(verb.examples) > 1 else "example:"
     command = f"banbury {verb.name}"
     epilog = "\n".join([title, *(f"  {example}" for example in verb.examples)])
+    # Of argparse.
     settings: Any = {"formatter_class": Formatter, "allow_abbrev": False, "add_help": False}
     command_parser = Parser(
         command, usage=f"{command} {verb.usage}", description=verb.summary, epilog=epilog, **settings
     )
-    options = command_parser.add_argument_group("options")
-    group: Any = command_parser  # to which the next option belongs
+    options = command_parser.add_argument_group("options")  # the group of all options in the short help
+    group: Any = command_parser  # to which the next option belongs in the long help
     for line in verb.options:
         if line.startswith(("# ", "> ")):
             if all_options and line.startswith("# "):
@@ -177,10 +179,11 @@ def parser(verb: Verb, all_options: bool = False) -> argparse.ArgumentParser:
             elif all_options:
                 group.description = "\n".join(filter(None, [group.description, line[2:]]))
             continue
-        # Whether every option of this kind is shown: a positional argument (which has no dash) always is.
-        shows_options = all_options or not verb.usual or not line.startswith("-")
+        # Whether the help shows this line even if it is no usual option, as it does positional arguments, without a dash.
+        is_always_shown = all_options or not verb.usual or not line.startswith("-")
         target_group = group if all_options or not line.startswith("-") else options
-        _add(target_group, line, visible=shows_options or not verb.usual.isdisjoint(line.partition(" | ")[0].split()))
+        _add(target_group, line, visible=is_always_shown or not verb.usual.isdisjoint(line.partition(" | ")[0].split()))
+    # The group for the options that every command has.
     general = command_parser.add_argument_group("output and help") if all_options else options
     format_group = general.add_mutually_exclusive_group()
     for output_format, text in KINDS.items():
@@ -196,10 +199,10 @@ def parser(verb: Verb, all_options: bool = False) -> argparse.ArgumentParser:
 
 
 def _add(group: Any, line: str, visible: bool = True) -> None:
-    """Adds the option that a line such as ``--bins N int | number of bins`` describes to a group of options.
-    ``visible``: whether the help shows it.
+    """Adds the option that ``line``, such as ``--bins N int | number of bins``, describes to ``group``, a group of
+    options of argparse. ``visible``: whether the help shows it.
     """
-    declaration, _, text = line.partition(" | ")
+    declaration, _, text = line.partition(" | ")  # text: the help
     tokens = declaration.split()  # names of the option, its metavar, its settings
     names = [token for token in tokens if token.startswith("-")] or tokens[:1]
     settings = tokens[len(names) :]  # the metavar, then settings; none for a flag
@@ -211,6 +214,7 @@ def _add(group: Any, line: str, visible: bool = True) -> None:
         keywords = {"action": argparse.BooleanOptionalAction}
         del names[1]
     else:
+        # "no-" or None, and the name of the attribute.
         negation, dest = re.fullmatch("--(no-)?(.+)", names[0]).groups()  # type: ignore[union-attr]
         keywords = {"action": "store_false" if negation else "store_true", "dest": dest.replace("-", "_")}
     group.add_argument(*names, help=text if visible else argparse.SUPPRESS, **keywords)

@@ -24,7 +24,7 @@ Draw = TypeVar("Draw", bound=Callable[[Namespace], Display])
 class Picture(NamedTuple):
     """A kind of picture: what it shows, how the command is used, and the function that draws it."""
 
-    shows: str  # in words
+    description: str  # what it shows, in words
     usage: str  # what follows the name of the picture
     draw: Callable[[Namespace], Display]
 
@@ -51,17 +51,19 @@ def plot(args: Namespace) -> None:
 def _list_pictures(args: Namespace) -> None:
     """Prints all pictures with their usage, and those that are available only in Python."""
     pictures = [
-        {"picture": name, "shows": picture.shows, "usage": f"banbury plot {name} {picture.usage}"}
+        {"picture": name, "description": picture.description, "usage": f"banbury plot {name} {picture.usage}"}
         for name, picture in PICTURES.items()
     ]
-    python_only = [{"picture": display.__name__, "shows": shows} for display, shows in IN_PYTHON.items()]
-    lines = [f"{picture['picture']:18} {picture['shows']}\n{'':18}   {picture['usage']}" for picture in pictures]
+    python_only = [
+        {"picture": display.__name__, "description": description} for display, description in ONLY_IN_PYTHON.items()
+    ]
+    lines = [f"{picture['picture']:18} {picture['description']}\n{'':18}   {picture['usage']}" for picture in pictures]
     lines += [
         "",
         "Available only in Python:",
-        *(f"  bb.plots.{picture['picture']}: {picture['shows']}" for picture in python_only),
+        *(f"  bb.plots.{picture['picture']}: {picture['description']}" for picture in python_only),
     ]
-    output.result(args, {"pictures": pictures, "in_python": python_only}, "\n".join(lines), pictures)
+    output.result(args, {"pictures": pictures, "python_only": python_only}, "\n".join(lines), pictures)
 
 
 # What they are drawn of ----------------------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ def _rows(args: Namespace, target: str | None, needed: bool = True) -> Iterator[
     ``needed``: whether missing rows are an error.
     """
     if args.input:
-        with inputs.open_labelled(args, needs_target=target is None) as data:
+        with inputs.open_labelled(args, needs_target=target is None) as data:  # the opened input
             yield {"data": data, "target": args.target, **settings.reading(args)}
     elif needed:
         raise _missing_input(args, "rows")
@@ -118,7 +120,7 @@ def _columns(args: Namespace, n: int, model: Model) -> list[str]:
 
 
 def _class(class_name: str | None, model: Any) -> Any:
-    """Returns the class of the model with this name; None for None."""
+    """Returns the class of a single-label model whose name is ``class_name``; None for None."""
     return None if class_name is None else settings.as_label(class_name, model.classes)
 
 
@@ -127,14 +129,14 @@ def _class(class_name: str | None, model: Any) -> Any:
 PICTURES: dict[str, Picture] = {}
 
 
-def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
-    """Returns a decorator that registers a function as a picture under the function's name. ``shows``: what the picture
-    shows, in words; ``usage``: what follows its name on the command line.
+def _picture(description: str, usage: str) -> Callable[[Draw], Draw]:
+    """Returns a decorator that registers a function as a picture under the function's name. ``description``: what the
+    picture shows, in words; ``usage``: what follows its name on the command line.
     """
 
     def register(draw: Draw) -> Draw:
-        """Registers the function (``_name_of_picture``) as ``name-of-picture`` and returns it unchanged."""
-        PICTURES[draw.__name__[1:].replace("_", "-")] = Picture(shows, usage, draw)
+        """Registers ``draw``, a function named ``_name_of_picture``, as ``name-of-picture`` and returns it unchanged."""
+        PICTURES[draw.__name__[1:].replace("_", "-")] = Picture(description, usage, draw)
         return draw
 
     return register
@@ -166,13 +168,13 @@ def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
         f"the file of another model, because {path} is plain and has nothing to be compared with",
     )
     if args.peer is None:
-        names = ("plain", "weighed")
+        names = ("plain", "weighed")  # of both models, for the legend
         models = (model.weighed(weighing=None), model)
     else:
         names = (path, args.peer)
         models = (model, inputs.model(args.peer))
     row = row_to_explain(args, model)
-    first = models[0].explain(row, _class(args.against, model))
+    first = models[0].explain(row, _class(args.against, model))  # the explanation by the first model
     second = models[1].explain(row)  # of the winner against the runner-up; the classes have to be those of the first
     if {second.winner, second.against} != {first.winner, first.against}:
         second = models[1].explain(row, first.against if second.winner == first.winner else first.winner)
@@ -188,8 +190,8 @@ def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
     """Draws P(value | class) of a column, over a histogram if rows are given: of ``--n`` values, or 20."""
     model = _model(args)
     [column] = _columns(args, n=1, model=model)
-    with _rows(args, model.target, needed=False) as rows:
-        return plots.LikelihoodDisplay.from_model(model, column, n=args.n or 20, **rows)
+    with _rows(args, model.target, needed=False) as arguments:
+        return plots.LikelihoodDisplay.from_model(model, column, n=args.n or 20, **arguments)
 
 
 @_picture(
@@ -207,8 +209,8 @@ def _boundary(args: Namespace) -> plots.DecisionBoundaryDisplay:
     """Draws the decision regions of two columns, and the rows if given."""
     model = _model(args)
     columns = _columns(args, n=2, model=model)
-    with _rows(args, model.target, needed=False) as rows:
-        return plots.DecisionBoundaryDisplay.from_model(model, columns, **rows)
+    with _rows(args, model.target, needed=False) as arguments:
+        return plots.DecisionBoundaryDisplay.from_model(model, columns, **arguments)
 
 
 @_picture("the density of the rows over two numeric columns, whatever their class", "MODEL INPUT... --columns A,B")
@@ -216,8 +218,8 @@ def _density(args: Namespace) -> plots.DensityDisplay:
     """Draws the density of two columns of the rows."""
     model = _model(args)
     columns = _columns(args, n=2, model=model)
-    with _rows(args, target="") as rows:
-        source = model._read(rows["data"], settings.reading(args))
+    with _rows(args, target="") as arguments:
+        source = model._read(arguments["data"], settings.reading(args))
         return plots.DensityDisplay.from_density(Density.from_model(model), columns, source)
 
 
@@ -231,10 +233,10 @@ def _nomogram(args: Namespace) -> plots.NomogramDisplay:
     """
     model = _model(args)
     label = model.classes[-1] if args.label is None else _class(args.label, model)
-    with _rows(args, model.target, needed=False) as rows:
-        if rows and args.row is not None:
-            rows["row"] = row_to_explain(args, model)
-        return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **rows)
+    with _rows(args, model.target, needed=False) as arguments:
+        if arguments and args.row is not None:
+            arguments["row"] = row_to_explain(args, model)
+        return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **arguments)
 
 
 @_picture(
@@ -251,16 +253,16 @@ def _shapes(args: Namespace) -> plots.ShapesDisplay:
 def _calibration(args: Namespace) -> plots.CalibrationDisplay:
     """Draws the calibration of a model on the rows."""
     model = _model(args)
-    with _rows(args, model.target) as rows:
-        return plots.CalibrationDisplay.from_model(model, **rows)
+    with _rows(args, model.target) as arguments:
+        return plots.CalibrationDisplay.from_model(model, **arguments)
 
 
 @_picture("which classes are mistaken for which", "MODEL INPUT... [--target COLUMN] [--shares]")
 def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
     """Draws the confusion matrix of a model on the rows."""
     model = _model(args)
-    with _rows(args, model.target) as rows:
-        evaluation = quality.evaluate(model, rows.pop("data"), **rows)
+    with _rows(args, model.target) as arguments:
+        evaluation = quality.evaluate(model, arguments.pop("data"), **arguments)
     return plots.ConfusionMatrixDisplay.from_cross_validation(evaluation, values="shares" if args.shares else "counts")
 
 
@@ -275,10 +277,10 @@ def _labels(args: Namespace) -> plots.LabelsDisplay:
             f"--target-delimiter ';' -o {path}",
             path=path,
         )
-    with _rows(args, target="") as rows:
+    with _rows(args, target="") as arguments:
         if args.target is not None:
-            rows["target"] = labels.target(args, rows["data"])
-        return plots.LabelsDisplay.from_model(model, **rows)
+            arguments["target"] = labels.target(args, arguments["data"])
+        return plots.LabelsDisplay.from_model(model, **arguments)
 
 
 @_picture(
@@ -309,7 +311,7 @@ def _network(args: Namespace) -> plots.NetworkDisplay:
     return plots.NetworkDisplay.from_network(network)
 
 
-IN_PYTHON: dict[type[Display], str] = {
+ONLY_IN_PYTHON: dict[type[Display], str] = {
     plots.ConvergenceDisplay: "the log likelihood after each step of fitting a bb.SemiSupervisedClassifier or bb.Mixture",
     plots.PosteriorDisplay: "how the posterior of bb.Hypotheses moves with each observation",
 }

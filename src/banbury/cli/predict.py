@@ -38,11 +38,13 @@ def predict(args: Namespace) -> None:
     is.
     """
     model: Any = inputs.model_or_labels(args.model)
+    # A function that makes the records of a batch, and one that prints them as a table.
     make_records, write_table = _labels(args, model) if inputs.is_labels(model) else _classes(args, model)
+    # Functions that print records, by output format.
     write = {"json": _write_json, "csv": _write_csv, "table": write_table}
     if sys.stdout.isatty():  # the printed answers show the progress
         os.environ["BANBURY_PROGRESS"] = "0"
-    with inputs.rows(args, model._reading_model()) as data:
+    with inputs.rows(args, model._reading_model()) as data:  # the opened input
         answers = model.stream(data, **settings.reading(args))  # pairs of a batch and its posteriors (rows × classes)
         write[output.kind(args)](args, model, ((batch, make_records(batch, posterior)) for batch, posterior in answers))
 
@@ -54,7 +56,7 @@ def _classes(args: Namespace, model: Model) -> tuple[MakeRecords, Write]:
     if args.top is not None or args.at_least_one:
         raise errors.bad_setting("--top", args.top, "omitted, like --at-least-one, when each row has one class")
     errors.require(args.unsure is None or 0 <= args.unsure <= 1, "--unsure", args.unsure, "a probability from 0 to 1")
-    costs = settings.costs(args.costs, model.classes)
+    costs = settings.costs(args.costs, model.classes)  # true class → predicted class → cost; None without costs
     args.cost_matrix = None if costs is None else cost_matrix(costs, model.classes)
     if is_density(model):
         return _probabilities(args, model), _write_densities
@@ -99,12 +101,12 @@ def _answers(args: Namespace, model: Model) -> MakeRecords:
     classes = model.classes
 
     def make_records(batch: Batch, posterior: Real) -> list[Record]:
-        """Returns a record for each row of the batch. ``posterior``: rows × classes; ``costs``: true class × predicted
-        class, or None.
+        """Returns a record for each row of the batch: its number and file, its class and the probability of that.
+        ``posterior``: rows × classes; ``costs``: true class × predicted class, or None.
         """
-        # The number of the most probable or cheapest class of each row.
+        # The number of the most probable class of each row, or of the one with the lowest expected cost.
         best_classes = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
-        answers = []
+        answers = []  # a record for each row
         for record, best_class, probabilities in zip(
             _row_records(args, batch), best_classes.tolist(), posterior.tolist(), strict=True
         ):
@@ -118,7 +120,7 @@ def _answers(args: Namespace, model: Model) -> MakeRecords:
 
 def _probabilities(args: Namespace, model: Model) -> MakeRecords:
     """Returns a function that makes records with log P(row) of each row, which says how unusual it is."""
-    density = banbury.Density.from_model(model)
+    density = banbury.Density.from_model(model)  # scores rows
 
     def make_records(batch: Batch, _: Real) -> list[Record]:
         """Returns a record for each row of the batch; its posteriors are not used."""
@@ -148,8 +150,10 @@ def _row_records(args: Namespace, batch: Batch) -> Iterator[Record]:
 
 
 def _write_json(args: Namespace, model: Any, answers: Answers) -> None:
-    """Prints each record as a line of JSON. ``answers``: batches with their records."""
-    encode = output.encoder()
+    """Prints each record as a line of JSON. ``answers``: batches with their records, whose "posteriors", if they have
+    them, are lists in the order of the model's classes or labels.
+    """
+    encode = output.encoder()  # returns a record as JSON text
     names = [str(name) for name in model._names]  # of classes or labels
     for _, records in answers:
         for record in records:
@@ -164,7 +168,7 @@ def _write_csv(args: Namespace, model: Any, answers: Answers) -> None:
     has_header = False  # whether it has been printed
     for _, records in answers:
         for record in records:
-            posteriors = record.pop("posteriors", ())
+            posteriors = record.pop("posteriors", ())  # one per class or label; empty unless requested
             if not has_header:
                 has_header = True
                 writer.writerow([*record, *(f"P({name})" for name in model._names if posteriors)])
@@ -187,6 +191,7 @@ def _write_labels(args: Namespace, model: Any, answers: Answers) -> None:
         if not batch_number:
             print("    row  labels")
         for record in records:
+            # Pairs of each predicted label and its probability.
             label_probabilities = zip(record["labels"], record["probabilities"], strict=True)
             predicted_labels = (
                 ", ".join(f"{label} {percent(probability)}" for label, probability in label_probabilities) or "(none)"
@@ -212,6 +217,7 @@ def _write_table(args: Namespace, model: Any, answers: Answers) -> None:
     """
     names = {name: printable(name_class(name, model.target)) for name in model.classes}  # as they are printed, by class
     terminal_width = shutil.get_terminal_size((100, 24)).columns  # 100 if it is unknown
+    # In characters.
     class_width = max(map(len, [*names.values(), *["unsure"] * (args.unsure is not None), "class"]))
     number_header = "".join(f"  {name:>8}" for name in names.values()) if args.posteriors else "  probability"
     for batch_number, (batch, records) in enumerate(answers):
@@ -219,7 +225,9 @@ def _write_table(args: Namespace, model: Any, answers: Answers) -> None:
             print(f"{'row':>7}  {'class':{class_width}}{number_header}")
         for record, beginning in zip(records, _beginnings(batch, records, model), strict=False):
             predicted_class = "unsure" if record["class"] is None else names[record["class"]]
+            # Pairs of the probability and the printed name of each class; none unless requested.
             class_probabilities = zip(record.get("posteriors", ()), names.values(), strict=False)
+            # Probabilities as text, as wide as their headings.
             numbers = "".join(f"  {probability:{max(8, len(name))}.4f}" for probability, name in class_probabilities)
             numbers = numbers or f"  {record['probability']:11.4f}"
             line = f"{record['row']:7,}  {predicted_class:{class_width}}{numbers}  {beginning}"
@@ -231,12 +239,13 @@ def _beginnings(batch: Batch, records: list[Record], model: Model) -> Iterator[s
     """Yields for each row what helps to recognise it: its file, or the beginning of its text (200 characters); then, or
     if there is neither, empty texts without end.
     """
+    # Empty if there are further columns, which the beginning of a text would not describe.
     features = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
     text_features = [feature for feature in features if feature.reads_text]
     if batch.row_names:
         yield from (printable(record["file"]) for record in records)
     elif len(text_features) == 1:
-        name = text_features[0].name if batch.named else batch.names[0]
+        name = text_features[0].name if batch.named else batch.names[0]  # of the text column
         for text in strings(batch.texts(name)):
             yield printable(" ".join(str(text)[:200].split()))
     yield from repeat("")
@@ -268,7 +277,7 @@ def explain(args: Namespace) -> None:
     # Classes as the model has them, which need not be texts.
     against = None if args.against is None else settings.as_label(args.against, model.classes)
     truth = _truth(row, model) if isinstance(row, Batch) else None
-    explanation, was_counted = _explain_row(args, model, row, against, truth)
+    explanation, was_trained_on = _explain_row(args, model, row, against, truth)
     facts = explanation.to_dict()
     text = str(explanation)
     if truth is not None:  # a column of words may hold the class 0 as "0"
@@ -276,7 +285,7 @@ def explain(args: Namespace) -> None:
         text += (
             f"\nTrue class: {quote_class(truth, model.target)}{'' if is_correct else ', so the prediction is wrong'}."
         )
-        facts |= {"truth": truth, "counted": was_counted}
+        facts |= {"truth": truth, "in_training_data": was_trained_on}
     output.result(args, facts, text, facts["evidence"])
 
 
@@ -288,14 +297,14 @@ def _explain_row(args: Namespace, model: Model, row: Any, against: Any, truth: A
     """
     if args.held_out not in (choices := ("auto", "yes", "no")):
         raise errors.unknown_choice("--held-out", args.held_out, choices)
-    # None if it cannot be told.
-    was_counted = args.held_out == "yes" or (None if truth is None else _was_trained_on(args, model, row))
-    if was_counted and args.held_out != "no":
+    # Whether the model was trained on the row; None if that cannot be told.
+    was_trained_on = args.held_out == "yes" or (None if truth is None else _was_trained_on(args, model, row))
+    if was_trained_on and args.held_out != "no":
         return model.explain(row, against, held_out=True), True
     explanation = model.explain(row, against)
-    if truth is not None and was_counted is None:
+    if truth is not None and was_trained_on is None:
         explanation = replace(explanation, remarks=(f"{MAY_BE_TRAINED_ON}: leave the row out with --held-out yes",))
-    return explanation, was_counted
+    return explanation, was_trained_on
 
 
 def _was_trained_on(args: Namespace, model: Model, row: Batch) -> bool | None:
@@ -310,7 +319,7 @@ def _was_trained_on(args: Namespace, model: Model, row: Batch) -> bool | None:
         return None
     if inputs.size(args) > MOST_MEGABYTES_COUNTED:
         return None
-    with inputs.rows(args, model) as data:
+    with inputs.rows(args, model) as data:  # the opened input
         # It may have been trained on these and other rows.
         return model.has_counted(data, **settings.reading(args)) or None
 

@@ -40,14 +40,16 @@ def serve(args: Namespace) -> None:
             state.compact()
             facts = {"state": args.state, "change": state.change_number}
             return output.result(args, facts, f"{args.state} has been compacted.")
-        name = Path(args.model if args.model is not None else args.state).stem  # of the service
+        name = Path(args.model if args.model is not None else args.state).stem  # of the service: that of its file
         limits = Limits(body=int(args.max_body * 1e6), rows=args.max_rows, requests=args.max_requests)
         service = Service(state, tokens, limits, name=name, refit_every=args.refit)
         return run(args, service, facts={"model": args.model}, doing=f"Serving {name} on")
 
 
 def read_tokens(args: Namespace) -> Tokens | None:
-    """Returns the tokens in ``--tokens``, None without it. Raises BadSetting if the address or the port is not allowed."""
+    """Returns the access tokens in ``--tokens``, None without it. Raises BadSetting if the address or the port is not
+    allowed.
+    """
     tokens = None if args.tokens is None else Tokens.read(args.tokens)
     check_address(args.host, tokens)
     check_port(args.port)
@@ -78,7 +80,7 @@ def _training_rows(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any
 
 def run(args: Namespace, service: Service, facts: dict[str, object], doing: str) -> None:
     """Prints the address and serves requests until the process is told to end. ``facts``: further facts to print as
-    JSON; ``doing``: begins the printed line.
+    JSON; ``doing``: the words before the address in the printed line, such as "Serving mail on".
     """
     state = service.state
     listening_socket = _listen(args.host, args.port)
@@ -109,15 +111,18 @@ def _verify(args: Namespace, verification: dict[str, object]) -> None:
     """Prints whether the state equals a recount of its log. ``verification``: what ``ServedState.verify`` returned.
     Raises DamagedFile if it does not.
     """
+    # The digest of the recounted rows; then how it compares with that of the state.
     text = f"{verification['rows']:,} rows were recounted as of change {verification['change']:,}. Their digest is "
     comparison = ", which matches" if verification["equal"] else f", and that of the state {verification['digest']}"
-    output.result(args, verification, f"{text}{verification['recount']}{comparison}.")
+    output.result(args, verification, f"{text}{verification['recounted_digest']}{comparison}.")
     if not verification["equal"]:
         raise errors.DamagedFile(f"the state in {args.state} does not match its rows. Rebuild it from its log.")
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Returns a socket that listens on the port. Raises BadSetting if the port cannot be used."""
+    """Returns a socket that listens on the port of this host (a name or an address). Raises BadSetting if the port
+    cannot be used.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening_socket = socket.socket(family, socket.SOCK_STREAM)
     listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

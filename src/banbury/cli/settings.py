@@ -28,7 +28,8 @@ def reading(args: Namespace) -> Keywords:
     """Returns the reading options of a command by name, those that are not None; as "remembered" the options with which
     the model's data were read.
     """
-    option_values = {**vars(args), "columns": args.names}
+    option_values = {**vars(args), "columns": args.names}  # by the library's name; None where not given
+    # Those that are given.
     settings = {name: option_values[name] for name in (*SETTINGS, "remembered") if option_values[name] is not None}
     for name in ("columns", "missing_values", "headers"):
         if name in settings and not (name == "headers" and settings[name] in ("keep", "drop", "columns")):
@@ -45,7 +46,7 @@ def counting(args: Namespace, data: Any) -> Keywords:
     to the text columns of the data. ``data``: the opened input.
     """
     options = counting_any_text(args, data)
-    text_options = text_settings(args.text)
+    text_options = text_settings(args.text)  # by name
     family_options = options["features"]  # families by column, or one for all
     errors.require(
         not text_options or family_options != "choose", "--text", args.text, "omitted with --features choose"
@@ -71,8 +72,8 @@ def counting_any_text(args: Namespace, data: Any) -> Keywords:
 
 
 def _features(args: Namespace, data: Any) -> Any:
-    """Returns the families that ``--features`` gives, as ``features`` returns them. ``data``: the opened input, of
-    which column names are read only if needed.
+    """Returns the families that ``--features`` gives: by column, or one family, "auto" or "choose" for all. ``data``:
+    the opened input, of which column names are read only if needed.
     """
 
     def columns() -> Collection[str]:
@@ -104,7 +105,7 @@ def estimating(args: Namespace, data: Any, tunes: bool) -> Keywords:
     list or "auto"; classes in a prior get the type of the target column. ``data``: the opened input; ``tunes``: whether
     ``--how`` may have several values, so that it is a list.
     """
-    prior = _prior(args.class_prior)
+    prior = _prior(args.class_prior)  # None, "uniform", a number, or probabilities by class
     if isinstance(prior, Mapping):  # names of classes are of the kind that the column is
         types = {"integer": int, "float": (int, float), "boolean": bool}  # of Python, by the kind of the target
         target_type: Any = types.get(Schema.infer(data, args.target, **reading(args)).target_kind or "", ())
@@ -118,7 +119,7 @@ def estimating(args: Namespace, data: Any, tunes: bool) -> Keywords:
 
 def estimating_from(args: Namespace, classes: Sequence[Any]) -> Keywords:
     """Returns the options for estimating a model from a tally with these classes: how, alpha, class_prior and seed."""
-    prior = _prior(args.class_prior)
+    prior = _prior(args.class_prior)  # None, "uniform", a number, or probabilities by class
     if isinstance(prior, Mapping):
         prior = {as_label(name, classes): probability for name, probability in prior.items()}
     return {"how": args.how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
@@ -128,7 +129,7 @@ def estimating_network(args: Namespace) -> Keywords:
     """Returns the options for estimating the tables of a network: how, alpha and seed. Raises BadSetting for options
     that only models have.
     """
-    alpha = _alpha(args.alpha)
+    alpha = _alpha(args.alpha)  # the pseudo-count
     errors.require(isinstance(alpha, float), "--alpha", args.alpha, "a single number for a network")
     if args.class_prior is not None:
         raise errors.bad_setting(
@@ -149,12 +150,12 @@ def new_estimation_settings(args: Namespace, schema: Schema) -> Keywords:
     """Returns families by column with other estimation settings, for a tally that has been counted, from ``--features``
     and ``--text``; empty without them. Raises BadSetting for a family without a column.
     """
-    families = features(args.features, lambda: schema.columns)
+    families = features(args.features, lambda: schema.columns)  # by column, one for all columns, or "auto"
     if families != "auto" and not isinstance(families, Mapping):
         raise errors.bad_setting(
             "--features", args.features[0], "COLUMN=FAMILY, because each column already has a family"
         )
-    text_options = text_settings(args.text)
+    text_options = text_settings(args.text)  # by name
     return {
         **({} if families == "auto" else families),
         **(_with_text(families={}, schema=schema, settings=text_options) if text_options else {}),
@@ -197,7 +198,7 @@ def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> An
                 "--features", list(words), "one family for all columns, or COLUMN=FAMILY for single columns"
             )
         return word if word in ("auto", "choose") else _family(word)
-    families: dict[Any, Any] = {}
+    families: dict[Any, Any] = {}  # by column, or tuple of columns
     for word in words:
         column, _, family_name = word.partition("=")
         family = None if family_name == "none" else _family(family_name)
@@ -211,8 +212,10 @@ def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> An
 
 
 def _family(text: str) -> Any:
-    """Returns the family that a word such as ``histogram,bins=20`` describes. Raises BadSetting for an unknown one."""
-    family_word, *settings = text.split(",")
+    """Returns the family that ``text`` describes, such as ``histogram,bins=20``. Raises BadSetting for an unknown
+    one.
+    """
+    family_word, *settings = text.split(",")  # settings: such as "bins=20"
     name = family_word.replace("-", "_")
     if name not in FAMILIES and (known_name := name.partition("(")[0]) in FAMILIES:
         raise errors.bad_setting(
@@ -238,7 +241,7 @@ def several_texts(words: Sequence[str]) -> dict[str, list[Any]] | None:
     """
     values_to_try: dict[str, list[Any]] = {}
     for word in words:
-        [(name, value)] = _settings([word], "text").items()
+        [(name, value)] = _settings([word], "text").items()  # of the setting; several values are a tuple
         has_several = isinstance(value, tuple) and name not in SETTINGS_WITH_COMMAS
         values_to_try.setdefault(name, []).extend(value if has_several else [value])
     return values_to_try or None
@@ -261,7 +264,9 @@ def _settings(words: Sequence[str], family: str) -> Keywords:
 
 
 def _value(text: str) -> Any:
-    """Returns the value of a setting: a number, a boolean, None, a tuple of values, or the text itself."""
+    """Returns the value of a setting that the user wrote as ``text``: a number, a boolean, None, a tuple of values, or
+    the text itself.
+    """
     constants = {"true": True, "false": False, "none": None}
     if text.lower() in constants:
         return constants[text.lower()]
@@ -276,7 +281,7 @@ def _value(text: str) -> Any:
 
 
 def _alpha(text: str) -> Any:
-    """Returns the value of ``--alpha``: a number, a list of numbers, or "auto"."""
+    """Returns the value of ``--alpha``, given as ``text``: a number, a list of numbers, or "auto"."""
     if text == "auto":
         return text
     try:
@@ -287,7 +292,9 @@ def _alpha(text: str) -> Any:
 
 
 def _prior(text: str | None) -> Any:
-    """Returns the value of ``--class-prior``: None, "uniform", a number, or a dictionary from classes to probabilities."""
+    """Returns the value of ``--class-prior``, given as ``text``: None, "uniform", a number, or a dictionary from names
+    of classes to probabilities.
+    """
     if text is None or text == "uniform":
         return text
     requirement = "uniform, a number, or CLASS=PROBABILITY for each class, as in spam=0.2,ham=0.8"
@@ -300,13 +307,13 @@ def _prior(text: str | None) -> Any:
 
 
 def as_label(text: str, classes: Sequence[Any]) -> Any:
-    """Returns the class whose name is this text; the text itself if there is none."""
+    """Returns the one of ``classes``, of any type, whose name is ``text``; the text itself if there is none."""
     return next((name for name in classes if str(name) == text), text)
 
 
 def costs(words: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, float]] | None:
     """Returns the costs of wrong answers as a dictionary: true class → predicted class → cost. ``words``: those after
-    ``--costs``; without any, None.
+    ``--costs``; without any, None; ``classes``: those of the model.
     """
     cost_by_classes: dict[Any, dict[Any, float]] = {}
     for word in words:
@@ -322,7 +329,7 @@ def costs(words: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, f
 
 
 def sizes(text: str | None) -> Any:
-    """Returns the numbers or shares of rows in ``--sizes``; None if it is not given."""
+    """Returns the numbers or shares of rows in ``--sizes``, given as ``text``; None if it is not given."""
     numbers = None if text is None else [_value(piece) for piece in text.split(",")]
     if numbers and not all(isinstance(size, (int, float)) for size in numbers):
         raise errors.bad_setting("--sizes", text, "numbers of rows such as 100,1000, or shares such as 0.1,1.0")

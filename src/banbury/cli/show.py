@@ -12,12 +12,13 @@ from banbury.cli import about, inputs, labels, output, settings
 from banbury.cli.wording import for_the_shell
 from banbury.model.naive_bayes import Model
 from banbury.model.networks import BeliefNetwork
+from banbury.tally.schema import setting_in_words
 
 
 def diagnose(args: Namespace) -> None:
     """Prints columns that repeat each other and columns that carry no information."""
     args.missing = args.missing or "category"  # as in the weighed model that `fit` keeps where it is better
-    with inputs.open_labelled(args) as data:
+    with inputs.open_labelled(args) as data:  # the opened input
         diagnosis = banbury.diagnose(data, args.target, n=args.n, **settings.counting(args, data))
     facts = {**diagnosis.to_dict(), "advice": for_the_shell(diagnosis.advice)}
     output.result(args, facts, str(diagnosis).removesuffix(diagnosis.advice) + facts["advice"], facts["pairs"])
@@ -32,7 +33,7 @@ def show(args: Namespace) -> None:
         errors.require(args.informative > 0, "--informative", args.informative, "a whole number of at least 1")
         informative = inputs.model(args.file).informative(args.informative)
         facts = informative.to_dict()
-        rows = [
+        rows = [  # one per class and value, for CSV
             {"class": class_facts["class"], **ratio}
             for class_facts in facts["classes"]
             for ratio in class_facts["ratios"]
@@ -63,9 +64,11 @@ def _show_contents(args: Namespace) -> None:
     loaded = inputs.load_kept(args.file)
     facts = {"file": args.file, "kind": loaded.kind, **about.summary(loaded)}
     if isinstance(loaded, BeliefNetwork):
+        # Below the network.
         last_lines = "" if loaded.target is None else f"\ntarget: {loaded.target}"
-        last_lines += "".join(f"\nread with {name}: {value!r}" for name, value in loaded._reading.items())
-        nodes = facts["nodes"]
+        for name, setting in loaded._reading.items():
+            last_lines += f"\nread with {name}: {setting_in_words(setting)}"
+        nodes = facts["nodes"]  # the name, parents, kind and values of each
         rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
         output.result(args, facts, f"{loaded}{last_lines}", rows)
         return
@@ -92,7 +95,7 @@ def report(args: Namespace) -> None:
     ]
     options = {name: getattr(args, name) for name in names}
     has_target = model.schema.target is not None or model.schema.labels is not None
-    with inputs.open_labelled(args, needs_target=not has_target) as data:
+    with inputs.open_labelled(args, needs_target=not has_target) as data:  # the opened input
         target = labels.target(args, data)
         page = banbury.report(model, data, target, args.output, **options, **settings.reading(args))
     validation = page.findings.validation

@@ -35,10 +35,13 @@ def count(args: Namespace) -> None:
         "-",
         "given as files with --engine, each of which is a partition",
     )
-    with inputs.open_labelled(args, needs_target=args.like is None) as data:
+    with inputs.open_labelled(args, needs_target=args.like is None) as data:  # the opened input
         if args.like is None:
-            label_options = {"target_delimiter": args.target_delimiter, **engine_options}
-            _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **label_options))
+            # What the options for counting lack.
+            further_options = {"target_delimiter": args.target_delimiter, **engine_options}
+            _keep(
+                args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **further_options)
+            )
             return
         errors.require(
             not args.features and not args.text and args.missing is None,
@@ -73,7 +76,7 @@ def _combine(args: Namespace, operation: Any) -> Kept:
     inputs.check_output(args)
     if len(args.files) < 2:
         raise errors.bad_setting("FILE", args.files[0], "at least two files")
-    first_loaded, *addends = map(inputs.load_kept, args.files)  # addends may also be subtracted
+    first_loaded, *addends = map(inputs.load_kept, args.files)  # addends: what is added or subtracted
     hint = HINT_TO_COUNT_ALIKE.format(args.files[0])
     for path, addend in zip(args.files[1:], addends, strict=True):
         if isinstance(addend, BeliefNetwork) != isinstance(first_loaded, BeliefNetwork):
@@ -82,7 +85,7 @@ def _combine(args: Namespace, operation: Any) -> Kept:
                 f"and the two cannot be combined. {hint}"
             )
     try:
-        # A tally, or a network: of a model its tally is added.
+        # A tally or a network, in which a model takes part with its tally.
         sums = reduce(operation, map(about.sums, [first_loaded, *addends]))
     except errors.SchemaMismatch as error:
         raise errors.SchemaMismatch(f"{str(error).splitlines()[0]}\n  {hint}") from None
@@ -118,10 +121,11 @@ def estimate(args: Namespace) -> None:
     inputs.check_output(args)
     loaded = inputs.load_kept(args.tally)
     sums = about.sums(loaded)  # a tally or a network
-    text = "are not part of the new model; learn new ones with banbury fit --weigh."
     if isinstance(loaded, Model) and loaded.weighing is not None:
-        errors.warn(f"the weights of {args.tally} {text}")
-    # Families by column that have other settings than those counted with.
+        errors.warn(
+            f"the weights of {args.tally} are not part of the new model; learn new ones with banbury fit --weigh."
+        )
+    # Families by column, with other settings for estimation than those with which rows were counted.
     features = settings.new_estimation_settings(args, sums.schema) if isinstance(sums, Tally) else {}
     if isinstance(sums, Tally) and sums.schema.labels is not None:
         _keep(args, LabelModel.of(sums, how=args.how, alpha=float(args.alpha), features=features))

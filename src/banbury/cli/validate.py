@@ -21,7 +21,7 @@ def evaluate(args: Namespace) -> None:
     model = inputs.model_or_labels(args.model)
     has_target = model.schema.target is not None or model.schema.labels is not None
     reading = {**settings.reading(args), **(labels.delimiter(args) if inputs.is_labels(model) else {})}
-    with inputs.open_labelled(args, needs_target=not has_target) as data:
+    with inputs.open_labelled(args, needs_target=not has_target) as data:  # the opened input
         evaluation = quality.evaluate(model, data, labels.target(args, data), **reading)
     facts = evaluation.to_dict()
     output.result(args, facts, str(evaluation), facts.get("labels"))
@@ -30,7 +30,7 @@ def evaluate(args: Namespace) -> None:
 def cross_validate(args: Namespace) -> None:
     """Validates the model that `fit` would save and prints the measures."""
     args.folds = "loo" if args.folds == "loo" else settings.folds(args.folds, otherwise=", or loo")
-    with inputs.open_labelled(args) as data:
+    with inputs.open_labelled(args) as data:  # the opened input
         outcome = judging.judge(args, data)  # the recipe, its rows, its validation and notes
     if outcome.validation is None:
         raise errors.BadSetting(f"{outcome.notes[0]}. Give more rows.")
@@ -46,7 +46,7 @@ def learning_curve(args: Namespace) -> None:
     # The curve, and the one of ``--peer``, by the prefix of the columns; then a list of numbers for each column.
     curves = {"": facts} | ({f"{facts['peer']['name']} ": facts["peer"]} if facts.get("peer") else {})
     columns = {prefix + name: lists[key] for prefix, lists in curves.items() for name, key in MEASURES.items()}
-    rows = []
+    rows = []  # for CSV, one per size
     for index, size in enumerate(facts["sizes"]):  # numbers of training rows
         rows.append(
             {"rows": size} | {name: None if numbers is None else numbers[index] for name, numbers in columns.items()}
@@ -58,10 +58,10 @@ def curve_of(args: Namespace) -> LearningCurve:
     """Returns the learning curve of the recipe that is best on all rows. Weighed recipes are repeated once by default,
     others five times.
     """
-    with inputs.open_labelled(args) as data:
+    with inputs.open_labelled(args) as data:  # the opened input
         outcome = judging.decide(args, data)  # the recipe, its rows and notes
         repeats = args.repeats if args.repeats is not None else 1 if isinstance(outcome.recipe, Weighed) else 5
-        sizes = settings.sizes(args.sizes)
+        sizes = settings.sizes(args.sizes)  # numbers or shares of training rows; None for the default
         curve = learn_sizes(outcome.rows, outcome.recipe, sizes, repeats, args.test, args.peer)  # type: ignore[arg-type]
         return replace(curve, notes=outcome.notes)
 
@@ -70,7 +70,7 @@ def tune(args: Namespace) -> None:
     """Compares settings on the same folds, saves the best model, and prints the comparison."""
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, otherwise="")
-    with inputs.open_labelled(args) as data:
+    with inputs.open_labelled(args) as data:  # the opened input
         tuning = judging.tune(args, data)
     if args.output is not None:
         save(tuning.model, args.output)

@@ -54,7 +54,9 @@ def printable(text: str) -> str:
     >>> printable("no column '\x1b[2J' in a.csv")
     "no column '\\x1b[2J' in a.csv"
     """
-    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else repr(character)[1:-1] for character in text
+    )
 
 
 def for_the_shell(message: str, args: Namespace | None = None) -> str:
@@ -93,7 +95,7 @@ def _option(match: re.Match[str]) -> str:
     """Returns the option for a keyword that _KEYWORD or _SETTING has matched (group 1), with its value if there is one
     (group 2, 3 or 4 of _KEYWORD).
     """
-    value = (match[2] or match[3] or match[4]) if match.re is _KEYWORD else None
+    value = (match[2] or match[3] or match[4]) if match.re is _KEYWORD else None  # as text
     return f"--{match[1].replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
 
 

@@ -89,15 +89,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     def __init__(
         self,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: Any = 1.0,
-        class_prior: Any = None,
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
-        calibrate: str | None = None,
-        class_weight: Any = None,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: Any = 1.0,  # the pseudo-count
+        class_prior: Any = None,  # None for class frequencies, "uniform", or P(class)
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
+        calibrate: str | None = None,  # the method of calibration; None for no calibration
+        class_weight: Any = None,  # "balanced", or a factor by class
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
@@ -121,13 +121,15 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         self.tuning_ = None
         if partitions_of(X) is not None:
             return self._begin(self._learn_partitions(X, y, sample_weight))
-        batch, labels = self._read_rows_and_labels(X, y)
+        batch, labels = self._read_rows_and_labels(X, y)  # labels: one per row
+        # Whether something is chosen on held-out rows.
         chooses = self._names_to_choose or self.calibrate is not None
+        # The method that learns from all rows.
         learn = self._learn_by_choosing if chooses else self._learn_first
         return self._begin(learn(batch, labels, sample_weight), labels.dtype)
 
     def _learn_partitions(self, frame: Any, target: Any, weights: Any) -> Learner:
-        """Returns a learner of a Dask or Spark dataframe, whose rows are counted on the cluster. ``target``,
+        """Returns a learner of ``frame``, a Dask or Spark dataframe whose rows are counted on the cluster. ``target``,
         ``weights``: column names, or None for no weights. Parameters that are to be chosen are chosen, and a
         calibration is learned.
         """
@@ -138,7 +140,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return Learner(tally, settings)
         from banbury.quality import tune
 
-        names = ("how", "class_prior", "seed", "features", "calibrate")
+        names = ("how", "class_prior", "seed", "features", "calibrate")  # of parameters that ``tune`` takes too
         tuning_settings: dict[str, Any] = {name: getattr(self, name) for name in names}
         tuning_settings |= {"alpha": self._alpha_tried, "weights": weights}
         tuning = tune(frame, target, folds=CHOOSING_FOLDS, **tuning_settings, **self._counting)
@@ -184,7 +186,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return
         # Classes that exist even without rows.
         declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
-        batch, labels = self._read_rows_and_labels(X, y)
+        batch, labels = self._read_rows_and_labels(X, y)  # labels: one per row
         if not self.__sklearn_is_fitted__():  # the first call
             learner = self._learn_first(batch, labels, sample_weight, more_to_come=True)
             self._keep(learner.under(replace(learner.settings, declared=declared)), labels.dtype)
@@ -192,16 +194,16 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             if self.calibrate is not None:
                 errors.warn(errors.not_calibrated("partial_fit"))
             return
-        tally = self._count_more(batch, labels, sample_weight)
+        tally = self._count_more(batch, labels, sample_weight)  # of these rows
         self._label_dtype = _common_dtype(self._label_dtype, labels.dtype)
         declared |= self._learner.settings.declared
         self._take_over(self._learner.learn, tally, declared, "partial_fit")
 
     def _learn_texts(self, texts: Any, labels: Any) -> bool:
-        """A shortcut for ``partial_fit``: learns a list of texts with a list of labels, all of known classes, and
-        returns True.
+        """A shortcut for ``partial_fit``: learns ``texts``, a list of strings, with ``labels``, a list of one known
+        class for each, and returns True.
 
-        Returns False, without learning anything, if it does not apply.
+        Returns False, without learning anything, if one of both is something else.
         """
         if not (type(texts) is type(labels) is list and texts and self.__sklearn_is_fitted__()):
             return False
@@ -211,6 +213,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             self._label_dtype is not None and self._label_dtype.kind not in "UT"
         ):
             return False
+        # None if some label is not a known class.
         new_learner = learner.learn_texts(texts, labels, n_threads(self.threads))
         if new_learner is not None:
             self._learner = new_learner
@@ -224,8 +227,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         nothing changes.
         """
         declared = self._learner_of_fit().settings.declared  # classes that exist even without rows
-        batch, labels = self._read_rows_and_labels(X, y)
-        tally = self._count_more(batch, labels, sample_weight)
+        batch, labels = self._read_rows_and_labels(X, y)  # labels: one per row
+        tally = self._count_more(batch, labels, sample_weight)  # of these rows
         self._take_over(self._learner.forget, tally, declared, "forget")
 
     def _take_over(
@@ -253,10 +256,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """
         with self._lock:
             model = self._learner_of_fit().current
-            # The scores that the most probable class needs; texts are scored without being read as a table.
+            # Rows × classes, as the most probable class needs them; texts are scored without being read as a table.
             if (scores := model._score_texts(X, model._scores_for_class)) is None:
                 scores = model._score_all(self._read_rows(X), model._scores_for_class, reading={})
-            has_same_classes = len(self.classes_) == len(model.classes)
+            has_same_classes = len(self.classes_) == len(model.classes)  # none is declared without rows
             labels = self.classes_ if has_same_classes else as_array(model.classes, self._label_dtype)
             return look_up(labels, model._best(scores), model.threads)  # the label of each row's class number
 
@@ -278,8 +281,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Explains why a row gets its class: the weight of evidence of every column and word, in decibans.
 
-        ``held_out`` explains a row of the training data, with the class ``label``, as if it had not been learned. See
-        ``Model.explain``.
+        ``against`` is the class to compare with, by default the runner-up. ``held_out`` explains a row of the training
+        data, with the class ``label``, as if it had not been learned. See ``Model.explain``.
         """
         with self._lock:
             # ``current`` may be updated in place when rows are learned, and rows are left out of a fixed tally only.
@@ -296,14 +299,16 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return model.explain(row, held_out=held_out, label=label).against_unseen(opponent)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
-        """Returns the ``n`` values that best tell each class from the others. See ``Model.informative``."""
+        """Returns the ``n`` values that best tell each class, or each of ``classes``, from the others. See
+        ``Model.informative``.
+        """
         with self._lock:
             model: Model = self._learner_of_fit().current
             if len(self.classes_) == len(model.classes) or classes is None or isinstance(classes, (str, bytes)):
                 return model.informative(n, classes)
-            names = [self._find_class(name) for name in classes]
-            ratios = model.informative(n, [name for name in names if name in model.classes])
-            return replace(ratios, ratios={name: ratios.ratios.get(name, ()) for name in names})
+            names = [self._find_class(name) for name in classes]  # some may be declared and have no rows
+            informative = model.informative(n, [name for name in names if name in model.classes])
+            return replace(informative, ratios={name: informative.ratios.get(name, ()) for name in names})
 
     def _find_class(self, name: Any) -> Any:
         """Returns the class named ``name`` as ``classes_`` lists it, with its own type. It may have been declared and
@@ -322,7 +327,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     @property
     def _names_to_choose(self) -> list[str]:
         """The names of the parameters that are to be chosen, which needs all rows at once."""
-        settings = {name: getattr(self, name) for name in VALUES_TO_CHOOSE}
+        settings = {name: getattr(self, name) for name in VALUES_TO_CHOOSE}  # by parameter
         return [name for name, value in settings.items() if isinstance(value, str) and value == VALUES_TO_CHOOSE[name]]
 
     @property
@@ -331,13 +336,13 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         return "auto" if "alpha" in self._names_to_choose else self._settings(self.alpha).choice.alpha
 
     def _learn_by_choosing(self, batch: Batch, labels: Any, sample_weight: Any) -> Learner:
-        """Returns a learner of all rows, after choosing the pseudo-count, the families or a calibration on held-out
-        rows. ``labels``, ``sample_weight``: one per row; the latter may be None.
+        """Returns a learner of all rows of ``batch``, after choosing the pseudo-count, the families or a calibration on
+        held-out rows. ``labels``, ``sample_weight``: one per row; the latter may be None.
         """
         from banbury.quality.tuning import Tuned
         from banbury.rows.labelled import load_rows
 
-        weights = sample_weights(sample_weight, batch.n_rows)
+        weights = sample_weights(sample_weight, batch.n_rows)  # one per row, or None
         rows = load_rows(batch, labels, features=self.features, weights=weights, **self._counting)
         if rows.n_labelled < 2:
             raise errors.empty_data(None, "choosing and calibrating need at least two rows")
@@ -345,6 +350,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         families = "choose" if "features" in self._names_to_choose else "auto"
         names = ("how", "class_prior", "seed", "calibrate")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        # The settings to compare.
         grid = Tuned.of(alpha=self._alpha_tried, features=families, **settings)
         return self._learner_of(grid.tune(rows, min(CHOOSING_FOLDS, rows.n_labelled)))
 
@@ -433,8 +439,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
 
 def _count_rows(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int | None) -> Tally:
-    """Returns the tally of some rows, with one label and, unless None, one weight each. Raises an error if none has a
-    label, and warns about those without.
+    """Returns the tally of the rows of ``batch`` under a schema. ``labels``, ``weights``: one per row; weights may be
+    None. Raises an error if no row has a label, and warns about those without.
     """
     tally = count_batch(batch, schema, labels, weights, threads)
     if tally.skipped == batch.n_rows:
@@ -450,7 +456,9 @@ def dtype_of(classes: tuple[Any, ...]) -> np.dtype[Any]:
 
 
 def _common_dtype(first_dtype: np.dtype[Any] | None, second_dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-    """Returns a NumPy type that holds the labels of both types; None if only objects can."""
+    """Returns a NumPy type that holds labels of both types, of which the first may be None for mixed ones; None if only
+    objects can.
+    """
     if first_dtype is None or first_dtype == second_dtype or (first_dtype.kind in "UT" and second_dtype.kind in "UT"):
         return first_dtype
     return (

@@ -61,14 +61,14 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
 
     def __init__(
         self,
-        features: Any = "auto",
-        weigh: Any = "auto",
-        pairs: bool = True,
-        correct: bool = True,
-        threads: int | None = None,
-        seed: int = 0,
-        class_weight: Any = None,
-        sample: int | None = None,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        weigh: Any = "auto",  # whether to weigh evidence; "auto": if there are enough rows
+        pairs: bool = True,  # whether to look for pairs of columns
+        correct: bool = True,  # whether to learn corrections
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
+        class_weight: Any = None,  # "balanced", or a factor by class
+        sample: int | None = None,  # how many rows weights are learned from; None for all
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
@@ -92,9 +92,10 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         self.tuning_ = None
         if partitions_of(X) is not None:
             return self._begin(self._learn_partitions(X, y, sample_weight, groups))
-        batch, labels = self._read_rows_and_labels(X, y)
+        batch, labels = self._read_rows_and_labels(X, y)  # labels: one per row
         learner = self._learn_first(batch, labels, sample_weight)
         check_class_weight(self.class_weight, learner.classes)
+        # The weights of the evidence; None if it is not weighed.
         weighing = self._weigh_rows(learner.tally, batch, labels, sample_weight, groups)
         return self._begin(learner.under(self._settings(alpha=1.0, weighing=weighing)), labels.dtype)
 
@@ -129,9 +130,11 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
-        """Learns the weights again from rows that were already counted. The tally does not change."""
+        """Learns the weights again from rows that were already counted. The tally does not change. Rows of the same
+        group in ``groups`` stay in the same fold.
+        """
         learner = self._learner_of_fit()
-        batch, labels = self._read_rows_and_labels(X, y)
+        batch, labels = self._read_rows_and_labels(X, y)  # labels: one per row
         self._check_columns(batch)
         weighing = self._weigh_rows(learner.tally, batch, labels, sample_weight, groups)
         self._learner = learner.under(replace(learner.settings, weighing=weighing))
@@ -141,7 +144,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         """Returns the rows and settings with which ``bb.cross_validate`` weighs within each fold as this classifier
         does.
         """
-        weigh: Any = False
+        weigh: Any = False  # or the options of the weighing
         if self.weigh is not False:
             weigh = {"pairs": bool(self.pairs), "correct": bool(self.correct)}
             weigh |= {"fewest": 0} if self.weigh is True else {}  # weighs however few rows there are
@@ -173,5 +176,6 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         has_few_rows = self.weigh == "auto" and float(tally.n_rows) < FEWEST_ROWS
         if self.weigh is False or len(tally.classes) < 2 or has_few_rows:
             return None
+        # Options of the weighing.
         settings: dict[str, Any] = {"pairs": bool(self.pairs), "correct": bool(self.correct), "seed": int(self.seed)}
         return learn_table(tally, table, self.sample, self.threads, **settings)

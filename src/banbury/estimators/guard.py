@@ -31,7 +31,7 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
             method(self, *args, **kwargs)
             return self
         with self._lock:
-            draft = object.__new__(type(self))
+            draft = object.__new__(type(self))  # a shallow copy
             draft.__dict__.update(self.__dict__)
             draft.__dict__[DRAFT_FLAG] = True
             method(draft, *args, **kwargs)

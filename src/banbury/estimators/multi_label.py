@@ -96,16 +96,16 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     def __init__(
         self,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: Any = "auto",
-        weigh: Any = "auto",
-        threshold: Any = "auto",
-        at_least_one: bool = False,
-        calibrate: str | None = None,
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: Any = "auto",  # the pseudo-count
+        weigh: Any = "auto",  # whether to weigh evidence; "auto": if there are enough rows
+        threshold: Any = "auto",  # how probable a label must be; "f1": chosen to maximise F1
+        at_least_one: bool = False,  # whether each row gets the most probable label at least
+        calibrate: str | None = None,  # the method of calibration; None for no calibration
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
@@ -132,8 +132,8 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Counts the rows, weighs their evidence and chooses thresholds, all within these rows."""
         self._check_settings()
-        labelled = self._read_sets(X, y)
-        rows = self._rows(labelled, sample_weight)
+        labelled = self._read_sets(X, y)  # rows with label sets, and the form of y
+        rows = self._rows(labelled, sample_weight)  # the same rows, encoded and with weights
         if not rows.names:
             raise errors.empty_data(None, "no row has a label and a positive weight, so there is nothing to learn")
         model = self._learn(rows)
@@ -151,10 +151,12 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         The first call settles the schema and sets thresholds to one half; ``refit`` chooses them.
         """
         self._check_settings()
-        labelled = self._read_sets(X, y)
+        labelled = self._read_sets(X, y)  # rows with label sets, and the form of y
         if not self.__sklearn_is_fitted__():
+            # How parameters are estimated.
             choice = choice_of(self.how, 1.0 if is_auto(self.alpha) else self.alpha, seed=0)
             schema = replace(self._schema(labelled.batch, more_to_come=True), labels=LabelTarget())
+            # With which models are derived.
             settings = LabelSettings(choice, Thresholds.half(()), threads=self.threads)
             self._label_form = labelled.label_form
             self._flag_labels = labelled.flag_labels
@@ -176,7 +178,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns weights and thresholds again from rows that were already counted. The tally does not change."""
         learner = self._learner_of_fit()
-        labelled = self._read_sets(X, y)
+        labelled = self._read_sets(X, y)  # rows with label sets, and the form of y
         self._check_columns(labelled.batch)
         rows = self._rows(labelled, sample_weight, learner.schema)
         if rows.tally != learner.tally:
@@ -199,6 +201,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
                 return self.classes_[self._with_absent_labels(model, posterior).argmax(axis=1)]
             if self._label_form == "sets":
                 return model._choose_labels(posterior, at_least_one=bool(self.at_least_one))
+            # 0 or 1, rows × ``classes_``.
             flags = self._with_absent_labels(model, model.flags(posterior, bool(self.at_least_one))).astype(np.int64)
             return flags if self._label_form == "flags" else csr_matrix(flags)
 
@@ -210,10 +213,11 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         with self._lock:
             model = self._learner_of_fit().current
             batch = self._read_rows(X)
+            # Rows × ``classes_``.
             posterior = np.asarray(self._with_absent_labels(model, model.posterior(batch)), dtype=np.float64)
             if self._label_form != "one":
                 return posterior
-            totals = posterior.sum(axis=1, keepdims=True)
+            totals = posterior.sum(axis=1, keepdims=True)  # of each row
             uniform = np.full(posterior.shape, 1.0 / posterior.shape[1])
             return np.where(totals > 0, posterior / np.where(totals > 0, totals, 1.0), uniform)
 
@@ -224,17 +228,17 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self._learner_of_fit()
         if self._label_form != "sets":
             return float(super().score(X, y, sample_weight))
-        labelled = self._read_sets(X, y)
-        sets = labelled.sets
+        labelled = self._read_sets(X, y)  # rows with label sets, and the form of y
+        sets = labelled.sets  # the true labels of the rows
         weights = row_weights(sample_weight, labelled.batch)
-        is_labelled = sets.has_target & (weights > 0)
+        is_labelled = sets.has_target & (weights > 0)  # of each row
         if not is_labelled.any():
             raise errors.empty_data(None, "no row has labels and a positive weight, so there is nothing to score")
-        # Of each row; its codes, the numbers of its labels, lie between two offsets.
+        # The true labels of each row; their numbers (``codes``) lie between two offsets.
         label_sets = (
             {sets.names[code] for code in sets.codes[start:end]} for start, end in pairwise(sets.offsets.tolist())
         )
-        is_correct = np.array(
+        is_correct = np.array(  # of each row
             [set(predicted) == true_labels for predicted, true_labels in zip(self.predict(X), label_sets, strict=True)]
         )
         return float(np.average(is_correct[is_labelled], weights=weights[is_labelled]))
@@ -268,7 +272,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         """
         batch = rows_to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
-        weighable = False
+        weighable = False  # whether some column can be weighed
         if isinstance(batch, Batch):
             templates = self._schema(batch).features.templates
             weighable = any(feature.family.has_cells or feature.reads_text for feature in templates)
@@ -293,6 +297,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         batch = self._batch(X)
+        # Below: the label sets of the rows, the form of y, and the labels of the columns of flags, if y is flags.
         if are_sets(y):
             sets = LabelSets.of(y)
             label_form = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"
@@ -311,14 +316,18 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return RowsWithLabelSets(batch, sets, label_form, flag_labels)
 
     def _count_more(self, labelled: RowsWithLabelSets, sample_weight: Any) -> Tally:
-        """Returns the tally of more rows under the existing schema. ``sample_weight``: one per row, or None."""
+        """Returns the tally of more rows with their label sets (``labelled``) under the existing schema.
+        ``sample_weight``: one per row, or None.
+        """
         self._check_columns(labelled.batch)
         schema = self._learner.schema
         return count_batch(align_names(labelled.batch, schema), schema, labelled.sets, sample_weight, self.threads)
 
     def _check_label_form(self, labelled: RowsWithLabelSets) -> None:
-        """Raises BadSetting if more rows come in another form than the first, or with labels that no flag stood for."""
-        flag_labels = labelled.flag_labels
+        """Raises BadSetting if more rows (``labelled``) come in another form than the first, or with labels that no
+        flag stood for.
+        """
+        flag_labels = labelled.flag_labels  # of the new rows; ``self._flag_labels`` are those of the first rows
         errors.require(not flag_labels or self._flag_labels, "y", "flags", "sets of labels, like the first rows")
         new_labels = sort_keys(name for name in labelled.sets.names if name not in self._flag_labels)
         if self._flag_labels and (new_labels or (flag_labels and len(flag_labels) != len(self._flag_labels))):
@@ -337,9 +346,11 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     def _learn(self, rows: MemoryRows) -> LabelModel:
         """Returns a model of these rows, with weights and thresholds according to the parameters."""
+        # Whether weighing is possible, if it is to be chosen automatically.
         weighable = is_auto(self.weigh) and rows.n_labelled >= FEWEST_ROWS and can_weigh(rows.tally, rows.n_rows)
-        # Too large a problem is not weighed by default; if weighing is requested, it raises an error.
+        # By name. Too large a problem is not weighed by default; if weighing is requested, it raises an error.
         options = self._settle_options(rows.n_labelled, weighable)
+        # Of both kinds of learning.
         settings = self.how, options["threshold"], self.calibrate, int(self.seed)
         unweighed_learning = PlainLabels(*settings, alpha=options["alpha"])  # type: ignore[arg-type]
         unweighed_learning.check()
@@ -350,7 +361,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         weighed or chosen by default. ``weighable``: whether weighing is possible.
         """
         has_enough_rows = n_rows >= FEWEST_ROWS
-        threshold = self.threshold
+        threshold = self.threshold  # "f1", None, a number, or one per label
         if isinstance(threshold, str):
             threshold = None if threshold == "auto" and not has_enough_rows else "f1"
         alpha = 1.0 if isinstance(self.alpha, str) and not has_enough_rows else self.alpha
@@ -359,6 +370,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
 
     def _keep(self, learner: Learner) -> None:
         """Stores a learner and sets ``classes_`` to its labels, or to those of the flags (``_flag_labels``)."""
+        # The labels; EVERY, the class of all rows, is none.
         names = self._flag_labels or sort_keys(name for name in learner.classes if name != EVERY)
         array = np.array(names)  # which may have changed their types
         self.classes_ = array if array.tolist() == list(names) else np.array(names, dtype=object)
@@ -369,7 +381,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         return find_label(label, self.classes_.tolist())
 
     def _with_absent_labels(self, model: LabelModel, values: NDArray[Any]) -> NDArray[Any]:
-        """Returns an array of rows × the labels of the model as an array of rows × ``classes_``, with zeros in the
-        columns of labels that have no rows.
+        """Returns ``values``, probabilities or flags (rows × the labels of the model), as rows × ``classes_``, with
+        zeros in the columns of labels that have no rows.
         """
         return with_absent_columns(values, model.labels, self.classes_)

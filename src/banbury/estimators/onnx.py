@@ -37,6 +37,7 @@ def register_converters() -> None:
     """Registers the converters of Banbury's classifiers with skl2onnx. Call it once before converting."""
     register = import_library("skl2onnx").update_registered_converter
     booleans = [True, False]
+    # The allowed values of skl2onnx's options.
     options = {"zipmap": [*booleans, "columns"], "nocl": booleans, "output_class_labels": booleans}
     for classifier in CLASSIFIERS:
         register(classifier, f"Banbury{classifier.__name__}", _set_types, _convert, options=options)
@@ -65,7 +66,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     tables = model.evidence_table()  # everything that scores are computed from
     graph = Graph(scope.get_unique_operator_name("banbury"))
     columns = tables.columns["name"].to_pylist()  # of the model
-    input_tensors = [variable.full_name for variable in operator.inputs]
+    input_tensors = [variable.full_name for variable in operator.inputs]  # their names
     if len(input_tensors) == 1 and len(columns) > 1:  # one matrix, with a column of it for each
         matrix = input_tensors[0]
         # The number of each column in the matrix.
@@ -73,7 +74,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         input_tensors = [
             graph.add("x = Gather<axis = 1>(matrix, k)", matrix=matrix, k=number)["x"] for number in numbers
         ]
-    inputs = dict(zip(columns, input_tensors, strict=True))
+    inputs = dict(zip(columns, input_tensors, strict=True))  # the name of the tensor of each column
+    # Names of the tensors of answers and posteriors.
     label_tensor, posterior_tensor = add_posteriors(graph, tables, inputs, model._names)
     if tables.answers == "labels":
         all_labels = operator.raw_operator.classes_.tolist()

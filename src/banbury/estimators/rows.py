@@ -78,13 +78,15 @@ class TakesTables(Guarded):
         return batch
 
     def _check_columns(self, batch: Batch) -> None:
-        """Raises an error if rows have another number of columns than the first, and warns if only one of both has
-        names, with scikit-learn's wording. Named columns are matched by name, so a frame may have more or fewer.
+        """Raises an error if the rows of ``batch`` have another number of columns than the first, and warns if only one
+        of both has names, with scikit-learn's wording. Named columns are matched by name, so a frame may have more or
+        fewer.
         """
         has_names = "feature_names_in_" in self.__dict__
         if batch.named and has_names:
             return
         if batch.named != has_names:
+            # Words of the warning.
             verb, fitted = ("has", "without") if batch.named else ("does not have valid", "with")
             errors.warn(
                 UserWarning(f"X {verb} feature names, but {type(self).__name__} was fitted {fitted} feature names")
@@ -141,6 +143,7 @@ def one_batch(X: Any) -> Batch:
     if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
         X = X.read_all()
     # Strings in a list are always texts, never file names.
+    # Usually one.
     batches = list(from_texts(X, names=None, batch_rows=None) if is_texts(X) else read(X))
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
@@ -163,24 +166,24 @@ def rows_to_validate(X: Any) -> Any:
 
 
 def as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """Returns classes as an array of the labels' own type ``dtype``, or of objects if they have several types
-    (``dtype`` is None).
+    """Returns ``names``, classes or labels, as an array of the type ``dtype``, that of the labels y; of objects if they
+    have several types (``dtype`` is None).
     """
     if dtype is not None and dtype.kind in "biufmM":
         return np.array(names, dtype=dtype)
-    one_type = len({type(name) for name in names}) == 1
+    one_type = len({type(name) for name in names}) == 1  # whether all have the same type in Python
     return np.array(names, dtype=None if one_type and dtype is not None and dtype.kind != "O" else object)
 
 
 def sort_classes(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """Returns the classes in order as an array. Raises an error if one of them is not of the type ``dtype`` of the
-    labels.
+    """Returns the classes ``names`` in order as an array. Raises an error if one of them is not of the type ``dtype``
+    of the labels y.
     """
-    names = sort_keys(names)
+    sorted_names = sort_keys(names)
     try:
-        return as_array(names, dtype)
+        return as_array(sorted_names, dtype)
     except (TypeError, ValueError, OverflowError):
-        raise errors.bad_setting("classes", list(names), f"labels of the type of y ({dtype})") from None
+        raise errors.bad_setting("classes", list(sorted_names), f"labels of the type of y ({dtype})") from None
 
 
 def _label_set_error(name: str) -> errors.BadSetting:
@@ -189,8 +192,8 @@ def _label_set_error(name: str) -> errors.BadSetting:
 
 
 def labels_of(y: Any, name: str) -> NDArray[Any]:
-    """Returns labels as a one-dimensional array, in which missing ones are None or NaN. Raises an error for sets,
-    numbers that are not whole and other types; errors use scikit-learn's wording and the parameter's ``name``.
+    """Returns the labels y as a one-dimensional array, in which missing ones are None or NaN. Raises an error for sets,
+    numbers that are not whole and other types; errors use scikit-learn's wording and ``name``, that of the parameter.
     """
     if isinstance(y, np.ma.MaskedArray):
         is_masked = np.ma.getmaskarray(y)
@@ -204,6 +207,7 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
         raise _label_set_error(name)
     if isinstance(y, (list, tuple)) and labels.ndim == 1:
         # NumPy would turn numbers and missing values into texts, or booleans into numbers.
+        # Whether labels that were no texts have become texts.
         became_texts = labels.dtype.kind == "U" and not all(isinstance(label, str) for label in y)
         if became_texts or (labels.dtype.kind == "f" and any(isinstance(label, (bool, np.bool_)) for label in y)):
             labels = np.empty(len(y), dtype=object)
@@ -231,10 +235,11 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
 
 
 def count_batch(batch: Batch, schema: Schema, labels: Any, sample_weight: Any, threads: int | None) -> Tally:
-    """Returns the tally of these rows, with their labels (one per row, or label sets) and sample weights (one per row,
-    or None).
+    """Returns the tally of the rows of ``batch`` under a schema, with their labels (one per row, or label sets) and
+    sample weights (one per row, or None).
     """
     weights = sample_weights(sample_weight, batch.n_rows)
+    # The labels of the rows with their weights.
     target = Labels.of(labels, weights, classes=None, threads=n_threads(threads))
     target.check_length(batch.n_rows)
     [tally] = tallies_of_batch(batch, schema, target)
@@ -256,7 +261,7 @@ def with_absent_columns(
     """Returns scores (rows × ``names``) as rows × ``all_names``, with the number ``absent`` in the columns that are not
     in ``names``; the same array if both are the same names.
     """
-    positions = {name: position for position, name in enumerate(all_names.tolist())}
+    positions = {name: position for position, name in enumerate(all_names.tolist())}  # of the column of each name
     if tuple(positions) == tuple(names):
         return scores
     all_scores = np.full((len(scores), len(positions)), absent, scores.dtype)
@@ -266,11 +271,11 @@ def with_absent_columns(
 
 def row_weights(sample_weight: Any, batch: Batch) -> Real:
     """Returns a weight for each row, checked as ``bb.count`` checks it; ones if ``sample_weight`` is None."""
-    labels = Labels.without_target(sample_weights(sample_weight, batch.n_rows), threads=1)
-    if labels.weights is None:
+    rows_without_labels = Labels.without_target(sample_weights(sample_weight, batch.n_rows), threads=1)
+    if rows_without_labels.weights is None:
         return np.ones(batch.n_rows)
-    labels.check_length(batch.n_rows)
-    return labels.weights
+    rows_without_labels.check_length(batch.n_rows)
+    return rows_without_labels.weights
 
 
 def sample_weights(sample_weight: Any, n_rows: int) -> Any:

@@ -61,7 +61,9 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         return self._model().tally
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
-        """Explains why a row gets its class: the weight of evidence of every column and word, in decibans."""
+        """Explains why a row gets its class rather than ``against`` (by default the runner-up): the weight of evidence
+        of every column and word, in decibans.
+        """
         return self._model().explain(row, against)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
@@ -101,20 +103,21 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
             check_whole(name, getattr(self, name), 1)
 
     def _observe(self, batch: Batch, weights: Real) -> Observed:
-        """Returns the rows in the form that expectation maximisation needs. ``weights``: one per row."""
+        """Returns the rows of ``batch`` in the form that expectation maximisation needs. ``weights``: one per row."""
         schema = self._schema(batch)
         return Observed.of(align_names(batch, schema), schema, weights, n_threads(self.threads))
 
     def _task(self, observed: Observed, classes: Sequence[Label], labels: NDArray[np.int32], weights: Real) -> Task:
-        """Returns the maximisation problem for these rows. ``classes``: all classes or components; ``labels``: for each
-        row the index of its class, −1 for unlabelled rows; ``weights``: one per row.
+        """Returns the maximisation problem for the rows ``observed``. ``classes``: all classes or components;
+        ``labels``: for each row the index of its class, −1 for unlabelled rows; ``weights``: one per row.
         """
+        # With which models are estimated.
         settings = {"how": self.how, "alpha": float(self.alpha), "class_prior": self.class_prior}
         return Task(observed, tuple(classes), labels, weights, settings)
 
-    def _keep(self, climb: Climb, batch: Batch) -> None:
+    def _keep(self, climb: Climb) -> None:
         """Sets the fitted attributes from the best climb (a run of expectation maximisation): its model, its objectives
-        (one for each iteration) and whether it converged. Gives its warnings. ``batch``, the rows, is not needed.
+        (one for each iteration) and whether it converged. Gives its warnings.
         """
         self.model_ = climb.model
         self.log_likelihoods_ = np.array(climb.log_likelihoods)
@@ -164,18 +167,18 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
 
     def __init__(
         self,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: float = 1.0,
-        class_prior: Any = None,
-        unlabelled: Any = None,
-        unlabelled_weight: float = 1.0,
-        starts: int = 1,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: float = 1.0,  # the pseudo-count
+        class_prior: Any = None,  # None for class frequencies, "uniform", or P(class)
+        unlabelled: Any = None,  # the label that means none, besides None and NaN
+        unlabelled_weight: float = 1.0,  # of a row without a label, from 0 to 1
+        starts: int = 1,  # how many starting points
+        max_iter: int = 100,  # the most iterations
+        tol: float = 1e-6,  # the smallest gain, as a share of the objective, to go on
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
@@ -200,9 +203,9 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         errors.require(
             is_number and 0 <= unlabelled_weight <= 1, "unlabelled_weight", unlabelled_weight, "a number from 0 to 1"
         )
-        batch, target = self._read_rows_and_labels(X, y)
-        sample_weights = _weights(sample_weight, batch)
-        # Labels are class numbers, −1 for none.
+        batch, target = self._read_rows_and_labels(X, y)  # target: the label of each row, as y gives it
+        sample_weights = _weights(sample_weight, batch)  # one per row
+        # Labels are the class number of each row, −1 for none.
         classes, labels = _number_classes(target, self.unlabelled, n_threads(self.threads))
         if self.unlabelled is None and target.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
             n_negative = int(np.count_nonzero(labels == classes.index(-1)))
@@ -210,19 +213,20 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
                 f"{many(n_negative, 'row')} of label -1 {'is' if n_negative == 1 else 'are'} treated as a class named -1, among "
                 "others. If these rows are unlabelled, as in scikit-learn, pass unlabelled=-1."
             )
+        # Of each row in the maximisation.
         weights = np.where(labels >= 0, sample_weights, sample_weights * float(unlabelled_weight))
+        # The maximisation problem.
         task = self._task(self._observe(batch, weights), classes, labels, weights)
+        # The best of several runs of expectation maximisation.
         climb = climb_from_starts(
             task, starts_from_labels(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol
         )
-        self._keep(climb, batch)
-        dtype = (
-            target.dtype if target.dtype.kind != "O" else None
-        )  # the type of the labels, unless they are mixed with None
+        self._keep(climb)
+        dtype = None if target.dtype.kind == "O" else target.dtype  # of the labels; None: mixed, perhaps with None
         if dtype is None and len({*map(type, classes)}) == 1:
             dtype = np.array(classes).dtype
         self.classes_ = as_array(tuple(classes), dtype)
-        # Posteriors are rows × classes; those of a labelled row are certain.
+        # ``climb.posteriors`` are rows × classes; those of a labelled row are certain.
         self.transduction_ = self.classes_[climb.posteriors.argmax(axis=1)]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -233,14 +237,17 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Returns the share of labelled rows that are predicted correctly."""
         self._model()
-        batch, target = self._read_rows_and_labels(X, y)
+        batch, target = self._read_rows_and_labels(X, y)  # target: the label of each row, as y gives it
+        # Of each row.
         is_labelled = _codes(target, self.unlabelled, n_threads(self.threads))[0] >= 0
+        # Of each row; 0 without a label.
         weights = np.where(is_labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
             raise errors.EmptyData(
                 f"none of the {batch.n_rows:,} rows to score has a label and a positive weight. Score rows whose "
                 "class is known; in cross-validation, use fewer folds or folds that all contain labelled rows."
             )
+        # Of each labelled row.
         is_correct = self.predict(batch)[is_labelled].astype(object) == target[is_labelled].astype(object)
         return float(np.average(is_correct, weights=weights[is_labelled]))
 
@@ -288,18 +295,18 @@ class Mixture(AsDensity, _Maximiser):
 
     def __init__(
         self,
-        n_components: Any = 2,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: float = 1.0,
-        class_prior: Any = None,
-        choose_by: str = "bic",
-        starts: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
+        n_components: Any = 2,  # how many, or several numbers to choose from
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: float = 1.0,  # the pseudo-count
+        class_prior: Any = None,  # None for class frequencies, "uniform", or P(class)
+        choose_by: str = "bic",  # "bic" or "held_out": how the number is chosen
+        starts: int = 10,  # how many starting points
+        max_iter: int = 200,  # the most iterations
+        tol: float = 1e-6,  # the smallest gain, as a share of the objective, to go on
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
@@ -322,14 +329,15 @@ class Mixture(AsDensity, _Maximiser):
         if self.choose_by not in ("bic", "held_out"):
             raise errors.unknown_choice("choose_by", self.choose_by, ["bic", "held_out"])
         batch = one_batch(X)
-        weights = _weights(sample_weight, batch)
+        weights = _weights(sample_weight, batch)  # one per row
         # The numbers of components to try; below only the best remains.
         sizes = self._sizes(int(np.count_nonzero(weights > 0)))
-        observed = self._observe(batch, weights)
-        scores: dict[int, float] = {}
+        observed = self._observe(batch, weights)  # the rows for expectation maximisation
+        scores: dict[int, float] = {}  # the criterion of each number of components
         if len(sizes) > 1 and self.choose_by == "held_out":
             scores = {n_components: self._score_held_out(batch, weights, n_components) for n_components in sizes}
             sizes = [max(sizes, key=scores.__getitem__)]
+        # The best run of expectation maximisation for each number of components.
         climbs = {n_components: self._climb(observed, weights, n_components) for n_components in sizes}
         if len(sizes) > 1:
             scores = {
@@ -339,14 +347,14 @@ class Mixture(AsDensity, _Maximiser):
             sizes = [min(sizes, key=scores.__getitem__)]
         self.scores_ = scores
         [self.n_components_] = sizes
-        self._keep(climbs[self.n_components_], batch)
+        self._keep(climbs[self.n_components_])
         self._warn_of_degenerate(weights)
 
     def _warn_of_degenerate(self, weights: Real) -> None:
         """Warns if a component has collapsed to a single value or is empty. ``weights``: those of the rows."""
         n_components = self.n_components_
-        component_rows = self.model_.tally.rows.value  # of each component, by weight
-        if collapsed := find_narrow_curves(self.model_):
+        component_rows = self.model_.tally.rows.value  # the number of rows of each component, by weight
+        if collapsed := find_narrow_curves(self.model_):  # the number, column and value of each
             descriptions = (f"component {number} at {column} = {value:.6g}" for number, column, value in collapsed)
             errors.warn(
                 "a Gaussian component has collapsed to a single value: "
@@ -393,7 +401,9 @@ class Mixture(AsDensity, _Maximiser):
         return [self._rows(X)]
 
     def _sizes(self, n_rows: int) -> list[int]:
-        """Returns the numbers of components to try, in order. Raises an error if one is invalid or exceeds ``n_rows``."""
+        """Returns the numbers of components to try, ascending. Raises an error if one is invalid or exceeds ``n_rows``,
+        the number of rows.
+        """
         sizes = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
         errors.require(sizes, "n_components", self.n_components, "a number, or a list of at least one")
         for n in sizes:
@@ -403,11 +413,12 @@ class Mixture(AsDensity, _Maximiser):
 
     def _climb(self, observed: Observed, weights: Real, n: int) -> Climb:
         """Returns the best of several climbs (runs of expectation maximisation) from random starts, for a mixture of
-        ``n`` components. ``weights``: one per row.
+        ``n`` components of the rows ``observed``. ``weights``: one per row.
         """
         labels = np.full(observed.n_rows, -1, dtype=np.int32)  # no row has a label
-        task = self._task(observed, range(n), labels, weights)
+        task = self._task(observed, range(n), labels, weights)  # the maximisation problem
         rng = np.random.default_rng(self.seed)
+        # Where the climbs begin.
         starts = (random_start(task, rng) for _ in range(1 if n == 1 else int(self.starts)))
         # After TRIAL iterations only the best starts continue.
         return climb_from_starts(task, starts, int(self.max_iter), self.tol, TRIAL)
@@ -422,7 +433,7 @@ class Mixture(AsDensity, _Maximiser):
         log_likelihood = 0.0
         threads = n_threads(self.threads)
         for fold in range(int(fold_of_row.max()) + 1):
-            training_rows = np.flatnonzero(fold_of_row != fold)
+            training_rows = np.flatnonzero(fold_of_row != fold)  # row numbers
             tested_rows = np.flatnonzero(fold_of_row == fold)
             observed = Observed.of(
                 align_names(batch.take(training_rows), schema), schema, weights[training_rows], threads
@@ -448,7 +459,7 @@ def _number_classes(target: NDArray[Any], unlabelled: Any, threads: int) -> tupl
     """Returns the sorted classes, and for each row the index of its class, −1 if it has no label. ``target``: the label
     of each row; ``unlabelled``: a label that means none, or None. Raises an error if no row has a label.
     """
-    codes, names = _codes(target, unlabelled, threads)
+    codes, names = _codes(target, unlabelled, threads)  # of each row the index of its label among ``names``, or −1
     refuse_continuous(names, len(codes))
     used_names = {names[code] for code in np.unique(codes[codes >= 0]).tolist()}
     if not used_names:
@@ -457,14 +468,14 @@ def _number_classes(target: NDArray[Any], unlabelled: Any, threads: int) -> tupl
             "bb.Mixture."
         )
     classes = sort_keys(used_names)
-    class_index = {name: code for code, name in enumerate(classes)}
-    # The last entry is that of code −1.
+    class_index = {name: index for index, name in enumerate(classes)}
+    # The class index by code; the last entry is that of code −1, no label.
     return classes, np.array([*(class_index.get(name, -1) for name in names), -1], dtype=np.int32)[codes]
 
 
 def _codes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray[np.int32], Sequence[Label]]:
     """Returns for each row the index of its label in the returned list of labels, −1 if it has none or the label
-    ``unlabelled``, which means none.
+    ``unlabelled``, which means none. ``target``: the label of each row.
     """
     codes, names = number_values(encode(target, threads), threads)
     if unlabelled is not None:

@@ -39,17 +39,17 @@ class TANClassifier(NaiveBayesClassifier):
 
     def __init__(
         self,
-        features: Any = "auto",
-        how: str = "mean",
-        alpha: float = 1.0,
-        class_prior: Any = None,
-        level: float | None = 0.05,
-        root: str | None = None,
-        bins: Any = "mdl",
-        missing: str = "skip",
-        threads: int | None = None,
-        seed: int = 0,
-        class_weight: Any = None,
+        features: Any = "auto",  # the families: "auto", one for all columns, or by column
+        how: str = "mean",  # how parameters are estimated, such as "mle" or "mean"
+        alpha: float = 1.0,  # the pseudo-count
+        class_prior: Any = None,  # None for class frequencies, "uniform", or P(class)
+        level: float | None = 0.05,  # significance of a dependence; None keeps all
+        root: str | None = None,  # the column at the root of the tree; None: any
+        bins: Any = "mdl",  # how numbers are cut: "mdl", or how many bins
+        missing: str = "skip",  # "skip" missing values, or count them as a "category"
+        threads: int | None = None,  # how many; None for all processors
+        seed: int = 0,  # of everything drawn at random
+        class_weight: Any = None,  # "balanced", or a factor by class
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         self.features = features
@@ -81,13 +81,13 @@ class TANClassifier(NaiveBayesClassifier):
         return tree_of_columns(level=self.level, root=self.root, bins=self.bins, columns=self.features)
 
     def _learn_first(self, batch: Batch, labels: Any, sample_weight: Any, more_to_come: bool = False) -> Learner:
-        """Returns a learner of the first rows. Rows of weight zero are left out first, so that they have no influence
-        on where numbers are cut into bins. ``labels``, ``sample_weight``: one per row; the latter may be None;
-        ``more_to_come``: whether further rows follow.
+        """Returns a learner of ``batch``, the first rows. Rows of weight zero are left out first, so that they have no
+        influence on where numbers are cut into bins. ``labels``, ``sample_weight``: one per row; the latter may be
+        None; ``more_to_come``: whether further rows follow.
         """
         if sample_weight is not None:
-            weights = np.asarray(sample_weights(sample_weight, batch.n_rows))
-            weighted_rows = np.flatnonzero(weights)
+            weights = np.asarray(sample_weights(sample_weight, batch.n_rows))  # one per row
+            weighted_rows = np.flatnonzero(weights)  # the numbers of rows with a weight above 0
             if 0 < len(weighted_rows) < batch.n_rows:
                 batch = batch.take(weighted_rows)
                 labels = labels[weighted_rows]

@@ -372,7 +372,7 @@ class SuspiciousRow(NamedTuple):
             "probability": self.probability,
             "margin": self.margin,
         }
-        labels = {"given": self.given, "suggested": self.suggested}
+        labels = {"label": self.given, "suggested": self.suggested}
         return {"row": self.row, **file_entry, **labels, **probabilities}
 
 
@@ -463,14 +463,21 @@ class Suspicious(Listed):
                 row | {"explanation": explanation.to_dict()}
                 for row, explanation in zip(rows, self.explanations, strict=True)
             ]
-        counts = {"compared": self.n_rows, "skipped": self.skipped, "alone": self.alone, "wrong": self.wrong}
+        counts = {
+            "compared": self.n_rows,
+            "skipped": self.skipped,
+            "not_compared": self.alone,
+            "estimated_wrong": self.wrong,
+        }
         return {
             "rows": rows,
             **counts,
             "by": self.by,
             "method": self.method,
             "classes": list(self.classes),
-            "pairs": [{"label": label, "really": suggested, "rows": n_rows} for label, suggested, n_rows in self.pairs],
+            "pairs": [
+                {"label": label, "suggested": suggested, "rows": n_rows} for label, suggested, n_rows in self.pairs
+            ],
             "notes": self.notes,
         }
 

@@ -57,9 +57,9 @@ class BandwidthDisplay(Display):
         family, or a column of fewer than two different values, raises an error.
         """
         check_model(model)
-        feature_parts = feature_parts_of(model, feature)
+        feature_parts = feature_parts_of(model, feature)  # the column, its position in its sums, and these
         column = feature_parts.feature
-        family = feature_parts.feature.family
+        family = column.family
         class_number = 0 if label is None else number_of(model, label)
         check_axis(column)
         bandwidths_and_scores = try_bandwidths(column, feature_parts.sums, feature_parts.position, class_number)
@@ -71,23 +71,26 @@ class BandwidthDisplay(Display):
             raise errors.bad_setting("label", label, f"one of the classes ({errors.listed(model.classes)})")
         if isinstance(times, bool) or not isinstance(times, (int, float)) or not 1 < times <= 1e6:
             raise errors.bad_setting("times", times, "a number above 1, 1,000,000 at most")
-        bandwidths, scores = bandwidths_and_scores
+        bandwidths, scores = bandwidths_and_scores  # scores: the mean log-likelihood of a row left out, in nats
         if len(bandwidths) < 2:
             problem = f"too few values in class {model.classes[class_number]!r}"
             raise errors.bad_setting(f"column {feature!r}", problem, "a column with at least two different values")
         best = float(bandwidths[scores.argmax()])
+        # At least as wide as a bin.
         drawn_bandwidths = max(best / times, column.unit), best, best * times
-        values = axis_values(model, column, column.inputs[0])
+        values = axis_values(model, column, column.inputs[0])  # at which the densities are drawn
         choice = model.choice
+        # Arguments of ``estimate``.
         settings = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
         families = ({feature: replace(family, bandwidth=bandwidth)} for bandwidth in drawn_bandwidths)  # type: ignore[type-var]
         models = (estimate(model.tally, **settings, features=features) for features in families)  # type: ignore[arg-type]
+        # Values × bandwidths.
         density = np.exp([log_likelihood(variant, column, values)[:, class_number] for variant in models]).T
         return cls(feature, model.classes[class_number], bandwidths, scores, drawn_bandwidths, values, density).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draws the log-likelihood over bandwidths on the left axes, and three densities (``self.density``, values ×
-        bandwidths) on the right. ``ax``: a pair of axes, or None for new ones.
+        """Draws the log-likelihood over bandwidths on the left axes, and the densities with the three bandwidths
+        ``self.shown`` (``self.density``, values × bandwidths) on the right. ``ax``: a pair of axes; None: new ones.
         """
         if ax is None:
             ax = import_matplotlib().pyplot.subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
@@ -105,7 +108,7 @@ class BandwidthDisplay(Display):
             right_axes.plot(
                 self.values, density, color=colour, linestyle=style, label=f"{description}: {bandwidth:.3g}"
             )
-        highest = self.log_likelihood.max()
+        highest = self.log_likelihood.max()  # nats
         feature_name = short_name(self.feature)
         left_axes.set(xscale="log", ylim=(max(self.log_likelihood.min(), highest - 3.0) - 0.05, highest + 0.15))
         left_axes.set(

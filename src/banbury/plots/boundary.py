@@ -77,8 +77,8 @@ class DecisionBoundaryDisplay(Display):
         """Draws the decision regions of two features, and the rows of ``data`` as points (at most 2,000).
 
         The features can be columns of blocks. With ``difference``, a pair of classes, the posterior of the first minus
-        that of the second is drawn. ``fixed`` has the values of other columns, which are missing otherwise. The grid
-        has ``steps`` values of each feature.
+        that of the second is drawn. ``target`` are the classes of the rows, or the column of them. ``fixed`` has the
+        values of other columns, which are missing otherwise. The grid has ``steps`` values of each feature.
         """
         check_model(model, classes=2)
         feature_names = two_columns(model, features)
@@ -91,11 +91,13 @@ class DecisionBoundaryDisplay(Display):
             for label in difference:
                 number_of(model, label)
         errors.check_whole("steps", steps, 2, 2_000)
+        # x, y and class number of each row.
         points = None if data is None else ClassedRows(model, data, target, reading).points(feature_names)
         # The values of the rows, over whose range the grid goes.
         row_values: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
         xx0, xx1 = (np.linspace(*axis_range(model, feature_names[k], row_values[k]), steps) for k in (0, 1))
-        grid_x, grid_y = np.meshgrid(xx0, xx1)
+        grid_x, grid_y = np.meshgrid(xx0, xx1)  # the x and the y of each point of the grid
+        # Of the grid's points as rows: values by column.
         columns: dict[str, Any] = {feature_names[0]: grid_x.ravel(), feature_names[1]: grid_y.ravel()}
         columns |= {feature: [value] * grid_x.size for feature, value in fixed_values.items()}
         posterior = model.posterior(complete_rows(model, columns)).reshape(steps, steps, -1)
@@ -109,13 +111,14 @@ class DecisionBoundaryDisplay(Display):
         """What is drawn (len(xx1) × len(xx0)): the number of the predicted class, or the difference of two posteriors."""
         if self.difference is None:
             return np.asarray(self.posterior.argmax(axis=2))
-        first, second = (self.classes.index(label) for label in self.difference)
+        first, second = (self.classes.index(label) for label in self.difference)  # class numbers
         return np.asarray(self.posterior[:, :, first] - self.posterior[:, :, second])
 
     def _draw(self, ax: Any) -> None:
         """Draws the regions or the difference, and the rows. ``self.posterior`` is len(xx1) × len(xx0) × classes."""
         ax = self._begin(ax, width=6.8 if self.difference is None else 7.4, height=4.4)
         class_numbers = range(len(self.classes))
+        # Classes × RGB, as below.
         class_colours = import_matplotlib().colors.to_rgba_array(
             [colour(class_number) for class_number in class_numbers]
         )[:, :3]
@@ -123,7 +126,7 @@ class DecisionBoundaryDisplay(Display):
         # Lighter than the points of a class, so that these stand out from its region.
         region_colours = 1.0 - 0.5 * (1.0 - class_colours)
         if self.difference is None:  # each class's region in its colour, the paler the less sure; the borders in black
-            winner = self.posterior.argmax(axis=2)
+            winner = self.posterior.argmax(axis=2)  # the most probable class of each point of the grid, by number
             # From 0, where all classes are equally probable, to 1.
             confidence = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
             self._image(ax, 1.0 - (0.25 + 0.7 * confidence)[:, :, None] * (1.0 - region_colours[winner]))
@@ -176,8 +179,8 @@ class DecisionBoundaryDisplay(Display):
             style = {"color": colour(class_number), "edgecolors": "white", "linewidths": 0.6, "label": label}
             if self.points is not None:
                 x, y, class_of_point = self.points
-                of_class = class_of_point == class_number
-                ax.scatter(x[of_class], y[of_class], s=24, marker=mark(class_number), zorder=3, **style)
+                has_class = class_of_point == class_number
+                ax.scatter(x[has_class], y[has_class], s=24, marker=mark(class_number), zorder=3, **style)
             elif self.difference is None:
                 ax.scatter([], [], s=40, marker="s", **style)
         if self.points is not None or self.difference is None:

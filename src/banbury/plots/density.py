@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 MARGIN_AROUND_ROWS = 0.1  # around the rows, as a share of their range
 SHARES_INSIDE = (0.99, 0.9, 0.5, 0.1)  # shares of the drawn rows inside the contours
-PEAK_HEIGHT = np.log(
-    10.0
-)  # log density above the grid around a row: with more, the row is on a peak that the grid misses
+# Log density above the grid around a row: with more, the row is on a peak that the grid misses.
+PEAK_HEIGHT = np.log(10.0)
 COMPONENT_SHARE = 0.5  # the share of a component inside its line
 SHADES = ("#dbe9f4", "#b4d0e7", "#7fb0d6", "#3f88c0")  # from the outermost share to the innermost
 MOST_COMPONENTS = 7  # the largest ones are drawn: there are so many colours besides the first
@@ -64,33 +63,41 @@ class DensityDisplay(Display):
     def from_density(
         cls, density: AsDensity, features: Sequence[str], data: Any, *, steps: int = 200, ax: Any = None
     ) -> Self:
-        """Draws two columns of a fitted density or mixture, and the rows of ``data`` (at most 2,000). The grid has
-        ``steps`` values of each column.
+        """Draws two columns (``features``, their names) of a fitted density or mixture, and the rows of ``data`` (at
+        most 2,000). The grid has ``steps`` values of each column.
         """
         if not hasattr(density, "anomaly_scores"):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
         errors.check_whole("steps", steps, 2, 2_000)
         x_column, y_column = two_columns(density._model(), features)
+        # The numbers of each of both columns, as one array per batch.
         columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (x_column, y_column)]
-        x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
+        x, y = (np.concatenate(arrays).astype(np.float64) for arrays in columns)  # of each row
+        # Row numbers.
         drawn_rows = select_rows(np.isfinite(x) & np.isfinite(y), (x_column, y_column))
         x = x[drawn_rows]
         y = y[drawn_rows]
+        # The lowest and the highest value of each column, and the margin around them.
         ranges = [(values.min(), values.max(), MARGIN_AROUND_ROWS * np.ptp(values) or 1.0) for values in (x, y)]
         xx0, xx1 = (np.linspace(low - margin, high + margin, steps) for low, high, margin in ranges)
         grid_x, grid_y = np.meshgrid(xx0, xx1)
         # The log density of each component (grid points × components).
         joint = density._marginal({x_column: grid_x.ravel(), y_column: grid_y.ravel()})
+        # The log density at each drawn row.
         at_points = log_sum(density._marginal({x_column: x, y_column: y}))
         log_density = log_sum(joint).reshape(steps, steps)
+        # Whether the density contains a histogram.
         stepped = any(_has_steps(density.model_, column) for column in (x_column, y_column))
-        grid = xx0, xx1, log_density, x, y
-        # At the rows, as far as the grid shows it.
+        grid = xx0, xx1, log_density, x, y  # the arguments of both functions below
+        # The log density at each drawn row, as far as the grid shows it.
         grid_density = np.minimum(_highest_around(*grid), at_points) if stepped else _interpolate(*grid)
+        # The log density that these shares of the rows exceed.
         quantiles = np.quantile(grid_density, [1.0 - share for share in SHARES_INSIDE])
+        # The contours, ascending, and for each the index of its share.
         levels, share_numbers = np.unique(quantiles, return_index=True)
         # Steps may have several shares at one level: there the largest.
         inside = [SHARES_INSIDE[i] for i in share_numbers.tolist()]
+        # The share of rows on peaks that the grid misses.
         hidden = float(np.mean(at_points > grid_density + PEAK_HEIGHT))
         components = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
         return cls(
@@ -112,9 +119,10 @@ class DensityDisplay(Display):
             lines = ax.contour(self.xx0, self.xx1, clipped_density, self.levels, **style)
             level_labels = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
             ax.clabel(lines, fmt=level_labels, fontsize=8)
-        for colour_number, (number, component) in enumerate(self.components.items(), 1):
+        for colour_number, (number, component) in enumerate(self.components.items(), 1):  # log densities by number
             highest = float(component.max())  # subtracted, so that the exponentials do not overflow
             line_colour = colour(colour_number)
+            # The density at the line, relative to the highest one.
             if (relative_level := level_inside(np.exp(component - highest), COMPONENT_SHARE)) is not None:
                 level = highest + float(np.log(relative_level))
                 style = {"colors": line_colour, "linestyles": "dashed", "zorder": 3}
@@ -145,7 +153,7 @@ class DensityDisplay(Display):
 
 def _has_steps(model: Model, column: str) -> bool:
     """Whether the density of a column has steps, as that of a histogram has."""
-    feature_parts = feature_parts_of(model, column_of(model, column).name)
+    feature_parts = feature_parts_of(model, column_of(model, column).name)  # the column's parameters and its position
     return feature_parts.group.select([feature_parts.position]).cuts(column) is not None
 
 
@@ -153,6 +161,7 @@ def level_inside(density: Real, share: float) -> float | None:
     """Returns the density level above which this share of the density on the grid lies; None if all of it is at one
     point.
     """
+    # The densities of the grid's points.
     descending = np.sort(density[np.isfinite(density)], axis=None)[::-1]
     cumulative = np.cumsum(descending)
     if not len(cumulative) or not cumulative[-1] > 0:
@@ -165,6 +174,7 @@ def _interpolate(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> R
     """Returns the log density at each of the points (x, y), interpolated bilinearly on the grid ``xx0`` × ``xx1`` as
     contours are. ``log_density``: len(xx1) × len(xx0).
     """
+    # The log densities of the grid where they are finite.
     finite = log_density[np.isfinite(log_density)]
     # Where the density is zero, its logarithm counts as 1 less than the lowest finite one (or 0).
     heights = np.maximum(log_density, float(finite.min(initial=0.0)) - 1.0)
@@ -173,6 +183,7 @@ def _interpolate(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> R
     # How far each point is on the way to the next grid point, from 0 to 1.
     x_share = (x - xx0[column]) / (xx0[column + 1] - xx0[column])
     y_share = (y - xx1[row]) / (xx1[row + 1] - xx1[row])
+    # The log density at the x of each point on the grid line below it, and on the one above.
     below = heights[row, column] * (1.0 - x_share) + heights[row, column + 1] * x_share
     above = heights[row + 1, column] * (1.0 - x_share) + heights[row + 1, column + 1] * x_share
     return np.asarray(below * (1.0 - y_share) + above * y_share)
@@ -199,8 +210,9 @@ def _components(model: Model, joint: Real, steps: int) -> dict[Any, Real]:
     """Returns the log density on the grid (steps × steps) of each of the components with the largest share, by number.
     ``joint``: the log density of each (grid points × components).
     """
-    highest = joint.max(axis=0)
-    present = np.flatnonzero(np.isfinite(highest))
+    highest = joint.max(axis=0)  # of each component
+    present = np.flatnonzero(np.isfinite(highest))  # components, by number, that are somewhere on the grid
+    # Of each of these, relative to others.
     share = np.exp(joint[:, present] - highest.max()).sum(axis=0)
     largest = np.sort(present[np.argsort(-share, kind="stable")[:MOST_COMPONENTS]])
     return {model.classes[component]: joint[:, component].reshape(steps, steps) for component in largest.tolist()}

@@ -80,7 +80,7 @@ class Display:
             raise errors.unknown_choice("the ending of a picture's file", path.suffix, FORMATS)
         if self.figure_ is None:
             self.plot()
-        svg = path.suffix.lower() == ".svg"
+        svg = path.suffix.lower() == ".svg"  # otherwise .png
         with import_matplotlib().rc_context({"svg.hashsalt": "banbury"}):  # the same picture is the same file
             try:
                 self.figure_.savefig(path, dpi=dpi, metadata={"Date": None} if svg else None)
@@ -137,7 +137,7 @@ def logarithmic(ax: Any, multiples: tuple[float, ...], tick_format: str) -> None
     """Makes the horizontal axis logarithmic with ticks at these multiples of powers of ten. ``tick_format``: the format
     of tick labels, as for ``format``.
     """
-    ticker = import_matplotlib().ticker
+    ticker = import_matplotlib().ticker  # a module
     ax.xaxis.set_major_locator(ticker.LogLocator(subs=multiples))
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: format(number, tick_format)))
     ax.xaxis.set_minor_locator(ticker.NullLocator())
@@ -190,12 +190,12 @@ def short_names(labels: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]
     """Returns a name of at most ``longest`` characters for each label: the beginnings of long ones or, if these are not
     distinct, their endings. Labels that differ only in the middle get equal names.
     """
-    short = [short_name(label, longest) for label in labels]
-    if len(set(short)) == len(short):
-        return short
+    beginnings = [short_name(label, longest) for label in labels]
+    if len(set(beginnings)) == len(beginnings):
+        return beginnings
     return [
         text if len(str(label)) <= longest else "…" + short_name(str(label)[1 - longest :], longest)
-        for text, label in zip(short, labels, strict=True)
+        for text, label in zip(beginnings, labels, strict=True)
     ]
 
 

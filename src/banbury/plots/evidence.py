@@ -71,10 +71,10 @@ class EvidenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         """Draws a bar for each of ``self.labels`` with its weight in decibans; the last one is the sum."""
-        weights = np.array(self.weights)
+        weights = np.array(self.weights)  # decibans
         ax = self._begin(ax, width=6.4, height=1.3 + 0.25 * len(weights))
         y_positions = _bar_positions(len(weights))
-        lengths = _bar_lengths(weights)
+        lengths = _bar_lengths(weights)  # in decibans, all finite
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
         _draw_bars(ax, y_positions, lengths, weights, height=0.72, colours=[*colours, SUM])
         explanation = self.explanation
@@ -117,19 +117,20 @@ class ComparedEvidenceDisplay(Display):
             classes = f"{second.winner!r} against {second.against!r}"
             expected = f"of the same two classes, {first.winner!r} and {first.against!r}; use explain(row, against=...)"
             raise errors.bad_setting("the second explanation", classes, expected)
-        sign = (
-            1.0 if first.winner == second.winner else -1.0
-        )  # by which the second's decibans are for the first's winner
+        # The factor that makes the second's decibans evidence for the first's winner.
+        sign = 1.0 if first.winner == second.winner else -1.0
         # The evidence of each feature and value, with its decibans under both models; NaN where a model has none.
         terms: dict[tuple[str, str], tuple[Evidence, list[float]]] = {}
         for model_number, (explanation, factor) in enumerate(((first, 1.0), (second, sign))):
             for entry in explanation.evidence:
+                # ``pair`` has the decibans under both models.
                 _, pair = terms.setdefault((entry.feature, str(entry.value)), (entry, [np.nan, np.nan]))
                 pair[model_number] = factor * entry.decibans
+        # The strongest first: an entry of evidence and its two numbers of decibans.
         ranked = sorted(terms.values(), key=lambda term: -np.nanmax(np.abs(term[1])))
         first_before = dict(first.before)  # the prior and what a calibration adds, in decibans
         second_before = dict(second.before)
-        bars = [
+        bars = [  # pairs of label and the decibans under both models
             (name, [first_before.get(name, np.nan), sign * second_before.get(name, np.nan)])
             for name in first_before | second_before
         ]
@@ -153,13 +154,13 @@ class ComparedEvidenceDisplay(Display):
         """
         ax = self._begin(ax, width=8.4, height=1.5 + 0.36 * len(self.labels))
         y_positions = _bar_positions(len(self.labels))
-        lengths = _bar_lengths(self.weights)
-        first = next(iter(self.explanations.values()))
+        lengths = _bar_lengths(self.weights)  # labels × 2, in decibans, all finite
+        first = next(iter(self.explanations.values()))  # whose winner evidence is for
         sides = []  # the name of each explanation and its probability of the first's winner
         for number, (name, explanation) in enumerate(self.explanations.items()):
             has_weight = ~np.isnan(self.weights[:, number])
             weights = self.weights[has_weight, number]
-            offset = (number - 0.5) * 0.38
+            offset = (number - 0.5) * 0.38  # above or below the middle of the pair
             colour = FOR if number else AGAINST
             bars = _draw_bars(
                 ax, y_positions[has_weight] + offset, lengths[has_weight, number], weights, height=0.36, colours=colour
@@ -180,12 +181,12 @@ def _label(evidence: Evidence, is_single_text: bool) -> str:
     """Returns the label of a bar: feature and value, how often it occurs if more than once, and whether it was never
     counted; without the feature if ``is_single_text``.
     """
-    value = (
+    value_text = (
         short_name(evidence.value, 28)
         + (f" × {evidence.times}" if evidence.times > 1 else "")
         + ("" if evidence.seen else " (never seen)")
     )
-    return value if is_single_text else f"{short_name(evidence.feature, 40)} = {value}"
+    return value_text if is_single_text else f"{short_name(evidence.feature, 40)} = {value_text}"
 
 
 def _bar_positions(n: int) -> Real:
@@ -197,6 +198,7 @@ def _bar_lengths(weights: Real) -> Real:
     """Returns the lengths of bars with these weights (any shape); infinite ones are a little longer than the longest
     finite one, and NaN, for no bar, becomes 0.
     """
+    # In decibans.
     longest = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
     return np.asarray(np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * longest, 1.1 * longest))
 
@@ -208,6 +210,7 @@ def _draw_bars(ax: Any, positions: Real, lengths: Real, weights: Real, height: f
     """
     bars = ax.barh(positions, lengths, height, color=colours)
     for position, length, weight in zip(positions, lengths, weights, strict=True):
+        # Beside the end of the bar.
         alignment = {"ha": "left", "xytext": (3, 0)} if length >= 0 else {"ha": "right", "xytext": (-3, 0)}
         text_style = {"textcoords": "offset points", "va": "center_baseline", "fontsize": 8, **alignment}
         ax.annotate(format_decibans(weight), (length, position), **text_style)
@@ -222,7 +225,7 @@ def _draw_frame(ax: Any, positions: Real, labels: Sequence[str], lengths: Real, 
     ax.axvline(0.0, color=text_colour(), linewidth=0.8)
     ax.axhline(positions[-1] - 0.68, color=FAINT, linewidth=0.8)
     ax.set_yticks(positions, labels)
-    low = min(lengths.min(), 0.0)
+    low = min(lengths.min(), 0.0)  # decibans, like all horizontal positions
     high = max(lengths.max(), 0.0)
     margin = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
     ax.set(xlim=(low - margin, high + margin), ylim=(positions[-1] + 0.6, -0.6))

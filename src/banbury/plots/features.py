@@ -69,7 +69,7 @@ class FeatureParts(NamedTuple):
         with np.errstate(over="ignore"):
             # One row of class 0, whose values show which columns are numbers.
             sample = self.group.select([self.position]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
-        columns = zip(self.feature.inputs, sample, strict=True)
+        columns = zip(self.feature.inputs, sample, strict=True)  # pairs of name and sampled values
         return tuple(
             name
             for name, column in columns
@@ -86,11 +86,11 @@ def feature_parts_of(model: Model, feature: Any) -> FeatureParts:
     """Returns the parts of a feature, given by its name or the columns of a block: its group of parameters and what it
     was estimated from; those of a weighed model without its weights.
     """
-    declared = model.schema[feature]
+    schema_feature = model.schema[feature]
     model = model.weighed(weighing=None)
     for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
-        if declared in features:
-            return FeatureParts(declared, group, features.index(declared), sums)
+        if schema_feature in features:
+            return FeatureParts(schema_feature, group, features.index(schema_feature), sums)
     raise AssertionError("every feature of a model is in a group")
 
 
@@ -103,6 +103,7 @@ def column_of(model: Model, column: str) -> Feature:
 
 def has_axis(feature: Feature) -> bool:
     """Whether the values of a feature can be drawn along one axis; combinations of values can."""
+    # Whether several columns of numbers are modelled together.
     block_of_numbers = len(feature.inputs) > 1 and not feature.kinds
     return not (feature.holds_lists or block_of_numbers or (feature.columns and feature.counter.words))
 
@@ -173,7 +174,7 @@ def complete_rows(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> 
 
 def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
     """Returns log P(value | class) of a feature (values × classes). A combination of values of a block is a tuple."""
-    columns = {feature.inputs[0]: values}
+    columns = {feature.inputs[0]: values}  # the values by column
     if len(values) and isinstance(values[0], tuple):
         columns = {column: [value[i] for value in values] for i, column in enumerate(feature.columns)}
     return model.log_likelihood(complete_rows(model, columns), feature.name)
@@ -190,21 +191,21 @@ def values_by_name(model: Model, feature_parts: FeatureParts, n: int | None = No
     if feature.counter.words:
         return informative_columns(feature_parts.group, sums, n)
     if isinstance(sums, Counts) and (feature.kinds or not feature.columns):
+        # The counted values, and the rows of each (values × classes).
         keys, cells = sums.feature(feature_parts.position)
-        # ``cells`` are the rows of each value (values × classes).
         values, names = flag_names(feature.family) or (list(keys), [_value_name(key) for key in keys])
         noun = "combination" if feature.kinds else "value"
         return NamedValues(values, names, cells.value.sum(axis=1), what=noun).most_frequent(n)
     rng = np.random.default_rng(0)
     # Rows drawn from the model, whose classes come first.
     classes = rng.choice(len(model.classes), SAMPLED_ROWS, p=np.exp(model.log_prior))
-    sample = feature_parts.group.select([feature_parts.position]).sample(classes, rng)[0]
+    sample = feature_parts.group.select([feature_parts.position]).sample(classes, rng)[0]  # a value per class
     value_names, rows = np.unique(np.array(list(map(str, sample))), return_counts=True)
     return NamedValues(value_names.tolist(), value_names.tolist(), rows.astype(np.float64)).most_frequent(n)
 
 
 def _value_name(key: Any) -> str:
-    """Returns a value, or a combination of values, as text."""
+    """Returns ``key``, a value or a tuple of values of several columns, as text."""
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
@@ -220,19 +221,19 @@ def range_of_counts(feature_parts: FeatureParts) -> tuple[float, float] | None:
 
 
 def axis_range(
-    model: Model, feature: str, values: Real | None = None, margin_share: float = MARGIN
+    model: Model, column: str, values: Real | None = None, margin_share: float = MARGIN
 ) -> tuple[float, float]:
-    """Returns the lowest and highest number to draw of a column: of ``values``, or of the counted numbers, or of nearly
-    all (99 %) that the model would sample.
+    """Returns the lowest and highest number to draw of the column named ``column``: of ``values``, or of the counted
+    numbers, or of nearly all (99 %) that the model would sample.
 
     ``margin_share``: the margin on either side, as a share of the range. Counted numbers have none.
     """
-    if values is None and feature in model.schema.index:  # no column of a block
-        counted = range_of_counts(feature_parts_of(model, feature))
-        if counted is not None and counted[0] < counted[1]:
-            return counted
+    if values is None and column in model.schema.index:  # it is a feature, not a column of a block
+        counted_range = range_of_counts(feature_parts_of(model, column))
+        if counted_range is not None and counted_range[0] < counted_range[1]:
+            return counted_range
     if values is None:
-        sample = np.asarray(model.sample(SAMPLED_ROWS)[feature], dtype=np.float64)
+        sample = np.asarray(model.sample(SAMPLED_ROWS)[column], dtype=np.float64)  # drawn numbers of the column
         low, high = np.quantile(np.clip(sample[~np.isnan(sample)], -FARTHEST, FARTHEST), [0.005, 0.995])
     else:
         low, high = np.clip([values.min(), values.max()], -FARTHEST, FARTHEST)
@@ -249,7 +250,8 @@ def axis_values(
     margin_share: float = MARGIN,
 ) -> Real:
     """Returns the values at which a numeric column of a feature is drawn, ascending, ``steps`` at most: evenly spaced,
-    and whole numbers unless the family has a density. ``values``, ``margin_share``: as for ``axis_range``.
+    and whole numbers unless the family has a density. ``values``: those over whose range
+    it is drawn, by default those that the model knows; ``margin_share``: the margin on either side, as a share of it.
     """
     low, high = axis_range(model, column, values, margin_share)
     lowest_possible = feature.family.least  # a number; may be −∞
@@ -279,8 +281,8 @@ class ClassedRows:
     """
 
     def __init__(self, model: Model, data: Any, target: Any, reading: Mapping[str, Any]) -> None:
-        """Reads labelled rows. ``target``: their labels or the column of them; that of the model unless given;
-        ``reading``: options for reading them.
+        """Reads ``data``, labelled rows. ``target``: their labels or the column of them; that of the model unless
+        given; ``reading``: options for reading them.
         """
         target = model.schema.target if target is None else target
         if target is None and len(model.classes) == 1:
@@ -288,6 +290,7 @@ class ClassedRows:
             self.batches = tuple(align_names(batch, model.schema) for batch in source if batch.n_rows)
             self.classes: NDArray[np.int64] = np.zeros(sum(batch.n_rows for batch in self.batches), dtype=np.int64)
             return
+        # The rows, with class numbers of their own in ``labels``.
         labelled = load_rows(data, target, schema=model.schema, takes_sets=False, **reading)
         for label in labelled.classes:
             number_of(model, label)
@@ -297,7 +300,7 @@ class ClassedRows:
         self.classes = lookup[labelled.labels]  # −1, for no label, is the last entry
 
     def numbers(self, feature: str) -> Real:
-        """Returns a numeric column of all rows, batch after batch, NaN where missing."""
+        """Returns the numbers of the column ``feature`` of all rows, batch after batch, NaN where missing."""
         arrays = [batch.numbers([feature])[0].reshape(-1) for batch in self.batches]
         return np.concatenate([np.zeros(0), *arrays]).astype(np.float64)
 

@@ -51,7 +51,7 @@ class LabelsDisplay(Display):
         """``evaluation``: a result of ``bb.evaluate`` or ``bb.cross_validate`` for several labels per row."""
         expected = "an evaluation of labels, from bb.evaluate or bb.cross_validate"
         check_type("the evaluation", evaluation, LabelEvaluation, expected)
-        measures = evaluation.per_label
+        measures = evaluation.per_label  # arrays of one entry per label
         labels_with_rows = np.flatnonzero(measures.rows > 0)
         if not len(labels_with_rows):
             raise errors.empty_data(None, "no row has a label, so there is no F1 to draw")
@@ -68,8 +68,8 @@ class LabelsDisplay(Display):
 
     @classmethod
     def from_model(cls, model: LabelModel, data: Any, target: Any = None, *, ax: Any = None, **reading: Any) -> Self:
-        """Draws the predictions of a model for rows that it has not learned from. ``reading``: options for reading the
-        data.
+        """Draws the predictions of a model for the rows ``data``, which it has not learned from. ``target``: their
+        label sets, or the column of them; ``reading``: options for reading the data.
         """
         model = getattr(model, "model_", model)
         check_type("the model", model, LabelModel, "a LabelModel (of a bb.MultiLabelClassifier: its model_)")
@@ -82,9 +82,10 @@ class LabelsDisplay(Display):
         """
         ax = self._begin(ax, width=WIDTH, height=HEIGHT)
         evaluation = self.evaluation
-        low = float(self.rows.min()) / 1.5
+        low = float(self.rows.min()) / 1.5  # the ends of the horizontal axis, in rows
         high = float(self.rows.max()) * 2.2
         ax.set(xscale="log", xlim=(low, high), ylim=(-0.06, 1.08))
+        # Of F1 over labels, by name.
         means = {"micro": evaluation.micro_f1, "macro": evaluation.macro_f1}
         for (mean_name, mean_f1), line in zip(means.items(), LINES, strict=False):
             label = f"{mean_name} F1 {mean_f1:.3f}"
@@ -126,10 +127,13 @@ class LabelsDisplay(Display):
                 name = f"{n_labels[mark_number]:,} labels"
                 named_marks.add(mark_number)
             width = LETTER_SHARE * len(name)
+            # Beyond that of a single label.
             mark_size = float(n_labels[mark_number] - 1) ** 0.5
+            # Boxes that the name must not cover.
             obstacles = [*name_boxes, *mark_boxes[mark_of_label != mark_number].tolist()]
             # The first direction in which the name overlaps nothing; ``left`` and ``bottom`` are in sizes of its box.
             for (x_direction, y_direction), (left, bottom) in DIRECTIONS.items():
+                # The left and the lower edge of the name's box, as shares of the axes.
                 start = x[label_number] + x_direction * (0.014 + 0.0015 * mark_size) + left * width
                 floor = y[label_number] + y_direction * (0.02 + 0.004 * mark_size) + bottom * LINE_SHARE
                 box = start, floor, start + width, floor + LINE_SHARE

@@ -42,6 +42,7 @@ class Layers:
         """
         columns = _columns(nodes, edges)
         # An edge passes the parent, a bend in each column that it skips, and the child.
+        # Columns by edge.
         skipped = {edge: range(columns[edge[0]] + 1, columns[edge[1]]) for edge in edges}
         chains: Any = {edge: [edge[0], *((edge, column) for column in skipped[edge]), edge[1]] for edge in edges}
         return cls(columns, _rows(nodes, columns, chains), chains)
@@ -68,6 +69,7 @@ class Layers:
             # Béziers that leave and arrive level: straight where two points have the same height.
             bezier = corners[:1]
             for (x, y), (right_x, lower) in pairwise([*corners, positions[child]]):
+                # Half the horizontal distance.
                 half_width = 0.5 * (right_x - x)
                 bezier += [(x + half_width, y), (right_x - half_width, lower), (right_x, lower)]
             curves[parent, child] = np.array(bezier)
@@ -93,7 +95,7 @@ def _columns(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
     for parent, child in edges:
         parents[child].append(parent)
         children[parent].append(child)
-    column_of: dict[str, int] = {}
+    column_of: dict[str, int] = {}  # of the nodes placed so far
     while len(column_of) < len(nodes):
         for node in nodes:
             if node not in column_of and all(parent in column_of for parent in parents[node]):
@@ -106,13 +108,14 @@ def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge
     """Returns the row of each node and bend, from 0; nodes without edges come last. ``columns``: the column of each
     node; ``chains``: the items that each edge passes.
     """
+    # Nodes that have edges.
     connected = {node for edge in chains for node in edge}
     is_forest = len({child for _, child in chains}) == len(chains)
     rows = _in_forest(nodes, connected, chains) if is_forest else _in_layers(columns, chains)
-    highest = min(rows.values(), default=0.0)
+    highest = min(rows.values(), default=0.0)  # the first and the last row
     lowest = max(rows.values(), default=-1.0)
     unconnected: RowOfItem = {
-        node: lowest + place for place, node in enumerate((name for name in nodes if name not in connected), 1)
+        node: lowest + number for number, node in enumerate((name for name in nodes if name not in connected), 1)
     }
     return {node: row - highest for node, row in (rows | unconnected).items()}
 
@@ -124,7 +127,7 @@ def _in_forest(nodes: Sequence[str], connected: set[str], edges: Mapping[Edge, S
     """
     children = {node: [child for parent, child in edges if parent == node] for node in nodes}
     nodes_with_parents = {child for _, child in edges}
-    n_leaves = 0
+    n_leaves = 0  # so far
     rows: RowOfItem = {}
     # Nodes to place, the next one last, and whether their children have been placed.
     stack = [(node, False) for node in reversed(nodes) if node in connected and node not in nodes_with_parents]
@@ -165,7 +168,10 @@ def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]
     for sweep in range(SWEEPS):
         for layer in layers[:: -1 if sweep % 2 else 1]:
             neighbours_of_layer = [before[node_or_bend] + after[node_or_bend] for node_or_bend in layer]
-            mean_rows = [float(np.mean([rows[tie] for tie in neighbours])) for neighbours in neighbours_of_layer]
+            # Of the neighbours of each item.
+            mean_rows = [
+                float(np.mean([rows[neighbour] for neighbour in neighbours])) for neighbours in neighbours_of_layer
+            ]
             rows |= zip(layer, _rows_near(layer, mean_rows), strict=True)
     return rows
 
@@ -177,19 +183,20 @@ def _order_layers(
     on one side, in the order with the fewest crossings. ``before``, ``after``: the neighbours of each item in the
     previous and the next layer.
     """
-    best = layers
+    best = layers  # so far
     fewest = _crossings(layers, after)  # the crossings of the best layers
     for sweep in range(SWEEPS):
-        # Sweeps alternate between left to right and back; ``ties`` are the neighbours that a sweep looks at.
-        ties, backward = (after, True) if sweep % 2 else (before, False)
+        # Sweeps alternate between left to right and back; ``neighbours_of`` has those that a sweep looks at.
+        neighbours_of, backward = (after, True) if sweep % 2 else (before, False)
         layers = [list(layer) for layer in layers]
         for layer_number in range(len(layers))[:: -1 if backward else 1]:
             neighbour_layer = layer_number + 1 if backward else layer_number - 1
             if 0 <= neighbour_layer < len(layers):
+                # By item, from the top: in the neighbouring layer, and in this one.
                 position = {node: i for i, node in enumerate(layers[neighbour_layer])}
                 old_position = {node: i for i, node in enumerate(layers[layer_number])}
                 mean_position = {
-                    node: np.mean([position[tie] for tie in ties[node]] or [old_position[node]])
+                    node: np.mean([position[neighbour] for neighbour in neighbours_of[node]] or [old_position[node]])
                     for node in layers[layer_number]
                 }
                 layers[layer_number].sort(key=mean_position.__getitem__)
@@ -206,9 +213,11 @@ def _crossings(layers: Sequence[Sequence[Item]], after: Mapping[Item, Sequence[I
     """
     n_crossings = 0
     for left_layer, right_layer in pairwise(layers):
-        position = {node: i for i, node in enumerate(right_layer)}
+        position = {node: i for i, node in enumerate(right_layer)}  # from the top, by item
         # The positions of both ends of each edge (edges × 2).
-        ends = np.array([(i, position[tie]) for i, node in enumerate(left_layer) for tie in after[node]]).reshape(-1, 2)
+        ends = np.array(
+            [(i, position[neighbour]) for i, node in enumerate(left_layer) for neighbour in after[node]]
+        ).reshape(-1, 2)
         # Which end of two edges is higher (edges × edges × left or right end); each pair is there twice.
         signs = np.sign(ends[:, None] - ends[None])
         n_crossings += int(np.count_nonzero(signs[..., 0] * signs[..., 1] < 0)) // 2
@@ -219,7 +228,7 @@ def _closest_rows(layer: Sequence[Item]) -> Real:
     """Returns the row of each item of a layer, from 0, as close together as allowed: a whole row between two nodes,
     less beside a bend.
     """
-    distances = [
+    distances = [  # between neighbouring items, in rows
         1.0 if isinstance(upper, str) and isinstance(lower, str) else BEND_DISTANCE for upper, lower in pairwise(layer)
     ]
     return np.cumsum([0.0, *distances])[: len(layer)]
@@ -231,7 +240,7 @@ def _rows_near(layer: Sequence[Item], targets: Sequence[float]) -> list[float]:
     """
     from sklearn.isotonic import isotonic_regression  # a second to import; few need it
 
-    closest_rows = _closest_rows(layer)
+    closest_rows = _closest_rows(layer)  # one per item, like the weights
     weights = np.array([1.0 if isinstance(node, str) else BEND_WEIGHT for node in layer])
     return list((isotonic_regression(np.array(targets) - closest_rows, sample_weight=weights) + closest_rows).tolist())
 
@@ -241,6 +250,7 @@ def along(curve: Real, n: int = 24) -> Real:
     points (× 2), where neighbours share an end.
     """
     t = np.linspace(0.0, 1.0, n)[:, None]  # the share of the way along a Bézier, ends a and d, control points b and c
+    # Four points each.
     beziers = [curve[start : start + 4] for start in range(0, len(curve) - 1, 3)]
     return np.concatenate(
         [(1 - t) ** 3 * a + 3 * t * (1 - t) ** 2 * b + 3 * t**2 * (1 - t) * c + t**3 * d for a, b, c, d in beziers]

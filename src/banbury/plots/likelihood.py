@@ -103,28 +103,31 @@ class LikelihoodDisplay(Display):
         check_model(model)
         errors.check_whole("n", n, 1, 10**6)
         model = model.weighed(weighing=None)  # weights change what a value is worth, not how values lie
-        feature_parts = feature_parts_of(model, feature)
+        feature_parts = feature_parts_of(model, feature)  # the feature, its numeric columns (axes) and its sums
         drawn_classes = model.classes if classes is None else tuple(classes)
         class_numbers = [number_of(model, label) for label in drawn_classes]
         errors.require(drawn_classes, "classes", classes, "at least one of the model's classes")
         drawn_column = _column_to_draw(feature_parts, columns)
         feature = feature_parts.feature
         rows = None if data is None or not feature_parts.axes else ClassedRows(model, data, target, reading)
-        log_weight = model.log_prior if prior else np.zeros(len(model.classes))  # of each class
+        # Added to the log-likelihood of each class.
+        log_weight = model.log_prior if prior else np.zeros(len(model.classes))
         if not feature_parts.axes:  # values, combinations of them, or columns of occurrences
-            named = values_by_name(model, feature_parts, n)
+            named = values_by_name(model, feature_parts, n)  # the values to draw, with their names
             # P(value | class), values × classes.
             share = np.exp(log_likelihood(model, feature, named.values)) if named.share is None else named.share
             likelihood = (share * np.exp(log_weight))[:, class_numbers]
+            # What the display says of the values.
             naming = (named.names, named.hidden, named.what, named.chosen)
             # Without a histogram and a note.
             return cls(feature, drawn_classes, named.values, likelihood, prior, None, None, *naming).plot(ax)
-        row_values = None
+        row_values = None  # the numbers of the rows
         histogram = None
         note = None
         if rows is not None:
             row_values, histogram = _histogram(rows, drawn_column, class_numbers, bins, prior)
-        values = axis_values(model, feature, drawn_column, row_values)
+        values = axis_values(model, feature, drawn_column, row_values)  # at which the curves are drawn
+        # Values × classes.
         log_likelihoods = model.log_likelihood(complete_rows(model, {drawn_column: values}), feature.name)
         likelihood = np.exp(log_likelihoods + log_weight)[:, class_numbers]
         if histogram is not None and range_of_counts(feature_parts) is not None:
@@ -144,6 +147,7 @@ class LikelihoodDisplay(Display):
         """
         ax = self._begin(ax, width=7.4, height=3.8)
         n_classes = len(self.classes)
+        # On the vertical axis.
         highest = float(self.likelihood[np.isfinite(self.likelihood)].max(initial=0.0))
         if self.histogram is not None:
             edges, density = self.histogram  # density: bins × classes
@@ -158,7 +162,7 @@ class LikelihoodDisplay(Display):
             style = {"color": colour(class_number), "linestyle": line_style(class_number), "label": label}
             ax.plot(self.values, self.likelihood[:, class_number], marker=marker, markersize=3.5, **style)
         noun = "density" if self.feature.family.has_density() else "probability"
-        margin = 0.6 * are_whole
+        margin = 0.6 * are_whole  # beside the first and the last value
         ax.set(xlim=(self.values[0] - margin, self.values[-1] + margin), ylim=(0.0, highest * 1.08 or 1.0))
         ax.set_xlabel(short_name(self.feature.name) + (f"\n\n{self.note}" if self.note else ""))
         ax.set_ylabel(f"P(class) · {noun} given the class" if self.prior else f"{noun} given the class")
@@ -184,13 +188,15 @@ class LikelihoodDisplay(Display):
             style = {"color": colour(class_number), "label": label, **hatch}
             ax.barh(positions, self.likelihood[:, class_number], bar_height * 0.9, **style)
         ax.set_yticks(np.arange(n_values), short_names(self.value_names))
+        # The end of the horizontal axis, a probability.
         limit = float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0
         ax.set(xlim=(0.0, min(limit, 1.0)), ylim=(n_values - 0.5, -0.5))
         ax.tick_params(axis="y", length=0)
-        noun = self.what
+        noun = self.what  # such as "value"
         ax.set_xlabel(f"P(class) · P({noun} | class)" if self.prior else f"P({noun} | class)")
-        rank = self.chosen
-        selection_note = f" ({n_values:,} most {rank} of {n_values + self.hidden:,} {noun}s)" if self.hidden else ""
+        selection_note = (
+            f" ({n_values:,} most {self.chosen} of {n_values + self.hidden:,} {noun}s)" if self.hidden else ""
+        )
         ax.set_title(f"{short_name(self.feature.name, 40)}: probability of each {noun} given the class{selection_note}")
         legend_beside(ax)
 
@@ -222,10 +228,14 @@ def explain_agreement(histogram: RowsPerBin, values: Real, likelihood: Real) -> 
     # The share of each class that is in each bin (bins × classes), by its rows and by its curve.
     row_masses = density * np.diff(edges)[:, None]
     finite_likelihood = np.where(np.isfinite(likelihood), likelihood, 0.0)
-    # Below the curves between two values, by the trapezoidal rule.
+    # Below the curves between two values, by the trapezoidal rule (intervals × classes).
     areas = np.diff(values)[:, None] * (finite_likelihood[1:] + finite_likelihood[:-1]) / 2.0
+    # From the first value to each (values × classes).
     cumulative = np.concatenate([np.zeros((1, areas.shape[1])), np.cumsum(areas, axis=0)])
-    curve_masses = np.stack([np.diff(np.interp(edges, values, of_class)) for of_class in cumulative.T], axis=1)
+    curve_masses = np.stack(
+        [np.diff(np.interp(edges, values, cumulative_of_class)) for cumulative_of_class in cumulative.T], axis=1
+    )
+    # The largest share by which two classes differ, by rows and by curves.
     row_difference = largest_class_difference(row_masses)
     curve_difference = largest_class_difference(curve_masses)
     if row_difference < VISIBLE_DIFFERENCE or curve_difference >= SHARE_TO_KEEP * row_difference:
@@ -241,8 +251,10 @@ def largest_class_difference(masses: Real) -> float:
     """Returns the largest share of rows, from 0 to 1, by which two classes differ. ``masses``: the rows, or their
     share, in each bin (bins × classes).
     """
-    totals = masses.sum(axis=0)
+    totals = masses.sum(axis=0)  # of each class
+    # Of each class's rows in each bin (bins × classes that have rows).
     shares = masses[:, totals > 0] / totals[totals > 0]
+    # Classes × classes.
     differences = np.abs(shares[:, :, None] - shares[:, None, :]).sum(axis=0)
     return 0.5 * float(differences.max(initial=0.0))
 
@@ -254,7 +266,7 @@ def _histogram(
     (bins × classes). Densities of a class integrate to 1, or with ``prior`` to its share of the rows. ``bins``: their
     number, their edges, or None for the default. Raises an error if there are no such numbers.
     """
-    numbers = rows.numbers(column)
+    numbers = rows.numbers(column)  # of each row, NaN where missing
     is_used = np.isin(rows.classes, class_numbers) & np.isfinite(numbers)
     if not is_used.any():
         raise errors.empty_data(None, f"no row of these classes has a value of {column!r}")
@@ -264,7 +276,7 @@ def _histogram(
     by_class = [values[classes == class_number] for class_number in class_numbers]
     edges = _edges(values, by_class, bins)
     n_rows = int(np.count_nonzero(rows.classes >= 0))
-    density = [
+    density = [  # for each class an array over bins
         np.histogram(class_values, edges)[0] / (np.diff(edges) * max(n_rows if prior else len(class_values), 1))
         for class_values in by_class
     ]
@@ -283,7 +295,7 @@ def _edges(values: Real, by_class: Sequence[Real], bins: Any) -> Real:
             raise errors.bad_setting("bins", bins, "a whole number of at least 1, or ascending edges") from None
     low = float(values.min())
     high = float(values.max())
-    widths = [
+    widths = [  # of the bins that suit each class
         2.0 * float(np.subtract(*np.quantile(class_values, [0.75, 0.25]))) / len(class_values) ** (1 / 3)
         for class_values in by_class
         if len(class_values)

@@ -60,10 +60,12 @@ class NetworkDisplay(Display):
         self._widths = {
             node: WIDEST_BY_PIXELS * _width(short_name(node), NODE_FONT) + 2 * BOX_PADDING for node in self.nodes
         }
-        layers = Layers.of(self.nodes, self.edges)
+        layers = Layers.of(self.nodes, self.edges)  # the column and the row of each node
         texts = {edge: f"{self.bits[edge]:.2f}" for edge in self.edges if self.bits}  # the numbers at edges
         for factor in GAP_FACTORS:
+            # The positions of nodes and the curves of edges.
             layout = layers.lay_out(self._widths, LINE_HEIGHT, COLUMN_GAP * factor)
+            # Where the numbers of edges stand, and whether none overlaps anything.
             self._numbers, fits = _place_numbers(layout, self._widths, texts)
             if fits:
                 break
@@ -80,6 +82,7 @@ class NetworkDisplay(Display):
         and ``self.curves`` the points of each edge (points × 2), in inches from the top left; ``self._widths`` are
         those of the boxes, and ``self.bits`` the numbers of the edges.
         """
+        # The right end of each box.
         ends = [(x + self._widths[node], y) for node, (x, y) in self.positions.items()]
         # The ends of everything drawn, and the size of the picture, in inches.
         right, bottom = np.concatenate([ends, *self.curves.values()]).max(axis=0)
@@ -107,7 +110,7 @@ class NetworkDisplay(Display):
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
 
-        bits = self.bits.get(edge)
+        bits = self.bits.get(edge)  # None if the network was not counted
         strength = 0.2 if bits is None or largest == 0 else bits / largest  # from 0 to 1
         curve = self.curves[edge]
         # The first point, then the points of cubic Béziers.
@@ -149,11 +152,12 @@ def _place_numbers(
     for edge in sorted(
         texts, key=lambda edge: np.ptp(points_by_edge[edge][:, 0])
     ):  # shortest first, since they have the least choice
-        # Half the width and half the height of the number, in inches, with a small margin.
+        # Half the width and half the height of the number, in inches, with a small margin (2 entries).
         half_size = np.array([_width(texts[edge], NUMBER_FONT) / 2 + 0.04, 0.6 * NUMBER_FONT / 72 + 0.03])
-        path = points_by_edge[edge]
+        path = points_by_edge[edge]  # where the number may be
         x, y = path.T[:, :, None]  # points × 1, so that what follows is points × boxes
         left, right, top, bottom = boxes.T
+        # Whether a number at each point is beside each box (points × boxes), and whether it overlaps any (points).
         is_beside = (x + half_size[0] < left) | (x - half_size[0] > right)
         overlaps = (~is_beside & (y + half_size[1] > top) & (y - half_size[1] < bottom)).any(axis=1)
         distance = np.cumsum([0.0, *np.hypot(*np.diff(path, axis=0).T)])  # along the curve, from its start

@@ -68,7 +68,8 @@ class NomogramDisplay(Display):
         limit: float = 50.0,
     ) -> None:
         """Stores what to draw: evidence for ``label`` against ``against``. ``scales``: the values of each feature with
-        their decibans; the other arguments are those of ``from_model``.
+        their decibans; ``row``: the row to mark, or None; ``n``: how many features to draw; ``limit``: the largest
+        distance from 0 to draw, in decibans.
         """
         self.model = model
         self.label = label
@@ -94,7 +95,8 @@ class NomogramDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws the evidence for a class against another, which can be omitted if there are two.
+        """Draws the evidence for the class ``label`` against the class ``against``, which can be omitted if there are
+        two.
 
         ``row`` marks the values of one row and their sum. Numbers are drawn over the range of ``data`` (with its
         ``target``, as in ``bb.count``), or over the range that the model knows. ``n`` is the number of most informative
@@ -113,8 +115,10 @@ class NomogramDisplay(Display):
     def of(
         cls, model: Model, label: Any, against: Any = None, *, data: Any = None, target: Any = None, **reading: Any
     ) -> Self:
-        """Returns the display with its numbers, without drawing it. The arguments are those of ``from_model``. Raises
-        an error for a model that cannot be drawn: one that weighs its evidence, or has a block of numbers.
+        """Returns the display with its numbers, without drawing it: evidence for the class ``label`` against the class
+        ``against`` (the other one of two). Numbers are drawn over the range of ``data``, rows with the labels
+        ``target``, if given. Raises an error for a model that cannot be drawn: one that weighs its evidence, or has a
+        block of numbers.
         """
         check_model(model, classes=2)
         class_number = number_of(model, label)
@@ -125,6 +129,7 @@ class NomogramDisplay(Display):
             raise errors.BadSetting(
                 f"{text}({rivals}), or use a target with two classes, {label!r} and the rest.", label=label
             )
+        # The class to compare with.
         opponent = model.classes[1 - class_number] if against is None else against
         if number_of(model, opponent) == class_number:
             raise errors.bad_setting("against", against, "a class other than the one it is compared with")
@@ -134,7 +139,7 @@ class NomogramDisplay(Display):
             text = "the model weighs its evidence, and a sheet with all its columns and pairs cannot be read. Draw what it has "
             text += "learned with bb.plots.shapes(model), or the evidence as it was counted: model.weighed(None)."
             raise errors.BadSetting(text)
-        rows = None if data is None else ClassedRows(model, data, target, reading)
+        rows = None if data is None else ClassedRows(model, data, target, reading)  # over whose range numbers are drawn
         sheet = cls(model, label, opponent, scales=[])  # the scales, a dictionary by feature, are filled here
         for feature in model.schema.features:
             sheet.scales[feature.name] = plain_scale(model, feature, sheet._decibans_of, rows, (label, opponent))
@@ -159,25 +164,27 @@ class NomogramDisplay(Display):
         label as the winner against ``self.against``.
         """
         classes = self.model.classes
+        # Of the label and of the class it is compared with.
         class_numbers = classes.index(self.label), classes.index(self.against)
         log_prior = self.model.log_prior
-        scale = evidence_factor(self.model)
+        scale = evidence_factor(self.model)  # by which a calibration multiplies evidence
         return make_explanation(classes, log_prior, terms, np.exp(log_prior), *class_numbers, scale=scale)
 
     def points(self, row: Any) -> dict[str, float]:
-        """Returns the decibans of each feature of a row; 0 if its value is missing."""
+        """Returns the decibans of each feature of ``row`` by name; 0 where its value is missing."""
         return {feature: self._explain_terms([term]).evidence[0].decibans for feature, term in self._terms(row).items()}
 
     def decibans(self, row: Any) -> float:
-        """Returns the sum of the prior and of a row's points, in decibans for the label."""
+        """Returns the sum of the prior and of the evidence of ``row``, in decibans for the label."""
         return self._explain_terms(list(self._terms(row).values())).decibans
 
     def _terms(self, row: Any) -> dict[str, Term]:
         """Returns the evidence of each feature of a row by its name: a term with the log-likelihood by class, which is
         zero where the value is missing.
         """
-        batch, parameters = self._read(row)
+        batch, parameters = self._read(row)  # groups of parameters, each with its features
         names = [feature.name for group in parameters for feature in group.features]
+        # The log-likelihood of the row's value by class, for each feature.
         scores = dict(zip(names, self.model._score_features(batch, parameters, "parts")[0][0], strict=True))
         no_evidence = np.zeros(len(self.model.classes))
         return {
@@ -216,11 +223,12 @@ class NomogramDisplay(Display):
         batch = None if self.row is None else self._read(self.row)[0]
         points = {} if batch is None else self.points(batch)  # the decibans of the row, by feature
         decibans_of_scales = [scale.decibans for scale in drawn_scales]
+        # Everything that is drawn, to find the breadth of the sheet.
         all_decibans = np.concatenate([[0.0, self.prior], *decibans_of_scales, list(points.values())])
         all_decibans = np.clip(all_decibans, -self.limit, self.limit)
         margin = 0.06 * float(np.ptp(all_decibans)) or 1.0
         sheet = Sheet(ax, float(all_decibans.min()) - margin, float(all_decibans.max()) + margin)
-        strip_middles = sheet.draw_strips(heights)
+        strip_middles = sheet.draw_strips(heights)  # vertical positions: of the prior, the features and the sum
         sheet.draw_values(np.array([self.prior]), [format_decibans(self.prior)], np.ones(1), strip_middles[0])
         for scale, middle in zip(drawn_scales, strip_middles[1:-1], strict=True):
             if scale.numeric:
@@ -233,17 +241,18 @@ class NomogramDisplay(Display):
         caption = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
             values = {scale.feature: _value_of(batch, features[scale.feature]) for scale in drawn_scales}
-            total = self.decibans(batch)
+            total = self.decibans(batch)  # of the row, with the prior
             sheet.mark_value(self.prior, strip_middles[0])
             for scale, middle in zip(drawn_scales, strip_middles[1:-1], strict=True):
                 value = values[scale.feature]
-                weight = points[scale.feature]
+                weight = points[scale.feature]  # decibans
                 if value is not None or weight != 0:  # what is missing has a mark where it is a value of its own
                     sheet.mark_value(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
             sheet.mark_sum(total, strip_middles[-1])
             caption = f"{format_decibans(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
         caption = textwrap.fill(caption, 60)
         ax.text((sheet.low + sheet.high) / 2, strip_middles[-1] - 0.52, caption, ha="center", va="top", fontsize=8)
+        # The texts beside the strips.
         labels = [scale.label([values[scale.feature]] if values else []) for scale in drawn_scales]
         self._draw_frame(ax, strip_middles, ["prior", *labels, "sum"])
         curves_note = "; a curve's height is the value" if any(scale.numeric for scale in drawn_scales) else ""
@@ -283,7 +292,7 @@ def _value_of(batch: Batch, feature: Feature) -> Any:
     """
     if not set(feature.inputs).issubset(batch.names):
         return None
-    value = first_value(batch, feature)
+    value = first_value(batch, feature)  # of a block a tuple
     if not isinstance(value, tuple):
         return value
     has_value = any(column_value is not None for column_value in value)
@@ -322,10 +331,10 @@ class Sheet:
         is room. ``decibans``, ``names``: of each value; ``rows``: how many rows have each value; ``middle``: the
         vertical position of the line; ``levels``: lines of names on either side.
         """
-        positions = np.clip(decibans, self.low, self.high)
+        positions = np.clip(decibans, self.low, self.high)  # horizontal ones, in decibans
         self.ax.plot([positions.min(), positions.max()], [middle, middle], color=text_colour(), linewidth=0.8)
         self.ax.plot(positions, np.full(len(positions), middle), "|", color=text_colour(), markersize=6)
-        ends = {int(positions.argmin()), int(positions.argmax())}
+        ends = {int(positions.argmin()), int(positions.argmax())}  # the numbers of the values at both ends
         # Of the lines of names, from the middle: above it, and below it.
         heights = [side * (0.12 + 0.34 * level) for level in range(levels) for side in (1, -1)]
         # The horizontal spans (left, right) that names take up already, by height.
@@ -333,8 +342,9 @@ class Sheet:
         for number in sorted(range(len(positions)), key=lambda number: (number not in ends, -rows[number])):
             text = names[number] if np.isfinite(decibans[number]) else f"{names[number]} (∞)"
             half_width = self._letter_width * (len(text) + 1) / 2
+            # Of the name, in decibans.
             centre = float(np.clip(positions[number], self.low + half_width, self.high - half_width))
-            free_heights = [
+            free_heights = [  # of lines where the name overlaps no other
                 height
                 for height, spans in spans_by_height.items()
                 if all(centre + half_width <= left or right <= centre - half_width for left, right in spans)
@@ -351,10 +361,10 @@ class Sheet:
         """Draws the curve of a numeric feature, decibans across and the value upwards, with some values beside it.
         ``middle``: the vertical position of the middle of its strip.
         """
-        values = scale.values
-        decibans = scale.decibans
+        values = scale.values  # ascending numbers
+        decibans = scale.decibans  # of each value
         self.ax.plot(decibans, scale.heights(values, middle), color=FOR, linewidth=1.4)
-        ticks = import_matplotlib().ticker.MaxNLocator(4).tick_values(values[0], values[-1])
+        ticks = import_matplotlib().ticker.MaxNLocator(4).tick_values(values[0], values[-1])  # round values
         ticks = ticks[(ticks >= values[0]) & (ticks <= values[-1])]
         tick_decibans = np.interp(ticks, values, decibans)
         # A little further along the curve, which says to which side it leans.
@@ -363,6 +373,7 @@ class Sheet:
             if self.low <= x <= self.high:
                 y = float(scale.heights(tick, middle))
                 self.ax.plot([x], [y], ".", color=FOR, markersize=4)
+                # Where the text stands beside the curve.
                 side = {"va": "top", "xytext": (2, -1)} if next_x >= x else {"va": "bottom", "xytext": (2, 1)}
                 self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL_FONT, **side)
 
@@ -395,7 +406,7 @@ class Sheet:
             self._draw_tick(float(self._position_of_sum(decibans)), middle, side=1, text=text)
         totals = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001)  # where probabilities are looked for
         right_end = -np.inf  # of the last text
-        probabilities = np.asarray(probability(totals))
+        probabilities = np.asarray(probability(totals))  # of each total, ascending
         for tick_probability in PROBABILITIES:
             if probabilities[0] - 1e-12 <= tick_probability <= probabilities[-1] + 1e-12:
                 # The first total whose probability is at least that of the tick.
@@ -408,12 +419,16 @@ class Sheet:
                 right_end = position + half_width if has_room else right_end
 
     def _draw_tick(self, position: float, middle: float, side: int, text: str) -> None:
-        """Draws a tick with a text above (side 1) or below (side −1) the line."""
+        """Draws a tick at the horizontal ``position`` with a text above (side 1) or below (side −1) the line at the
+        vertical position ``middle``.
+        """
         self.ax.plot([position, position], [middle, middle + 0.12 * side], color=text_colour(), linewidth=0.8)
         alignment = "bottom" if side > 0 else "top"
         self.ax.text(position, middle + 0.16 * side, text, ha="center", va=alignment, fontsize=SMALL_FONT)
 
     def mark_sum(self, decibans: float, middle: float) -> None:
-        """Marks the sum of a row on the scale of sums around ``middle``; with an arrow if it is beyond the scale."""
+        """Marks ``decibans``, the sum of a row, on the scale of sums around ``middle``; with an arrow if it is beyond
+        the scale.
+        """
         outside = np.inf if decibans > FARTHEST_SUM else -np.inf if decibans < -FARTHEST_SUM else 0.0
         self.mark_value(float(self._position_of_sum(decibans)) + outside, middle)

@@ -66,8 +66,8 @@ class ConfusionMatrixDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, data: Any, y: Any = None, **settings: Any) -> Self:
-        """Draws the predictions of a fitted estimator or a model for labelled rows. The settings are those of
-        ``from_cross_validation``.
+        """Draws the predictions of a fitted estimator or a model for the rows ``data`` with the labels ``y``. The
+        settings are those of ``from_cross_validation``.
         """
         return cls.from_cross_validation(evaluate(estimator, data, y), **settings)
 
@@ -92,26 +92,26 @@ class ConfusionMatrixDisplay(Display):
         """Draws predictions against true classes, one of each per row. ``classes`` sets the order, which is sorted
         unless given. Raises an error for a class that is not among them.
         """
-        true, predicted = (np.asarray(labels).ravel().tolist() for labels in (truth, predictions))
+        true, predicted = (np.asarray(labels).ravel().tolist() for labels in (truth, predictions))  # classes of rows
         if len(true) != len(predicted):
             raise errors.length_mismatch("predictions", len(predicted), len(true))
         if not true:
             raise errors.empty_data(None, "there are no predictions")
-        order = tuple(sort_keys({*true, *predicted}) if classes is None else classes)
-        class_number = {label: i for i, label in enumerate(order)}
+        ordered_classes = tuple(sort_keys({*true, *predicted}) if classes is None else classes)
+        class_number = {label: i for i, label in enumerate(ordered_classes)}
         for label in (*true, *predicted):
             if label not in class_number:
-                raise errors.unknown_class(label, order)
-        matrix = np.zeros((len(order), len(order)), dtype=np.int64)
+                raise errors.unknown_class(label, ordered_classes)
+        matrix = np.zeros((len(ordered_classes), len(ordered_classes)), dtype=np.int64)  # true × predicted
         np.add.at(matrix, ([class_number[label] for label in true], [class_number[label] for label in predicted]), 1)
-        return cls(matrix, order).plot(ax, values=values)
+        return cls(matrix, ordered_classes).plot(ax, values=values)
 
     @property
     def shares(self) -> NDArray[np.float64]:
         """The share of each true class that was predicted as each class (true × predicted classes); 0 for classes
         without rows.
         """
-        totals = self.confusion_matrix.sum(axis=1, keepdims=True)
+        totals = self.confusion_matrix.sum(axis=1, keepdims=True)  # the rows of each true class
         return self.confusion_matrix / np.where(totals > 0, totals, 1)
 
     @property
@@ -133,10 +133,10 @@ class ConfusionMatrixDisplay(Display):
         """
         n_classes = len(self.classes)
         class_names = short_names(self.classes)
-        shares = self.shares
+        shares = self.shares  # of the true class, true × predicted classes
         # All sizes are in inches.
         label_width = MATRIX_LETTER_WIDTH * max(map(len, class_names))
-        is_rotated = n_classes > 8
+        is_rotated = n_classes > 8  # whether names of predicted classes are written upwards
         cell_width = 0.34 if is_rotated else max(0.6, label_width + 0.15)  # wide enough for a label that stands upright
         width = max(0.7 + label_width + cell_width * n_classes, 4.2)
         height = max(0.8 + label_width * is_rotated + cell_width * n_classes, 3.2)
@@ -207,17 +207,19 @@ class CalibrationDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws the posteriors of a model for rows that it has not learned from; for a calibrated model, before and
-        after calibration. ``bins``: the number of bins of confidence; ``reading``: options for reading the data.
+        """Draws the posteriors of a model for the rows ``data``, which it has not learned from; for a calibrated model,
+        before and after calibration. ``target``: the classes of the rows, or the column of them; ``bins``: the number
+        of bins of confidence; ``reading``: options for reading the data.
         """
         check_model(model, classes=2)
         rows = ClassedRows(model, data, target, reading)
-        has_class = rows.classes >= 0
+        has_class = rows.classes >= 0  # of each row
         models = {"posteriors": model}
         if model.calibration is not None:
             models = {"before calibration": model.calibrated(calibration=None), "after calibration": model}
         curves = {}
         for curve_name, model_to_draw in models.items():
+            # Rows × classes.
             posteriors = np.concatenate([model_to_draw.posterior(batch) for batch in rows.batches])
             curves[curve_name] = reliability(posteriors[has_class], rows.classes[has_class], bins)
         return cls(curves).plot(ax)
@@ -228,14 +230,15 @@ class CalibrationDisplay(Display):
         """
         ax = self._begin(ax, width=6.8, height=4.6)
         ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.2, label="perfect calibration", zorder=1)
-        largest = max(float(curve.rows.max()) for curve in self.curves.values())
+        largest = max(float(curve.rows.max()) for curve in self.curves.values())  # number of rows in a bin
         for number, (curve_name, curve) in reversed(list(enumerate(self.curves.items()))):
-            points = (curve.confidence, curve.accuracy)
+            points = (curve.confidence, curve.accuracy)  # x and y, one of each per bin
             # Of two curves the first is drawn in the second colour.
             curve_colour = colour((number + 1) % 2 if len(self.curves) == 2 else number)
             label = f"{short_name(curve_name, 40)}: error {curve.error:.3f}"
             # Every eighth number has another line style, so that each curve gets its own.
             ax.plot(*points, line_style(8 * number), label=label, zorder=2, color=curve_colour)
+            # Of the marks, in square points.
             areas = SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * curve.rows / largest
             style = {"marker": mark(number), "edgecolors": "white", "linewidths": 0.6}
             ax.scatter(*points, areas, zorder=3, color=curve_colour, **style)
@@ -268,7 +271,9 @@ class LearningCurveDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, data: Any, y: Any = None, *, ax: Any = None, **settings: Any) -> Self:
-        """Computes and draws the learning curve of an estimator. The settings are those of ``bb.learning_curve``."""
+        """Computes and draws the learning curve of an estimator for the rows ``data`` with the labels ``y``. The
+        settings are those of ``bb.learning_curve``.
+        """
         return cls.from_learning_curve(learning_curve(estimator, data, y, **settings), ax=ax)
 
     @classmethod
@@ -282,7 +287,7 @@ class LearningCurveDisplay(Display):
         ax.set_prop_cycle(color=COLOURS)
         curve = self.curve
         for learner in curve.learners:
-            error = learner.standard_error
+            error = learner.standard_error  # of the mean accuracy for each size; None for a single repeat
             ax.errorbar(curve.sizes, learner.mean_accuracy, error, marker="o", capsize=3, label=learner.name)
         ax.axhline(curve.majority, color="grey", linestyle="--", linewidth=1, label="majority")
         ax.axhline(curve.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
@@ -368,7 +373,9 @@ class PosteriorDisplay(Display):
     def from_hypotheses(
         cls, space: Hypotheses, rows: Any = None, target: Any = None, *, ax: Any = None, **evidence: Any
     ) -> Self:
-        """Draws how rows change the posterior. The arguments are those of ``space.trace``."""
+        """Draws how ``rows``, with their labels or the column of them in ``target``, change the posterior of ``space``.
+        All arguments are those of ``space.trace``.
+        """
         check_type("the space", space, Hypotheses, "Hypotheses")
         return cls(space.trace(rows, target, **evidence)).plot(ax)
 
@@ -380,10 +387,10 @@ class PosteriorDisplay(Display):
         ax = self._begin(ax, width=8.2, height=3.8)
         # The number of rows seen at each step.
         steps = trace.first.n_rows + np.arange(len(trace.posteriors))
-        bands = [*trace.posteriors.T]
+        bands = [*trace.posteriors.T]  # of each named hypothesis its posterior at each step
         labels = short_names(trace.names, LONGEST_HYPOTHESIS)
         colours = list(COLOURS[: len(bands)])
-        n_others = len(trace.first) - len(bands)
+        n_others = len(trace.first) - len(bands)  # hypotheses without a band of their own
         if n_others:
             bands.append(trace.rest)
             labels.append(f"all others ({n_others:,})")
@@ -392,6 +399,7 @@ class PosteriorDisplay(Display):
         ax.set(xlim=steps[[0, -1]], ylim=(0.0, 1.0), xlabel="rows seen", ylabel="posterior (stacked to 1)")
         ax.xaxis.set_major_locator(import_matplotlib().ticker.MaxNLocator(integer=True))
         legend_beside(ax, ax.get_legend_handles_labels()[0][::-1])
+        # Numbers of possible hypotheses before the first row and after the last.
         n_first, n_left = trace.n_possible[[0, -1]].tolist()
         ruled_out = f": {n_left:,} of {n_first:,} are left" if n_left < n_first else ""
         ax.set_title(f"Posterior of {len(trace.first):,} hypotheses as rows arrive{ruled_out}")

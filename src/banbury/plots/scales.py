@@ -15,9 +15,8 @@ from banbury.plots.display import short_name, short_names
 from banbury.plots.features import ClassedRows, axis_values, feature_parts_of, log_likelihood, values_by_name
 from banbury.reading import read
 
-ToDecibans = Callable[
-    [Real], Real
-]  # log-likelihoods (values × classes) → decibans of each value for one class against another
+# Takes log-likelihoods (values × classes), returns the decibans of each value for one class against another.
+ToDecibans = Callable[[Real], Real]
 CURVE_POINTS = 200  # points of a numeric feature's curve
 CATEGORY_STRIP = 1.0  # the heights of the strips of features: categories, the curve of a number, and words
 CURVE_STRIP = 1.7
@@ -66,7 +65,7 @@ class Scale:
         """
         low = self.values[0]
         high = self.values[-1]
-        share = (np.asarray(values, dtype=np.float64) - low) / (high - low)
+        share = (np.asarray(values, dtype=np.float64) - low) / (high - low)  # of the way from low to high
         return middle + 0.8 * CURVE_STRIP * (np.clip(share, 0.0, 1.0) - 0.5)
 
 
@@ -81,22 +80,25 @@ def text_scale(model: Model, feature: Feature, to_decibans: ToDecibans, classes:
         for position, group_feature in enumerate(parameters.features)
         if group_feature.name == feature.name
     )
+    # The most informative values of each class, of all columns.
     ratios_of_classes = model.informative(VALUES_SEARCHED, classes).ratios.values()
     words_of_classes = (
         [str(ratio.value) for ratio in ratios if ratio.feature == feature.name][:WORDS_PER_CLASS]
         for ratios in ratios_of_classes
     )
-    likelihood_of_word: dict[str, Real] = {}  # log P(word | class) of each class
+    log_likelihood_of_word: dict[str, Real] = {}  # log P(word | class) of each class
     for word in dict.fromkeys(word for words in words_of_classes for word in words):
+        # A text of this word alone, and the evidence of its words.
         batch = next(iter(read({feature.name: [word]}, kinds={feature.name: "text"})))
         terms = group.terms(batch, model._score_features(batch, [group], "parts")[0][0])
-        likelihood_of_word |= {term.value: term.log_likelihood for term in terms if term.value == word}
-    decibans = to_decibans(np.array(list(likelihood_of_word.values()))) if likelihood_of_word else np.zeros(0)
+        log_likelihood_of_word |= {term.value: term.log_likelihood for term in terms if term.value == word}
+    log_likelihoods = list(log_likelihood_of_word.values())
+    decibans = to_decibans(np.array(log_likelihoods)) if log_likelihoods else np.zeros(0)  # of each word
     return Scale(
         feature.name,
-        list(likelihood_of_word),
+        list(log_likelihood_of_word),
         decibans,
-        short_names(list(likelihood_of_word)),
+        short_names(list(log_likelihood_of_word)),
         np.abs(decibans),  # in place of numbers of rows, so that the strongest words are named first
         numeric=False,
         words=True,
@@ -112,13 +114,13 @@ def plain_scale(
     """
     if feature.reads_text:
         return text_scale(model, feature, to_decibans, classes)
-    feature_parts = feature_parts_of(model, feature.name)
+    feature_parts = feature_parts_of(model, feature.name)  # says whether it is numeric
     if feature_parts.is_numeric:
         values: Any = axis_values(
             model, feature, feature.inputs[0], _numbers_of(rows, feature), CURVE_POINTS, margin_share=0.0
         )
         value_names = list[str]()
-        row_counts = np.empty(0)
+        row_counts = np.empty(0)  # numbers have neither names nor counts
     else:
         values, value_names, row_counts, *_ = values_by_name(model, feature_parts)
     decibans = to_decibans(log_likelihood(model, feature, values))

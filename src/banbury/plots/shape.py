@@ -76,7 +76,7 @@ class Shape:
         """
         if self.ends is None or len(self.ends) < 4:
             return False
-        widths = np.diff(self.ends)
+        widths = np.diff(self.ends)  # of the intervals
         return bool(np.median(widths) < NARROWEST_INTERVAL * (self.ends[-1] - self.ends[0]))
 
     def axis_positions(self) -> tuple[Real, Sequence[tuple[float, str]]]:
@@ -110,13 +110,13 @@ def round_numbers(low: float, high: float, closest: float = 0.0) -> list[float]:
     if not high > low:
         return [low]
     smallest_step = max((high - low) / 5.0, closest)
-    power = 10.0 ** np.floor(np.log10(smallest_step))
+    power = 10.0 ** np.floor(np.log10(smallest_step))  # of ten, at most as large
     step = power * next(factor for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= smallest_step)
     return (np.arange(np.ceil(low / step), np.floor(high / step) + 1.0) * step).tolist()  # type: ignore[no-any-return]
 
 
 def _number(value: float) -> str:
-    """Returns a number as the label of a tick."""
+    """Returns ``value``, a number, as the label of a tick."""
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}" if abs(value) < 1e7 else f"{value:.2g}"
 
 
@@ -135,6 +135,7 @@ def shapes_by_class(model: Model, n_classes: int) -> list[tuple[Any, tuple[Shape
     """
     if len(model.classes) < 2:
         return []
+    # Class numbers.
     most_frequent = np.sort(np.argsort(-model.tally.rows.value, kind="stable")[:n_classes]).tolist()
     class_numbers = most_frequent if len(model.classes) > 2 else [1]
     labels = [model.classes[class_number] for class_number in class_numbers]
@@ -177,13 +178,15 @@ class ClassContrast:
         """Converts log-likelihoods (values × classes) to the decibans of each value for the class, with the
         calibration's factor, between −STRONGEST_EVIDENCE and STRONGEST_EVIDENCE.
         """
-        log_prior = self.model.log_prior
+        log_prior = self.model.log_prior  # one per class
+        # Class numbers.
         all_others = [number for number in range(len(log_prior)) if number != self.class_number]
         other_classes = all_others if self.other_number is None else [self.other_number]
         # The share of each of the other classes among these.
         log_share = log_prior[other_classes] - np.logaddexp.reduce(log_prior[other_classes])
         with np.errstate(invalid="ignore"):
             log_likelihood_of_others = np.logaddexp.reduce(log_likelihoods[:, other_classes] + log_share, axis=1)
+            # The evidence of each value.
             nats = log_likelihoods[:, self.class_number] - log_likelihood_of_others
         decibans = DECIBANS * evidence_factor(self.model) * nats
         finite = np.nan_to_num(decibans, nan=0.0, posinf=STRONGEST_EVIDENCE, neginf=-STRONGEST_EVIDENCE)
@@ -196,13 +199,13 @@ class ClassContrast:
         class shares of each cell, plus those of corrections. ``rows``: cells × classes.
         """
         shares = cells.tree.shares(rows, class_shares(rows))[-1]  # of the finest level: cells × classes
-        expected = rows.sum(axis=1, keepdims=True) * shares
+        expected = rows.sum(axis=1, keepdims=True) * shares  # numbers of rows, cells × classes
         rng = np.random.default_rng(0)
-        resampled = [
+        resampled = [  # the decibans of each cell, for each sample of rows
             self.decibans(self._log_evidence(cells, rng.poisson(expected).astype(np.float64)))
             for _ in range(N_RESAMPLES)
         ]
-        variance = np.var(resampled, axis=0) + self._variance_of_corrections(cells, rows)
+        variance = np.var(resampled, axis=0) + self._variance_of_corrections(cells, rows)  # of each cell
         return np.asarray(np.minimum(NORMAL_QUANTILE * np.sqrt(variance), STRONGEST_EVIDENCE))
 
     @cached_property
@@ -216,7 +219,7 @@ class ClassContrast:
         with their trend.
         """
         name = cells.feature.name
-        prior = class_shares(rows)
+        prior = class_shares(rows)  # P(class) among these rows
         with np.errstate(divide="ignore"):
             shares = cells.tree.shares(rows, prior)[-1]  # of the finest level: cells × classes
             log_evidence = self._weights.get(name, 1.0) * np.log(shares / prior)
@@ -230,8 +233,9 @@ class ClassContrast:
         """Returns the variance, in squared decibans, of the corrections of all levels of a tree, for each cell; their
         regularisation shrinks them towards 0. ``rows``: cells × classes.
         """
-        variance = np.zeros(len(rows))
+        variance = np.zeros(len(rows))  # of each cell
         weighing = self.model.weighing
+        # How strongly corrections are learned; 0 if there are none.
         strength = max(weighing.weights.strengths, default=0.0) if isinstance(weighing, Weighing) else 0.0
         if not strength:
             return variance
@@ -242,6 +246,7 @@ class ClassContrast:
         shares_by_level = tree.shares(rows, class_shares(rows))
         for nodes, shares, level in zip(tree.sums(rows), shares_by_level, tree.levels, strict=True):
             rows_of_class, rows_of_other = self._rows_of_sides(nodes.sum(axis=1, keepdims=True) * shares)
+            # Of each node, in rows.
             information = rows_of_class * rows_of_other / np.maximum(rows_of_class + rows_of_other, 1.0)
             variance += (information / (shrinkage + information) ** 2)[level]
         return DECIBANS**2 * variance
@@ -250,11 +255,12 @@ class ClassContrast:
         """Returns the error (half a 95 % interval) in decibans of each of the values, which are counted one by one and
         smoothed with α. ``rows``: values × classes.
         """
-        alpha = self.model.choice.alpha
+        alpha = self.model.choice.alpha  # the pseudo-count
         sides = np.stack(self._rows_of_sides(rows))  # the class and what it is compared with × values
-        total = sides.sum(axis=0)
-        # Of each side among all rows.
+        total = sides.sum(axis=0)  # of each value
+        # Of each side among all rows (2 × 1).
         share = sides.sum(axis=1, keepdims=True) / max(float(total.sum()), 1.0)
+        # The smoothed numbers of rows (2 × values), and the variance of each value's evidence, in squared nats.
         expected = total * (sides + alpha * share) / np.maximum(total + alpha, 1.0)
         variance = (expected / np.maximum(expected + alpha, HALF_ROW) ** 2).sum(axis=0)
         return np.asarray(np.minimum(NORMAL_QUANTILE * DECIBANS * np.sqrt(variance), STRONGEST_EVIDENCE))
@@ -273,13 +279,16 @@ class ClassContrast:
 
 
 def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
-    """Yields the evidence of the columns and pairs of a weighed model, with the numbers that the model itself adds."""
+    """Yields the evidence of the columns and pairs of a weighed model, with the numbers that the model itself adds.
+    ``contrast``: the model, and the classes that are compared.
+    """
     model = contrast.model
     plain_model = model.weighed(weighing=None)
     for group in model.parameters:
         if not isinstance(group, WeighedParameters):
-            weight = float(getattr(group, "weight", 1.0))
+            weight = float(getattr(group, "weight", 1.0))  # of the evidence of these columns
             for feature in group.features:
+                # The model that scores its values, and its weight.
                 source, feature_weight = (model, 1.0) if feature.reads_text else (plain_model, weight)
                 if shape := _plain_shape(contrast, source, feature, cells=None, weight=feature_weight):
                     yield shape
@@ -288,17 +297,18 @@ def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
         for feature, table, (first_column, second_column) in zip(
             group.features, group.tables, group.kernel_terms.columns, strict=True
         ):
-            decibans = contrast.decibans(table)
-            cells = group.cells[first_column]
+            decibans = contrast.decibans(table)  # of each cell
+            cells = group.cells[first_column]  # intervals or values of the first column
             rows = group.counts[first_column]  # cells × classes
             if second_column < 0:
                 errors_of_cells = contrast.errors_of_cells(cells, rows)
                 yield _shape_of_cells(model, feature, cells, decibans[: len(rows)], rows, errors_of_cells)
                 continue
-            down = NamedNodes.of(cells, rows)
+            down = NamedNodes.of(cells, rows)  # the values of the first column, and of the second
             across = NamedNodes.of(group.cells[second_column], group.counts[second_column])
+            # An index of the cells whose values both have rows.
             cells_with_rows = np.ix_(down.n_rows > 0, across.n_rows > 0)
-            # As if the columns of the pair were independent.
+            # Of each cell (first × second column), as if the columns of the pair were independent.
             expected_rows = np.outer(down.n_rows, across.n_rows) / max(float(across.n_rows.sum()), 1e-300)
             yield Shape(
                 feature.name,
@@ -310,7 +320,9 @@ def _shapes_with_weights(contrast: ClassContrast) -> Iterator[Shape]:
 
 
 def _shapes_without_weights(contrast: ClassContrast) -> Iterator[Shape]:
-    """Yields the evidence of the columns of a plain model that can be drawn."""
+    """Yields the evidence of the columns of a plain model that can be drawn. ``contrast``: the model, and the classes
+    that are compared.
+    """
     model = contrast.model
     columns = cells_of(model.tally, n_threads(model.threads))  # the cells of columns that have them, by name
     for feature in model.schema.features:
@@ -322,8 +334,8 @@ def _plain_shape(
     contrast: ClassContrast, model: Model, feature: Feature, cells: Cells | None, weight: float = 1.0
 ) -> Shape | None:
     """Returns the evidence of a column outside the tables of a weighed model; None for blocks and lists, which have no
-    axis. ``model`` scores its values; ``cells``: the intervals or values in which its rows are counted, or None;
-    ``weight`` multiplies its evidence.
+    axis. ``contrast``: the classes that are compared; ``model`` scores its values; ``cells``: the intervals or values
+    in which its rows are counted, or None; ``weight`` multiplies its evidence.
     """
 
     def to_decibans(log_likelihoods: Real) -> Real:
@@ -331,8 +343,9 @@ def _plain_shape(
         return contrast.decibans(weight * log_likelihoods)
 
     if feature.reads_text:
+        # The classes that are compared.
         sides = [label for label in (contrast.label, contrast.against) if label is not None]
-        scale = text_scale(model, feature, to_decibans, sides)
+        scale = text_scale(model, feature, to_decibans, sides)  # words with their decibans
         order = np.argsort(-scale.decibans, kind="stable")  # the strongest evidence for the class first
         words = [str(scale.values[i]) for i in order.tolist()]
         return Shape(feature.name, "words", scale.decibans[order], np.ones(len(order)), (short_names(words),))
@@ -354,9 +367,9 @@ def _plain_shape(
         ends = np.concatenate([points[:1], (points[1:] + points[:-1]) / 2.0, points[-1:]])
         rows = np.exp(log_likelihoods + model.log_prior).sum(axis=1) * np.diff(ends)  # the share of rows expected there
         return Shape(feature.name, "numbers", to_decibans(log_likelihoods), rows / max(rows.sum(), 1e-300), ends=ends)
-    named = values_by_name(model, feature_parts, MOST_VALUES)
+    named = values_by_name(model, feature_parts, MOST_VALUES)  # the most frequent values, with names and rows
     decibans = to_decibans(log_likelihood(model, feature, named.values))
-    order = np.argsort(-decibans, kind="stable")
+    order = np.argsort(-decibans, kind="stable")  # the strongest evidence for the class first
     errors_of_values = None
     if isinstance(feature_parts.sums, Counts):
         # The counted values, and their rows (values × classes).
@@ -400,6 +413,7 @@ def _shape_of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real
     assert isinstance(cells, NamedCells)
     values_with_rows = np.flatnonzero(total[: len(cells.keys)] > 0)  # a value that was forgotten has no rows
     most_frequent: Int = values_with_rows[np.argsort(-total[values_with_rows], kind="stable")][:MOST_VALUES]
+    # The numbers of these cells, the strongest evidence for the class first.
     order = most_frequent[np.argsort(-decibans[most_frequent], kind="stable")]
     texts = short_names(
         ["missing" if cells.keys[position] is None else cells.keys[position] for position in order.tolist()]
@@ -419,7 +433,7 @@ def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     """Returns the ends of the intervals between ``cuts``, ascending: the cuts, and the lowest and highest number that
     was counted.
     """
-    low, high = axis_range(model, feature.name, margin_share=0.0)
+    low, high = axis_range(model, feature.name, margin_share=0.0)  # the lowest and the highest number
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
     return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
 
@@ -439,7 +453,7 @@ class NamedNodes(NamedTuple):
         # Of each node, whose cells are neighbours.
         first_cells = np.unique(node_of_cell, return_index=True)[1]
         last_cells = len(node_of_cell) - 1 - np.unique(node_of_cell[::-1], return_index=True)[1]
-        values = [
+        values = [  # the name of each node's values, or None for a missing one
             cells.name(first, last) for first, last in zip(first_cells.tolist(), last_cells.tolist(), strict=True)
         ]
         names = [_short(value) if isinstance(cells, NumberCells) else short_name(value, 18) for value in values]
@@ -454,12 +468,16 @@ class NamedNodes(NamedTuple):
 
 def _short(interval: str | None) -> str:
     """Returns the name of an interval with few digits; None stands for a missing value."""
+    # Numbers and signs.
     words = short_name(interval, 60).removeprefix("from ").replace(" to ", " – ").split(" ")
     return " ".join(word if word in "<≤=≥–" or interval is None else f"{float(word):,.5g}" for word in words)
 
 
 def limits(shape: Shape) -> tuple[float, float]:
-    """Returns the lowest and highest decibans to draw: all evidence, and error bands up to half as much again."""
+    """Returns the lowest and highest decibans to draw of a shape: all evidence, and error bands up to half as much
+    again.
+    """
+    # Decibans.
     values = [*shape.decibans.ravel().tolist(), 0.0, *([] if shape.missing is None else [shape.missing])]
     low = min(values)
     high = max(values)
@@ -474,5 +492,6 @@ def strip_density(shape: Shape, end_positions: Real) -> Real:
     """Returns how densely rows lie in each interval, relative to the densest, from 0 to 1; as a square root, so that
     few rows are visible. ``end_positions``: of the ends of the intervals on the axis.
     """
+    # Rows per length of the axis, of each interval.
     density = shape.rows / np.maximum(np.diff(end_positions), 1e-9)
     return np.sqrt(density / max(float(density.max(initial=0.0)), 1e-300))

@@ -40,7 +40,9 @@ class ShapesDisplay(Display):
 
     @classmethod
     def from_model(cls, model: Model, label: Any = None, against: Any = None, *, n: int = 12) -> Self:
-        """Draws the ``n`` most important columns and pairs, for the last class unless ``label`` is given."""
+        """Draws the ``n`` most important columns and pairs, for the class ``label`` (the last unless given) against the
+        class ``against`` (all others unless given).
+        """
         errors.check_whole("n", n, 1)
         contrast = ClassContrast.of(model, label, against)
         return cls(shapes_of(model, label, against), contrast.label, contrast.against, n=int(n)).plot()
@@ -56,6 +58,7 @@ class ShapesDisplay(Display):
             raise errors.empty_data(None, "no column of the model can be drawn")
         n_columns = min(len(drawn_shapes), 3)
         n_rows = -(-len(drawn_shapes) // n_columns)
+        # Width and height, in inches.
         size = 3.6 * n_columns + 0.4, 2.6 * n_rows + 0.4
         figure, axes = import_matplotlib().pyplot.subplots(
             n_rows, n_columns, figsize=size, layout="constrained", squeeze=False
@@ -64,6 +67,7 @@ class ShapesDisplay(Display):
         self.ax_ = axes.ravel()[: len(drawn_shapes)]
         for unused in axes.ravel()[len(drawn_shapes) :]:
             unused.set_axis_off()
+        # Functions of axes and a shape.
         draw_by_kind = {"numbers": _draw_steps, "categories": _draw_bars, "words": _draw_bars, "pairs": _draw_heat_map}
         for axis, shape in zip(self.ax_, drawn_shapes, strict=True):
             draw_by_kind[shape.kind](axis, shape)
@@ -77,14 +81,15 @@ def _draw_steps(ax: Any, shape: Shape) -> None:
     The axes go from 0 to 1 across, and over the decibans upwards.
     """
     positions, ticks = shape.axis_positions()  # of the ends of intervals; ticks are pairs of position and text
-    bottom, top = limits(shape)  # in decibans
+    bottom, top = limits(shape)  # the lowest and the highest decibans to draw
     ax.axhline(0.0, color=FAINT, linewidth=0.8)
     if shape.error is not None:
+        # The edges of the band, one per interval.
         low, high = (np.clip(shape.decibans + side * shape.error, bottom, top) for side in (-1.0, 1.0))
         ax.stairs(high, positions, baseline=low, fill=True, color=FOR, alpha=0.18, linewidth=0)
     ax.stairs(shape.decibans, positions, baseline=None, color=FOR, linewidth=1.6)
     strip_height = 0.09 * (top - bottom)
-    density = strip_density(shape, positions)
+    density = strip_density(shape, positions)  # of the rows in each interval, from 0 to 1
     for ends, darkness in zip(pairwise(positions), density.tolist(), strict=True):
         ax.fill_between(ends, bottom - strip_height, bottom, color=text_colour(), alpha=0.75 * darkness, linewidth=0)
     if shape.missing is not None:
@@ -113,6 +118,7 @@ def _draw_heat_map(ax: Any, shape: Shape) -> None:
     """Draws the shape of a pair of columns as a heat map of ``shape.decibans`` (values of the first column down, of the
     second across).
     """
+    # In decibans.
     strongest = max(float(np.abs(shape.decibans).max(initial=0.0)), 1e-9)
     colours = import_matplotlib().colors.LinearSegmentedColormap.from_list("evidence", [AGAINST, "white", FOR])
     image = ax.imshow(shape.decibans, cmap=colours, vmin=-strongest, vmax=strongest, aspect="auto")

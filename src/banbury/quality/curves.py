@@ -575,7 +575,7 @@ class LearningCurve(Tabular, CurveScores):
             "sizes": self.sizes.tolist(),
             "repeats": len(self.accuracy),
             "rows": self.n_rows,
-            "withheld": self.n_test,
+            "test_rows": self.n_test,
             "classes": self.n_classes,
             "random_guess": self.random_guess,
             "majority": self.majority,

@@ -45,7 +45,9 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """Recipes that were tried over the same folds: first the current one, then the alternatives by log loss, the best first."""
+    """Recipes that were tried over the same folds: first the current one, then the alternatives by log loss, the best
+    first.
+    """
 
     n_rows: int  # that were tried
     folds: int  # how many
@@ -55,7 +57,7 @@ class Alternatives:
     @property
     def better(self) -> tuple[Alternative, ...]:
         """The recipes with a clearly lower log loss than the current one, whose accuracy is not significantly lower."""
-        error = self.current.standard_error or 0.0  # twice of it is significant
+        error = self.current.standard_error or 0.0  # of the current accuracy; a loss of twice as much is significant
         return tuple(
             alternative
             for alternative in self.tried
@@ -73,7 +75,7 @@ class _UntriedAlternative(NamedTuple):
 
     name: str
     option: str  # for `banbury fit`
-    python: str
+    python: str  # code that makes such an estimator
     validate: Callable[[], Validation | None]
 
     def try_it(self) -> Alternative | None:
@@ -88,7 +90,7 @@ class _UntriedAlternative(NamedTuple):
 
     def with_scores(self, validation: Any) -> Alternative:
         """Returns the recipe with the accuracy and log loss of its validation."""
-        accuracy = validation.accuracy
+        accuracy = validation.accuracy  # with its standard error
         return Alternative(self.name, self.option, self.python, accuracy.value, accuracy.error, validation.log_loss)
 
 
@@ -106,14 +108,14 @@ def try_alternatives(
     The folds are the same, or fewer if weighing would take long. Options of `banbury fit` in ``excluded_options`` are
     not tried. ``seed`` draws a sample and deals rows to folds.
     """
-    sample = np.flatnonzero(rows.labels >= 0)  # row numbers
+    sample = np.flatnonzero(rows.labels >= 0)  # the numbers of the rows to try them on: labelled ones
     n_rows = len(sample)
     if n_rows > MOST_ROWS_TRIED:
         sample = np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS_TRIED])
     folds = min(validation.n_folds, default_folds(len(sample), [Weighed()]))  # how many
     if folds < 2 or len(rows.classes) < 2:
         return None
-    trial = _Trial(rows, sample, folds, seed)
+    trial = _Trial(rows, sample, folds, seed)  # validates recipes on the sample
     plain = "bb.NaiveBayesClassifier"
     candidates = [
         _UntriedAlternative("weighed evidence", "--weigh", "bb.EvidenceClassifier()", trial.validate_weighing),
@@ -131,10 +133,12 @@ def try_alternatives(
         ),
         _UntriedAlternative("a tree of dependent columns", "--tan", "bb.TANClassifier()", trial.validate_tree),
     ]
+    # With their scores; None for those that the rows do not allow.
     tried = [candidate.try_it() for candidate in candidates if candidate.option not in excluded_options]
-    # Then the current recipe need not be validated again.
+    # Whether the current recipe was validated on the same rows and folds, and need not be again.
     same_folds = (len(sample), folds) == (n_rows, validation.n_folds)
     current = _UntriedAlternative("as it is", option="", python="", validate=lambda: None)
+    # The current recipe with its scores.
     current_scores = current.with_scores(validation if same_folds else trial.validate(current_recipe))
     others = sorted((other for other in tried if other is not None), key=lambda alternative: alternative.log_loss)
     return Alternatives(len(sample), folds, current_scores, tuple(others))
@@ -175,6 +179,7 @@ class _Trial:
     def validate_tree(self) -> Validation | None:
         """Returns the cross-validation of a tree of dependent columns; None if the columns do not form one tree."""
         rows = self.rows.under({"features": tree_of_columns()}).only(self.sample)
+        # The tree, and columns that are not in it.
         block, *other_features = rows.schema.features or (None,)  # a tree is one feature of several columns
         if block is None or other_features or len(block.columns) < 2:
             return None

@@ -46,7 +46,7 @@ class Axis:
     logarithmic: bool = False
 
     def share(self, value: float) -> float:
-        """Returns the position of a number along the axis, from 0 to 1."""
+        """Returns the position of ``value``, a number, along the axis, from 0 to 1."""
         if self.logarithmic:
             return (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
         return (value - self.low) / (self.high - self.low)
@@ -104,6 +104,7 @@ class Chart:
         self, interval_ends: Sequence[float], low: Sequence[float], high: Sequence[float], css_class: str
     ) -> None:
         """Draws the area between two staircases. ``low``, ``high``: their heights, one per interval."""
+        # Backwards.
         lower_path = self._staircase_path(interval_ends[::-1], low[::-1])
         self._elements.append(
             _tag("path", f"band {css_class}", d=f"M{self._staircase_path(interval_ends, high)}L{lower_path}z")
@@ -113,7 +114,7 @@ class Chart:
         """Returns the SVG path of a staircase; invisible rises are left out. ``heights``: one per interval between two
         of ``interval_ends``.
         """
-        x_positions = [_short_number(self.x(end)) for end in interval_ends]
+        x_positions = [_short_number(self.x(end)) for end in interval_ends]  # pixels as texts, as below
         y_positions = [_short_number(self.y(height)) for height in heights]
         path = f"{x_positions[0]} {y_positions[0]}"
         for i, level in enumerate(y_positions):
@@ -142,8 +143,8 @@ class Chart:
         """Adds tooltips over intervals, whose ends are ``interval_ends``; narrow ones are joined. ``title(first,
         last)`` is the text for the intervals numbered ``first`` to ``last`` − 1.
         """
-        first_interval = 0
-        areas = []
+        first_interval = 0  # of the next area
+        areas = []  # the rectangles with tooltips, as SVG
         for end_interval in range(1, len(interval_ends)):
             left = self.x(interval_ends[first_interval])
             width = self.x(interval_ends[end_interval]) - left
@@ -178,7 +179,7 @@ class Chart:
 
     def _frame(self) -> Iterator[str]:
         """Yields the grid, tick labels and titles of both axes as SVG elements."""
-        bottom = CHART_HEIGHT - BOTTOM_MARGIN
+        bottom = CHART_HEIGHT - BOTTOM_MARGIN  # pixels from the top; all positions are in pixels
         right_edge = CHART_WIDTH - RIGHT_MARGIN
         for tick in self._y.ticks:
             position = self.y(tick)
@@ -203,7 +204,7 @@ def _short_number(number: float) -> str:
 
 def _runs_of_equal_values(values: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Yields each run of equal values: the value, the index where it begins, and the index after its end."""
-    run_start = 0
+    run_start = 0  # the index where the current run begins
     for i in range(1, len(values) + 1):
         if i == len(values) or values[i] != values[run_start]:
             yield values[run_start], run_start, i
@@ -226,8 +227,8 @@ def _tag(name: str, css_class: str, title: str | None = None, **numbers: float |
 
 
 def draw_shape(feature_shape: Shape) -> str:
-    """Returns the evidence of a column as a chart, an SVG element: steps above a strip of rows for numbers, a heat map
-    for a pair, bars for values and words.
+    """Returns ``feature_shape``, the evidence of a column, as a chart, an SVG element: steps above a strip of rows for
+    numbers, a heat map for a pair, bars for values and words.
     """
     if feature_shape.kind == "numbers":
         return _draw_steps(feature_shape)
@@ -235,7 +236,7 @@ def draw_shape(feature_shape: Shape) -> str:
 
 
 def describe_importance(feature_shape: Shape) -> str:
-    """Returns the mean evidence of a column in words."""
+    """Returns the mean absolute evidence of a column, in decibans, in words."""
     return f"{feature_shape.importance:.1f} on average"
 
 
@@ -248,25 +249,26 @@ def _draw_steps(feature_shape: Shape) -> str:
     """Returns the chart of a numeric column as SVG: decibans over its intervals, with error band, strip of rows and
     tooltips.
     """
-    positions, ticks = (
-        feature_shape.axis_positions()
-    )  # of the ends of intervals, from 0 to 1; pairs of position and text
+    # The positions of the ends of intervals, from 0 to 1; and the ticks, pairs of position and text.
+    positions, ticks = feature_shape.axis_positions()
     low, high = limits(feature_shape)  # in decibans
-    y = linear_axis("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
+    y_axis = linear_axis("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
     label_by_position = dict(ticks)  # its own position is the value of a tick
-    x = Axis(
+    x_axis = Axis(
         "", low=0.0, high=1.0, ticks=[position for position, _ in ticks], format_tick=label_by_position.__getitem__
     )
-    chart = Chart(f"{feature_shape.feature}: evidence in decibans", x, y)
+    chart = Chart(f"{feature_shape.feature}: evidence in decibans", x_axis, y_axis)
     interval_ends = positions.tolist()
-    decibans = feature_shape.decibans
+    decibans = feature_shape.decibans  # of each interval
     if feature_shape.error is not None:
         error_limits = (decibans - feature_shape.error, decibans + feature_shape.error)
-        below, above = (np.clip(edge, y.low, y.high).tolist() for edge in error_limits)
+        # One per interval.
+        below, above = (np.clip(edge, y_axis.low, y_axis.high).tolist() for edge in error_limits)
         chart.draw_staircase_band(interval_ends, below, above, "one")
     chart.draw_level(y=0.0)
     chart.draw_staircase(interval_ends, decibans.tolist(), "one")
     chart.draw_strip(interval_ends, strip_density(feature_shape, positions).tolist())
+    # The numbers at the ends of intervals, for tooltips.
     interval_values = feature_shape.ends if feature_shape.ends is not None else positions
 
     def title(first: int, last: int) -> str:
@@ -284,7 +286,7 @@ def _draw_steps(feature_shape: Shape) -> str:
     if feature_shape.missing is not None:
         chart.draw_mark(
             1.0,
-            float(np.clip(feature_shape.missing, y.low, y.high)),
+            float(np.clip(feature_shape.missing, y_axis.low, y_axis.high)),
             SMALLEST_RADIUS + 1,
             "two",
             f"missing: {_decibans_in_words(feature_shape.missing)}",
@@ -308,9 +310,10 @@ def _draw_bars(feature_shape: Shape) -> str:
         """Returns the horizontal position of these decibans in pixels."""
         return NAME_WIDTH + plot_width * (min(max(decibans, low), high) - low) / ((high - low) or 1.0)
 
+    # As SVG.
     elements = [_tag("line", "grid", x1=x_of(0.0), x2=x_of(0.0), y1=top_margin, y2=height - 24)]
     for i, (text, decibans) in enumerate(zip(feature_shape.names[0], feature_shape.decibans.tolist(), strict=True)):
-        y = top_margin + row_height * i
+        y = top_margin + row_height * i  # the top of the row
         bar_ends = sorted((x_of(0.0), x_of(decibans)))
         css_class = "one" if decibans >= 0 else "two"
         elements.append(
@@ -342,14 +345,14 @@ def _draw_heat_map(feature_shape: Shape) -> str:
     """Returns the chart of a pair of columns as SVG: a cell for each pair of values, darker for stronger evidence. The
     decibans are values of the first column (down) × of the second (across). Sizes are in pixels.
     """
-    row_names, column_names = feature_shape.names
+    row_names, column_names = feature_shape.names  # of the values of the first column, and of the second
     left_margin = 118
     width = CHART_WIDTH - 118 - 8
     cell_width = width / len(column_names)
     cell_height = min(BAR_ROW_HEIGHT + 4, 190 / len(row_names))
     bottom = 6 + cell_height * len(row_names)
-    strongest = max(float(np.abs(feature_shape.decibans).max(initial=0.0)), 1e-9)
-    elements = []
+    strongest = max(float(np.abs(feature_shape.decibans).max(initial=0.0)), 1e-9)  # decibans
+    elements = []  # as SVG, like the labels
     labels = []
     paths_by_colour: dict[tuple[str, int], str] = {}  # SVG paths by CSS class and shade
     for row, row_name in enumerate(row_names):
@@ -397,6 +400,7 @@ def linear_axis(title: str, low: float, high: float, format_tick: Callable[[floa
         low = max(high - least, 0.0)
         high = low + least
     shortest_step = (high - low) / N_INTERVALS
+    # The power of ten that is at most as large.
     power = 10.0 ** floor(log10(shortest_step))
     step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= shortest_step * (1 - 1e-9))
     # The ends of the axis, in steps from 0.
@@ -410,10 +414,11 @@ def linear_axis(title: str, low: float, high: float, format_tick: Callable[[floa
 def logarithmic_axis(title: str, low: float, high: float) -> Axis:
     """Returns a logarithmic axis of numbers of rows from ``low`` to ``high`` with ticks at round numbers."""
     high = max(high, low * 1.1)
-    # Of ten.
+    # The exponents of the powers of ten around the axis.
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     ticks: list[float] = []
     for steps in ((1,), (1, 3), (1, 2, 5)):
+        # Ticks at these multiples of powers of ten.
         candidates = _within([step * 10.0**power for power in powers for step in steps], low, high)
         if len(candidates) <= MOST_LOGARITHMIC_TICKS:
             ticks = candidates
@@ -453,7 +458,8 @@ def draw_calibration(curves: Mapping[str, Reliability]) -> str:
     chart = Chart("Calibration: accuracy over confidence", confidence_axis, _share_axis("accuracy"))
     chart.draw_line([confidence_axis.low, 1.0], [confidence_axis.low, 1.0], "ideal")
     for css_class, (name, curve) in zip(CURVE_CLASSES, curves.items(), strict=False):
-        row_counts = np.maximum(curve.rows, 1e-9)  # whiskers are Wilson's intervals of 95%
+        row_counts = np.maximum(curve.rows, 1e-9)  # of each bin
+        # The centre and half the width of Wilson's interval of each bin.
         wilson_centre = (curve.accuracy + NORMAL_QUANTILE**2 / (2 * row_counts)) / (1 + NORMAL_QUANTILE**2 / row_counts)
         wilson_half = (
             NORMAL_QUANTILE
@@ -465,6 +471,7 @@ def draw_calibration(curves: Mapping[str, Reliability]) -> str:
         ):
             chart.draw_whisker(confidence, max(low, 0.0), min(high, 1.0), css_class)
         chart.draw_line(curve.confidence.tolist(), curve.accuracy.tolist(), css_class)
+        # Of the mark of each bin, in pixels.
         radii = SMALLEST_RADIUS + (LARGEST_RADIUS - SMALLEST_RADIUS) * np.sqrt(curve.rows / curve.rows.max())
         for confidence, accuracy, n_rows, radius in zip(
             curve.confidence, curve.accuracy, curve.rows, radii, strict=True
@@ -483,7 +490,7 @@ def draw_confidence(curve: Reliability) -> str:
     """Returns a chart (SVG) of the share of rows, in percent, in each bin of confidence. A bin is 1 / ``curve.bins``
     wide.
     """
-    shares = (100.0 * curve.rows / curve.rows.sum()).tolist()
+    shares = (100.0 * curve.rows / curve.rows.sum()).tolist()  # of the rows, in percent, one per bin
     confidence_axis = _share_axis("confidence of the prediction", curve.start.min() >= 0.5)
     chart = Chart(
         "Confidence of the predictions",
@@ -498,15 +505,15 @@ def draw_confidence(curve: Reliability) -> str:
 
 def draw_labels(evaluation: LabelEvaluation) -> str:
     """Returns a chart (SVG) of the F1 of each label that has rows over their number, with micro F1 as a line."""
-    measures = evaluation.per_label
-    labels_with_rows = np.flatnonzero(measures.rows > 0)
-    x = logarithmic_axis(
+    measures = evaluation.per_label  # arrays of one entry per label
+    labels_with_rows = np.flatnonzero(measures.rows > 0)  # their indices
+    x_axis = logarithmic_axis(
         "rows that have the label",
         float(measures.rows[labels_with_rows].min()),
         float(measures.rows[labels_with_rows].max()),
     )
-    y = Axis("F1", low=0.0, high=1.0, ticks=[0.0, 0.25, 0.5, 0.75, 1.0], format_tick="{:g}".format)
-    chart = Chart("F1 of each label by its number of rows", x, y)
+    y_axis = Axis("F1", low=0.0, high=1.0, ticks=[0.0, 0.25, 0.5, 0.75, 1.0], format_tick="{:g}".format)
+    chart = Chart("F1 of each label by its number of rows", x_axis, y_axis)
     chart.draw_level(evaluation.micro_f1)
     for label_index in labels_with_rows.tolist():
         chart.draw_mark(
@@ -520,33 +527,33 @@ def draw_labels(evaluation: LabelEvaluation) -> str:
 
 
 def draw_accuracy_curve(curve: LearningCurve) -> str:
-    """Returns a chart of accuracy over training rows with its standard error, and the accuracy of the most frequent
-    class if that is near.
+    """Returns a chart (SVG) of accuracy over training rows with its standard error, and the accuracy of the most
+    frequent class if that is near.
     """
     means = 100 * curve.mean_accuracy  # in percent, as all below; one for each size
-    standard_error = curve.standard_error
+    standard_error = curve.standard_error  # of the accuracy (0 to 1) for each size; None for a single repeat
     error_in_percent = np.zeros_like(means) if standard_error is None else 100 * standard_error
-    low = max(float((means - error_in_percent).min()), 0.0)
+    low = max(float((means - error_in_percent).min()), 0.0)  # the ends of what is drawn
     high = min(float((means + error_in_percent).max()), 100.0)
     level = 100 * curve.majority if majority_is_near(curve) else None  # of the dashed line
-    y = linear_axis("accuracy", low if level is None else min(low, level), high, format_percent, least=1.0)
-    return _draw_curve("accuracy", curve, y, means, error_in_percent, "{:.2f}%", level)
+    y_axis = linear_axis("accuracy", low if level is None else min(low, level), high, format_percent, least=1.0)
+    return _draw_curve("accuracy", curve, y_axis, means, error_in_percent, "{:.2f}%", level)
 
 
 def majority_is_near(curve: LearningCurve) -> bool:
     """Whether the accuracy of the most frequent class can be drawn without flattening the curve."""
-    low = float(curve.mean_accuracy.min())
+    low = float(curve.mean_accuracy.min())  # accuracies from 0 to 1
     high = float(curve.mean_accuracy.max())
     return low - curve.majority <= 2 * max(high - low, 0.02)
 
 
 def draw_log_loss_curve(curve: LearningCurve) -> str:
-    """Returns a chart of log loss over training rows with its standard error."""
+    """Returns a chart (SVG) of log loss over training rows with its standard error."""
     means = curve.mean_log_loss  # one for each size
-    standard_error = (
+    standard_error = (  # ``curve.log_loss`` is repeats × sizes
         curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means
     )
-    low = max(0.0, float((means - standard_error).min()))
+    low = max(0.0, float((means - standard_error).min()))  # the ends of what is drawn, in nats
     high = float((means + standard_error).max())
     return _draw_curve(
         "log loss",
@@ -561,22 +568,23 @@ def draw_log_loss_curve(curve: LearningCurve) -> str:
 def _draw_curve(
     measure: str,
     curve: LearningCurve,
-    y: Axis,
+    y_axis: Axis,
     means: Real,
     errors: Real,
     number_format: str,
     level: float | None = None,
 ) -> str:
-    """Returns a chart (SVG) of a measure over training rows. ``measure``: its name; ``y``: the vertical axis;
+    """Returns a chart (SVG) of a measure over training rows. ``measure``: its name; ``y_axis``: the vertical axis;
     ``means``, ``errors``: mean and standard error for each size; ``number_format``: for tooltips, as for
     ``str.format``; ``level``: where to draw a dashed line, if anywhere.
     """
-    sizes = curve.sizes.tolist()
-    x = logarithmic_axis("training rows", float(sizes[0]), float(sizes[-1]))
-    chart = Chart(f"Learning curve: {measure} by number of training rows", x, y)
+    sizes = curve.sizes.tolist()  # numbers of training rows
+    x_axis = logarithmic_axis("training rows", float(sizes[0]), float(sizes[-1]))
+    chart = Chart(f"Learning curve: {measure} by number of training rows", x_axis, y_axis)
     if level is not None:
         chart.draw_level(level)
-    low, high = (np.clip(ends, y.low, y.high).tolist() for ends in (means - errors, means + errors))
+    # The edges of the band, one for each size.
+    low, high = (np.clip(edge, y_axis.low, y_axis.high).tolist() for edge in (means - errors, means + errors))
     chart.draw_band(sizes, low, high, "one")
     chart.draw_line(sizes, means.tolist(), "one")
     for size, mean, error in zip(sizes, means.tolist(), errors.tolist(), strict=True):

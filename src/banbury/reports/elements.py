@@ -53,12 +53,12 @@ def html_page(title: str, summary: str, sections: Sequence[tuple[str, str, str]]
 
 
 def name_tag(value: Any) -> str:
-    """Returns a name as HTML in bold type, escaped and cut to 60 characters."""
+    """Returns ``value``, a name of any type, as HTML in bold type, escaped and cut to 60 characters."""
     return f'<span class="name">{safe(shorten(value))}</span>'
 
 
 def shorten(value: Any, most: int = 60) -> str:
-    """Returns the value as text of at most ``most`` characters."""
+    """Returns ``value``, a name or a cell of any type, as text of at most ``most`` characters."""
     return errors.shortened(value, most)
 
 
@@ -78,9 +78,10 @@ number_cell = partial(text_cell, kind="number")
 
 
 def html_table(head: Sequence[str], rows: Iterable[str], numeric_columns: Sequence[int] = ()) -> str:
-    """Returns an HTML table. ``head``: the headings; ``rows``: its rows as HTML; ``numeric_columns``: the indices of its
-    numeric columns.
+    """Returns an HTML table. ``head``: the headings; ``rows``: its rows as HTML; ``numeric_columns``: the indices of
+    its numeric columns.
     """
+    # The headings as HTML.
     cells = "".join(element("th", name, "number" * (i in numeric_columns)) for i, name in enumerate(head))
     return f'<div class="box"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
@@ -94,7 +95,7 @@ def bar_cell(share: float, text: str, kind: str = "meter") -> str:
     """Returns a table cell as HTML with a bar, filled by ``share`` (from 0 to 1), and a text. ``kind``: the CSS class
     of the bar.
     """
-    # In percent.
+    # Of the filled part, in percent.
     width = 100 * min(max(share, 0.0), 1.0)
     return f'<td class="bars"><span class="{kind}"><i style="width:{width:.1f}%"></i></span>{text}</td>'
 
@@ -116,9 +117,10 @@ def long_table(
     the headings; ``rows``: its rows as HTML; ``what``: what a row is called; ``numeric_columns``: the indices of
     numeric columns; ``n``: how many rows there would be in all.
     """
-    omitted = more_note(n - len(rows), what)
+    omitted = more_note(n - len(rows), what)  # a note as HTML
     if len(rows) <= shown + 3:
         return html_table(head, rows, numeric_columns) + omitted
+    # HTML, like ``omitted``.
     folded = fold_element(many(len(rows) - shown, "more " + what), html_table(head, rows[shown:], numeric_columns))
     return html_table(head, rows[:shown], numeric_columns) + folded + omitted
 
@@ -137,6 +139,7 @@ def format_weight(n_rows: float) -> str:
 
 def lead_and_tiles(lead: str, figures: Iterable[tuple[str, str, str]]) -> str:
     """Returns the first sentence and the main figures as HTML. ``figures``: name, figure and note of each."""
+    # HTML, like what follows.
     tile_texts = (f"<span>{name}</span><b>{value}</b><span>{note}</span>" for name, value, note in figures)
     tiles = "".join(f'<div class="tile">{tile}</div>' for tile in tile_texts)
     return f'{paragraph(lead, "lead")}<div class="tiles">{tiles}</div>'
@@ -146,8 +149,8 @@ def figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
     """Returns a figure as HTML with a caption and a legend. ``chart``: an SVG element; ``keys``: the names of the
     curves in the legend.
     """
-    named_kinds = zip(CURVE_CLASSES, keys, strict=False)
-    legend = "".join(f'<span class="key"><i class="{kind}"></i>{safe(name)}</span>' for kind, name in named_kinds)
+    curves = zip(CURVE_CLASSES, keys, strict=False)  # the CSS class and the name of each
+    legend = "".join(f'<span class="key"><i class="{kind}"></i>{safe(name)}</span>' for kind, name in curves)
     return f"<figure><figcaption>{caption}{legend}</figcaption>{chart}</figure>"
 
 
@@ -156,10 +159,12 @@ def figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
 
 def card(informative: Informative, label: Any) -> str:
     """Returns the most informative values of the class ``label`` as an HTML card, the highest ratio first."""
+    # Likelihood ratios, each with its value and its column.
     ratios = sorted(informative.ratios[label], key=lambda ratio: -ratio.ratio)
     rows = ""
     for ratio in ratios:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)  # in percent: all of it from 1000 on
+        # CSS of the row.
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
         value = breakable(safe(informative.shown(ratio)))
         rows += f'<li style="{shade}"><span>{value}</span><b>{format_ratio(ratio.ratio)} : 1</b></li>'
@@ -172,6 +177,7 @@ def measure_cells(measures: Sequence[Real], number: int) -> list[str]:
     and number of rows, with one entry of each per class or label.
     """
     precision, recall, f1, n_rows = (float(values[number]) for values in measures)
+    # The first cells.
     figures = [number_cell(f"{measure:.4f}") for measure in (precision, recall)]
     return [*figures, bar_cell(f1, f"{f1:.4f}"), number_cell(format_weight(n_rows))]
 
@@ -186,7 +192,7 @@ def measures_table(noun: str, rows: Sequence[str], n: int, *more_headings: str) 
 
 def columns_table(tally: Tally) -> str:
     """Returns a table of the columns, with the family of each and what was counted, as HTML."""
-    rows = []
+    rows = []  # as HTML
     for feature, summary in tally._summaries(MOST_COLUMNS_LISTED):
         family = shorten(repr(feature.family).removesuffix("()"), 120)
         rows.append(table_row(feature.name, text_cell(safe(family)), text_cell(safe(shorten(summary, 160)), "long")))
@@ -214,8 +220,8 @@ def staleness_facts(weighing: Weighing | LabelWeighing, tally: Tally) -> Iterato
 
 
 def mistake_element(head: str, description: str, body: str, unfolded: bool) -> str:
-    """Returns a mistake as HTML. ``head``: what was mistaken; ``description``: the row; ``body``: the explanation, which
-    is visible at first if ``unfolded``.
+    """Returns a mistake as HTML. ``head``: what was mistaken; ``description``: the row; ``body``: the explanation,
+    which is visible at first if ``unfolded``.
     """
     summary = f'<summary>{head}<span class="soft">{description}</span></summary>'
     return f'<details class="mistake"{" open" * unfolded}>{summary}{body}</details>'

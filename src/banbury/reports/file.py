@@ -50,9 +50,7 @@ class Report:
         """Returns the size and path of the page, and the validation."""
         size = f"{len(self.html.encode()) / 1000:,.0f} kB"
         path_in_words = "not written to a file" if self.path is None else str(self.path)
-        findings = self.findings
-        figures = findings.validation
-        return f"Report ({size}, {path_in_words})\n{figures}"
+        return f"Report ({size}, {path_in_words})\n{self.findings.validation}"
 
     __repr__ = __str__
 
@@ -89,8 +87,8 @@ def report(
     has seen it. ``folds`` is the number of folds (unless given, the folds over which ``bb.tune`` or ``banbury fit``
     compared the model; otherwise ten, or three from 2,000 rows on for weighed evidence). Other rows are scored by the
     model itself. The page says which. It shows the ``mistakes`` with the least probable true class, with their
-    evidence, and ``informative`` values for each class. Above 200,000 rows, the learning curve and the pairs of columns are
-    computed from a sample of that size, drawn with ``seed``.
+    evidence, and ``informative`` values for each class. Above 200,000 rows, the learning curve and the pairs of columns
+    are computed from a sample of that size, drawn with ``seed``.
 
     With ``alternatives``, other recipes are tried on at most 10,000 of the rows, and the page suggests what to do next.
     ``title`` names the target and the data unless given. For several labels per row, the page has the figures and the
@@ -117,18 +115,20 @@ def report(
     )
     errors.require(title is None or isinstance(title, str), "title", title, "a text")
     errors.require(isinstance(alternatives, bool), "alternatives", alternatives, "True or False")
+    # The arguments that are whole numbers.
     numbers: dict[str, Any] = {"folds": folds, "mistakes": mistakes, "informative": informative, "seed": seed}
     for (name, number), lowest in zip(numbers.items(), (2, 0, 1, 0), strict=True):  # the lowest allowed of each
         if name != "folds" or number is not None:
             check_whole(name, number, lowest)
             numbers[name] = int(number)
-    file = None if path is None else _writable(path)
+    file = None if path is None else _writable(path)  # where the page is written, as a Path
     if isinstance(model, Tally):
         model = estimate(model) if model.schema.labels is None else LabelModel.of(model)
     reading = {"remembered": model.schema.reading, **reading}
+    # Arguments of ``measure_model``.
     measure_options: dict[str, Any] = {**numbers, "weights": weights, "threads": threads, "reading": reading}
-    findings: Any
-    draw: Any
+    findings: Any  # Findings or LabelFindings
+    draw: Any  # returns the page of findings and a title
     if model.schema.labels is None:
         findings = measure_model(model, data, target, **measure_options, tries_alternatives=alternatives)
         draw = page

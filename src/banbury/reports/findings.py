@@ -39,7 +39,7 @@ MOST_RECOMMENDED = 3  # most alternatives that are recommended
 class Mistake:
     """A row that was predicted wrongly by the model of its fold, which has not seen it.
 
-    ``row`` is its number in the data and ``name`` its file, if it has one. ``answer`` is the predicted class.
+    ``row`` is its number in the data and ``name`` its file, if it has one. ``predicted`` is the predicted class.
     ``explanation`` compares the prediction with the true class; with the runner-up if the other folds have no row of
     the true class; it is None if they have only one class.
     """
@@ -47,7 +47,7 @@ class Mistake:
     row: int
     name: str | None
     truth: Label
-    answer: Label
+    predicted: Label
     probability_truth: float  # of the true class
     probability: float  # of the predicted class
     fold: int  # which tested the row; 0 if the model itself predicted it
@@ -55,8 +55,9 @@ class Mistake:
 
     def to_dict(self) -> JsonObject:
         """Returns the mistake as JSON can hold it, with its strongest evidence."""
+        # Pieces of evidence.
         strongest = () if self.explanation is None else self.explanation.evidence[:10]
-        fields = {name: value for name, value in vars(self).items() if name != "explanation"}
+        fields = {name: value for name, value in vars(self).items() if name != "explanation"}  # for JSON as they are
         return fields | {"evidence": [[evidence.feature, evidence.value, evidence.decibans] for evidence in strongest]}
 
 
@@ -103,7 +104,7 @@ class Findings:
         return "Banbury report" if source is None else f"Classes of {source}"
 
     def name_class(self, label: Label) -> str:
-        """Returns the name of a class as the page shows it."""
+        """Returns the name of the class ``label`` as the page shows it."""
         return name_class(label, self.model.schema.target)
 
     @property
@@ -114,11 +115,12 @@ class Findings:
         curve = self.learning_curve
         if curve is None or len(curve.sizes) < 2:
             return None
-        # The size nearest to half of the last.
+        # The index of the size nearest to half of the last.
         half_index = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
         earlier_index = min(half_index, len(curve.sizes) - 2)
-        # Of each repeat.
+        # The gain in accuracy (from 0 to 1) of each repeat.
         gains = curve.accuracy[:, -1] - curve.accuracy[:, earlier_index]
+        # The standard error of the mean gain.
         error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
         return AccuracyGain(int(curve.sizes[earlier_index]), int(curve.sizes[-1]), float(gains.mean()), error)
 
@@ -129,11 +131,12 @@ class Findings:
         if self.alternatives is not None:
             current = self.alternatives.current
             for alternative in self.alternatives.better[:MOST_RECOMMENDED]:
+                # The figures of both in words.
                 gain = f"log loss {alternative.log_loss:.4f} instead of {current.log_loss:.4f}"
                 accuracies = f"accuracy {alternative.accuracy:.1%} instead of {current.accuracy:.1%}"
                 steps.append(f"{alternative.name[0].upper()}{alternative.name[1:]}: {gain}, {accuracies}.")
         if self.more_rows is not None:
-            n_before, n_after, gain_in_accuracy, error = self.more_rows
+            n_before, n_after, gain_in_accuracy, error = self.more_rows  # rows, and accuracy from 0 to 1
             if gain_in_accuracy > 2.0 * error:
                 points = f"{100 * gain_in_accuracy:.1f} points (± {100 * error:.1f})"
                 steps.append(f"More rows: accuracy rose by {points} from {n_before:,} to {n_after:,} rows.")
@@ -177,28 +180,29 @@ def measure_model(
 ) -> Findings:
     """Measures everything that a report shows. ``folds``: their number, None for the default; ``mistakes``,
     ``informative``: how many mistakes, and informative values of each class; ``reading``: options for reading the data;
-    ``tries_alternatives``: whether to try alternatives.
+    ``tries_alternatives``: whether to try alternatives; ``target``, ``weights``: those of ``bb.count``; ``seed``: draws
+    samples and assigns rows to folds.
     """
     _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
-    count_options = {"weights": weights, "threads": threads, **reading}
+    count_options = {"weights": weights, "threads": threads, **reading}  # for reading and counting the rows
     rows = load_rows(data, target, schema=model.schema, takes_sets=False, **count_options)
     _check_classes("the data", rows.classes)
     on_training_rows = rows.tally == model.tally
+    # The validation, its recipe, and which model predicted each row.
     validated = _cross_validate(model, rows, folds, seed) if on_training_rows else _evaluate(model, rows)
     sample = rows  # if there are too many, a stratified sample
     if rows.n_labelled > MOST_ROWS_MEASURED:
         sample = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS_MEASURED]))
     why_no_curve = _why_no_curve(rows) if on_training_rows else "these are not the rows that the model was trained on"
-    # Of the learning curve.
+    # How often the learning curve is repeated.
     repeats = (5 if rows.n_labelled <= MANY_ROWS else 3) if isinstance(validated.recipe, Plain | Calibrated) else 1
-    sample_labels = np.array([*sample.classes, None], dtype=object)[
-        sample.labels
-    ]  # −1, for no class, is the last: None
+    # The class of each row; ``sample.labels`` are class numbers, and −1, no class, is the last entry.
+    sample_labels = np.array([*sample.classes, None], dtype=object)[sample.labels]
     source = Source.of(sample.batches, sample.name)
     listed_classes = list(model.classes)  # if there are too many, the most frequent ones
     if len(listed_classes) > MOST_CLASSES:
-        most_frequent = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
+        most_frequent = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]  # class numbers
         listed_classes = [model.classes[class_index] for class_index in np.sort(most_frequent)]
     uncalibrated_recipe = validated.recipe.recipe if isinstance(validated.recipe, Calibrated) else validated.recipe
     diagnosis = diagnose(
@@ -249,7 +253,7 @@ def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int
     recipe = recipe_of(model)
     n_folds = default_folds(rows.n_labelled, [recipe], folds or model.choice.n_folds)
     recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
-    (fold_set,) = rows.fold_sets(n_folds, seed)
+    (fold_set,) = rows.fold_sets(n_folds, seed)  # which fold tests each row
     rows_of_folds = replace(rows, fold=fold_set.tested_by)  # which have their folds, so that none are passed below
     models = dict[int, Model]()  # by fold, as far as the validation stores them
     uncalibrated_validation = None
@@ -263,14 +267,14 @@ def _cross_validate(model: Model, rows: MemoryRows, folds: int | None, seed: int
             LogScores.of(rows_of_folds, fold_set, uncalibrated_recipe, PendingWarnings())
         )
     assert isinstance(validation, CrossValidation)
-    fold_of_position = validation.folds
-    # Learned again where the validation did not store it.
+    fold_of_position = validation.folds  # the fold of each validated row
+    # Uncalibrated models; one is learned again where the validation did not store it.
     model_by_fold = SplitModels(rows_of_folds, fold_set, uncalibrated_recipe, models)
 
     def model_of(position: int) -> Model:
         """Returns the model that predicted the row at this position of the validation."""
         fold = int(fold_of_position[position])
-        calibration = calibrations.get(fold)
+        calibration = calibrations.get(fold)  # learned from the other folds; None without one
         is_applicable = calibration is not None and model_by_fold[fold].classes == rows.classes
         return model_by_fold[fold].calibrated(calibration) if is_applicable else model_by_fold[fold]
 
@@ -281,17 +285,19 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
     """Returns the evaluation of the model on other rows, for a calibrated model also before calibration. Classes that
     it does not know get probability zero.
     """
+    # The classes of the model, then those that only the rows have; and notes for the user.
     classes, notes = add_unknown_classes(model.classes, set(rows.classes))
     notes = (
         *notes,
         "not exactly the rows that the model was trained on; if they include some of them, the figures are too optimistic",
     )
-    truth = renumber([(rows.classes, rows.labels)], classes)  # class numbers, −1 for rows without a class
+    truth = renumber([(rows.classes, rows.labels)], classes)  # of each row the class number, −1 without a class
     labelled_rows = np.flatnonzero(truth >= 0)
     weights = None if rows.weights is None else rows.weights[labelled_rows]
 
     def evaluate_with(scoring_model: Model) -> Evaluation:
         """Returns the evaluation of the rows by this model."""
+        # Labelled rows × classes of the model; then zeros for classes that only the rows have.
         posteriors = np.concatenate([scoring_model.posterior(batch) for batch in rows.batches])[labelled_rows]
         zeros = np.zeros((len(labelled_rows), len(classes) - posteriors.shape[1]))
         return Evaluation(
@@ -304,6 +310,7 @@ def _evaluate(model: Model, rows: MemoryRows) -> ValidatedRows:
             notes,
         )
 
+    # The evaluation before calibration.
     uncalibrated = None if model.calibration is None else evaluate_with(model.calibrated(calibration=None))
     return ValidatedRows(recipe_of(model), evaluate_with(model), uncalibrated, lambda position: model)
 
@@ -316,6 +323,7 @@ def _try_alternatives(
     """
     if hasattr(data, "__next__"):
         return None
+    # Options of alternatives that are not tried.
     excluded = ["--weigh"] * isinstance(validated.recipe, Weighed)
     excluded += ["--calibrate temperature"] * (not isinstance(validated.recipe, Plain))
     rows = load_rows(data, target, **counting)
@@ -335,6 +343,7 @@ def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
 
 def _why_no_curve(rows: MemoryRows) -> str:
     """Returns why a learning curve, which holds out a third of the rows, cannot be drawn, in words; empty if it can."""
+    # Whether each row has a class and a positive weight.
     is_counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     n_rows = int(np.count_nonzero(is_counted))
     n_classes = len(rows.classes)
@@ -347,7 +356,9 @@ def _why_no_curve(rows: MemoryRows) -> str:
 
 
 def _mistakes(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[Mistake]:
-    """Returns the ``most`` mistakes with the least probable true class, the worst first, each explained."""
+    """Returns the ``most`` mistakes with the least probable true class, the worst first, each explained. ``validated``:
+    the validation of ``rows``.
+    """
     worst_positions = _find_worst(rows, validated, most)
     # Explained fold by fold, since the model of one fold at a time is at hand.
     mistake_by_position = {
@@ -366,31 +377,36 @@ def _fold_at(validated: ValidatedRows, position: int) -> int:
 
 
 def _find_worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[int]:
-    """Returns the positions in the validation of the ``most`` mistakes whose true class is least probable, the worst
-    first. Probabilities that underflow to zero are compared by their logarithms, which are computed again.
+    """Returns the positions in the validation of ``rows`` of the ``most`` mistakes whose true class is least probable,
+    the worst first. Probabilities that underflow to zero are compared by their logarithms, which are computed again.
     """
     validation = validated.validation
+    # Positions in the validation; ``best`` and ``truth`` are class numbers.
     mistakes = np.flatnonzero(validation.best != validation.truth)
     if validation.weights is not None:
         mistakes = mistakes[validation.weights[mistakes] > 0]
     if not most or not len(mistakes):
         return []
+    # P(true class) of each mistake.
     truth_probabilities = validation.posteriors[mistakes, validation.truth[mistakes]]
     # The probability of the last one to return, so that ties with it are sorted below.
     limit = np.partition(truth_probabilities, most - 1)[most - 1] if len(mistakes) > most else np.inf
     positions = mistakes[truth_probabilities <= limit]
     truth_probabilities = truth_probabilities[truth_probabilities <= limit]
     truth_log_probabilities = np.log(np.maximum(truth_probabilities, np.finfo(float).tiny))
+    # Of the rows at these positions.
     folds = np.array([_fold_at(validated, position) for position in positions.tolist()], dtype=np.int64)
     for fold in np.unique(folds[truth_probabilities == 0]).tolist():
+        # The indices in ``positions`` of the rows of this fold whose true class has probability 0.
         underflowed = np.flatnonzero((truth_probabilities == 0) & (folds == fold))
         model = validated.model_of(int(positions[underflowed[0]]))
+        # Underflowed rows × classes of the rows.
         log_posteriors = score_rows(
             rows, validation.rows[positions[underflowed]], replace(model, calibration=None), "log_posterior"
         )[0]
         # Classes of the validation that the rows have; the scores are in the order of the rows' classes.
         is_known = np.array([name in rows.classes for name in validation.classes])
-        scores = np.full((len(underflowed), len(validation.classes)), -np.inf)
+        scores = np.full((len(underflowed), len(validation.classes)), -np.inf)  # log-posteriors
         scores[:, is_known] = log_posteriors[
             :, [rows.classes.index(name) for name in validation.classes if name in rows.classes]
         ]
@@ -401,17 +417,17 @@ def _find_worst(rows: MemoryRows, validated: ValidatedRows, most: int) -> list[i
 
 
 def _describe_mistake(rows: MemoryRows, validated: ValidatedRows, position: int) -> Mistake:
-    """Returns the mistake at this position of the validation, with an explanation by the model that made it."""
+    """Returns the mistake at ``position`` in the validation, with an explanation by the model that made it."""
     validation = validated.validation
-    row = int(validation.rows[position])
+    row = int(validation.rows[position])  # its number in the data
     fold = _fold_at(validated, position)
     classes = validation.classes
-    truth = int(validation.truth[position])  # class numbers
-    best = int(validation.best[position])
+    truth = int(validation.truth[position])  # the number of the true class
+    best = int(validation.best[position])  # the number of the predicted class
     probability_of_truth, probability_of_best = validation.posteriors[position, [truth, best]].tolist()
-    (batch,) = rows.only(np.array([row])).batches
+    (batch,) = rows.only(np.array([row])).batches  # of this row alone
     model = validated.model_of(position)
-    label = classes[truth]
+    label = classes[truth]  # the true class
     explanation = None if len(model.classes) < 2 else model.explain(batch)
     if explanation is not None and label in model.classes and label not in (explanation.winner, explanation.against):
         explanation = model.explain(batch, against=label)

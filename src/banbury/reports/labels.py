@@ -47,21 +47,21 @@ AS_IT_IS = "This model was evaluated on rows other than its training rows, or on
 
 @dataclass(frozen=True)
 class MissedLabel:
-    """A row that has a ``label`` which was not predicted. ``truth``, ``given``: its true labels, and the predicted
+    """A row that has a ``label`` which was not predicted. ``truth``, ``predicted``: its true labels, and the predicted
     ones; ``probability``: of the label; ``explanation``: None if the model does not know the label.
     """
 
     row: int  # its number in the data
     truth: tuple[Any, ...]
-    given: tuple[Any, ...]
+    predicted: tuple[Any, ...]
     label: Any
     probability: float
     explanation: Explanation | None
 
     def to_dict(self) -> JsonObject:
         """Returns the fields as a dictionary for JSON."""
-        explanation = None if self.explanation is None else self.explanation.to_dict()
-        facts = {"row": self.row, "truth": list(self.truth), "given": list(self.given), "label": self.label}
+        explanation = None if self.explanation is None else self.explanation.to_dict()  # for JSON
+        facts = {"row": self.row, "truth": list(self.truth), "predicted": list(self.predicted), "label": self.label}
         return facts | {"probability": self.probability, "explanation": explanation}
 
 
@@ -108,7 +108,8 @@ def measure_model(
 ) -> LabelFindings:
     """Measures everything that a report shows: training rows are cross-validated, others are scored by the model
     itself. ``folds``: their number, None for the default; ``mistakes``, ``informative``: how many missed labels, and
-    informative values of each label, to list; ``reading``: options for reading the data.
+    informative values of each label, to list; ``target``, ``weights``: those of ``bb.count``; ``reading``: options for
+    reading the data; ``seed``: assigns rows to folds.
     """
     schema = model.schema
     assert schema.labels is not None
@@ -133,10 +134,10 @@ def measure_model(
         evaluation = _evaluate(model, rows)
     # The numbers of labels, the most frequent first.
     most_frequent = np.lexsort((np.arange(len(model.labels)), -model.rows_by_label))[:MOST_LABELS_SHOWN].tolist()
-    informative_values = tuple(
+    informative_values = tuple(  # one object per label
         model.informative(model.labels[label_index], informative) for label_index in most_frequent
     )
-    # Truth and predictions (``given``) are flags, rows × labels.
+    # ``truth`` and ``given``, the predictions, are flags, rows × labels.
     n_rows_with_miss = int((evaluation.truth & ~evaluation.given).any(axis=1).sum())
     missed = tuple(
         _describe_miss(model, rows, evaluation, row, label_index, on_training_rows)
@@ -148,8 +149,8 @@ def measure_model(
 def _evaluate(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
     """Returns the evaluation of the model itself on the labelled rows."""
     assert rows.sets is not None
-    labelled_rows = np.flatnonzero(rows.labels >= 0)
-    # Rows × labels.
+    labelled_rows = np.flatnonzero(rows.labels >= 0)  # row numbers; −1: the row has no label set
+    # Labelled rows × labels.
     posterior = np.concatenate([model._score_batch(batch, "posterior")[0] for batch in rows.take(labelled_rows)])
     weights = None if rows.weights is None else rows.weights[labelled_rows]
     return evaluate_answers(model, rows.sets.take(labelled_rows), posterior, labelled_rows, weights)
@@ -159,11 +160,12 @@ def _find_worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]
     """Returns the position and the index of the missed label of each of the ``most`` rows whose least probable missed
     label is least probable, the least probable first.
     """
-    # Rows × labels, as truth, predictions (``given``) and posterior.
+    # Rows × labels, like ``truth``, ``given`` (the predictions) and ``posterior``.
     is_missed = evaluation.truth & ~evaluation.given
     positions = np.flatnonzero(is_missed.any(axis=1))  # of rows with a missed label
     # The index of that label in each of these rows.
     least_probable = np.where(is_missed[positions], evaluation.posterior[positions], np.inf).argmin(axis=1)
+    # Indices in ``positions``.
     order = np.argsort(evaluation.posterior[positions, least_probable], kind="stable")[:most]
     return [(int(positions[i]), int(least_probable[i])) for i in order.tolist()]
 
@@ -177,18 +179,18 @@ def _describe_miss(
     on_training_rows: bool,
 ) -> MissedLabel:
     """Returns a missed label, explained by the model without the row. ``position``: that of the row in the evaluation;
-    ``label_index``: the index of the label; ``on_training_rows``: whether the model has learned from these rows, so that the
-    row must be left out.
+    ``label_index``: the index of the label; ``on_training_rows``: whether the model has learned from these rows, so
+    that the row must be left out.
     """
     label = evaluation.labels[label_index]
     row_number = evaluation.rows[position : position + 1]  # an array of one
-    [batch] = rows.take(row_number)
+    [batch] = rows.take(row_number)  # of this row alone
     if on_training_rows:
         model = replace(model, tally=model.tally - rows.count_only(row_number, rows.schema)).weighed(model.weighing)
-    is_counted = label in model.tally.classes
+    is_counted = label in model.tally.classes  # whether the model without the row knows the label
     explanation = model.with_thresholds(model.thresholds).explain(batch, label) if is_counted else None
     flags = evaluation.truth[position], evaluation.given[position]  # one flag per label: true, and predicted
-    truth, predicted = (
+    truth, predicted = (  # labels
         tuple(evaluation.labels[index] for index in np.flatnonzero(has_label).tolist()) for has_label in flags
     )
     return MissedLabel(
@@ -246,12 +248,12 @@ def _main_figures(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]
 def _measures_section(findings: LabelFindings) -> str:
     """Returns the section with the measures of each label as HTML."""
     evaluation = findings.validation
-    measures = findings.validation.per_label
+    measures = findings.validation.per_label  # arrays of one entry per label
     method = f"{evaluation.what}, with the model’s own schema and settings." if findings.on_training_rows else AS_IT_IS
     notes = " ".join([method, *(safe(f"{note}.") for note in evaluation.notes)])
     # The numbers of labels, the most frequent first.
     by_frequency = np.lexsort((np.arange(len(evaluation.labels)), -measures.rows))
-    rows = [
+    rows = [  # as HTML
         table_row(evaluation.labels[label_index], *measure_cells(measures, label_index))
         for label_index in by_frequency[:MOST_LABELS_LISTED].tolist()
     ]
@@ -305,7 +307,7 @@ def _misses_section(findings: LabelFindings) -> str:
         note += "; the corrections of its words come from all rows" * (findings.model.weighing is not None)
     elements = [paragraph(f"{note}. Blue is evidence for the prediction, orange is evidence against it.", "soft")]
     for i, missed_label in enumerate(findings.missed):
-        predicted = ", ".join(map(str, missed_label.given)) or "no label"
+        predicted = ", ".join(map(str, missed_label.predicted)) or "no label"
         description = (
             f"row {missed_label.row + 1:,} · has {', '.join(map(str, missed_label.truth))} · predicted {predicted}"
         )

@@ -112,7 +112,7 @@ def _summary(findings: Findings) -> str:
 def _main_figures(findings: Findings) -> Iterator[tuple[str, str, str]]:
     """Yields the main figures as texts: name, figure and a note with a value to compare it with."""
     validation = findings.validation
-    error = validation.accuracy.error
+    error = validation.accuracy.error  # of the accuracy, over folds; None for a single one
     n_classes = len(validation.classes)
     without_error = "one fold" if findings.on_training_rows else "on these rows"
     yield (
@@ -149,8 +149,9 @@ def _alternatives_table(findings: Findings, tried: Alternatives) -> str:
         f"{findings.n_folds} folds of {many(findings.n_rows, 'row')}."
     )
     lowest_log_loss = min(alternative.log_loss for alternative in (tried.current, *tried.tried)) or 1.0
-    rows = []
+    rows = []  # as HTML
     for alternative in (tried.current, *tried.tried):
+        # In words, as the code is.
         error = "" if alternative.standard_error is None else f" ± {alternative.standard_error:.4f}"
         code = (
             f"<code>{safe(alternative.python)}</code> <code>banbury fit {safe(alternative.option)}</code>"
@@ -175,9 +176,9 @@ def _model_section(findings: Findings) -> str:
     """Returns the section about the model as HTML."""
     model = findings.model
     tally = model.tally
-    # Each class with its number of rows and P(class).
+    # Triples of a class, its number of rows and P(class).
     class_facts = zip(model.classes, tally.rows.value.tolist(), model._class_shares.tolist(), strict=True)
-    rows = [
+    rows = [  # as HTML
         table_row(findings.name_class(label), number_cell(format_weight(n_rows)), bar_cell(share, f"{share:.1%}"))
         for label, n_rows, share in list(class_facts)[:MOST_CLASSES_LISTED]
     ]
@@ -197,15 +198,17 @@ def _weights_table(findings: Findings) -> str:
     note += "A trend is a straight line through a numeric column, in addition to the evidence of its intervals."
     text = ""
     weights = list(weighing.worth().items())  # names and weights: of columns, then trends, then pairs
-    weight_groups = weighing.weights
+    weight_groups = weighing.weights  # with the weights of columns, trends and pairs apart
     kinds = (
         ["column"] * len(weight_groups.columns)
         + ["trend"] * len(weight_groups.trends)
         + ["pair"] * len(weight_groups.pairs)
     )
     kinds += ["column"] * (len(weights) - len(kinds))  # what kind each weight is of
+    # The largest weight.
     largest = max((weight for _, weight in weights), default=0.0) or 1.0
     for kind_name in ("column", "trend", "pair"):
+        # Pairs of name and weight, the largest first.
         entries = [entry for kind, entry in zip(kinds, weights, strict=True) if kind == kind_name]
         entries.sort(key=lambda entry: -entry[1])
         rows = [table_row(name, bar_cell(weight / largest, f"{weight:.2f}", "meter wide")) for name, weight in entries]
@@ -279,7 +282,7 @@ def _measures_section(findings: Findings) -> str:
     if findings.unlabelled:
         notes.append(f"{many(findings.unlabelled, 'row')} without a target were ignored.")
     if findings.unknown:
-        unknown = errors.listed(quote_class(class_index, findings.model.target) for class_index in findings.unknown)
+        unknown = errors.listed(quote_class(label, findings.model.target) for label in findings.unknown)
         notes.append(f"The model does not know the classes {safe(unknown)}.")
     if (uncalibrated := findings.before_calibration) is not None:
         by_others = ", each fold by the other folds" * findings.on_training_rows
@@ -287,9 +290,9 @@ def _measures_section(findings: Findings) -> str:
             f"Probabilities are calibrated{by_others}. Before calibration the log loss was "
             f"{uncalibrated.log_loss:.4f} and the accuracy {uncalibrated.accuracy.value:.1%}."
         )
-    measures = validation.per_class
+    measures = validation.per_class  # arrays of one entry per class
     names = list(map(findings.name_class, validation.classes))
-    rows = []
+    rows = []  # as HTML
     for class_index, name in list(enumerate(names))[:MOST_CLASSES_LISTED]:
         mistakes = validation.confusion[class_index].astype(np.float64)  # rows of the class, by predicted class
         mistakes[class_index] = 0.0
@@ -310,29 +313,31 @@ def _confusion_section(findings: Findings) -> str:
     """Returns the section with the confusion matrix as HTML, or a list of the most frequent confusions for many
     classes.
     """
-    table = findings.validation.confusion
+    confusion = findings.validation.confusion  # numbers of rows, true classes × predicted classes
     classes = list(map(findings.name_class, findings.validation.classes))
     note = "Rows by true class (down) and predicted class (across); darker cells have a larger share of the class."
     matrix = (
-        paragraph(note, "soft") + _confusion_matrix(table, classes) if len(classes) <= MOST_CLASSES_OF_MATRIX else ""
+        paragraph(note, "soft") + _confusion_matrix(confusion, classes)
+        if len(classes) <= MOST_CLASSES_OF_MATRIX
+        else ""
     )
-    return matrix + (_confusions_table(table, classes) if len(classes) >= MANY_CLASSES else "")
+    return matrix + (_confusions_table(confusion, classes) if len(classes) >= MANY_CLASSES else "")
 
 
 def _confusion_matrix(confusion: Any, classes: Sequence[Any]) -> str:
-    """Returns a confusion matrix (true classes × predicted classes) as an HTML table. ``classes``: their names."""
+    """Returns ``confusion``, a confusion matrix (numbers of rows, true classes × predicted classes), as an HTML table.
+    ``classes``: their names.
+    """
     head = "".join(f"<th>{safe(shorten(label))}</th>" for label in classes)
     if len(classes) > MOST_UPRIGHT_CLASSES:
         head = "".join(f'<th class="up"><div>{safe(shorten(label, 30))}</div></th>' for label in classes)
-    rows = []
-    for truth, name in enumerate(classes):
-        total = float(confusion[truth].sum()) or 1.0
+    rows = []  # as HTML
+    for truth, name in enumerate(classes):  # truth, predicted: class numbers
+        total = float(confusion[truth].sum()) or 1.0  # rows of the class
         cells = ""
-        for answer, n_rows in enumerate(map(float, confusion[truth])):
-            title = f"{format_weight(n_rows)} of {shorten(name)}, {n_rows / total:.1%}, predicted {shorten(classes[answer])}"
-            colour = (
-                f"rgba(var({'--blue' if truth == answer else '--orange'}),{FULL_OPACITY * (n_rows / total) ** 0.5:.3f})"
-            )
+        for predicted, n_rows in enumerate(map(float, confusion[truth])):
+            title = f"{format_weight(n_rows)} of {shorten(name)}, {n_rows / total:.1%}, predicted {shorten(classes[predicted])}"
+            colour = f"rgba(var({'--blue' if truth == predicted else '--orange'}),{FULL_OPACITY * (n_rows / total) ** 0.5:.3f})"
             cells += (
                 f'<td style="background:{colour}" title="{safe(title)}">{format_weight(n_rows)}</td>'
                 if n_rows
@@ -348,20 +353,21 @@ def _confusions_table(confusion: Any, classes: Sequence[Any]) -> str:
     """Returns the pairs of classes that are confused most often as an HTML table. ``confusion``: numbers of rows (true
     classes × predicted classes); ``classes``: their names.
     """
-    off_diagonal = np.array(confusion, dtype=np.float64)
+    off_diagonal = np.array(confusion, dtype=np.float64)  # without correct predictions, below
+    # The rows of each true class.
     totals = np.maximum(off_diagonal.sum(axis=1), 1e-300)
     np.fill_diagonal(off_diagonal, 0.0)
-    # Positions in the flattened matrix.
+    # Positions in the flattened matrix of the largest cells.
     largest = np.argsort(-off_diagonal, axis=None, kind="stable")[:MOST_CONFUSIONS]
-    rows = []
-    # Numbers of the true class and of the predicted one.
-    for truth, answer in zip(*np.unravel_index(largest, off_diagonal.shape), strict=True):
-        n_rows = float(off_diagonal[truth, answer])
+    rows = []  # as HTML
+    # The numbers of the true class and of the predicted one.
+    for truth, predicted in zip(*np.unravel_index(largest, off_diagonal.shape), strict=True):
+        n_rows = float(off_diagonal[truth, predicted])
         if n_rows:
             share = n_rows / float(totals[truth])
-            answer_cell = text_cell(safe(shorten(classes[answer])))
+            predicted_cell = text_cell(safe(shorten(classes[predicted])))
             bar = bar_cell(share, f"{share:.1%}", "meter wrong")
-            rows.append(table_row(classes[truth], answer_cell, number_cell(format_weight(n_rows)), bar))
+            rows.append(table_row(classes[truth], predicted_cell, number_cell(format_weight(n_rows)), bar))
     if not rows:
         return paragraph("No class was mistaken for another.")
     return "<h3>Most frequent confusions</h3>" + html_table(
@@ -376,10 +382,10 @@ def _calibration_section(findings: Findings) -> str:
     """Returns the section with the calibration chart as HTML."""
     curves = findings.reliabilities  # by name, the first of the probabilities as predicted
     first_curve = next(iter(curves.values()))
-    keys = list(curves) if len(curves) > 1 else []
+    keys = list(curves) if len(curves) > 1 else []  # names for the legend
     figures = figure("Accuracy by confidence", charts.draw_calibration(curves), keys)
     figures += figure("Confidence", charts.draw_confidence(first_curve))
-    mean_confidence, mean_accuracy = (
+    mean_confidence, mean_accuracy = (  # over the rows, from one figure per bin
         float(figures_of_bins @ first_curve.rows / first_curve.rows.sum())
         for figures_of_bins in (first_curve.confidence, first_curve.accuracy)
     )
@@ -404,7 +410,7 @@ def _learning_section(findings: Findings) -> str:
         return paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
     verdict = ""  # whether more rows would help, as far as the last doubling tells
     if findings.more_rows is not None:
-        n_before, n_after, gain, _ = findings.more_rows
+        n_before, n_after, gain, _ = findings.more_rows  # gain: in accuracy, from 0 to 1
         verdict = f"From {n_before:,} to {n_after:,} rows accuracy changed by {100 * gain:+.1f} points.".replace(
             "-", "−"
         )
@@ -433,7 +439,7 @@ def _shapes_section(findings: Findings) -> str:
     """Returns the section with a picture of the evidence of each column as HTML, the most important first, for each
     class against all others.
     """
-    # Each class with its pictures as HTML.
+    # Pairs of a class and its pictures as HTML.
     groups = [(label, _shape_figures(shapes)) for label, shapes in shapes_by_class(findings.model, MOST_SHAPE_CLASSES)]
     if not any(text for _, text in groups):
         return ""
@@ -498,8 +504,10 @@ def _informative_section(findings: Findings) -> str:
     """Returns the section with the most informative columns and values as HTML."""
     columns = _information_table(findings) if len(findings.diagnosis.columns) > 1 else ""
     note = "How many times more probable a value is in the class than in all other classes together, most informative first."
+    # As HTML, one per class.
     cards = [card(findings.informative, label) for label in findings.informative.ratios]
     n_unfolded = MOST_CARDS_UNFOLDED if len(cards) <= MOST_CARDS_UNFOLDED else CARDS_UNFOLDED_OF_MANY
+    # As HTML: what is visible at first, and the rest.
     cards_html, folded = (
         f'<div class="cards">{"".join(group)}</div>' for group in (cards[:n_unfolded], cards[n_unfolded:])
     )
@@ -512,8 +520,9 @@ def _informative_section(findings: Findings) -> str:
 def _information_table(findings: Findings) -> str:
     """Returns a table of the information, in bits, that each column by itself has about the class, as HTML."""
     diagnosis = findings.diagnosis
+    # In bits.
     largest = max((column.bits for column in diagnosis.columns), default=0.0) or 1.0
-    rows = []
+    rows = []  # as HTML
     for column in diagnosis.columns[:MOST_COLUMNS_LISTED]:
         words = safe(", ".join(map(printable, list(column.words)[:8])))
         rows.append(
@@ -567,19 +576,21 @@ def _mistake(mistake: Mistake, unfolded: bool, target: str | None) -> str:
     """Returns a mistake with its explanation as HTML. ``unfolded``: whether the explanation is visible at first;
     ``target``: the name of the target, if it has one.
     """
-    explanation = mistake.explanation
+    explanation = mistake.explanation  # None if the model of the fold has only one class
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
-    head = f"{name_tag(name_class(mistake.truth, target))} mistaken for {name_tag(name_class(mistake.answer, target))}"
-    probability_truth = safe(percent(mistake.probability_truth))
-    why = explanation
-    if why is not None and why.against == mistake.truth and isfinite(why.decibans):
-        probability_truth += f", {why.decibans:,.1f} decibans less"
+    head = (
+        f"{name_tag(name_class(mistake.truth, target))} mistaken for {name_tag(name_class(mistake.predicted, target))}"
+    )
+    probability_truth = safe(percent(mistake.probability_truth))  # in words
+    if explanation is not None and explanation.against == mistake.truth and isfinite(explanation.decibans):
+        probability_truth += f", {explanation.decibans:,.1f} decibans less"
     description = (
         f"row {mistake.row + 1:,}{name} · predicted class {safe(percent(mistake.probability))}, "
         f"true class {probability_truth}"
     )
     if explanation is not None:  # the values that speak most for the answer
         reasons = [entry for entry in explanation.evidence if entry.decibans > 0][:MOST_REASONS]
+        # The beginning of each reason: its column, unless that is a text.
         prefixes = ("" if entry.feature in explanation.texts else f"{entry.feature} = " for entry in reasons)
         reason_texts = [prefix + printable(entry.value) for prefix, entry in zip(prefixes, reasons, strict=True)]
         description += f" · by {safe(', '.join(reason_texts))}" if reason_texts else ""
@@ -602,7 +613,7 @@ def _pairs_section(findings: Findings) -> str:
     diagnosis = findings.diagnosis
     advice = diagnosis.advice
     if diagnosis.pairs and isinstance(findings.model.weighing, Weighing):
-        error = findings.validation.calibration_error
+        error = findings.validation.calibration_error  # from 0 to 1
         advice = "This model weighs its evidence, which takes these pairs into account: its confidence differs "
         advice += f"from its accuracy by {100 * error:.1f} points on average."
     note = (
@@ -610,10 +621,10 @@ def _pairs_section(findings: Findings) -> str:
         f"{many(diagnosis.n_pairs, 'pair')} {'was' if diagnosis.n_pairs == 1 else 'were'} compared; "
         f"{'those listed share' if diagnosis.pairs else 'none shares'} more information given the class than chance explains."
     )
-    rows = []
+    rows = []  # as HTML
     for pair in diagnosis.pairs:
         names = f"{shorten(pair.first, 28)} / {shorten(pair.second, 28)}"
-        # Of the largest information that the pair could share.
+        # The share of the largest information that the pair could share, in words.
         percentage = f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated
         bar = bar_cell(pair.share, percentage)
         row_count = number_cell(format_weight(pair.rows))

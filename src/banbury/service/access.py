@@ -38,13 +38,13 @@ class Tokens:
             raise errors.bad_file(path, getattr(error, "strerror", None) or "it is not UTF-8 text") from None
         if permissions & (stat.S_IRGRP | stat.S_IROTH):
             errors.warn(f"other users can read the tokens in {path}. Run: chmod 600 {path}")
-        scopes: dict[str, frozenset[str]] = {}
+        scopes: dict[str, frozenset[str]] = {}  # of each token
         for number, line in enumerate(lines, 1):
             token, *token_scopes = line.partition("#")[0].split() or [""]
             if not token:
                 continue
-            has_scopes = token_scopes and set(token_scopes).issubset(SCOPES)
-            if len(token) < SHORTEST_TOKEN or not token.isascii() or not has_scopes or token in scopes:
+            has_valid_scopes = token_scopes and set(token_scopes).issubset(SCOPES)
+            if len(token) < SHORTEST_TOKEN or not token.isascii() or not has_valid_scopes or token in scopes:
                 requirement = f"a unique token of at least {SHORTEST_TOKEN} characters, followed by read, learn or both"
                 raise errors.bad_file(path, f"line {number} is not {requirement}")  # the line itself is secret
             scopes[token] = frozenset(token_scopes)
@@ -53,14 +53,14 @@ class Tokens:
         return cls(scopes)
 
     def scopes(self, header: str) -> frozenset[str] | None:
-        """Returns the scopes of the token in an Authorization header; None if the token is unknown."""
+        """Returns the scopes of the token in ``header``, the value of an Authorization header; None if the token is
+        unknown.
+        """
         scheme, _, token = header.partition(" ")
         digest = sha256(token.strip().encode("utf-8", "surrogatepass")).digest()
-        granted: frozenset[str] | None = None
-        for (
-            known_digest,
-            token_scopes,
-        ) in self._scopes_by_hash:  # all of them, so that the time does not depend on the token
+        granted: frozenset[str] | None = None  # the scopes of the token
+        # Every hash is compared, so that the time does not depend on the token.
+        for known_digest, token_scopes in self._scopes_by_hash:
             if hmac.compare_digest(digest, known_digest):
                 granted = token_scopes
         return granted if scheme.lower() == "bearer" else None
@@ -77,7 +77,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """Returns the host in a Host header, in lower case and without its port.
+    """Returns the host in ``header``, the value of a Host header, in lower case and without its port.
 
     >>> host_of("localhost:8000"), host_of("[::1]:80"), host_of("example.org")
     ('localhost', '[::1]', 'example.org')

@@ -17,8 +17,8 @@ from banbury.tally.label_sets import EVERY
 
 
 def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Any, Real, int]:
-    """Returns the model, its posterior for these rows (rows × classes or labels), and the number of the last change in
-    the model.
+    """Returns the model, its posterior for ``rows``, rows of JSON (rows × classes or labels), and the number of the
+    last change in the model.
     """
     if not rows:
         raise errors.EmptyData("the request has no rows. Send at least one.")
@@ -39,7 +39,7 @@ def predict(learner: ServedLearner, rows: Sequence[Any], settings: JsonObject) -
         _classes(model, posterior, settings) if model.schema.labels is None else _labels(model, posterior, settings)
     )
     if settings.get("posteriors", False):
-        names = list(map(str, model._names))
+        names = list(map(str, model._names))  # of classes or labels
         for prediction, probabilities in zip(predictions, posterior.tolist(), strict=True):
             prediction["posteriors"] = dict(zip(names, probabilities, strict=True))
     return {"predictions": predictions, "as_of": as_of}
@@ -81,7 +81,7 @@ def explain(learner: ServedLearner, row: Any, settings: JsonObject) -> JsonObjec
     """Returns why a row gets its class or a label, and as of which change, for JSON. ``settings``: against (a class) or
     label, as the request gives them.
     """
-    batch = learner.rows.batch([row])
+    batch = learner.rows.batch([row])  # of one row
     with learner.lock:
         model, as_of = learner.current_model()  # as_of: the number of the last change in it
         if model.schema.labels is not None:
@@ -99,8 +99,9 @@ def describe(state: ServedState) -> JsonObject:
     digest, change = state.digest()  # of all counts, as of this change
     learner = state.learner
     tally = learner.tally()
-    settings = learner.settings
+    settings = learner.settings  # with which models are derived
     has_labels = tally.schema.labels is not None
+    # Pairs of a class or label and its number of rows.
     class_rows = zip(tally.classes, readable_counts(tally.rows).tolist(), strict=True)
     class_key = "label" if has_labels else "class"
     weighing = settings.weighing  # weights of the evidence; None for a plain model
@@ -122,9 +123,9 @@ def describe(state: ServedState) -> JsonObject:
         "calibrated": settings.calibration is not None,
         "digest": digest,
         "change": change,
-        "learns": state.folder is not None,
+        "can_learn": state.folder is not None,
         "version": __version__,
     }
     if weighing is not None:
-        description["weights"] = {"stale": weighing.is_stale(tally), "learned_at": learner.weighed_at}
+        description["weights"] = {"stale": weighing.is_stale(tally), "change": learner.weighed_at}
     return description

@@ -33,8 +33,8 @@ except ImportError as lacking:
 from banbury.service import answers, metrics, openapi, page
 from banbury.service.access import Tokens, host_of, is_loopback
 from banbury.service.connection import connection_with_limit
+from banbury.service.inspection import Inspection
 from banbury.service.log import DiskFull
-from banbury.service.looking import Looking
 from banbury.service.parsing import Problem, parse_json, parse_whole_number
 from banbury.service.refitting import Refitting, describe_problem
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
@@ -88,9 +88,9 @@ def problem(status: int, detail: str, error: str | None = None, headers: dict[st
     ``error``: the name of the exception class; ``headers``: in addition to those of every response.
     """
     description = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
-    answer = Json({**description, **({} if error is None else {"error": error})}, status, headers)
-    answer.headers["content-type"] = "application/problem+json"
-    return answer
+    response = Json({**description, **({} if error is None else {"error": error})}, status, headers)
+    response.headers["content-type"] = "application/problem+json"
+    return response
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Service:
 
     def __post_init__(self) -> None:
         """Adds the measures of the model and the refitting of its weights."""
-        self.looking = Looking(self.state)  # measures of the model
+        self.inspection = Inspection(self.state)  # measures of the model
         self.refitting = Refitting(self.state)  # relearns weights in the background
 
     # What a request holds
@@ -119,7 +119,7 @@ class Service:
         )
         if parse_whole_number(request.headers.get("content-length", "0"), limit) is None:
             raise too_large
-        chunks = []
+        chunks = []  # the pieces of the body, as bytes
         size = 0  # bytes so far
         try:
             async with asyncio.timeout(self.limits.seconds):
@@ -153,6 +153,7 @@ class Service:
         if content_type != "application/json":
             raise Problem(415, "the request body must be JSON. Send it with the header Content-Type: application/json.")
         content = parse_json(body)
+        # The end of the error messages.
         expected = f"The request body must be a JSON object with {errors.listed(allowed_names) or 'nothing in it'}."
         if type(content) is not dict:
             raise Problem(400, expected)
@@ -182,6 +183,7 @@ class Service:
     def check_row(self, row: Any) -> Any:
         """Returns the row (a text, a dictionary or a list). Raises Problem if it contains too long a text."""
         max_characters = self.limits.text
+        # The cells of the row.
         values = (row,) if type(row) is str else row.values() if type(row) is dict else row if type(row) is list else ()
         if any(type(value) is str and len(value) > max_characters for value in values):
             raise Problem(413, f"a text is longer than {max_characters:,} characters. Shorten it.")
@@ -199,6 +201,7 @@ class Service:
             return respond(answer), [row["action"] for row in answer.get("rows", [answer])]
 
         response: Response
+        # The response, and what was done with each row, such as "learned".
         response, actions = await asyncio.wrap_future(self.state.submit(change, respond_and_count))
         self.metrics.rows.update(actions)
         if self.refit_every is not None and not self.refitting.under_way:
@@ -245,15 +248,15 @@ async def predict(service: Service, request: Request) -> Any:
 
 
 async def _answer(size: int, answer: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls ``answer`` with these arguments and returns what it returns: directly for a small request, which is
-    quicker, in a thread for a large one. ``size``: the bytes of the request.
+    """Calls the function ``answer`` with these arguments and returns what it returns: directly for a small request,
+    which is quicker, in a thread for a large one. ``size``: the bytes of the request.
     """
     return await asyncio.to_thread(answer, *arguments) if size > THREAD_BYTES else answer(*arguments)
 
 
 async def explain(service: Service, request: Request) -> Any:
     """Endpoint: says why a row gets its class or a label."""
-    content, _ = await service.json(request, allowed_names=("row", "against", "label"))
+    content, _ = await service.json(request, allowed_names=("row", "against", "label"))  # the JSON object
     if "row" not in content:
         raise Problem(422, "send row, the row to explain.")
     service.check_row(content["row"])
@@ -262,6 +265,7 @@ async def explain(service: Service, request: Request) -> Any:
 
 async def put_row(service: Service, request: Request) -> Any:
     """Endpoint: stores a row under its id and learns it."""
+    # The JSON object of the request.
     content, _ = await service.json(request, allowed_names=("row", "label", "note", "new_class"))
     return await service.change(_put(service, request.path_params["id"], content), _answer_put)
 
@@ -289,10 +293,9 @@ def _put(service: Service, id: Any, content: JsonObject) -> Put:
 
 async def put_rows(service: Service, request: Request) -> Any:
     """Endpoint: stores several rows, all or none."""
-    content, _ = await service.json(request, allowed_names=("rows",))
-    rows = service.check_rows(content.get("rows"))
-    puts = []
-    for entry in rows:
+    content, _ = await service.json(request, allowed_names=("rows",))  # the JSON object of the request
+    puts = []  # the changes, one per row
+    for entry in service.check_rows(content.get("rows")):
         if type(entry) is not dict or not {"id", "row"} <= entry.keys() <= {"id", "row", "label", "note", "new_class"}:
             raise Problem(422, "each entry of rows must be an object with id, row and label, and nothing else.")
         puts.append(_put(service, entry["id"], entry))
@@ -300,7 +303,7 @@ async def put_rows(service: Service, request: Request) -> Any:
 
 
 def _answer_puts(answer: JsonObject) -> Response:
-    """Returns the response to several stored rows. ``answer``: that of the state."""
+    """Returns the response to several stored rows. ``answer``: that of the state, with an entry for each row."""
     return Json({"rows": [{name: row[name] for name in ("action", "id", "label", "change")} for row in answer["rows"]]})
 
 
@@ -311,7 +314,7 @@ async def delete_row(service: Service, request: Request) -> Any:
 
 
 def get_rows(service: Service, request: Request) -> Any:
-    """Endpoint: lists rows."""
+    """Endpoint: lists at most ``n`` rows, those with or without a label if requested."""
     n = service.number(request, "n", default=100, largest=service.limits.listed)
     # True for rows with a label, False for those without, None for both.
     labelled = {None: None, "true": True, "false": False}.get(request.query_params.get("labelled"), "?")
@@ -322,12 +325,12 @@ def get_rows(service: Service, request: Request) -> Any:
 
 async def undo(service: Service, request: Request) -> Any:
     """Endpoint: undoes the last change."""
-    content, _ = await service.json(request, allowed_names=("id",), empty=True)
+    content, _ = await service.json(request, allowed_names=("id",), empty=True)  # may name the row
     return await service.change(Undo(content.get("id")))
 
 
 def history(service: Service, request: Request) -> Any:
-    """Endpoint: lists changes."""
+    """Endpoint: lists the last ``n`` changes before a change number, of all rows or of one."""
     n = service.number(request, "n", default=100, largest=service.limits.listed)
     before = service.number(request, "before", default=2**62, largest=2**62)  # by default after all changes
     return {"changes": service.state.history(request.query_params.get("id"), before, n)}
@@ -376,6 +379,7 @@ def docs(service: Service, request: Request) -> Any:
         service.name,
         f"{request.url.scheme}://{request.headers.get('host', 'localhost')}",
     )
+    # The header that allows the page's own style, and nothing else.
     style = {"content-security-policy": f"default-src 'none'; style-src '{STYLE_HASH}'; frame-ancestors 'none'"}
     return Response(text, headers={**SAFE_HEADERS, **style}, media_type="text/html")
 
@@ -449,7 +453,7 @@ def app(service: Service) -> Starlette:
 
 
 def _not_found(request: Request, error: Exception) -> Json:
-    """Returns the response to an unknown path or method."""
+    """Returns the response to an unknown path or method. ``error``: Starlette's, with the HTTP status."""
     assert isinstance(error, HTTPException)
     text = "not found. See /docs." if error.status_code == 404 else "method not allowed. See /docs."
     return problem(error.status_code, text, headers=dict(error.headers or {}))
@@ -457,9 +461,9 @@ def _not_found(request: Request, error: Exception) -> Json:
 
 def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     """Returns the handler of an endpoint, which measures each request and calls ``_respond``."""
-    is_plain = not inspect.iscoroutinefunction(endpoint.answer)
+    needs_thread = not inspect.iscoroutinefunction(endpoint.answer)
     # Takes the service and the request; returns an awaitable of what the endpoint answers.
-    call_answer: Any = partial(asyncio.to_thread, endpoint.answer) if is_plain else endpoint.answer  # type: ignore[call-arg]
+    call_answer: Any = partial(asyncio.to_thread, endpoint.answer) if needs_thread else endpoint.answer  # type: ignore[call-arg]
 
     async def handle(request: Request) -> Response:
         """Returns the response to a request to this endpoint."""
@@ -491,6 +495,7 @@ async def _respond(service: Service, endpoint: Endpoint, call_answer: Any, reque
         status = next(status for error_class, status in STATUS_OF_ERRORS if isinstance(error, error_class))
         return problem(status, str(error), error=type(error).__name__)
     except Exception as error:  # its message may contain data, so it is not shown
+        # Where the error was raised.
         frame = traceback.extract_tb(error.__traceback__)[-1]
         log.error(
             "%s %s: %s at %s:%s", endpoint.method, endpoint.path, type(error).__name__, frame.filename, frame.lineno
@@ -504,8 +509,8 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
     """
     headers = request.headers
     if service.tokens is None:
-        host = host_of(headers.get("host", ""))
-        origin = headers.get("origin")
+        host = host_of(headers.get("host", ""))  # that the caller asked for
+        origin = headers.get("origin")  # of the page that sends the request, None without a page
         if not is_loopback(host):
             raise Problem(
                 421,

@@ -26,21 +26,22 @@ def connection_with_limit(seconds: float) -> type[asyncio.Protocol]:
             self._head_bytes = 0  # of it so far
 
         def connection_made(self, transport: Any) -> None:
-            """Starts the timer for the first request."""
+            """Starts the timer for the first request. ``transport``: asyncio's, through which bytes are sent."""
             super().connection_made(transport)
-            self._start_timer("asking")
+            self._start_timer("request")
 
         def data_received(self, data: bytes) -> None:
-            """Passes data to uvicorn, and starts the timer for the rest of a request, or stops it if the request's head
-            is complete (``cycle`` answers it); closes the connection if its head is too long.
+            """Passes ``data``, the bytes that have arrived, to uvicorn, and starts the timer for the rest of a
+            request, or stops it if the request's head is complete (``cycle`` answers it); closes the connection if its
+            head is too long.
             """
             super().data_received(data)
             if self.cycle is not None and not self.cycle.response_complete:
-                return self._stop_timer("asking")  # the rest of the body has a time limit where it is read
+                return self._stop_timer("request")  # the rest of the body has a time limit where it is read
             self._head_bytes += len(data) if self._in_head else 0
             if self._head_bytes > LONGEST_HEAD:
                 return self.transport.abort()  # type: ignore[no-any-return]
-            return self._start_timer("asking")
+            return self._start_timer("request")
 
         def on_message_begin(self) -> None:  # called by httptools alone; h11 limits heads itself
             """Notes that the head of a request begins."""
@@ -56,21 +57,21 @@ def connection_with_limit(seconds: float) -> type[asyncio.Protocol]:
         def pause_writing(self) -> None:
             """Starts the timer for a client that takes its response too slowly."""
             super().pause_writing()
-            self._start_timer("taking")
+            self._start_timer("response")
 
         def resume_writing(self) -> None:
             """Stops the timer for taking the response, since the client takes it."""
             super().resume_writing()
-            self._stop_timer("taking")
+            self._stop_timer("response")
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """Stops all timers."""
+            """Stops all timers. ``exc``: why the connection was lost; None if it was closed."""
             for name in tuple(self._timers):
                 self._stop_timer(name)
             super().connection_lost(exc)
 
         def _start_timer(self, name: str) -> None:
-            """Starts the timer ``name``, "asking" or "taking", after which the connection is closed, unless it runs
+            """Starts the timer ``name``, "request" or "response", after which the connection is closed, unless it runs
             already.
             """
             if name not in self._timers:

@@ -36,12 +36,13 @@ def fields(state: ServedState) -> JsonObject:
     """
     learner = state.learner
     tally = learner.tally()
+    # Classes or labels that have rows; "" stands for all rows of a model of labels.
     names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
     new_names = [name for name in state.names or [] if name not in names]  # that users may choose
     description = {"fields": list(_fields(learner)), "names": names + new_names, "target": tally.schema.target}
-    # Whether the page can offer a nomogram, its "sheet".
+    # Whether there is something to compare with.
     has_two_sides = len(names) > 1 or tally.schema.labels is not None
-    return description | {"sheet": has_two_sides and _can_be_drawn(learner)}
+    return description | {"has_nomogram": has_two_sides and _can_be_drawn(learner)}
 
 
 def _can_be_drawn(learner: ServedLearner) -> bool:
@@ -54,9 +55,12 @@ def _can_be_drawn(learner: ServedLearner) -> bool:
 
 
 def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
-    """Yields a dictionary for each column: its kind, the values of a category, the usual range of a number."""
+    """Yields a dictionary for each column of the served model: its kind, the values of a category, the usual range of a
+    number.
+    """
     tally = learner.tally()
     kinds = learner.schema.kinds  # the type of each column
+    # Pairs of a feature and one of its columns.
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
     model = estimate(tally._each_row_once) if tally.classes else None  # of one class if rows have label sets
     # Values by column, drawn from the model; and the parameters of each group of features.
@@ -69,10 +73,12 @@ def _fields(learner: ServedLearner) -> Iterator[JsonObject]:
     }
     ranges = {} if model is None else _ranges(model)  # low and high by column
     for feature, column in columns:
+        # For JSON, as if it were a text.
         field = {"name": column, "kind": "text", "values": None, "low": None, "high": None}
         if feature.reads_text:
             yield field
             continue
+        # The parameters of the feature's group, None without a model, and its position in the group.
         group, position = group_and_position.get(feature.name, (None, 0))
         # The values of a category; None for other columns.
         categories = None if group is None else group.categories(position, column)
@@ -94,10 +100,11 @@ def _ranges(model: Any) -> dict[str, tuple[float, float]]:
     """Returns the range (low and high) of the middle 80 % of the rows for each column whose numbers are counted one by
     one.
     """
-    ranges = {}
+    ranges = {}  # low and high by column
     for _, features, sums in model.tally.groups:
         for position, feature in enumerate(features if isinstance(sums, Counts) else ()):
             keys, rows = sums.feature(position)  # the column's values, and their rows (values × classes)
+            # Low and high; None for other columns.
             range_ends = value_range(feature, keys, rows.value.sum(axis=1), SHARE_OUTSIDE)
             if range_ends is not None:
                 ranges[feature.name] = range_ends
@@ -105,7 +112,9 @@ def _ranges(model: Any) -> dict[str, tuple[float, float]]:
 
 
 def _ends(values: Any) -> dict[str, float | None]:
-    """Returns the range of the middle 80 % of these numbers as "low" and "high", rounded to two digits."""
+    """Returns the range of the middle 80 % of ``values``, numbers of which some may be NaN, as "low" and "high",
+    rounded to two digits.
+    """
     numbers = np.asarray(values, dtype=np.float64)
     low, high = np.quantile(
         np.clip(numbers[~np.isnan(numbers)], -FARTHEST, FARTHEST), [SHARE_OUTSIDE, 1.0 - SHARE_OUTSIDE]
@@ -132,6 +141,7 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> Json
             "class first."
         )
     else:
+        # Class numbers, the most probable first.
         best, *runners_up = np.argsort(-posterior, kind="stable").tolist()
         names = model.classes[best], model.classes[runners_up[0]] if against is None else against
         # The class to compare with may be the predicted one.
@@ -140,17 +150,21 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> Json
     points = display.points(batch)  # the decibans of the row's value by column
     # One per column, the widest first.
     scales = sorted(display.scales.values(), key=lambda scale: -scale.range)
+    # What evidence is for and against, as people call it.
     side_names = (label, f"not {label}") if names == (True, False) and label is not None else names
+    # For JSON, with the decibans of the row's own value.
     scale_records = [{**_scale_for_json(scale), "points": strict(points[scale.feature])} for scale in scales]
     return {"label": side_names[0], "against": side_names[1], "prior": strict(display.prior), "scales": scale_records}
 
 
 def _scale_for_json(scale: Scale) -> JsonObject:
-    """Returns a column of the nomogram for JSON: its values, their names and decibans; a long curve is thinned out."""
+    """Returns ``scale``, a column of the nomogram, for JSON: its values, their names and decibans; a long curve is
+    thinned out.
+    """
     decibans = scale.decibans  # of each value
     values = list(scale.values)
-    names = list(scale.names)
-    if scale.numeric and len(values) > MOST_CURVE_POINTS:  # then only values at some positions
+    names = list(scale.names)  # of each value; empty for numbers
+    if scale.numeric and len(values) > MOST_CURVE_POINTS:  # only the values at these positions remain
         positions = np.linspace(0, len(values) - 1, MOST_CURVE_POINTS).astype(np.int64).tolist()
     else:
         positions = list(range(len(values)))

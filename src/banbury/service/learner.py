@@ -75,7 +75,7 @@ class ServedLearner:
     # Learning
 
     def part(self, row: Any, label: Any) -> Tally:
-        """Returns the tally of a single row with its label (a class, or a list of labels)."""
+        """Returns the tally of a single ``row`` of JSON with its label (a class, or a list of labels)."""
         tally = self.rows.part(row, label)
         errors.require(tally.classes, "label", label, "a class, or null to keep a row without a label")
         return tally
@@ -89,8 +89,8 @@ class ServedLearner:
         self._change(lambda learner: forget(learner, tally))
 
     def _change(self, change: Callable[[Learner], Learner]) -> None:
-        """Replaces the learner (the counts with their settings) by what ``change`` returns for it, unless that raises
-        or the class prior lacks a class.
+        """Replaces the learner (the counts with their settings) by what the function ``change`` returns for it, unless
+        that raises an error or the class prior lacks a class.
         """
         with self.lock:
             learner = change(self._learner)
@@ -158,19 +158,19 @@ class ServedLearner:
         """Derives a model of the tally as of ``change`` with these settings, and returns it with the seconds that it
         took. Makes it the current one if the settings are, unless that is from a later change.
         """
-        start = perf_counter()
+        start = perf_counter()  # seconds
         model = settings.model(tally)
         model._prepare()
         derived = Derived(model, settings, change, perf_counter() - start)
         with self.lock:
-            last = self._derived
+            last = self._derived  # the model that was derived before, or None
             is_later = last is None or last.settings is not settings or last.change <= change
             if settings is self.settings and is_later:
                 self._derived = derived
         return derived
 
     def _derive_in_background(self, tally: Tally, settings: Any, change: int) -> None:
-        """Derives a model in the background thread. The arguments are those of ``_derive``."""
+        """Derives a model of the tally as of change number ``change`` with these settings, in the background thread."""
         try:
             self._derive(tally, settings, change)
         finally:

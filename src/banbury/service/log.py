@@ -74,7 +74,9 @@ class Log:
     """The log of one state. One thread writes; others read through a second connection."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the log in this file, or creates it. Raises BadFile if it is no log, or one of another version."""
+        """Opens the log in the file ``path``, or creates it. Raises BadFile if it is no log, or one of another
+        version.
+        """
         self.path = path
         self._write_connection = self._open()  # used by one thread
         self._read_connection: sqlite3.Connection | None = None  # for all other threads; None until the tables exist
@@ -136,6 +138,7 @@ class Log:
         """Returns the row with this id; None if there is none. ``in_transaction``: whether to see it as the current
         transaction does.
         """
+        # A tuple of the fields of StoredRow, or none.
         records = self._read(f"{ROWS} WHERE id = ?", id, in_transaction=in_transaction)
         return StoredRow(*records[0]) if records else None
 
@@ -151,8 +154,8 @@ class Log:
 
     def n_rows(self) -> tuple[int, int]:
         """Returns how many rows have a label, and how many have none."""
-        labelled, n_all = self._read("SELECT count(label), count(*) FROM rows")[0]
-        return labelled, n_all - labelled
+        n_labelled, n_all = self._read("SELECT count(label), count(*) FROM rows")[0]
+        return n_labelled, n_all - n_labelled
 
     def content(self, number: int, in_transaction: bool = False) -> str:
         """Returns the content with this number, a row as JSON text. ``in_transaction``: whether to see it as the
@@ -172,7 +175,7 @@ class Log:
         """Returns the last ``n`` changes before change number ``before``, latest first; with an id only those of that
         row.
         """
-        id_condition, values = ("", ()) if id is None else ("id = ? AND ", (id,))
+        id_condition, values = ("", ()) if id is None else ("id = ? AND ", (id,))  # SQL, and what it stands for
         records = self._read(
             f"{CHANGES} WHERE {id_condition}change < ? ORDER BY change DESC LIMIT ?", *values, before, n
         )
@@ -212,8 +215,8 @@ class Log:
 
     def set_about(self, **about: Any) -> None:
         """Stores facts about the state as a whole, by name."""
-        rows = [(name, json.dumps(value)) for name, value in about.items()]
-        self._write_connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
+        facts = [(name, json.dumps(value)) for name, value in about.items()]  # names and JSON texts
+        self._write_connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", facts)
 
     def add_content(self, id: str, row: str) -> int:
         """Stores the content ``row``, a JSON text, of the row with this id, and returns the number of the content."""
@@ -231,11 +234,14 @@ class Log:
         undoes: int | None = None,
         note: str | None = None,
     ) -> int:
-        """Sets the label and content of a row (None deletes the row) and records this change; returns its number.
-        ``action``: what it does, in a word; ``before``: the row as it was; ``label``: a JSON text; ``content``: a
-        number; ``undoes``: the number of the change that it undoes.
+        """Sets the label and content of the row with this id and records the change; returns the number of the change.
+
+        ``action``: what the change does, in a word; ``before``: the row as it was, None for a new one; ``label``: a
+        JSON text, or None; ``content``: the number of its content, None to delete the row; ``undoes``: the number of
+        the change that it undoes, or None; ``note``: of the user, or None.
         """
         label_and_content_before = (None, None) if before is None else (before.label, before.content)
+        # In the order of the columns below.
         values = (time.time(), id, action, *label_and_content_before, label, content, undoes, note)
         change = int(
             self._write_connection.execute(
@@ -265,7 +271,7 @@ class Log:
         return change
 
     def first_change(self, id: str) -> int:
-        """Returns the number of a row's first change."""
+        """Returns the number of the first change of the row with this id."""
         return int(self._write_connection.execute("SELECT min(change) FROM changes WHERE id = ?", (id,)).fetchone()[0])
 
     def to_undo(self, id: str | None) -> Change | None:
@@ -273,7 +279,7 @@ class Log:
         Not: what is undone already, undos, rows stored without a label, changes of deleted rows, and what is older than
         a compaction.
         """
-        conditions, values = ("", ()) if id is None else ("c.id = ? AND ", (id,))
+        conditions, values = ("", ()) if id is None else ("c.id = ? AND ", (id,))  # SQL, and what it stands for
         conditions += f"c.change > {int(self.about.get('compacted', 0))} AND "
         query = f"""{CHANGES} AS c WHERE {conditions}c.action NOT IN ('undone', 'deleted', 'kept') AND c.content IS NOT NULL AND
             NOT EXISTS (SELECT 1 FROM changes AS u WHERE u.undoes = c.change)

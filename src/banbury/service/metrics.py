@@ -42,7 +42,7 @@ class Metrics:
     def done(self, path: str, method: str, status: int, seconds: float) -> None:
         """Counts a completed request by path, method and HTTP status, and its duration by path, in total and by bucket."""
         self.requests[path, method, status] += 1
-        counts = self.durations.setdefault(path, [0] * (len(BUCKETS) + 1))
+        counts = self.durations.setdefault(path, [0] * (len(BUCKETS) + 1))  # of requests, by bucket of seconds
         counts[next((bucket for bucket, limit in enumerate(BUCKETS) if seconds <= limit), len(BUCKETS))] += 1
         self.total_seconds[path] += seconds  # type: ignore[assignment]
 
@@ -59,7 +59,7 @@ class Metrics:
             lines.append(f'banbury_request_seconds_sum{{path="{path}"}} {self.total_seconds[path]:.6f}')
             lines.append(f'banbury_request_seconds_count{{path="{path}"}} {cumulative_counts[-1]}')
         lines += _head("banbury_rows_total", "counter", "Rows predicted, learned, forgotten and so on.")
-        lines += [f'banbury_rows_total{{what="{action}"}} {count}' for action, count in sorted(self.rows.items())]
+        lines += [f'banbury_rows_total{{action="{action}"}} {count}' for action, count in sorted(self.rows.items())]
         for name, (help, value) in gauges.items():
             lines += [*_head(name, "gauge", help), f"{name} {value:g}"]
         return "\n".join([*lines, ""])

@@ -27,7 +27,7 @@ def example_row(learner: ServedLearner) -> Any:
         model, _ = learner.current_model()
         plain_model = model._reading_model()  # it can draw rows
         with learner.lock:
-            sampled_columns = plain_model.sample(n=1, seed=0)
+            sampled_columns = plain_model.sample(n=1, seed=0)  # by name, with one value each
         row = {name: _plain(sampled_columns[name][0]) for name in learner.rows.columns if name in sampled_columns}
     except (errors.BanburyError, NotImplementedError):
         row = {}
@@ -37,20 +37,21 @@ def example_row(learner: ServedLearner) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value of a sampled row for JSON; None for a number that is not finite."""
+    """Returns ``value``, a cell of a sampled row, for JSON; None for a number that is not finite."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list):
-        return [_plain(part) for part in value]
+        return [_plain(element) for element in value]
     if not isinstance(value, float):
         return value
     return round(value, 6) if math.isfinite(value) else None
 
 
 def examples(learner: ServedLearner) -> dict[tuple[str, str], JsonObject]:
-    """Returns what to send, by method and path: a dictionary with a body, an id or a query."""
-    row = example_row(learner)
+    """Returns an example of what to send, by method and path: a dictionary with a body, an id or a query."""
+    row = example_row(learner)  # of JSON
     classes = [label for label in learner.classes if label != EVERY]
     example_class = classes[0] if classes else "yes"
+    # A class, or a list of labels.
     label = [example_class] if learner.schema.labels is not None else example_class
     return {
         ("POST", "/predict"): {"body": {"rows": [row], "posteriors": True}},
@@ -65,7 +66,7 @@ def examples(learner: ServedLearner) -> dict[tuple[str, str], JsonObject]:
         ("POST", "/nomogram"): {"body": {"row": row}},
         ("GET", "/next"): {"query": {"n": 10}},
         ("GET", "/suspicious"): {"query": {"n": 10}},
-        ("GET", "/look/rows"): {"query": {"truth": 0, "answer": 0}},
+        ("GET", "/inspect/rows"): {"query": {"truth": 0, "predicted": 0}},
         ("GET", "/export"): {"query": {"format": "ndjson"}},
         ("GET", "/history"): {"query": {"n": 10}},
     }
@@ -75,7 +76,7 @@ def describe(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> Jso
     """Returns the description of the service by OpenAPI 3.1. ``endpoints``: those of ``banbury.service.app``; ``name``:
     that of the service.
     """
-    example_requests = examples(learner)
+    example_requests = examples(learner)  # a body, an id or a query, by method and path
     paths = dict[str, JsonObject]()
     for endpoint in endpoints:
         path = endpoint.address
@@ -109,10 +110,10 @@ def _parameter(name: str, place: str, example: Any) -> JsonObject:
 
 
 def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) -> str:
-    """Returns the same description as a page for people: no script, and nothing from other hosts. ``url``: of the
-    service.
+    """Returns the description of the service as an HTML page for people: no script, and nothing from other hosts.
+    ``endpoints``: those to describe; ``name``, ``url``: of the service.
     """
-    example_requests = examples(learner)
+    example_requests = examples(learner)  # a body, an id or a query, by method and path
     fragments = list[str]()  # of the HTML
     for endpoint in endpoints:
         path = endpoint.address
@@ -126,7 +127,7 @@ def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) 
 
 
 def _curl(method: str, path: str, example: JsonObject, url: str) -> str:
-    """Returns the command that sends the example with curl. ``example``: its body, id or query; ``url``: of the
+    """Returns the command that sends an example request with curl. ``example``: its body, id or query; ``url``: of the
     service.
     """
     path = path.replace("{id}", str(example.get("id", "1")))

@@ -56,29 +56,29 @@ async def get_file(service: Any, request: Request) -> Response:
 
 async def post_nomogram(service: Any, request: Request) -> Any:
     """Endpoint: returns the evidence of every value; without a row, of one in which all values are missing."""
-    content, _ = await service.json(request, allowed_names=("row", "against", "label"))
+    content, _ = await service.json(request, allowed_names=("row", "against", "label"))  # the JSON object
     row = service.check_row(content.get("row") or {service.state.learner.schema.columns[0]: None})
     return await asyncio.to_thread(nomogram, service.state.learner, row, content.get("against"), content.get("label"))
 
 
 def get_cell(service: Any, request: Request) -> Any:
     """Endpoint: returns the rows of one class that were predicted as another, both given by number."""
-    return service.looking.cell(
-        *(service.number(request, name, default=0, largest=10**6) for name in ("truth", "answer"))
+    return service.inspection.cell(
+        *(service.number(request, name, default=0, largest=10**6) for name in ("truth", "predicted"))
     )
 
 
 def get_next(service: Any, request: Request) -> Any:
     """Endpoint: returns unlabelled rows to label next."""
     n = service.number(request, "n", default=10, largest=service.limits.listed)
-    order = request.query_params.get("order", "informative")
+    order = request.query_params.get("order", "informative")  # or "id"
     return next_rows(service.state, n, order)
 
 
 def get_suspicious(service: Any, request: Request) -> Any:
     """Endpoint: returns rows whose labels look wrong; with recent=true a ranking of some changes ago will do."""
     n = max(1, service.number(request, "n", default=10, largest=service.limits.listed))
-    return service.looking.suspicious(n, request.query_params.get("recent") == "true")
+    return service.inspection.suspicious(n, request.query_params.get("recent") == "true")
 
 
 def get_export(service: Any, request: Request) -> Response:
@@ -86,10 +86,10 @@ def get_export(service: Any, request: Request) -> Response:
     file_format = request.query_params.get("format", "csv")
     if file_format not in FORMATS:
         raise errors.unknown_choice("format", file_format, FORMATS)
-    content, kind = export_rows(service.state, file_format)
+    content, media_type = export_rows(service.state, file_format)  # content: bytes
     ending = "banbury" if file_format == "model" else file_format
     name_header = {"content-disposition": f'attachment; filename="labels.{ending}"'}
-    return Response(content, headers={**HEADERS, **name_header}, media_type=kind)
+    return Response(content, headers={**HEADERS, **name_header}, media_type=media_type)
 
 
 def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
@@ -101,9 +101,10 @@ def export_rows(state: ServedState, file_format: str) -> tuple[bytes, str]:
             path = Path(folder) / "model.banbury"
             save(state.learner.settings.model(state.learner.tally()), path)
             return path.read_bytes(), "application/octet-stream"
-    rows = list(_rows_with_labels(state))
+    rows = list(_rows_with_labels(state))  # dictionaries of cells by column
     if file_format == "ndjson":
         return "".join(f"{key(row)}\n" for row in rows).encode(), "application/x-ndjson"
+    # Of the columns of the file.
     names = list(dict.fromkeys(["id", state.learner.schema.target or "label", *state.learner.schema.columns]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
@@ -117,8 +118,7 @@ def _rows_with_labels(state: ServedState) -> Iterator[JsonObject]:
     schema = state.learner.schema
     text_column = state.learner.rows.text  # the name of a single text column; None if there are other columns
     for logged in state.log.rows(labelled=True):
-        row = json.loads(logged.row)
-        # A stored row is a text, a list in the order of the columns, or a dictionary.
+        row = json.loads(logged.row)  # a text, a list in the order of the columns, or a dictionary
         cells = {text_column: row} if isinstance(row, str) and text_column else row
         cells = dict(zip(schema.columns, cells, strict=True)) if isinstance(cells, list) else cells
         yield {"id": logged.id, schema.target or "label": json.loads(logged.label or "null"), **cells}
@@ -141,11 +141,11 @@ ENDPOINTS: tuple[tuple[str, Callable[[Any, Request], Any], str], ...] = (
     ("POST /nomogram", post_nomogram, "The evidence of each value of each column, in decibans."),
     (
         "GET /accuracy",
-        lambda s, _: s.looking.accuracy(),
+        lambda s, _: s.inspection.accuracy(),
         "How many rows have a label, and how good the model is so far.",
     ),
-    ("GET /look", lambda s, _: s.looking.look(), "Figures, informative values, a learning curve and drift."),
-    ("GET /look/rows", get_cell, "The rows of one class that were mistaken for another."),
+    ("GET /inspect", lambda s, _: s.inspection.overview(), "Figures, informative values, a learning curve and drift."),
+    ("GET /inspect/rows", get_cell, "The rows of one class that were mistaken for another."),
     ("GET /export", get_export, "All labelled rows, as csv or ndjson; or the model."),
 )
 # The fields of an Endpoint: method, path, scope, the function that answers, and a summary.

@@ -24,7 +24,7 @@ class Problem(Exception):
 
 
 def parse_json(body: bytes) -> Any:
-    """Returns what a JSON text in UTF-8 contains.
+    """Returns what ``body``, a JSON text in UTF-8, contains.
 
     Refuses with 400 what is not JSON, and with 422 what is JSON but cannot be kept and sent back unchanged.
 
@@ -33,21 +33,22 @@ def parse_json(body: bytes) -> Any:
     """
     try:
         text = body.decode("utf-8-sig")
-        value = DECODER.decode(text)
+        content = DECODER.decode(text)
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
         raise Problem(
             400, f"the request body is not valid JSON in UTF-8: {errors.shortened(error, most=120)}."
         ) from None
-    _check_depth(value)
+    _check_depth(content)
     if "\\ud" in text or "\\uD" in text:  # it escapes surrogates
-        _check_characters(value)
-    return value
+        _check_characters(content)
+    return content
 
 
 def parse_whole_number(text: str, most: int) -> int | None:
-    """Returns the number that digits, with any number of leading zeros, write; None unless it is from 0 to ``most``.
+    """Returns the number whose decimal digits, after any number of zeros, ``text`` has; None unless it is from 0 to
+    ``most``.
 
     >>> parse_whole_number("007", 10), parse_whole_number("0" * 9_000 + "11", 10), parse_whole_number("-1", 10)
     (7, None, None)
@@ -91,7 +92,7 @@ def _parse_float(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> Any:
-    """Raises ValueError for NaN and Infinity, which are not JSON."""
+    """Raises ValueError for the number ``name``, NaN or Infinity, which JSON does not have."""
     raise ValueError(f"{name} is not a JSON number")
 
 
@@ -104,8 +105,8 @@ DECODER = json.JSONDecoder(
 
 
 def _check_depth(value: Any) -> None:
-    """Raises Problem if lists and objects are nested too deeply."""
-    containers = [value]  # lists and objects of one level
+    """Raises Problem if lists and objects in ``value``, the JSON of a request, are nested too deeply."""
+    containers = [value]  # the lists and objects of one level
     for _ in range(MOST_LEVELS):
         containers = [
             child
@@ -120,7 +121,9 @@ def _check_depth(value: Any) -> None:
 
 
 def _check_characters(value: Any) -> None:
-    """Raises Problem for half of a surrogate pair, which JSON can escape but UTF-8 cannot hold."""
+    """Raises Problem if a text in ``value``, the JSON of a request, has half of a surrogate pair, which JSON can escape
+    but UTF-8 cannot hold.
+    """
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from banbury import errors
 from banbury.files.checking import JsonObject
@@ -44,7 +43,7 @@ class Refitting:
         """
         with self._lock:
             if not self.under_way:
-                settings = self.state.learner.settings
+                settings = self.state.learner.settings  # with which models are derived
                 if settings.weighing is None:
                     raise NotKept("the model is plain: it has no weights to relearn and is always up to date.")
                 tally, rows, change = _all_rows(self.state)
@@ -93,14 +92,13 @@ def refit_settings(state: ServedState, settings: Settings, tally: Tally, rows: S
     per row is no longer calibrated then.
     """
     batch = state.learner.rows.batch([json.loads(stored.row) for stored in rows])
-    labels: Any = [json.loads(stored.label or "") for stored in rows]  # classes, or lists of labels
-    has_label_sets = tally.schema.labels is not None
-    labels = LabelSets.of(labels) if has_label_sets else labels
-    if has_label_sets:
-        rows_of_labels = load_rows(batch, labels, schema=tally.schema, threads=settings.threads)
-        new_settings = settings_of(WeighedLabels(settings.choice.how).learn(rows_of_labels), settings.threads)
+    labels = [json.loads(stored.label or "") for stored in rows]  # classes, or lists of labels
+    if tally.schema.labels is not None:
+        labelled_rows = load_rows(batch, LabelSets.of(labels), schema=tally.schema, threads=settings.threads)
+        new_settings = settings_of(WeighedLabels(settings.choice.how).learn(labelled_rows), settings.threads)
         return replace(new_settings, choice=settings.choice)
     table = Table.of(Source.of([batch]), labels, schema=tally.schema, threads=settings.threads)
     assert isinstance(settings, ModelSettings)
+    # With which the old weights were learned, by name.
     weighing_options = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
     return replace(settings, weighing=learn(tally, table, **weighing_options), calibration=None)

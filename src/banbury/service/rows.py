@@ -44,15 +44,16 @@ class JsonRows:
         """
         if self.text is not None and all(type(row) is str for row in rows):
             return Batch((self.text,), len(rows), {self.text: Objects(list(rows), text=True)}, self.schema.named)
-        cells = [self._cells(row, number) for number, row in enumerate(rows)]
-        table = {name: [row.get(name) for row in cells] for name in self.columns}
+        cells = [self._cells(row, number) for number, row in enumerate(rows)]  # of each row, by column
+        table = {name: [row.get(name) for row in cells] for name in self.columns}  # a cell per row, by column
         (batch,) = from_mapping(table, names=None, batch_rows=None)
         batch.named = self.schema.named
         return batch
 
     def _cells(self, row: Any, number: int) -> JsonObject:
-        """Returns the cells of a row by column. Raises an error if it is not a row or a value cannot be in its column.
-        ``number``: that of the row, for messages.
+        """Returns the cells of ``row``, a row of JSON, by column. Raises an error if it is not a row or a
+        value cannot be in its column. ``number``: that of the row, for messages; ``self._known``: the columns of the
+        schema; ``self._ignored``: other names that objects may have.
         """
         if type(row) is str and self.text is not None:
             return {self.text: row}
@@ -65,7 +66,7 @@ class JsonRows:
             requirement = f"a text, or {requirement}" if self.text is not None else requirement
             shown_value = errors.shortened(repr(row))
             raise errors.BadValue(f"row {number:,} is {shown_value}, but must be {requirement}.", row=number)
-        cells: JsonObject = row
+        cells: JsonObject = row  # by column
         if not cells.keys() <= self._known:
             cells = {name: value for name, value in row.items() if name in self._known or name not in self._ignored}
             for name in cells:
@@ -76,7 +77,8 @@ class JsonRows:
         return cells
 
     def _check(self, name: str, value: Any, number: int) -> None:
-        """Raises BadValue if a value cannot be in a column. ``number``: that of the row, for the message."""
+        """Raises BadValue if a value cannot be in the column ``name``. ``number``: that of the row, for the message."""
+        # The type of the column, such as "list".
         kind = self.kinds.get(name)
         if value is None:
             return
@@ -95,7 +97,7 @@ class JsonRows:
 
     def part(self, row: Any, label: Any) -> Tally:
         """Returns the tally of a single row with its label (a class, or a list of labels)."""
-        batch = align_names(self.batch([row]), self.schema)
+        batch = align_names(self.batch([row]), self.schema)  # of one row
         if self.schema.labels is not None:
             return count_sets(batch, self.schema, LabelSets.of([label]), weights=None, threads=1)
         return count_rows(
@@ -120,6 +122,7 @@ class JsonRows:
         )
         name_by_key: dict[str, Any] = {}  # labels, by their canonical JSON texts
         for single_label in label:
+            # The label as it is counted.
             name = _class_of(single_label, [*classes, *name_by_key.values()], new_class)
             name_by_key[key(name)] = name
         return [name_by_key[text] for text in sorted(name_by_key)]
@@ -150,7 +153,8 @@ def _class_of(label: Any, classes: Sequence[Any], new_class: bool) -> Any:
     if type(label) is str and not label:
         raise errors.bad_setting("label", label, "a non-empty text, or null to keep a row without a label")
     key(label)  # raises where JSON cannot hold it
-    class_by_text = {_text(name): name for name in classes if name != ""}  # "" is the class of all rows with label sets
+    # By its text; "" is the class of all rows with label sets.
+    class_by_text = {_text(name): name for name in classes if name != ""}
     if (text := _text(label)) in class_by_text:
         return class_by_text[text]
     label_kind = _kind(label)
@@ -187,7 +191,7 @@ def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
     text_column = JsonRows(schema).text  # its name, if there is no other column; such a row is a text
     for batch in table.batches("reading"):
         aligned_batch = table.align(batch, schema)
-        columns = {name: cells_of(aligned_batch, name) for name in schema.columns}
+        columns = {name: cells_of(aligned_batch, name) for name in schema.columns}  # a cell per row, by name
         for index, label in enumerate(_labels(table, batch, schema)):
             if label is not None:
                 row = {name: cells[index] for name, cells in columns.items() if cells[index] is not None}
@@ -197,8 +201,9 @@ def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
 def _labels(table: Table, batch: Batch, schema: Schema) -> list[Any]:
     """Returns for each row of a batch of the table its label, or sorted list of labels; None where there is none."""
     if schema.labels is not None:
-        # The label numbers (``codes``) of all rows, where each row's begin (``offsets``), and whether it has a target.
+        # ``codes`` has the label numbers of all rows, one row after the other, and ``offsets`` where each row's begin.
         sets = table.labels.sets_of(batch)
+        # For each row the two ends of its label numbers, and whether it has a target.
         set_bounds = zip(sets.offsets[:-1].tolist(), sets.offsets[1:].tolist(), sets.has_target.tolist(), strict=True)
         return [
             sorted((sets.names[code] for code in sets.codes[start:end].tolist()), key=key) if has_target else None
@@ -218,5 +223,5 @@ def plain(cell: Any) -> Any:
     """Returns a cell as JSON holds it; None where it is missing."""
     if is_missing(cell):
         return None
-    value = cell.tolist() if hasattr(cell, "tolist") else cell
-    return list(value) if isinstance(value, tuple) else value
+    python_cell = cell.tolist() if hasattr(cell, "tolist") else cell  # no longer of a NumPy type
+    return list(python_cell) if isinstance(python_cell, tuple) else python_cell

@@ -188,8 +188,8 @@ class ServedState:
             loaded = _load_served(served)
             return cls(ServedLearner(_tally(loaded), settings_of(loaded, threads)))
         path = Path(folder)
-        lock = _lock(path, begins=served is not None)
-        log = None
+        lock = _lock(path, begins=served is not None)  # the open lock file
+        log = None  # not open yet
         try:
             for entry in path.glob("*.part"):  # left by a save that was killed
                 entry.unlink()
@@ -253,7 +253,7 @@ class ServedState:
 
     def row(self, id: str) -> JsonObject:
         """Returns the row with this id, with its label and last change, for JSON. Raises UnknownRow if there is none."""
-        stored = self.log.row(check_id(id))
+        stored = self.log.row(check_id(id))  # labels and contents as JSON texts; None if there is no such row
         if stored is None:
             raise _unknown(id)
         return _as_answer(stored)
@@ -284,16 +284,17 @@ class ServedState:
         """Counts all rows of the log again and compares the digest with that of the state. Returns for JSON whether
         they are equal, both digests, the number of rows and that of the last change.
         """
-        tally, rows, change = self.rows_with_labels()
+        tally, rows, change = self.rows_with_labels()  # change: the number of the last one
         assert self.folder is not None
-        recounted = _recount(_tally(load(self.folder / BASE)), rows)
-        recounted = recounted if recounted.schema == tally.schema else recounted.to(tally.schema)
+        recounted_tally = _recount(_tally(load(self.folder / BASE)), rows)
+        if recounted_tally.schema != tally.schema:
+            recounted_tally = recounted_tally.to(tally.schema)
         digest = tally.digest()
-        recounted_digest = recounted.digest()
+        recounted_digest = recounted_tally.digest()
         return {
             "equal": digest == recounted_digest,
             "digest": digest,
-            "recount": recounted_digest,
+            "recounted_digest": recounted_digest,
             "rows": len(rows),
             "change": change,
         }
@@ -335,7 +336,7 @@ class ServedState:
         return self._queue.qsize()
 
     def offer(self, names: Sequence[Any]) -> None:
-        """Sets the classes that users may choose although no row has them yet."""
+        """Sets ``names``, the classes that users may choose although no row has them yet."""
 
         key(list(names))  # raises where JSON cannot hold one
 
@@ -404,9 +405,8 @@ class ServedState:
                 while len(tasks) < MOST_CHANGES_PER_COMMIT:
                     tasks.append(self._queue.get_nowait())
             changes = [task for task in tasks if isinstance(task, Pending)]
-            # Those that nobody has cancelled.
-            if group := [task for task in changes if task.future.set_running_or_notify_cancel()]:
-                self._commit(group)
+            if uncancelled := [task for task in changes if task.future.set_running_or_notify_cancel()]:
+                self._commit(uncancelled)
             for task in tasks:
                 if callable(task):
                     task()
@@ -416,8 +416,8 @@ class ServedState:
                 self._start_snapshot()
 
     def _commit(self, pending_changes: Sequence[Pending]) -> None:
-        """Makes several changes, each completely or not at all, and responds when all are durable."""
-        change_before = self.learner.change
+        """Makes the changes that are waiting, each completely or not at all, and responds when all are durable."""
+        change_before = self.learner.change  # its number, as below
         snapshot_path = None  # of a snapshot that this commit needs, since rows were deleted
         try:
             with self.log.transaction():
@@ -470,7 +470,7 @@ class ServedState:
         self._steps.clear()  # what the change does to the counts
         self._new_classes.clear()
         n_reversals = len(self._reversals)  # of the changes before this one in the commit
-        change_before = self.learner.change
+        change_before = self.learner.change  # its number
         flags_before = self._needs_scrub, self._needs_snapshot  # whether files contain deleted rows
         try:
             with self.log.savepoint():
@@ -531,8 +531,9 @@ class ServedState:
         """
         id = check_id(put.id)
         stored = self.log.row(put.id, in_transaction=True)  # the row as it was, or None
-        row_text = key(put.row)
+        row_text = key(put.row)  # as JSON
         is_same_row = stored is not None and stored.row == row_text
+        # As it is counted; then as JSON text.
         label = None if put.label is None else self.learner.rows.label(put.label, self._classes(), put.new_class)
         label_text = None if label is None else key(label)
         if stored is not None and is_same_row and stored.label == label_text:
@@ -540,7 +541,7 @@ class ServedState:
         old_tally, new_tally = self._count(stored, put.row, label)  # of the row as it was and as it will be, or None
         content_number = stored.content if is_same_row and stored is not None else self.log.add_content(id, row_text)
         action = _action(stored, is_same_row, label)
-        change = self.log.put(id, action, stored, label_text, content_number, note=put.note)
+        change = self.log.put(id, action, stored, label_text, content_number, note=put.note)  # its number
         self._plan(change, old_tally, new_tally)
         return {
             "action": action,
@@ -555,7 +556,7 @@ class ServedState:
         if there is no such row.
         """
         id = check_id(delete.id)
-        stored = self.log.row(delete.id, in_transaction=True)
+        stored = self.log.row(delete.id, in_transaction=True)  # the row as it was, or None
         if stored is None:
             raise _unknown(id)
         old_tally, _ = self._count(stored, row=None, label=None)  # None if the row had no label
@@ -563,14 +564,15 @@ class ServedState:
         if self.log.first_change(id) <= max(self.snapshot_at, self._snapshot_thread_change):
             self._needs_snapshot = True
         self._needs_scrub = True
-        change = self.log.purge(id, stored)
+        change = self.log.purge(id, stored)  # its number
         self._plan(change, old_tally, new=None)
         return {"action": "deleted", "id": id, "change": change}
 
     def _undo_change(self, undo: Undo) -> JsonObject:
-        """Restores the label and the content that the last change replaced, and plans the step. Returns the answer for
-        JSON. Raises UnknownRow if there is nothing to undo.
+        """Restores the label and the content that the last change replaced, and plans the step for the counts. Returns
+        the answer for JSON. Raises UnknownRow if there is nothing to undo.
         """
+        # The change to undo and the row as it is, None if there is none.
         last_change = self.log.to_undo(None if undo.id is None else check_id(undo.id))
         stored = None if last_change is None else self.log.row(last_change.id, in_transaction=True)
         if last_change is None or stored is None:
@@ -593,16 +595,17 @@ class ServedState:
         return list(dict.fromkeys((*self.learner.classes, *self._new_classes, *(self.names or []))))
 
     def _plan(self, change: int, old: Tally | None, new: Tally | None) -> None:
-        """Plans a step of the change in progress, number ``change``: the tally ``old`` to subtract and the tally
-        ``new`` to add, None for nothing.
+        """Plans a step of the change in progress, whose number is ``change``: the tally ``old`` of a row is to be
+        subtracted from the counts, and the tally ``new`` added to them; None for nothing.
         """
         self._steps.append(Step(change, old, new))
         if new is not None:
             self._new_classes.update(dict.fromkeys(new.classes))
 
     def _count(self, stored: StoredRow | None, row: Any, label: Any) -> tuple[Tally | None, Tally | None]:
-        """Returns the tally of a row as it was learned before (``stored``), and its tally as it is to be learned with
-        this label; None where it was not or is not to be.
+        """Returns the tally of a row as it was learned before (``stored``), and the tally of ``row`` as it is to be
+        learned with this label. A tally is None if the row was, or is to be, without a label; so are ``stored`` and
+        ``row`` if there is none.
         """
         old_tally = None
         if stored is not None and stored.label is not None:
@@ -629,7 +632,7 @@ class ServedState:
         """
         assert self.folder is not None
         path = self.folder / f"snapshot-{change}.banbury"
-        model_or_tally = tally
+        model_or_tally = tally  # which of both is saved
         with suppress(errors.EmptyData):
             model_or_tally = settings.model(tally)  # type: ignore[assignment]
         save(model_or_tally, path)
@@ -695,7 +698,8 @@ def check_id(id: str) -> str:
 
 def _action(stored: StoredRow | None, is_same_row: bool, label: Any) -> str:
     """Returns what storing a row does, as the history names it: "kept", "learned", "replaced", "unlabelled" or "moved".
-    ``stored``: the row as it was, None for a new one; ``is_same_row``: whether its content stays.
+    ``stored``: the row as it was, None for a new one; ``is_same_row``: whether its content stays; ``label``: its new
+    label, None for none.
     """
     if stored is None or (is_same_row and stored.label is None):
         return "kept" if label is None else "learned"
@@ -722,7 +726,7 @@ def _of_history(change: Change) -> JsonObject:
     description: JsonObject = {"change": change.change, "time": iso_time, "id": change.id, "action": change.action}
     if change.content is None:  # a deletion, or a change of a row that was deleted later
         return description
-    description |= {"label": _label(change.label), "before": _label(change.label_before)}
+    description |= {"label": _label(change.label), "label_before": _label(change.label_before)}
     description |= {} if change.undoes is None else {"undoes": change.undoes}
     return description if change.note is None else {**description, "note": change.note}
 
@@ -736,7 +740,7 @@ def _unknown(id: str) -> UnknownRow:
 
 
 def _tally(served: Any) -> Tally:
-    """Returns the tally of a served object. Raises BadSetting if it is not a model or a tally."""
+    """Returns the tally of ``served``, a model or a tally. Raises BadSetting if it is neither."""
     tally = served if isinstance(served, Tally) else getattr(served, "tally", None)
     if not isinstance(tally, Tally):
         raise errors.bad_setting("the served file", type(served).__name__, "a model, a multi-label model or a tally")
@@ -754,7 +758,7 @@ def _begin(
     the model's tally and yields its training rows and their labels, if they are to become rows of the state; None
     otherwise. Raises an error if they are not the rows that were counted.
     """
-    base = _load_served(served)
+    base = _load_served(served)  # the model or tally
     tally = _tally(base)
     settings = settings_of(base, threads)
     if tally.rounded:
@@ -769,7 +773,7 @@ def _begin(
         if learned is None:
             save(base, folder / BASE)
             return learner
-        recounting = ServedLearner(tally - tally, ModelSettings())  # begins without rows
+        recounting = ServedLearner(tally - tally, ModelSettings())  # counts the rows again, beginning without any
         for number, (row, label) in enumerate(learned(tally), 1):
             recounting.add(recounting.part(row, label))
             id = f"{number:07}"
@@ -788,7 +792,7 @@ def _begin(
 
 def _load_served(served: Served | Path) -> Served:
     """Returns the model or tally to serve, loaded if it is a path. Raises an error if JSON cannot hold its names."""
-    loaded: Any = load(served) if isinstance(served, Path) else served
+    loaded: Any = load(served) if isinstance(served, Path) else served  # a model or a tally
     tally = _tally(loaded)
     for names in (tally.classes, tally.schema.columns):
         key([plain(name) for name in names])  # raises where JSON cannot hold one
@@ -806,11 +810,11 @@ def _restart(folder: Path, log: Log, served: Served | Path | None, threads: int 
         raise errors.BadSetting(
             f"the state in {folder} was created with another model. Serve it without a model, or create another state."
         )
-    # The changes as of which there are snapshots that contain no deleted row.
-    valid_snapshots = [at for at in _snapshots(folder) if log.last_purge <= at <= last]
+    # The numbers of the changes as of which there are snapshots that contain no deleted row.
+    valid_snapshots = [change for change in _snapshots(folder) if log.last_purge <= change <= last]
     if not valid_snapshots:
         _remove_snapshots(folder)
-        base = load(folder / BASE)
+        base = load(folder / BASE)  # the model or tally
         tally = _recount(_tally(base), log.rows(labelled=True))
         return ServedLearner(tally, settings_of(base, threads), last)  # type: ignore[arg-type]
     _remove_snapshots(folder, but=max(valid_snapshots))

@@ -27,11 +27,12 @@ def suspicious(state: ServedState, n: int) -> JsonObject:
             "for a single label with the classes yes and no."
         )
     rows = state.log.rows(labelled=True)
-    labels = labels_of(rows)
+    labels = labels_of(rows)  # the class of each row
     if len(set(map(str, labels))) < 2:
         return {"rows": []}
+    # Rows by number, the most suspicious first, and an explanation of each.
     ranking = rank_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
-    # Entries have the row itself in place of its number.
+    # Entries for JSON have the id and the content of the row too.
     suspects = zip(ranking.rows, ranking.explanations, strict=True)
     entries = [
         {**suspect.to_dict(), **row_as_dict(rows[suspect.row]), "explanation": explanation.to_dict()}
@@ -41,12 +42,12 @@ def suspicious(state: ServedState, n: int) -> JsonObject:
 
 
 def next_rows(state: ServedState, n: int, order: str) -> JsonObject:
-    """Returns the ``n`` unlabelled rows to label next, for JSON. ``order``: "informative" for those that would teach the
-    model most, with some at random, or "id" for the first ones.
+    """Returns the ``n`` unlabelled rows to label next, for JSON. ``order``: "informative" for those that would teach
+    the model most, with some at random, or "id" for the first ones.
     """
     if order not in ORDERS:
         raise errors.unknown_choice("order", order, ORDERS)
-    rows = state.log.rows(n=n if order == "id" else MOST_RANKED, labelled=False)
+    rows = state.log.rows(n=n if order == "id" else MOST_RANKED, labelled=False)  # those without a label
     if not rows or n == 0:
         return {"rows": []}
     classes = state.learner.classes

@@ -284,9 +284,7 @@ class Schema:
             lines += align_columns(list(self.left_out.items())[:40])
         if self.reading:
             lines.append("read with:")
-            lines += align_columns(
-                [(name, errors.shortened(repr(setting), 80)) for name, setting in self.reading.items()]
-            )
+            lines += align_columns([(name, setting_in_words(setting)) for name, setting in self.reading.items()])
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -319,6 +317,16 @@ class Schema:
             labels=LabelTarget.from_dict(description["labels"]) if "labels" in description else None,
             reading=description.get("reading", {}),
         )
+
+
+def setting_in_words(setting: Any) -> str:
+    """Returns the value of a reading option as text; the entries of a list are separated by commas.
+
+    >>> setting_in_words(["age", "job"]), setting_in_words(";")
+    ("'age', 'job'", "';'")
+    """
+    is_list = isinstance(setting, list | tuple)
+    return errors.shortened(errors.listed(map(repr, setting)) if is_list else repr(setting), 80)
 
 
 def _entries(features: Features) -> Iterator[dict[str, Any]]:

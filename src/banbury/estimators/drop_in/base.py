@@ -60,7 +60,7 @@ class Settings(ModelSettings):
         other sums.
         """
         counted = before.family if before.counted is None else before.counted  # with which rows were counted
-        counted_family, current_family = (
+        counted_family, current_family = (  # of the first column, which stands for all
             family[0] if isinstance(family, tuple) else family for family in (counted, self.family)
         )
         if type(counted_family) is not type(current_family):
@@ -74,6 +74,7 @@ class Settings(ModelSettings):
         if self.counted is None:
             return tally
         schema = tally.schema
+        # Of a feature and its family.
         pairs = zip(schema.features, self.families(len(schema.features)), strict=True)
         features = Features.of(feature._replace(family=family) for feature, family in pairs)
         return replace(tally, schema=replace(schema, features=features))
@@ -89,11 +90,11 @@ class Settings(ModelSettings):
         return self._with_prior(super().follow(model, self.tally(tally)))
 
     def _with_prior(self, model: Model) -> Model:
-        """Returns the model with the class prior of these settings, if they have one."""
+        """Returns the model with the class prior of these settings (``log_prior``, one per class), if they have one."""
         return model if self.log_prior is None else replace(model, log_prior=self.log_prior)
 
     def derives_like(self, other: Settings) -> bool:
-        """Whether models of both settings have the same parameters."""
+        """Whether models of these settings and of ``other`` have the same parameters."""
         return bool(self.family == other.family)
 
 
@@ -101,7 +102,7 @@ def model_attribute(compute: Callable[[Any, Model], T]) -> T:
     """Makes a property of a fitted estimator from ``compute``, a function of the estimator and its model. It is
     computed on first access and does not exist before fitting.
     """
-    name = compute.__name__
+    name = compute.__name__  # of the attribute
 
     def get(self: DropIn) -> Any:
         """Returns the attribute, computed once per state of the learner."""
@@ -153,7 +154,7 @@ class DropIn(Guarded):
         raise NotImplementedError
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """Returns the schema of a batch: a block of all columns."""
+        """Returns the schema of a batch: a block of all columns, with the family of the settings."""
         assert isinstance(settings.family, Family)
         return Schema(
             Features.of([block(batch.names, settings.family)]), target=None, columns=batch.names, named=batch.named
@@ -172,9 +173,9 @@ class DropIn(Guarded):
     @in_one_step
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from the rows and forgets everything learned before."""
-        rows = self._read(X, y, sample_weight, reset=True)
-        classes = rows.classes
-        # Whether each class has only rows of weight 0.
+        rows = self._read(X, y, sample_weight, reset=True)  # checked, with labels and weights
+        classes = rows.classes  # that occur, sorted
+        # For each class, whether it has only rows of weight 0.
         weightless = [] if rows.weights is None else np.bincount(rows.codes.codes, rows.weights, len(classes)) == 0
         declared = classes if self._has_class_prior else classes[weightless]  # which exist even without rows
         self._begin(rows, len(classes), declared)
@@ -182,8 +183,8 @@ class DropIn(Guarded):
         self.classes_ = classes
 
     def _begin(self, rows: CheckedRows, n_classes: int, declared_classes: LabelArray) -> None:
-        """Learns from the first rows and stores the learner. ``n_classes``: how many there are; ``declared_classes``:
-        those that exist even without rows.
+        """Learns from the first rows and stores the learner. ``n_classes``: the number of all classes;
+        ``declared_classes``: those that exist even without rows.
         """
         settings = self._settings(n_classes)
         schema = self._schema(rows.batch, settings)
@@ -198,7 +199,7 @@ class DropIn(Guarded):
 
         Batches in any order give the same result as ``fit`` on all rows. The model is updated when it is next used.
         """
-        is_first = not self.__sklearn_is_fitted__()
+        is_first = not self.__sklearn_is_fitted__()  # whether these are the first rows
         all_classes = self._check_classes(classes, None if is_first else self.classes_)
         rows = self._read(X, y, sample_weight, is_first, all_classes)
         if is_first:
@@ -217,13 +218,13 @@ class DropIn(Guarded):
         its last row, unless ``classes`` of ``partial_fit`` or the class prior names it.
         """
         learner = self._learner_of_fit()
-        rows = self._read(X, y, sample_weight, reset=False, all_classes=self.classes_)
+        rows = self._read(X, y, sample_weight, reset=False, all_classes=self.classes_)  # checked, with labels
         learner = self._change(learner.forget, learner.schema, rows)
         settings = learner.settings
         remaining_classes = set(learner.classes)
         if len(remaining_classes) < len(self.classes_):
             self.classes_ = self.classes_[[name in remaining_classes for name in self.classes_.tolist()]]
-            if settings.log_prior is not None:
+            if settings.log_prior is not None:  # it has a class prior, one number per class
                 log_prior = self._settings(len(remaining_classes)).log_prior
                 learner = learner.under(replace(settings, log_prior=log_prior))
         self._learner = learner
@@ -244,9 +245,9 @@ class DropIn(Guarded):
             copy._check_with_sklearn(batch.matrix if isinstance(batch, Sparse) else X)
         _, classes = copy._labels(y, batch.n_rows)
         settings = copy._settings(len(classes))
-        prior = None if settings.log_prior is None else shares_of(settings.log_prior)
+        prior = None if settings.log_prior is None else shares_of(settings.log_prior)  # P(class), one per class
         has_one_family = isinstance(settings.family, Family)
-        features = (
+        features = (  # the family of all columns, or families by column
             settings.family if has_one_family else dict(zip(batch.names, settings.families(n_features=0), strict=True))
         )
         return batch, {"features": features, "how": settings.choice.how, "class_prior": prior}
@@ -286,7 +287,7 @@ class DropIn(Guarded):
         classes named on the first call, or None if any class may occur. Raises ValueError for another class.
         """
         batch = self._rows(X, y, reset)
-        codes, classes = self._labels(y, batch.n_rows)
+        codes, classes = self._labels(y, batch.n_rows)  # the class of each row, and the classes that occur
         if all_classes is not None and len(unknown_classes := classes[~np.isin(classes, all_classes)]):
             raise ValueError(
                 f"The target label(s) {unknown_classes} in y do not exist in the initial classes {all_classes}"
@@ -306,9 +307,9 @@ class DropIn(Guarded):
         return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        """Returns the rows as a batch, checked as scikit-learn does, except for what the kernels check. ``y``: their
+        """Returns the rows X as a batch, checked as scikit-learn does, except for what the kernels check. ``y``: their
         labels (None raises an error), or UNLABELLED for rows to predict; ``reset``: whether these are the first rows,
-        which settle the columns.
+        which settle the columns. ``self._sparse``: whether sparse matrices are accepted.
         """
         if y is None:
             validate_data(self, X, y, reset=reset)  # it says that y is needed
@@ -325,11 +326,14 @@ class DropIn(Guarded):
                     X.sum_duplicates()
                 return Sparse(X, positions(X.shape[1]), named=False)
         sparse_formats: Any = SPARSE if self._sparse else False
+        # Arguments of scikit-learn's function.
         checks = {"accept_sparse": sparse_formats, "ensure_all_finite": False, "dtype": self._accepted_dtype}
         return self._batch(validate_data(self, X, reset=reset, **checks))
 
     def _batch(self, checked: Any) -> Batch:
-        """Returns ``checked``, rows that scikit-learn has checked, as a batch, with the feature names if there are any."""
+        """Returns ``checked``, an array or sparse matrix that scikit-learn has checked, as a batch, with the feature
+        names if there are any.
+        """
         has_names = "feature_names_in_" in self.__dict__
         names = tuple(self.feature_names_in_.tolist()) if has_names else positions(checked.shape[1])
         if isinstance(checked, np.ndarray):
@@ -338,8 +342,8 @@ class DropIn(Guarded):
         return batch
 
     def _labels(self, y: Any, n_rows: int) -> tuple[Codes, LabelArray]:
-        """Returns the labels as codes, and the sorted classes that occur in the ``n_rows`` rows. Raises scikit-learn's
-        errors for invalid labels.
+        """Returns the labels y of ``n_rows`` rows as codes, the class number of each row, and the classes that occur,
+        sorted. Raises scikit-learn's errors for invalid labels.
         """
         labels = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
         if len(labels) != n_rows:
@@ -349,16 +353,16 @@ class DropIn(Guarded):
             check_classification_targets(labels)
         if labels.dtype.kind in "mM" and np.isnat(labels).any():
             raise ValueError("Input y contains NaT.")
-        positions_in_labels: Any = slice(
-            None
-        )  # of the label of each row: each row has its own, unless they are numbered
+        # For each row the position of its label in ``labels``, which has one entry per row, or below one per name.
+        positions_in_labels: Any = slice(None)
         if labels.dtype.kind in "iuU" and labels.dtype != np.uint64 and len(labels) > FEW_LABELS:
             threads = n_threads(None)
+            # The number of each row's name, and the distinct names.
             name_numbers, names = number_values(encode(labels, threads), threads)
             is_used = is_nonzero(_core.count_classes(name_numbers, len(names), None, threads))  # without weights
             labels = np.array(names, dtype=labels.dtype)[is_used]
             positions_in_labels = (np.cumsum(is_used) - 1)[name_numbers]
-        classes, class_numbers = np.unique(labels, return_inverse=True)
+        classes, class_numbers = np.unique(labels, return_inverse=True)  # class_numbers: of each entry of ``labels``
         if classes.dtype.kind in "OU":
             classes = np.array(classes.tolist())  # texts as wide as the longest
         return Codes(
@@ -379,7 +383,9 @@ class DropIn(Guarded):
         return earlier
 
     def _weights(self, sample_weight: Any, batch: Batch) -> Real | None:
-        """Returns the sample weights, one per row; None if there are none. Raises ValueError for negative ones."""
+        """Returns the sample weights, one per row of the batch; None if there are none. Raises ValueError for negative
+        ones.
+        """
         if sample_weight is None:
             return None
         # The rows matter only by their number.
@@ -402,8 +408,8 @@ class DropIn(Guarded):
     def predict(self, X: Any) -> LabelArray:
         """Returns the most probable class of each row."""
         with self._lock:
-            best = self._score_rows(X, "class")
-            return look_up(self.classes_, best)
+            class_numbers = self._score_rows(X, "class")  # of each row
+            return look_up(self.classes_, class_numbers)
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Returns P(class | row), rows × classes, in the order of ``classes_``."""
@@ -427,18 +433,20 @@ class DropIn(Guarded):
             return self._score(learner.current, batch, X, want)
 
     def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
-        """Returns the scores of a batch by the kernel, which is what ``want`` names. Invalid numbers in X, the same
-        rows as the user gave them, raise scikit-learn's errors; rows that are impossible in every class give a warning.
+        """Returns the scores of a batch by the kernel: the class numbers for ``want="class"``, and rows × classes for
+        "posterior", "log_posterior" or "log_joint". Invalid
+        numbers in X, the same rows as the user gave them, raise scikit-learn's errors; rows that are impossible in
+        every class give a warning.
         """
         try:
             kernel_parts = [kernel_part for group in model.parameters for kernel_part in group.parts(batch)]
-            # ``impossible`` is the number of rows that are impossible in every class.
-            scores, impossible = _core.score(batch.n_rows, model.log_prior, kernel_parts, want, n_threads(None))
+            # The second is the number of rows that are impossible in every class.
+            scores, n_impossible = _core.score(batch.n_rows, model.log_prior, kernel_parts, want, n_threads(None))
         except (_core.BadValue, errors.BadValue):
             self._check_with_sklearn(X)
             raise
-        if impossible and want != "log_joint":
-            errors.warn(errors.all_impossible(impossible, "alpha=0", "alpha above 0"))
+        if n_impossible and want != "log_joint":
+            errors.warn(errors.all_impossible(n_impossible, "alpha=0", "alpha above 0"))
         return scores
 
     # What was learned
@@ -456,8 +464,9 @@ class DropIn(Guarded):
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Explains why a row gets its class: the weight of evidence of every column, in decibans.
 
-        ``held_out`` explains a row of the training data, with the class ``label``, as if it had not been learned; the
-        class prior does not change. See ``Model.explain``.
+        ``against`` is the class to compare with, by default the runner-up. ``held_out`` explains a row of the training
+        data, with the class ``label``, as if it had not been learned; the class prior does not change. See
+        ``Model.explain``.
         """
         return self.model_.explain(row, against, held_out=held_out, label=label)
 
@@ -471,12 +480,12 @@ class DropIn(Guarded):
         return self._like_input(model.tally.rows.value)  # type: ignore[no-any-return]
 
     def _like_input(self, array: Real) -> Any:
-        """Returns the array in the float type of the rows, and on their device."""
+        """Returns ``array``, a fitted attribute, in the float type of the rows, and on their device."""
         return array.astype(self._float_dtype, copy=False)
 
 
 def shares_of(log_prior: Real) -> list[float]:
-    """Returns the probabilities of the classes from a class prior that need not be normalised."""
+    """Returns P(class), one per class, from ``log_prior``, log P(class) plus any constant."""
     shares = np.exp(log_prior)
     return (shares / shares.sum()).tolist()  # type: ignore[no-any-return]
 

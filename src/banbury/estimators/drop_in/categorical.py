@@ -46,12 +46,12 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-        missing: str = "error",
+        alpha: Any = 1.0,  # the pseudo-count, or one per column
+        force_alpha: bool = True,  # whether a tiny alpha is kept, not raised to 1e-10
+        fit_prior: bool = True,  # whether the class prior is learned
+        class_prior: Any = None,  # P(class), one per class; None: learned or uniform
+        min_categories: Any = None,  # the smallest number of categories, or one per column
+        missing: str = "error",  # "skip" or "error" for a missing number
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         prior = {"fit_prior": fit_prior, "class_prior": class_prior}
@@ -62,6 +62,7 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
         """Returns the family of all columns, or one per column if ``min_categories`` differs between them. ``alpha``:
         the pseudo-count.
         """
+        # The smallest number of categories: of all columns, or of each.
         min_categories = np.array(0 if self.min_categories is None else self.min_categories)
         if self.min_categories is not None and not np.issubdtype(min_categories.dtype, np.signedinteger):
             raise ValueError(f"'min_categories' should have integral type. Got {min_categories.dtype} instead.")
@@ -75,8 +76,10 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
         return Categorical(alpha=alpha, codes=max(int(min_categories), 0))
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """Returns the schema of a batch: one feature per column, whose categories are integers."""
-        families = settings.families(len(batch.names))
+        """Returns the schema of a batch: one feature per column, with its family in the settings; categories are
+        integers.
+        """
+        families = settings.families(len(batch.names))  # one per column
         schema = of_one_family(batch, families[0])
         are_integers = all(template.kind == "integer" for template in schema.features.templates)
         if are_integers and not isinstance(settings.family, tuple):
@@ -96,7 +99,7 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
         return "int" if self.missing == "error" else "numeric"
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        """Returns the rows as a batch of category codes, checked. ``y``: their labels, or UNLABELLED; ``reset``:
+        """Returns the rows X as a batch of category codes, checked. ``y``: their labels, or UNLABELLED; ``reset``:
         whether these are the first rows.
         """
         if y is None or self.missing == "skip" or self._is_plain(X):
@@ -137,10 +140,10 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
     @model_attribute
     def feature_log_prob_(self, model: Model) -> list[Real]:
         """For each column, log P(category | class) (classes × categories)."""
-        tables: dict[str, Real] = {}  # by column
+        tables: dict[str, Real] = {}  # by column: classes × categories
         for group in model.parameters:
             assert isinstance(group, CategoricalParameters)
-            # The table is categories of one column after another × classes.
+            # The table is (categories of one column after another) × classes; offsets say where each column's begin.
             for feature, (start, end) in zip(group.features, pairwise(group.offsets.tolist()), strict=True):
                 tables[feature.name] = np.ascontiguousarray(group.table[start:end].T)
         return [tables[feature] for feature in model.tally.schema.features.names]
@@ -152,12 +155,13 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
 
 
 def _all_codes(array: NDArray[Any]) -> bool:
-    """Whether all numbers are certainly codes; negative ones look like large unsigned ones. False means that they need
-    a closer look.
+    """Whether all numbers of ``array`` (rows × columns) are certainly codes, because the largest is below CODE_LIMIT
+    if read as unsigned, which makes negative ones large. False means that they need a closer look.
     """
     if array.dtype.kind not in "iu" or array.itemsize < 4:
         return False
     try:
+        # The largest number of each column.
         _, high = _core.span([array.view(f"u{array.itemsize}")], n_threads(None))
     except _core.BadValue:
         return False
@@ -166,7 +170,7 @@ def _all_codes(array: NDArray[Any]) -> bool:
 
 def _tables(model: Model) -> list[tuple[Keys, Real]]:
     """Returns for each column its categories, and the number of rows of each category and class (categories × classes)."""
-    tables: dict[str, tuple[Keys, Real]] = {}
+    tables: dict[str, tuple[Keys, Real]] = {}  # by column
     for family, features, counts in model.tally.groups:
         assert isinstance(family, Categorical) and isinstance(counts, Counts)
         if family.codes is not None:

@@ -38,7 +38,7 @@ class Discrete(DropIn):
         """Returns the settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class
         prior.
         """
-        log_prior: Real | None = None
+        log_prior: Real | None = None  # one per class; None for class frequencies
         if self.class_prior is not None:
             if len(self.class_prior) != n_classes:
                 raise ValueError("Number of priors must match number of classes.")
@@ -50,7 +50,7 @@ class Discrete(DropIn):
             log_prior = log(shares)
         elif not self.fit_prior:
             log_prior = np.full(n_classes, -np.log(n_classes))
-        alpha = self._alpha()
+        alpha = self._alpha()  # the pseudo-count, or a tuple of one per column
         # Without pseudo-counts zero probabilities stay zero.
         return Settings(Choice("mle" if alpha == 0 else "mean"), family=self._family(alpha), log_prior=log_prior)
 
@@ -70,7 +70,7 @@ class Discrete(DropIn):
         Returns the checked rows.
         """
         checked = super()._check_with_sklearn(X)
-        numbers = checked.data if hasattr(checked, "nnz") else checked
+        numbers = checked.data if hasattr(checked, "nnz") else checked  # of a sparse matrix the stored ones
         check_non_negative(np.nan_to_num(numbers, nan=0.0), f"{type(self).__name__} (input X)")
         return checked
 
@@ -100,7 +100,7 @@ def _column_sums(model: Model) -> Real:
     """Returns the sum of each column in each class (classes × columns), from a model of counts."""
     (group,) = model.parameters
     assert isinstance(group, BagParameters)
-    pairs = pairs_of(group.table, group.vocabulary.ids)
+    pairs = pairs_of(group.table, group.vocabulary.ids)  # of word and class, where a word stands for a column
     return np.ascontiguousarray(pairs.cells(pairs.occurrences, group.table.n_classes).T)
 
 
@@ -123,11 +123,11 @@ class MultinomialNB(Counting, sklearn_nb.MultinomialNB):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        missing: str = "error",
+        alpha: Any = 1.0,  # the pseudo-count, or one per column
+        force_alpha: bool = True,  # whether a tiny alpha is kept, not raised to 1e-10
+        fit_prior: bool = True,  # whether the class prior is learned
+        class_prior: Any = None,  # P(class), one per class; None: learned or uniform
+        missing: str = "error",  # "skip" or "error" for a missing number
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
@@ -159,12 +159,12 @@ class ComplementNB(Counting, sklearn_nb.ComplementNB):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        norm: bool = False,
-        missing: str = "error",
+        alpha: Any = 1.0,  # the pseudo-count, or one per column
+        force_alpha: bool = True,  # whether a tiny alpha is kept, not raised to 1e-10
+        fit_prior: bool = True,  # whether the class prior is learned
+        class_prior: Any = None,  # P(class), one per class; None: learned or uniform
+        norm: bool = False,  # whether weights are normalised
+        missing: str = "error",  # "skip" or "error" for a missing number
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, norm=norm)
@@ -190,7 +190,7 @@ class ComplementNB(Counting, sklearn_nb.ComplementNB):  # type: ignore[misc]
         """log P(class): the class frequencies, a uniform prior, or the given one."""
         if self.class_prior is not None:
             return model.log_prior
-        rows = model.tally.rows.value
+        rows = model.tally.rows.value  # the number of rows of each class
         return log(rows) - np.log(rows.sum()) if self.fit_prior else np.full(len(rows), -np.log(len(rows)))
 
     @model_attribute
@@ -215,12 +215,12 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        missing: str = "error",
+        alpha: Any = 1.0,  # the pseudo-count, or one per column
+        force_alpha: bool = True,  # whether a tiny alpha is kept, not raised to 1e-10
+        binarize: float | None = 0.0,  # numbers above are present; None: all are 0 or 1
+        fit_prior: bool = True,  # whether the class prior is learned
+        class_prior: Any = None,  # P(class), one per class; None: learned or uniform
+        missing: str = "error",  # "skip" or "error" for a missing number
     ) -> None:
         """Stores the parameters as they are; ``fit`` checks them."""
         super().__init__(
@@ -238,13 +238,15 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         return Bernoulli(alpha=alpha, threshold=threshold)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """Returns the schema of a batch: a feature per column if missing values are skipped, otherwise a block."""
+        """Returns the schema of a batch with the family of the settings: a feature per column if missing values are
+        skipped, otherwise a block.
+        """
         if isinstance(settings.family, Bernoulli):
             return of_one_family(batch, settings.family)
         return super()._schema(batch, settings)
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        """Returns the rows as a batch, checked. ``y``: their labels, or UNLABELLED; ``reset``: whether these are the
+        """Returns the rows X as a batch, checked. ``y``: their labels, or UNLABELLED; ``reset``: whether these are the
         first rows.
 
         The first rows keep their numbers: the family compares them with ``binarize`` while counting. Later rows are
@@ -252,14 +254,13 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         """
         batch = super()._rows(X, y, reset)
         if self.missing == "skip":
-            self._check_with_sklearn(
-                batch.matrix if isinstance(batch, Sparse) else X
-            )  # raises an error for infinite numbers
+            # Raises an error for infinite numbers.
+            self._check_with_sklearn(batch.matrix if isinstance(batch, Sparse) else X)
         if not reset and self.__sklearn_is_fitted__():
             batch = self._under_threshold(batch)
         if self.binarize is None:
             occurrences = batch.occurrences(batch.names)  # a matrix, or row offsets, column numbers and counts
-            values = np.asarray(occurrences[2] if isinstance(occurrences, tuple) else occurrences)
+            values = np.asarray(occurrences[2] if isinstance(occurrences, tuple) else occurrences)  # the numbers in X
             if values.size and not (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
                 self._check_with_sklearn(X)
                 value = float(values[(values < 0) | (values > 1)].flat[0])
@@ -270,10 +271,11 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
         return batch
 
     def _under_threshold(self, batch: Batch) -> Batch:
-        """Returns the rows with numbers such that the threshold with which earlier rows were counted gives the same
-        flags as the current ``binarize``.
+        """Returns the rows of ``batch`` with numbers such that the threshold with which earlier rows were counted gives
+        the same flags as the current ``binarize``.
         """
         settings = self._learner.settings
+        # Of the rows counted so far, and of ``binarize``; None for no number.
         counted_threshold = getattr(settings.counted or settings.family, "threshold", None)
         threshold = self.binarize if isinstance(self.binarize, (int, float, np.number)) else None
         if counted_threshold is None or threshold is None or threshold < 0 or counted_threshold == threshold:
@@ -282,7 +284,7 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
             matrix = batch.matrix.astype(np.float64)
             matrix.data = np.where(matrix.data > threshold, counted_threshold + 1.0, 0.0)  # above it, or not
             return Sparse(matrix, batch.names, batch.named)
-        array = np.asarray(batch.numbers(batch.names)[0], dtype=np.float64)
+        array = np.asarray(batch.numbers(batch.names)[0], dtype=np.float64)  # rows × columns
         flag_values = np.where(array > threshold, counted_threshold + 1.0, 0.0)
         return Matrix(np.where(np.isfinite(array), flag_values, array), batch.names, batch.named)
 
@@ -308,6 +310,7 @@ class BernoulliNB(Counting, sklearn_nb.BernoulliNB):  # type: ignore[misc]
             return np.ascontiguousarray(group.yes.T)
         assert isinstance(group, BagParameters)
         alpha = group.family.alpha_of_columns(model.choice, group.n_words)
+        # One for all columns, or one per column.
         pseudo_counts: Any = pseudo_count("bernoulli", model.choice.how, alpha)
         log_probabilities, _ = log_shares(
             self.feature_count_.T,

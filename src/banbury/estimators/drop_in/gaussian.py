@@ -87,7 +87,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         """Returns the settings from the parameters, for ``n_classes`` classes. Raises ValueError for an invalid class
         prior.
         """
-        log_prior: Real | None = None
+        log_prior: Real | None = None  # one per class; None for class frequencies
         if self.priors is not None:
             shares = np.asarray(self.priors, dtype=np.float64)
             if shares.shape[0] != n_classes:
@@ -100,7 +100,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         return Settings(family=Gaussian(smoothing=float(self.var_smoothing)), log_prior=log_prior)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
-        """Returns the schema of a batch: one feature per column."""
+        """Returns the schema of a batch: one feature per column, of the family of the settings."""
         assert isinstance(settings.family, Gaussian)
         return of_one_family(batch, settings.family)
 
@@ -111,13 +111,13 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
     def _check_sums(self, tally: Tally, X: Any) -> None:
         """Raises an error if the tally shows that a missing number was skipped. ``X``: the rows as the user gave them."""
         if self.missing == "error":
-            ((_, _, moments),) = tally.groups  # ``n`` are the rows with a number (columns × classes)
+            ((_, _, moments),) = tally.groups  # ``moments.n`` are the rows with a number (columns × classes)
             if isinstance(moments, Moments) and (moments.n.value < tally.rows.value).any():
                 self._check_with_sklearn(X)
 
     def _score_rows(self, X: Any, want: str) -> NDArray[Any]:
-        """Returns the scores of the rows X, in their array library. ``want``: "class", "posterior", "log_posterior" or
-        "log_joint".
+        """Returns the scores of the rows X (class numbers, or rows × classes) in their array library. ``want``:
+        "class", "posterior", "log_posterior" or "log_joint".
         """
         home = _home_of(X)  # the namespace and device of another array library; None for NumPy
         if home is None:
@@ -126,8 +126,8 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         return namespace.asarray(super()._score_rows(_to_numpy(X)[0], want), device=device)  # type: ignore[no-any-return]
 
     def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
-        """Returns the scores of a batch, in the float type of the rows. ``X``: the same rows as the user gave them;
-        ``want``: as in ``_score_rows``.
+        """Returns the scores of a batch (class numbers, or rows × classes) in the float type of the rows. ``X``: the
+        same rows as the user gave them; ``want``: "class", "posterior", "log_posterior" or "log_joint".
         """
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):
@@ -155,7 +155,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         """The mean of each column in each class (classes × columns)."""
         (group,) = model.parameters
         assert isinstance(group, GaussianParameters)
-        means = group.origin[:, None] + group.unit[:, None] * group.mean
+        means = group.origin[:, None] + group.unit[:, None] * group.mean  # columns × classes
         return self._like_input(np.ascontiguousarray(means.T))  # type: ignore[no-any-return]
 
     @model_attribute
@@ -164,6 +164,7 @@ class GaussianNB(DropIn, sklearn_nb.GaussianNB):  # type: ignore[misc]
         (group,) = model.parameters
         assert isinstance(group, GaussianParameters)
         with np.errstate(over="ignore", under="ignore"):
+            # Columns × classes; ``precision`` is 1 / (2 variance), with numbers in the unit of the column.
             variances = np.square(group.unit[:, None] * np.sqrt(0.5 / group.precision))
         return self._like_input(np.ascontiguousarray(variances.T))  # type: ignore[no-any-return]
 

@@ -35,9 +35,9 @@ style-src 'sha256-{style_hash}'; base-uri 'none'; form-action 'none'">
 <h1>Ask</h1>
 <form id="row" aria-label="The row to classify"></form>
 <div id="answer" aria-live="polite"></div>
-<div id="text-shown"></div>
+<div id="shaded-texts"></div>
 <div id="why"></div>
-<details id="sheet" hidden><div id="lanes"></div></details>
+<details id="nomogram" hidden><div id="lanes"></div></details>
 <h2>A table</h2>
 <p><label>Drop a CSV file here, or choose one: <input type="file" id="file" accept=".csv,text/csv"></label></p>
 <div id="scored"></div>

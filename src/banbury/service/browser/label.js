@@ -5,12 +5,12 @@ import { about, requestJson, svgNode, fill, get, download, displayClass, node, f
 const AHEAD = 24; // how many rows to fetch in advance
 const FEWEST_POINTS = 5; // a learning curve with fewer is not drawn
 const POSTPONED = "banbury.postponed";
-let queue = [];
+let queue = []; // rows to label, the next one first
 let answeredIds = new Set(); // ids answered here; a list that was requested earlier may still contain them
-let current = null;
+let current = null; // the row to label now
 const created = new Set(); // classes that the user has typed
 let pickedLabels = []; // the labels picked so far for a row with several
-let suspects = [];
+let suspects = []; // rows whose labels look wrong, the most suspicious first
 let started = false;
 let sending = Promise.resolve(); // changes are sent one after the other, in the order of the answers
 const changed = []; // ids of the rows changed here; undo begins with the last
@@ -107,7 +107,7 @@ function drawKeys() {
       about.names.push(name);
       created.add(name);
     }
-    choose(about.names.find((each) => String(each) === name));
+    choose(about.names.find((existing) => String(existing) === name));
     drawKeys();
   });
   fill("keys", buttons, node("button", { type: "button", onclick: postpone }, node("kbd", {}, "space"), " Unsure"),
@@ -135,7 +135,7 @@ function handleKey(event) {
 
 function choose(name) {
   if (!about.labels) return submitLabel(name);
-  pickedLabels = pickedLabels.includes(name) ? pickedLabels.filter((each) => each !== name) : [...pickedLabels, name];
+  pickedLabels = pickedLabels.includes(name) ? pickedLabels.filter((label) => label !== name) : [...pickedLabels, name];
   return drawKeys();
 }
 
@@ -150,7 +150,7 @@ function submitLabel(label) {
   if (!current) return;
   const { id } = current;
   answeredIds.add(id);
-  localStorage.setItem(POSTPONED, JSON.stringify(postponedIds().filter((each) => each !== id)));
+  localStorage.setItem(POSTPONED, JSON.stringify(postponedIds().filter((postponedId) => postponedId !== id)));
   const isNew = [label].flat().some((name) => created.has(name));
   send(current, { label, ...takeNote(), ...(isNew ? { new_class: true } : {}) });
   current = null;
@@ -163,7 +163,7 @@ function submitLabel(label) {
 function postpone() {
   if (!current) return;
   const { id } = current;
-  localStorage.setItem(POSTPONED, JSON.stringify([...postponedIds().filter((each) => each !== id), id]));
+  localStorage.setItem(POSTPONED, JSON.stringify([...postponedIds().filter((postponedId) => postponedId !== id), id]));
   const note = takeNote();
   if (note.note) send(current, { label: null, ...note });
   current = null;
@@ -198,7 +198,7 @@ function send(row, change) {
     refreshSoon();
   }).catch(async (problem) => {
     answeredIds.delete(id);
-    if (![current, ...queue].some((each) => each && each.id === id)) queue.unshift(row);
+    if (![current, ...queue].some((queued) => queued && queued.id === id)) queue.unshift(row);
     if (!current) await showTask();
     showProblem(`${id} was not saved and will come up again: ${problem.message}`);
   }).catch(showProblem);
@@ -213,37 +213,38 @@ function refreshSoon() {
 // Shows the accuracy so far, labels that look wrong, and the history.
 async function refreshSidebar() {
   drawPostponed();
-  const history = (await get("/history?n=60")).changes.filter((each) => each.action !== "kept" || each.note).slice(0, 15);
+  const history = (await get("/history?n=60")).changes.filter((change) => change.action !== "kept" || change.note).slice(0, 15);
   fill("history", history.length ? table(["time", "row", "what", "label", "note"],
-    history.map((each) => [new Date(each.time).toLocaleString("sv"), each.id, each.action, describeChange(each), each.note || ""]), ["", "value", "", "value", "value"]) : node("p", { class: "soft" }, "No answers yet."));
-  const { labelled, unlabelled, accuracy, error, grown } = await get("/accuracy");
-  const quality = accuracy === null ? "" : ` ${formatPercent(accuracy)} ± ${(100 * error).toFixed(1)} of the labelled rows are predicted correctly by a model that has not seen them.`;
+    history.map((change) => [new Date(change.time).toLocaleString("sv"), change.id, change.action, describeChange(change), change.note || ""]), ["", "value", "", "value", "value"]) : node("p", { class: "soft" }, "No answers yet."));
+  const { labelled, unlabelled, accuracy, standard_error: standardError, learning_curve: learningCurve } = await get("/accuracy");
+  const quality = accuracy === null ? "" : ` ${formatPercent(accuracy)} ± ${(100 * standardError).toFixed(1)} of the labelled rows are predicted correctly by a model that has not seen them.`;
   fill("progress", `${labelled.toLocaleString("en")} labelled, ${unlabelled.toLocaleString("en")} to go.${quality}`);
-  fill("grown", grown.length >= FEWEST_POINTS ? drawLearningCurve(grown) : null);
-  suspects = labelled > 3 && !about.labels ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
-  fill("suspicious", suspects.length ? table(["row", "label", "suggested", "probability", ""], suspects.map((each, k) => [
-    `${each.id}: ${displayText(content(each.row), 80)}`, displayClass(each.given), displayClass(each.suggested), formatPercent(each.probability),
-    node("span", {}, node("button", { class: "small", onclick: () => correct(each) }, k ? "" : node("kbd", {}, "c"), " correct"), " ",
-      node("button", { class: "small", onclick: () => reopen(each.id) }, "look"))]), ["value", "value", "value", "number", ""])
+  fill("learning-curve", learningCurve.length >= FEWEST_POINTS ? drawLearningCurve(learningCurve) : null);
+  suspects = labelled > 3 && !about.labels ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((suspect) => suspect.margin < 0) : [];
+  fill("suspicious", suspects.length ? table(["row", "label", "suggested", "probability", ""], suspects.map((suspect, k) => [
+    `${suspect.id}: ${displayText(content(suspect.row), 80)}`, displayClass(suspect.label), displayClass(suspect.suggested), formatPercent(suspect.probability),
+    node("span", {}, node("button", { class: "small", onclick: () => correct(suspect) }, k ? "" : node("kbd", {}, "c"), " correct"), " ",
+      node("button", { class: "small", onclick: () => reopen(suspect.id) }, "open"))]), ["value", "value", "value", "number", ""])
     : node("p", { class: "soft" }, about.labels ? "Not available when rows can have several labels." : "No label looks wrong."));
 }
 
+// The longest text of a row.
 const content = (row) => (typeof row === "string" ? row : Object.values(row ?? {}).filter((v) => typeof v === "string").sort((a, b) => b.length - a.length)[0] ?? JSON.stringify(row));
-const describeChange = (each) => {
-  if (each.label === undefined) return "";
-  const now = each.label === null ? "none" : displayClass(each.label);
-  return each.before === undefined || each.before === null ? now : `${displayClass(each.before)} → ${now}`;
+const describeChange = ({ label, label_before: labelBefore }) => {
+  if (label === undefined) return "";
+  const labelAfter = label === null ? "none" : displayClass(label);
+  return labelBefore === undefined || labelBefore === null ? labelAfter : `${displayClass(labelBefore)} → ${labelAfter}`;
 };
 
 function correct(suspect) {
-  suspects = suspects.filter((each) => each !== suspect);
-  send({ ...suspect, label: suspect.given }, { label: suspect.suggested, note: "corrected" });
+  suspects = suspects.filter((other) => other !== suspect);
+  send(suspect, { label: suspect.suggested, note: "corrected" });
 }
 
 async function reopen(id) {
   const row = await get(`/rows/${encodeURIComponent(id)}`).catch(showProblem);
   if (!row) return;
-  localStorage.setItem(POSTPONED, JSON.stringify(postponedIds().filter((each) => each !== id)));
+  localStorage.setItem(POSTPONED, JSON.stringify(postponedIds().filter((postponedId) => postponedId !== id)));
   if (current) queue.unshift(current);
   current = row;
   pickedLabels = about.labels && row.label ? [...row.label] : [];
@@ -261,8 +262,8 @@ function drawLearningCurve(points) {
   const nRows = points[points.length - 1].rows;
   const x = (n) => 30 + (560 * n) / Math.max(nRows, 1);
   const y = (p) => 75 - 70 * Math.max(0, Math.min(1, p));
-  const upper = points.map((p) => `${x(p.rows)},${y(p.accuracy + p.error)}`);
-  const lower = points.map((p) => `${x(p.rows)},${y(p.accuracy - p.error)}`).reverse();
+  const upper = points.map((p) => `${x(p.rows)},${y(p.accuracy + p.standard_error)}`);
+  const lower = points.map((p) => `${x(p.rows)},${y(p.accuracy - p.standard_error)}`).reverse();
   return node("figure", { class: "chart" }, svgNode("svg", { viewBox: "0 0 600 92", role: "img", "aria-label": `Accuracy by rows labelled, now ${formatPercent(points[points.length - 1].accuracy)}` },
     svgNode("polygon", { class: "band", points: [...upper, ...lower].join(" ") }),
     svgNode("polyline", { class: "line", points: points.map((p) => `${x(p.rows)},${y(p.accuracy)}`).join(" ") }),

@@ -1,10 +1,10 @@
-// The page of the service: ask, label, look. Everything is built as nodes; no text is parsed as HTML.
+// The page of the service: ask, label, inspect. Everything is built as nodes; no text is parsed as HTML.
 import { drawAsk, openAsk } from "./ask.js";
 import { openLabel } from "./label.js";
-import { openLook } from "./look.js";
+import { openInspect } from "./inspect.js";
 import { about, isolateText, get, showProblem } from "./service.js";
 
-const views = { ask: openAsk, label: openLabel, look: openLook };
+const views = { ask: openAsk, label: openLabel, inspect: openInspect };
 
 async function open(setsFocus) {
   const name = views[location.hash.slice(1)] ? location.hash.slice(1) : "ask";
@@ -23,7 +23,7 @@ async function begin() {
   Object.assign(about, await get("/model"), await get("/fields"));
   const names = about.names.slice(0, 4).map(isolateText).join(", ") + (about.names.length > 4 ? ", …" : "");
   document.getElementById("served").textContent = [about.target, names].filter(Boolean).join(": ");
-  document.getElementById("to-label").hidden = !about.learns;
+  document.getElementById("to-label").hidden = !about.can_learn;
   drawAsk();
   await open(false);
 }

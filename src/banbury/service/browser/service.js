@@ -24,18 +24,19 @@ export const get = (path) => requestJson("GET", path);
 export const post = (path, body) => requestJson("POST", path, body);
 
 let tokenPrompt = null; // one dialog for all pending requests
-function askForToken(old) {
-  if (old !== sessionStorage.getItem("token")) return true; // another request has asked for it meanwhile
+// Resolves to whether the user has entered a token. rejected: the token that the service has refused, or null.
+function askForToken(rejected) {
+  if (rejected !== sessionStorage.getItem("token")) return true; // another request has asked for it meanwhile
   const dialog = document.getElementById("token");
-  document.getElementById("token-why").textContent = old ? "This token is not valid, or no longer valid." : "This service requires a token.";
-  tokenPrompt = tokenPrompt || new Promise((done) => {
+  document.getElementById("token-why").textContent = rejected ? "This token is not valid, or no longer valid." : "This service requires a token.";
+  tokenPrompt = tokenPrompt || new Promise((resolve) => {
     dialog.returnValue = "";
     dialog.showModal();
     dialog.addEventListener("close", () => {
       tokenPrompt = null;
-      if (dialog.returnValue === "given") sessionStorage.setItem("token", document.getElementById("token-given").value.trim());
-      document.getElementById("token-given").value = "";
-      done(dialog.returnValue === "given");
+      if (dialog.returnValue === "submit") sessionStorage.setItem("token", document.getElementById("token-input").value.trim());
+      document.getElementById("token-input").value = "";
+      resolve(dialog.returnValue === "submit");
     }, { once: true });
   });
   return tokenPrompt;
@@ -72,7 +73,7 @@ function buildNode(element, attributes, inside) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
-  element.append(...inside.flat(Infinity).filter((each) => each !== null && each !== undefined));
+  element.append(...inside.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
 

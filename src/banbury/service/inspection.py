@@ -65,7 +65,7 @@ class CachedMeasure:
             if self.change < 0 or (
                 change != self.change and (not recent or self.cost <= QUICK_SECONDS or has_many_changes)
             ):
-                start = perf_counter()
+                start = perf_counter()  # seconds
                 self.value = measure()
                 self.change = change
                 self.cost = perf_counter() - start
@@ -73,13 +73,13 @@ class CachedMeasure:
 
 
 @dataclass
-class Looking:
-    """Measures of the model of a state, cached until rows change. ``grown``: the accuracies so far, each with the
-    number of rows.
+class Inspection:
+    """Measures of the model of a state, cached until rows change. ``learning_curve``: the accuracies so far, each
+    with its standard error and the number of labelled rows, fewest first.
     """
 
     state: ServedState
-    grown: list[JsonObject] = field(default_factory=list)
+    learning_curve: list[JsonObject] = field(default_factory=list)
     _validated_rows: CachedMeasure = field(default_factory=CachedMeasure)  # what ``validate_rows`` returns
     _suspicious: CachedMeasure = field(default_factory=CachedMeasure)  # the ranking for ``suspicious``
 
@@ -112,16 +112,16 @@ class Looking:
         ranking: JsonObject = self._suspicious.get(
             self.state, recent=True, measure=lambda: suspicious(self.state, max(n, 20))
         )
-        # The rows of the ranking as they are now, None if deleted; those with another label since then are left out.
+        # Each entry of the ranking with its row as it is now, None if deleted.
         current_rows = [(entry, self.state.log.row(entry["id"])) for entry in ranking["rows"]]
-        still_labelled_so = [
-            entry for entry, stored in current_rows if stored is not None and stored.label == key(entry["given"])
+        unchanged_entries = [  # whose rows still have the label that looked wrong; ``key`` returns it as a JSON text
+            entry for entry, stored in current_rows if stored is not None and stored.label == key(entry["label"])
         ]
-        return {"rows": still_labelled_so[:n]}
+        return {"rows": unchanged_entries[:n]}
 
     def _validate(self, rows: list[StoredRow]) -> Any:
         """Returns the cross-validation of these rows with the recipe of the served model; None if there are too few."""
-        recipe = self._recipe()
+        recipe = self._recipe()  # how the served model was learned
         encoded_rows = self._load_rows(rows)
         folds = default_folds(encoded_rows.n_labelled, [recipe], self.state.learner.settings.choice.n_folds)
         return validate(encoded_rows, folds, [recipe])[0] if folds > 1 else None
@@ -138,47 +138,62 @@ class Looking:
         """Returns how many rows have a label, the cross-validated accuracy with its standard error (None if nothing can
         be measured), and how it has grown with the rows (at most 500 points), for JSON.
         """
-        labelled, unlabelled = self.state.log.n_rows()
-        progress: JsonObject = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
+        n_labelled, n_unlabelled = self.state.log.n_rows()
+        progress: JsonObject = {
+            "labelled": n_labelled,
+            "unlabelled": n_unlabelled,
+            "accuracy": None,
+            "standard_error": None,
+        }
         validation = self.validate_rows(recent=True)[1]
         if validation is not None:
             progress |= _accuracy_with_error(validation)
-            point = {"rows": labelled, **_accuracy_with_error(validation)}
-            if not self.grown or self.grown[-1] != point:
-                self.grown = [*(earlier for earlier in self.grown if earlier["rows"] < labelled), point]
-        return progress | {"grown": self.grown[-500:]}
+            point = {"rows": n_labelled, **_accuracy_with_error(validation)}
+            if not self.learning_curve or self.learning_curve[-1] != point:
+                self.learning_curve = [
+                    *(earlier for earlier in self.learning_curve if earlier["rows"] < n_labelled),
+                    point,
+                ]
+        return progress | {"learning_curve": self.learning_curve[-500:]}
 
-    def look(self) -> JsonObject:
+    def overview(self) -> JsonObject:
         """Returns everything that the page shows about the model, for JSON."""
         model = self.state.learner.snapshot_model()
         # The weight of each column and pair by name; None for a plain model.
         worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else None
         view: JsonObject = {"informative": _informative(model), "weights": worth}
-        rows, validation = self.validate_rows()
+        rows, validation = self.validate_rows()  # validation: None if there are too few rows
         if model.schema.labels is not None:
-            view["measured"] = self._validate_labels(rows)
+            view["validation"] = self._validate_labels(rows)
         else:
-            view["measured"] = None if validation is None else _figures(validation) | _accuracy_with_error(validation)
+            view["validation"] = None if validation is None else _figures(validation) | _accuracy_with_error(validation)
         view["charts"] = self._charts(rows, validation)
         view["shapes"] = [] if model.schema.labels is not None else _shapes(model)
-        why = f"Figures need at least {FEWEST_ROWS} labelled rows of two classes in the state; there are {len(rows)}."
-        return view | {"why": why, "drift": self._drift(rows)}
+        explanation = (
+            f"Figures need at least {FEWEST_ROWS} labelled rows of two classes in the state; there are {len(rows)}."
+        )
+        return view | {"why_no_validation": explanation, "drift": self._drift(rows)}
 
-    def cell(self, truth: int, answer: int) -> JsonObject:
-        """Returns the rows of class ``truth`` that were predicted as class ``answer`` (indices), those with the surest
-        predictions first.
+    def cell(self, truth: int, predicted: int) -> JsonObject:
+        """Returns the rows of class ``truth`` that were predicted as class ``predicted`` (both class numbers), those
+        with the surest predictions first, for JSON.
         """
         rows, validation = self.validate_rows()
-        if validation is None or not (truth < len(validation.classes) and answer < len(validation.classes)):
+        if validation is None or not (truth < len(validation.classes) and predicted < len(validation.classes)):
             raise errors.EmptyData(
                 "this cell does not exist: nothing has been measured yet, or there are fewer classes."
             )
-        # Positions of rows of this class that were predicted so; ``truth`` and ``best`` are class numbers.
-        positions = np.flatnonzero((validation.truth == truth) & (validation.best == answer))
-        order = positions[np.argsort(-validation.posteriors[positions, answer], kind="stable")][:ROWS_OF_CELL]
-        surest_rows = [(rows[position], float(validation.posteriors[position, answer])) for position in order.tolist()]
-        listed = [{**row_as_dict(row), "probability": probability} for row, probability in surest_rows]
-        return {"truth": validation.classes[truth], "answer": validation.classes[answer], "rows": listed}
+        # Positions among ``rows``; ``validation.truth`` and ``best`` have a class number per row, ``posteriors`` rows × classes.
+        positions = np.flatnonzero((validation.truth == truth) & (validation.best == predicted))
+        surest_positions = positions[np.argsort(-validation.posteriors[positions, predicted], kind="stable")][
+            :ROWS_OF_CELL
+        ]
+        surest_rows = [
+            (rows[position], float(validation.posteriors[position, predicted]))
+            for position in surest_positions.tolist()
+        ]
+        row_entries = [{**row_as_dict(row), "probability": probability} for row, probability in surest_rows]
+        return {"truth": validation.classes[truth], "predicted": validation.classes[predicted], "rows": row_entries}
 
     def _validate_labels(self, rows: list[StoredRow]) -> JsonObject | None:
         """Returns the cross-validated figures of a multi-label model on these rows, for JSON; None if there are too few
@@ -190,11 +205,11 @@ class Looking:
         accuracy = validation.subset_accuracy  # the share of rows all of whose labels are right
         figures = {
             "accuracy": accuracy,
-            "error": (accuracy * (1 - accuracy) / len(rows)) ** 0.5,
+            "standard_error": (accuracy * (1 - accuracy) / len(rows)) ** 0.5,
             "log_loss": validation.log_loss,
         }
-        what = f"{validation.what}, exact label sets (micro F1 {validation.micro_f1:.3f})"
-        return {"what": what, "rows": len(rows), **figures}
+        method = f"{validation.what}, exact label sets (micro F1 {validation.micro_f1:.3f})"
+        return {"method": method, "rows": len(rows), **figures}
 
     def _charts(self, rows: list[StoredRow], validation: CrossValidation | None) -> list[dict[str, str]]:
         """Returns the calibration chart and the learning curve as captions with SVG; empty without a validation.
@@ -221,11 +236,13 @@ class Looking:
         n_recent = int(len(rows) * RECENT_SHARE)  # rows
         if n_recent < FEWEST_ROWS:
             return None
+        # The positions of the rows that were changed last.
         last_rows = set(np.argsort([row.change for row in rows], kind="stable")[-n_recent:].tolist())
         # The classes that the classifier has to tell apart, one per row.
         flags = ["last" if position in last_rows else "before" for position in range(len(rows))]
         untargeted_schema = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
         batch = batch_of(self.state, rows)
+        # Of a classifier for these flags.
         validation = cross_validate(batch, flags, folds=min(10, n_recent), schema=untargeted_schema)
         # The standard error of the AUC of two samples from the same distribution.
         chance_error = ((len(rows) + 1) / (12.0 * n_recent * (len(rows) - n_recent))) ** 0.5
@@ -236,6 +253,7 @@ class Looking:
             message += f"AUC {validation.auc:.2f}; values up to {largest_chance_auc:.2f} can occur by chance."
             return {"message": message, "auc": validation.auc, "differences": []}
         informative = _informative(estimate(count(batch, flags, schema=untargeted_schema)))
+        # The values that distinguish the last rows, for JSON.
         ratios: list[Any] = next(
             (class_ratios["ratios"] for class_ratios in informative if class_ratios["class"] == "last"), []
         )
@@ -272,13 +290,13 @@ def _shapes(model: Any) -> list[JsonObject]:
 
 def _accuracy_with_error(validation: CrossValidation) -> dict[str, float]:
     """Returns the accuracy of a validation with its standard error over folds, for JSON."""
-    return {"accuracy": float(validation.accuracy.value), "error": float(validation.accuracy.error or 0.0)}
+    return {"accuracy": float(validation.accuracy.value), "standard_error": float(validation.accuracy.error or 0.0)}
 
 
 def _figures(validation: CrossValidation) -> JsonObject:
     """Returns the log loss and the confusion matrix (true class × predicted class) of a validation, for JSON."""
     figures = {
-        "what": validation.what,
+        "method": validation.what,
         "rows": len(validation.truth),
         "log_loss": float(validation.log_loss),
     }
@@ -317,11 +335,12 @@ def _informative(model: Any) -> list[JsonObject]:
 
 
 def _ratio(ratio: LikelihoodRatio, word_features: frozenset[str]) -> JsonObject:
-    """Returns a likelihood ratio for JSON. ``word_features``: the columns that are words."""
+    """Returns a likelihood ratio for JSON, with the ratio as text. ``word_features``: the columns that are words."""
+    # As JSON can hold it.
     value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else printable(ratio.value)
     return {
         "feature": ratio.feature,
         "word": ratio.feature in word_features,
         "value": value,
-        "shown": format_ratio(ratio.ratio),
+        "ratio": format_ratio(ratio.ratio),
     }
