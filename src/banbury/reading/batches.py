@@ -158,8 +158,9 @@ class Batch:
         return self._try(name, lambda column: column.head(n))
 
     def first(self, names: Sequence[str]) -> list[Scalar | None]:
-        """For each column its first value that is not missing; None if all are missing."""
-        return [next(iter(self.head(name, 1)), None) for name in names]
+        """The values of the first row in these columns, None where it lacks one or if there are no rows."""
+        first_row = self if self.n_rows <= 1 else self.slice(0, 1)
+        return [next(iter(first_row.head(name, 1)), None) for name in names]
 
     def rename(self, names: tuple[str, ...]) -> Batch:
         """The same columns under other names, in the same order."""
@@ -364,10 +365,10 @@ class Matrix(Batch):
         return self._storage.dtype
 
     def first(self, names: Sequence[str]) -> list[Scalar | None]:
-        """For each column its first value that is not missing; read directly if there is only one row."""
-        if self.n_rows != 1 or isinstance(self._storage, np.ma.MaskedArray):
+        """The values of the first row in these columns, None where it lacks one or if there are no rows."""
+        if self.n_rows == 0 or isinstance(self._storage, np.ma.MaskedArray):
             return super().first(names)
-        positions = self._positions_of(names)
+        positions = self._positions_of(names)  # None: all columns
         row = self._first_row() if positions is None else self._first_row()[positions]
         return [None if value != value else value for value in row.tolist()]
 

@@ -18,6 +18,7 @@ from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import MANY_NODES, Cells, find_cells
 from banbury.families.evidence import Comparison, InformativeValues
 from banbury.families.family import ColumnReader, Features, Parameters
+from banbury.families.keys import number_values
 from banbury.model.naive_bayes import Model, check_seed, estimate
 from banbury.progress import Steps
 from banbury.rows.sampling import sample_rows
@@ -333,8 +334,9 @@ class WeighedParameters(Parameters):
         is_new = np.zeros((rows.n_rows, len(self.features)), dtype=np.bool_)
         for f, (column, second_column) in enumerate(self.kernel_terms.columns):  # −1: no second column
             cells = self.cells[column]
-            if second_column < 0 and not cells.are_intervals and rows.first([self.features.names[f]])[0] is not None:
-                is_new[:, f] = cells.find(rows, threads=1) < 0
+            if second_column < 0 and not cells.are_intervals:
+                value_numbers, _ = number_values(rows.codes(self.features.names[f]), threads=1)  # −1: missing
+                is_new[:, f] = (cells.find(rows, threads=1) < 0) & (value_numbers >= 0)
         return is_new
 
     def categories(self, f: int, column: str) -> Keys | None:
