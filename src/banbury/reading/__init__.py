@@ -125,8 +125,9 @@ def _with_headers(source: Source, headers: Headers) -> Source:
     """
 
     def batches(parser_work: ParserWork[Any] | None) -> Iterator[Batch]:
-        """The batches of the source; raises BadSetting for one whose columns are not header columns and the body.
-        ``parser_work``: what threads that parse a batch do with it; None: nothing.
+        """The batches of the source; raises BadSetting for one whose columns are not those of the mail headers that the
+        user wants (``headers``) and the body. ``parser_work``: what threads that parse a batch do with it; None:
+        nothing.
         """
         for batch in source.start(parser_work):
             if sum(map(batch.is_text, batch.names)) != len(header_columns(headers)) + 1:  # 1 for the body
@@ -303,7 +304,9 @@ def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
     """
 
     def is_list(name: Any, value: Any) -> bool:
-        """Whether the value is a list of numbers in a column that holds lists. ``name``: that of the column."""
+        """Whether the value is a list of numbers in a column that holds lists. ``name``: that of the column; ``kinds``:
+        what the model needs in each column.
+        """
         may_be_list = kinds.get(name) == "list" and _is_column(value)
         return may_be_list and all(isinstance(member, (int, float, np.number)) for member in value)
 
@@ -349,7 +352,7 @@ def _read_stream(data: Any, options: Options) -> Source:
         if isinstance(first_entry, str) and not are_paths([first_entry], options):
 
             def batches() -> Iterator[Batch]:
-                """Batches of consecutive texts."""
+                """Yields batches of consecutive texts of the iterator ``data``."""
                 while texts := list(islice(data, options.batch_rows or STREAM_BATCH)):
                     yield from from_texts(texts, options.columns)
 
@@ -388,7 +391,9 @@ def _chain_tables(data: Iterable[Any], options: Options) -> Source:
     source_of_file: dict[str, Source] = {}
 
     def open_table(table: Any) -> Source:
-        """The source of a table or of a file at a path; that of a file is opened only once."""
+        """The source of a table or of a file at a path; that of a file is opened only once and kept in
+        ``source_of_file``. ``options``: how to read it.
+        """
         if not isinstance(table, (str, os.PathLike)):
             return _read(table, options)
         path = os.fspath(table)
@@ -406,7 +411,9 @@ def _chain_tables(data: Iterable[Any], options: Options) -> Source:
         options = replace(options, header=False)  # the other files are like the first
 
     def batches(parser_work: ParserWork[Any] | None) -> Iterator[Batch]:
-        """The batches of all tables, in order. ``parser_work``: what threads that parse a batch do with it."""
+        """The batches of all tables, in order. ``data``: the tables or paths; ``parser_work``: what threads that parse a
+        batch do with it.
+        """
         return _align_batches(batch for table in data for batch in open_table(table).start(parser_work))
 
     return Source(batches, again=not is_single_pass, reading=reading)

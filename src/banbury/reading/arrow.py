@@ -94,7 +94,7 @@ def _iso_texts(array: Any) -> list[str | None]:
 
 def kind_of_type(data_type: Any) -> Kind:
     """The kind of an Arrow type (``data_type``); that of the values for dictionaries, "list" for lists of numbers."""
-    types = arrow("types")
+    types = arrow("types")  # a module of predicates of Arrow types
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return kind_of_type(data_type.value_type)
     for kind, predicates in _KINDS.items():
@@ -108,8 +108,8 @@ def _plain_layout(array: Any) -> Any:
     """The array decoded to a plain type: without extension types, run-end encoding, or dictionaries of lists and other
     values that cannot be counted.
     """
-    types = arrow("types")
-    if hasattr(array, "storage"):
+    types = arrow("types")  # a module of predicates of Arrow types
+    if hasattr(array, "storage"):  # of an extension type
         return _plain_layout(array.storage)
     if types.is_run_end_encoded(array.type):
         return _plain_layout(arrow("compute").run_end_decode(array))

@@ -287,7 +287,9 @@ def _answer_once(ask: Callable[..., Any]) -> Callable[..., Any]:
     answers: dict[Any, Any] = {}  # by the arguments
 
     def answer(names: Any, *arguments: Any) -> Any:
-        """The answer for a column name or several (``names``) and further arguments, computed the first time."""
+        """What ``ask`` returns for a column name or several (``names``) and further arguments. It is computed the first
+        time, and then kept in ``answers``.
+        """
         key = names if isinstance(names, str) else tuple(names), *arguments
         if key not in answers:
             answers[key] = ask(names, *arguments)
@@ -501,13 +503,17 @@ def row_of_cells(cells: Mapping[str, Any], names: tuple[str, ...], named: bool) 
     """
 
     def make(name: str) -> Column:
-        """The column of one cell; raises KeyError for an unknown name."""
+        """The column of this name, which has one cell: its value in ``cells``, or missing. Raises KeyError for a name
+        that is neither there nor in ``names``.
+        """
         if name not in cells and name not in names:
             raise KeyError(name)
         return from_list([cells.get(name)])
 
     def numbers_of(columns: Sequence[str]) -> Array | None:
-        """The cells of the columns with these names as a matrix of one row; None unless all are numbers or missing."""
+        """The ``cells`` of the columns with these names as a matrix of one row; None unless all are numbers, or missing
+        in columns that the row has (``names``).
+        """
         row = [cells.get(name) for name in columns]
         types = set(map(type, row))
         if not types <= {float, int, type(None)} or (type(None) in types and not {*cells, *names}.issuperset(columns)):
@@ -584,8 +590,8 @@ class Source:
         buffered = list[Batch]()
 
         def start(_: ParserWork[Any] | None) -> Iterator[Batch]:
-            """Yields the buffered batches and then the others; a pass that ends at the first batch with rows only fills
-            the buffer.
+            """Yields the ``buffered`` batches and then the others, ``batches``; a pass that ends at the first batch with
+            rows only fills the buffer. The argument, work for parser threads, is not used.
             """
             while not (buffered and buffered[-1].n_rows) and (batch := next(batches, None)) is not None:
                 buffered.append(batch)

@@ -279,7 +279,7 @@ def split_into_blocks(path: str, start: int, layout: Layout = UNQUOTED) -> Itera
         offset = start  # where the next block begins
         while piece := fetch(stream, BLOCK, path):
             refuse_zero_bytes(path, piece, offset + len(remainder))
-            data = remainder + piece if remainder else piece
+            data = remainder + piece if remainder else piece  # bytes from ``offset`` on
             end = line_end(data, layout)  # of the last complete record; 0: there is none
             if not end and len(data) >= LONGEST_RECORD:  # tolerate an unbalanced quote
                 end = data.rfind(newline) + 1

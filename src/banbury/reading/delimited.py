@@ -89,7 +89,7 @@ class _DelimitedFile(BlockFile):
         file_head = first_lines_of(path, self.layout) if comment else file_head
         # The byte at which the rows begin, which is corrected below if there is no header; and the first record.
         self.start, header = self._header(file_head, options.skip_lines)
-        sample = file_head[self.start - len(header) :][:HEAD]
+        sample = file_head[self.start - len(header) :][:HEAD]  # from the first record on
         self.delimiter = options.delimiter or sniff_delimiter(self._text(sample), self.quote)
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
         if options.quote is None and self.delimiter == "\t" and not (self.has_header and b'"' in header):
@@ -100,8 +100,8 @@ class _DelimitedFile(BlockFile):
         if options.header is None and options.columns is None:
             self.row_evidence = self._find_row_evidence(file_head[self.start - len(header) :])
             self.has_header = not self.row_evidence
-        self.named = options.columns is not None or (self.has_header and not options.numbered)
-        self.names = self._read_names(header, options.columns)
+        self.named = options.columns is not None or (self.has_header and not options.numbered)  # or numbered from 1
+        self.names = self._read_names(header, options.columns)  # of the columns
         if not self.named and not set(self.names).issuperset(self.kinds):
             self.kinds = {}  # fewer columns than were counted, perhaps without the target: the names would be wrong
         self.start -= 0 if self.has_header else len(header)
@@ -309,9 +309,8 @@ class _DelimitedFile(BlockFile):
             first_code = len(self.missing_values)  # lower codes are missing values
             words = [*known_words, *(decode_bytes(bytes(block.data[start:end])) for start, end in cells[1])]
             codes = Codes(cells[0], first_code, words)
-            if len({*self.missing_values, *words}) < first_code + len(
-                words
-            ):  # two byte sequences may decode to one text
+            # Two byte sequences may decode to one text.
+            if len({*self.missing_values, *words}) < first_code + len(words):
                 codes = regroup(codes, [None if word in self.missing_values else word for word in words])
             codes.value_kind = "string"
             return codes

@@ -287,8 +287,8 @@ class _Documents:
         1). Notes in ``losses`` a file that cannot be read, and broken messages.
         """
         path = file.path
-        printable = printable_path(file.path)
-        suffix = ending(file.path)
+        printable = printable_path(path)  # the document's name, if the file holds only one
+        suffix = ending(path)
         try:
             data, is_complete = beginning(path)  # the first bytes, and whether they are the whole file
             if self.reads_lines and not data.startswith(_BINARY_BEGINNINGS):
@@ -307,7 +307,7 @@ class _Documents:
                 reason = f"it has{unpacked} more than {LONGEST_MESSAGE >> 20} MB, which is the limit for a text"
                 losses.files.append((printable, reason))
                 return
-            for signature, content in _BINARY:
+            for signature, content in _BINARY:  # first bytes, and what they mean in words
                 if data.startswith(signature):
                     losses.files.append((printable, f"it contains {content}, not text"))
                     return

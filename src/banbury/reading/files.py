@@ -75,7 +75,7 @@ def are_paths(entries: Sequence[Any], options: Options) -> bool:
     strings_are_texts = options.are_texts()
 
     def is_path(entry: Any) -> bool:
-        """Whether an entry names a file or folder."""
+        """Whether an entry names a file or folder; no string does if ``strings_are_texts``."""
         if not isinstance(entry, str) or strings_are_texts or len(entry) > LONGEST_PATH or "\n" in entry:
             return isinstance(entry, os.PathLike)
         if entry.endswith(os.sep):
@@ -246,7 +246,9 @@ def from_parquet(path: str, options: Options) -> Source:
     pq = arrow("parquet")
 
     def reader(dictionary_columns: list[str] | None = None) -> Any:
-        """Opens the file. ``dictionary_columns``: names of columns of texts to read as dictionary arrays."""
+        """Opens the file at ``path`` with pyarrow. ``dictionary_columns``: names of columns of texts to read as
+        dictionary arrays.
+        """
         try:
             return pq.ParquetFile(path, read_dictionary=dictionary_columns, memory_map=True)
         except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
@@ -269,7 +271,9 @@ def from_parquet(path: str, options: Options) -> Source:
     ]
 
     def start() -> Iterator[Any]:
-        """The record batches of the file, from the beginning."""
+        """Yields the record batches of the file, from the beginning. Strings (``string_columns``) are read as
+        dictionary arrays, except in ``text_columns``.
+        """
         try:
             with reader([name for name in string_columns if name not in text_columns]) as file:
                 yield from file.iter_batches(batch_size=options.batch_rows or PARQUET_ROWS)

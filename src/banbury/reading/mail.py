@@ -237,11 +237,12 @@ class _Reader:
             return _Content(kind, content.texts, [*content.names, name])
         if not kind.startswith("text/") or (disposition == "attachment" and name):
             return _Content(kind, texts=[], names=[name])
-        data = self._bytes(body, content_fields)
+        decoded_body = self._bytes(body, content_fields)
         charset_name = parameters.get("charset")
         if kind in ("text/html", "text/xhtml"):
-            return _Content(kind, [html_text(self._text(data, charset_name or html_encoding(data)))], [name])
-        return _Content(kind, [self._text(data, charset_name)], [name])
+            markup = self._text(decoded_body, charset_name or html_encoding(decoded_body))
+            return _Content(kind, [html_text(markup)], [name])
+        return _Content(kind, [self._text(decoded_body, charset_name)], [name])
 
     def _text(self, data: bytes, declared: str | None) -> str:
         """The bytes ``data`` decoded with the declared character set, None or "" if there is none. An unknown one marks
@@ -269,7 +270,7 @@ class _Reader:
 
     def _split_parts(self, body: bytes, boundary: bytes) -> list[bytes]:
         """The parts of a body between boundary lines; none if there is no such line."""
-        parts = list[bytes]()
+        parts = list[bytes]()  # the bytes of each part
         boundary_line = b"--" + boundary
         part_start = -1  # where the current part begins, −1 before the first
         # Where the next boundary line begins, −1 if there is none.

@@ -174,7 +174,7 @@ SETTINGS = (*TABLE_SETTINGS, *DOCUMENT_SETTINGS)
 
 
 def check_names(settings: Iterable[str]) -> None:
-    """Raises UnknownKeyword for the first of these names that is not a reading option, with a suggestion."""
+    """Raises UnknownKeyword for the first of the names ``settings`` that is not a reading option, with a suggestion."""
     names = [*SETTINGS, "batch_rows"]  # of all options
     for name in settings:
         if name not in names:
@@ -203,7 +203,7 @@ def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, s
 
 
 def _plain(setting: Any) -> Any:
-    """The value of an option as one that JSON can store."""
+    """The value of an option, ``setting``, as one that JSON can store."""
     if isinstance(setting, Mapping):
         return dict(setting)
     if isinstance(setting, Iterable) and not isinstance(setting, str):

@@ -144,7 +144,9 @@ def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
     frame_name_of = dict(zip(column_names, frame_names, strict=True))  # our name → the frame's
 
     def numbers_of(columns: Sequence[str]) -> Array | None:
-        """The matrix (rows × columns) of a small numeric frame if ``columns`` names all its columns; otherwise None."""
+        """The matrix (rows × columns) of a small numeric frame if ``columns`` are all its columns (``column_names``);
+        otherwise None.
+        """
         matrix = frame.to_numpy() if frame.size <= SMALL_FRAME and tuple(columns) == column_names else None
         return ready(matrix) if matrix is not None and matrix.dtype.kind in "iuf" else None
 
@@ -268,7 +270,9 @@ def from_arrow_batches(
     column_names = names_for(distinct(schema.names, source), names)
 
     def batches(_: ParserWork[Any] | None) -> Iterator[Batch]:
-        """The batches in order, each with the share of the rows read so far; one empty batch if there are none."""
+        """Yields the batches in order, each with the share of the rows read so far (None if ``n_rows``, the number of
+        all, is unknown); one empty batch if there are none.
+        """
         n_read = 0
         for batch in number_rows(arrow_batch(column_names, record_batch, source, declared) for record_batch in start()):
             n_read += batch.n_rows
@@ -289,7 +293,9 @@ def arrow_batch(
     positions = {name: position for position, name in enumerate(names)}
 
     def make(name: str) -> Column:
-        """The column of this name, converted from Arrow."""
+        """The column of this name, converted from Arrow; ``declared`` has the positions of categorical ones, or is
+        None if all are.
+        """
         position = positions[name]
         return from_arrow(record_batch.column(position), categorical=declared is None or position in declared)
 
