@@ -81,8 +81,7 @@ class Batch:
         the arguments that make it again.
         """
         columns = {name: self.column(name) for name in self.names}
-        share = None
-        facts = self.named, self.source, self.first_row, self.row_names, share, self.non_features
+        facts = self.named, self.source, self.first_row, self.row_names, None, self.non_features  # None: share
         return Batch, (self.names, self.n_rows, columns, *facts)
 
     def column(self, name: str) -> Column:

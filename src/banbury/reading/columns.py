@@ -488,8 +488,8 @@ def iso_texts(dates: Array) -> list[str | None]:
 
 
 def from_list(values: list[Any]) -> Column:
-    """The column of a list of cells, ``values``: stored as an array if all cells are numbers of one type or lists of numbers,
-    otherwise as the list itself.
+    """The column of a list of cells, ``values``: stored as an array if all cells are numbers of one type or lists of
+    numbers, otherwise as the list itself.
     """
     if values and type(values[0]) is str:
         return Objects(values)

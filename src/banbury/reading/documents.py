@@ -215,7 +215,7 @@ def from_files(
     """
     options.refuse(TEXT_TABLE_SETTINGS, "CSV and similar files, but these are texts")
     documents = _Documents(files, name, options, unreadable)
-    target = documents.names[0] if documents.has_classes else None
+    target = documents.names[0] if documents.has_classes else None  # the name of the column of classes
     reading = options.settings(DOCUMENT_SETTINGS)  # by name, those that are not the defaults
     return Source(documents.batches, name, target=target, holds_no_lists=True, reading=reading)
 
@@ -500,9 +500,8 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
     ]
     if not top_files and not nested_files and not unreadable:
         raise errors.empty_data(path, EMPTY_FOLDER)
-    visible_files = [
-        file_path for file_path in top_files if not os.path.basename(file_path).startswith("_")
-    ]  # Spark leaves _SUCCESS beside them
+    # Spark leaves _SUCCESS beside its tables.
+    visible_files = [file_path for file_path in top_files if not os.path.basename(file_path).startswith("_")]
     are_tables = not nested_files and visible_files and all(ending(file_path) in TABLES for file_path in visible_files)
     options = options if are_tables else options.recall(FILE_SETTINGS)
     if options.class_from is not None:

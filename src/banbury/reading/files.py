@@ -128,7 +128,7 @@ def from_table(path: str, options: Options) -> Source:
         options.refuse(TEXT_TABLE_SETTINGS, f"CSV and similar files, but {path} is {kind}")
     if kind == "Parquet" and os.path.exists(path):
         return from_parquet(path, options)
-    head = head_of(path)
+    head = head_of(path)  # the first bytes
     if head[257:262] == b"ustar":  # where every tar archive says so
         raise errors.bad_file(path, "it is a tar archive. Unpack it with tar xf and read the file or folder inside it.")
     if _MARKUP.match(head) or ending(path) in MARKUP:
@@ -137,7 +137,7 @@ def from_table(path: str, options: Options) -> Source:
             "it contains markup (SGML or XML), not a table. Extract what you need into a table with one row per "
             "document, such as NDJSON with the text and its class, or into one folder of texts per class.",
         )
-    for signature, content, advice in CONTENTS:
+    for signature, content, advice in CONTENTS:  # first bytes, what they mean, and what to do
         if head.startswith(signature):
             raise errors.bad_file(path, f"it contains {content}, not {kind}. {advice}")
     refuse_zero_bytes(path, head)
@@ -225,7 +225,7 @@ def kind_of_table(path: str) -> str:
     for endings, kind in ENDINGS:
         if ending(path) in endings:
             return kind
-    head = b"" if ending(path) in SVMLIGHT else head_of(path)
+    head = b"" if ending(path) in SVMLIGHT else head_of(path)  # the first bytes
     if ending(path) in SVMLIGHT or _SVMLIGHT.match(head):
         raise errors.bad_file(
             path,

@@ -55,11 +55,11 @@ class Task:
         posteriors = np.array(log_joint.T, order="C")  # classes × rows, so that sums over few classes are fast
         largest = posteriors.max(axis=0)  # the highest log joint probability of each row
         np.exp(np.subtract(posteriors, largest, out=posteriors), out=posteriors)
-        row_sums = posteriors.sum(axis=0)
+        row_sums = posteriors.sum(axis=0)  # P(row), divided by the highest joint probability
         posteriors /= row_sums
         log_likelihoods = largest + np.log(row_sums)  # of each row
         labelled_rows = np.flatnonzero(self.labels >= 0)
-        labels = self.labels[labelled_rows]
+        labels = self.labels[labelled_rows]  # class numbers
         posteriors[:, labelled_rows] = 0.0
         posteriors[labels, labelled_rows] = 1.0
         log_likelihoods[labelled_rows] = log_joint[labelled_rows, labels]

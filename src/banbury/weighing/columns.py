@@ -73,7 +73,7 @@ class WeighedColumns:
         sums = partial(sums_of_rows, tally.schema, rows, row_weights, threads)  # counts the rows by themselves
         held_out = HeldOutRows(rows, labels.astype(np.int64), row_weights, len(tally.classes), threads, sums)
         for position, feature in enumerate(self.scored):
-            column = self.scored.take([position])
+            column = self.scored.take([position])  # this feature alone; its scores are rows × classes
             if feature.family.can_leave_one_out(column, CHOICE, row_weights is not None):
                 scores = feature.family.leave_one_out(column, tally.of(feature.name), CHOICE, held_out)
             else:
@@ -98,13 +98,13 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
     for score_bits in np.ascontiguousarray(scores_by_all_rows).view(np.uint64).T:  # of one class after the other
         hashes = mix(hashes * HASH_FACTOR + score_bits)
     folds = (hashes % np.uint64(FOLDS)).astype(np.int64)
-    groups = folds * n_classes + held_out.labels  # a number for each fold and class
+    groups = folds * n_classes + held_out.labels  # of each row: a number for its fold and class
     threads = held_out.threads
     # What was counted of the feature in each group, as if groups were classes.
     group_sums = sums_of_groups(tally.schema, batch, groups, FOLDS * n_classes, held_out.weights, threads, features)
     scores = np.zeros_like(scores_by_all_rows)
     for fold in np.unique(folds).tolist():
-        fold_sums = group_sums.take(np.arange(fold * n_classes, (fold + 1) * n_classes))
+        fold_sums = group_sums.take(np.arange(fold * n_classes, (fold + 1) * n_classes))  # of this fold, by class
         sums_without_fold = (sums - fold_sums).without_empty([feature.family.permanent_keys()])
         rows = np.flatnonzero(folds == fold)
         scores[rows] = held_out.take(rows).scores(

@@ -245,8 +245,8 @@ def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidenc
         log_loss, gradient = _core.weighed_slope(
             evidence_of_rows, weights, log_prior + intercepts, rows.labels, rows.weights, evidence.threads
         )
-        distance_to_shared = weights - uses_shared @ shared
-        distance_to_prior = shared - SHARED_PRIOR
+        distance_to_shared = weights - uses_shared @ shared  # of each weight
+        distance_to_prior = shared - SHARED_PRIOR  # of each shared weight
         penalty = (
             0.5 * float(ridge @ distance_to_shared**2)
             + 0.5 * float(intercepts @ intercepts)
@@ -288,15 +288,16 @@ def _curvature(evidence_of_rows: Any, row_weights: Real, weights: Real, intercep
     n_weights = len(weights)
     n_classes = len(intercepts)
     n_rows = CURVATURE_CELLS // max(n_weights, 1) * FEW_CLASSES // max(n_classes, FEW_CLASSES)
-    sampled_evidence = evidence_of_rows[: max(n_rows, 1)].astype(np.float64)
+    sampled_evidence = evidence_of_rows[: max(n_rows, 1)].astype(np.float64)  # of the first rows
     # The weights of these rows, so that they stand for all rows.
     sampled_weights = row_weights[: len(sampled_evidence)] * (len(evidence_of_rows) / max(len(sampled_evidence), 1))
     scores = np.zeros((len(sampled_evidence), n_classes)) + intercepts
     scores[:, :-1] += sampled_evidence @ weights
-    posteriors = _softmax(scores)
+    posteriors = _softmax(scores)  # rows × classes, as ``scores``
     mean_evidence = np.einsum("rc,rcn->rn", posteriors[:, :-1], sampled_evidence)  # over classes (rows × weights)
-    weighted_posteriors = sampled_weights[:, None] * posteriors
+    weighted_posteriors = sampled_weights[:, None] * posteriors  # rows × classes
     hessian = np.zeros((n_weights + n_classes, n_weights + n_classes))
+    # One line for each row and class but the last: (rows · (classes − 1)) × weights.
     evidence_rows = sampled_evidence.reshape(len(sampled_evidence) * (n_classes - 1), n_weights)
     hessian[:n_weights, :n_weights] = (evidence_rows * weighted_posteriors[:, :-1].reshape(-1, 1)).T @ evidence_rows - (
         mean_evidence * sampled_weights[:, None]
@@ -503,7 +504,7 @@ def _log_loss(scores: Real, labels: Any, weights: Real) -> float:
         """
         rows = slice(piece * ROWS_PER_PIECE, (piece + 1) * ROWS_PER_PIECE)
         piece_scores = scores[rows]
-        highest_scores = reduce(np.maximum, piece_scores.T)  # of each row
+        highest_scores = reduce(np.maximum, piece_scores.T)  # of each row, as the next
         log_totals = highest_scores + np.log(np.exp(piece_scores - highest_scores[:, None]).sum(axis=1))
         row_losses[rows] = log_totals - piece_scores[np.arange(len(piece_scores)), labels[rows]]
 

@@ -428,8 +428,8 @@ def weigh(
         sample: The maximum number of distinct rows to learn from, with at least one of every class. They are selected
             by their content, so the order of rows does not matter. All rows unless given; 100,000 if they are on an
             engine. ``model.weighing`` has the number of rows used.
-        engine: What computes if the data are partitions, as for ``bb.count``.
-        partitions: How many partitions to divide the data into, as for ``bb.count``.
+        engine: Where to read the rows, as for ``bb.count``.
+        partitions: The number of parts that a table in memory is split into for an engine.
         **reading: Options for reading files, as for ``bb.count``.
 
     >>> import banbury as bb
