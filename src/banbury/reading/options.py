@@ -83,11 +83,8 @@ class Options:
         converted: dict[str, Any] = {"missing_values": (missing_values,)} if isinstance(missing_values, str) else {}
         if "class_from" in settings:
             converted["class_from"] = class_patterns(settings["class_from"])
-        names_columns = not settings.keys().isdisjoint(NAMING_SETTINGS)
-        overridden = {
-            *settings,
-            *(NAMING_SETTINGS if names_columns else ()),
-        }  # options that are not remembered any more
+        # Given options are not remembered; if one that names the columns is given, none of these is.
+        overridden = {*settings, *(() if settings.keys().isdisjoint(NAMING_SETTINGS) else NAMING_SETTINGS)}
         still_remembered = {name: value for name, value in remembered.items() if name not in overridden}
         return cls(
             **{**settings, **converted},
