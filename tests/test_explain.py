@@ -21,6 +21,7 @@ from banbury.families.evidence import name_interval
 from banbury.families.kernel_density import SHAPES
 from banbury.model.explain import Explanation, Informative, LikelihoodRatio
 from banbury.quality.calibration import Isotonic, Temperature
+from banbury.reading import read
 
 ROW = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
 
@@ -113,6 +114,16 @@ def test_one_class_leaves_nothing_to_explain() -> None:
 def test_one_row_is_explained_at_a_time(model: bb.Model) -> None:
     with pytest.raises(BanburyError, match="14"):
         model.explain(bb.datasets.play_tennis())
+
+
+@pytest.mark.parametrize("features", [{}, {"a": "gaussian"}, {("a", "b"): "joint"}])
+def test_terms_show_the_first_row_whatever_other_rows_have(features: Any) -> None:
+    rows = {"a": [1, 2, 1, 2] * 30, "b": [True, True, False, False] * 30}
+    model = bb.estimate(bb.count(rows, target=["x", "y", "y", "x"] * 30, features=features))
+    [batch] = read({"a": [None, 2], "b": [True, None]})
+    log_likelihoods = model._score_features(batch, model.parameters, "parts")[0][0]
+    terms = model._terms(batch, model.parameters, log_likelihoods)
+    assert [term.value for term in terms] == [(None, True)] if len(terms) == 1 else [None, True]
 
 
 def test_a_row_comes_in_many_forms() -> None:

@@ -144,6 +144,20 @@ def test_every_route_gives_the_same_head(route):
     assert route[0].head("length", 1) == [1.5] and route[0].head("colour", 2) == ["red", "blue"]
 
 
+def test_every_route_gives_the_same_first_row(route):
+    [batch, *_] = route
+    assert batch.first(["length", "colour"]) == [1.5, "red"]
+    assert batch.slice(1, 3).first(["length", "colour"]) == [None, "blue"]
+
+
+@pytest.mark.parametrize("data", [{"a": [None, 2.0], "b": [1.5, None]}, np.array([[np.nan, 1.5], [2.0, np.nan]])])
+def test_a_value_missing_from_the_first_row_is_not_taken_from_another(data):
+    [batch] = read(data)
+    assert batch.first(batch.names) == [None, 1.5]
+    assert batch.slice(1, 2).first(batch.names) == [2.0, None]
+    assert batch.slice(0, 0).first(batch.names) == [None, None]
+
+
 def test_every_route_refuses_texts_as_numbers(route):
     with pytest.raises(errors.BadValue, match=r"row 0 of column 'colour'.* contains 'red', but must contain a number"):
         route[0].numbers(["colour"])

@@ -11,6 +11,7 @@ import pytest
 
 import banbury as bb
 from banbury import cli, errors
+from banbury.reading import read
 from banbury.weighing import evidence, learning
 from banbury.weighing.evidence import CountedEvidence
 from test_weighing_bad_input import DATA, LABELS, N, rows
@@ -177,3 +178,6 @@ def test_a_value_never_seen_is_said_to_be() -> None:
         evidence = model.explain({"colour": colour, "size": 0.5}).evidence
         assert {e.feature: e.seen for e in evidence if " with " not in e.feature} == {"colour": seen, "size": True}
     assert all(e.seen for e in model.explain({"colour": None, "size": 0.5}).evidence)
+    [batch] = read({"colour": ["red", None, "green"], "size": [0.5, 0.5, None]})
+    is_new = model.parameters[0].never_seen(batch)
+    assert is_new[:, 0].tolist() == [False, False, True] and not is_new[:, 1:].any()

@@ -344,7 +344,9 @@ def plan_count(
     schema = table.settle_schema(batch)
     label_target = table.labels.sets_from  # where sets of labels are; None if each row has one class
     # ``left_out`` has the reason for each column that is not counted.
-    constant_values = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == ONE_VALUE}
+    constant_values = {
+        name: next(iter(batch.head(name, n=1)), None) for name, why in schema.left_out.items() if why == ONE_VALUE
+    }
     columns_without_values = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
     target = table.labels.name if label_target is None else label_target
     settled: dict[str, Any] = {"schema": schema, "features": "auto", "target": target, "weights": weights}

@@ -758,7 +758,7 @@ class TreeParameters(Parameters):
         differences = np.where(is_ruled_out, 0.0, scores[1:] - np.where(is_ruled_out, 0.0, scores[:-1]))
         terms = []
         for k, difference in zip(order, differences, strict=True):
-            value = next(iter(rows.head(self.variables[k].name, 1)), None)
+            [value] = rows.first([self.variables[k].name])
             terms.append(Term(self.variables[k].name, value, difference, seen=bool(value_numbers[k] != UNSEEN)))
         return terms
 

@@ -62,7 +62,7 @@ class ColumnReader(Protocol):
     def texts(self, name: str) -> Any: ...  # as the kernels take them
     def occurrences(self, names: Sequence[str]) -> Any: ...  # a matrix, or (offsets, columns, values)
     def head(self, name: str, n: int) -> list[Any]: ...  # the first n values that are not missing
-    def first(self, names: Sequence[str]) -> list[Any]: ...  # the first value of each that is not missing, or None
+    def first(self, names: Sequence[str]) -> list[Any]: ...  # the values of the first row, None where missing
     def take(self, rows: Int) -> ColumnReader: ...  # the rows with these numbers
 
 
@@ -570,10 +570,10 @@ class KeyedParameters(Parameters):
 
 
 def first_value(rows: ColumnReader, feature: Feature) -> Any:
-    """Returns the value of a feature in the only row, None if missing (of several rows, the first that is not missing);
-    for a block, a tuple with that of each column; for a column of lists, the list.
+    """Returns the value of a feature in the first row, None if missing; for a block, a tuple with that of each column;
+    for a column of lists, the list.
     """
-    values = tuple(next(iter(rows.head(name, 1)), None) for name in feature.inputs)
+    values = tuple(rows.first(feature.inputs))
     return values if feature.columns and not feature.holds_lists else values[0]
 
 

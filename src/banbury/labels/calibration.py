@@ -41,7 +41,7 @@ class LabelCalibration:
 
     @classmethod
     def uniform(cls, n_labels: int, slope: float = 1.0, shift: float = 0.0) -> LabelCalibration:
-        """Returns the calibration with the same slope and shift for all labels, also new ones."""
+        """Returns the calibration of ``n_labels`` labels with the same slope and shift for all, also new ones."""
         return cls(np.full(n_labels, slope), np.full(n_labels, shift), slope, shift)
 
     @classmethod
@@ -62,10 +62,10 @@ class LabelCalibration:
         if method == "temperature":
             slope, _, _ = _fit_line(log_odds, flags, weights, ridge=(RIDGE, NO_SHIFT))
             return cls.uniform(log_odds.shape[1], slope)
-        slope, shift, _ = _fit_line(log_odds, flags, weights)
+        slope, shift, _ = _fit_line(log_odds, flags, weights)  # of all labels
         if method is None:
             return cls.uniform(log_odds.shape[1], slope, shift)
-        lines = []
+        lines = []  # the slope and shift of each label
         for label_number in range(log_odds.shape[1]):
             line_and_loss = _fit_line(
                 log_odds[:, [label_number]],
@@ -82,7 +82,7 @@ class LabelCalibration:
         """Returns the calibration in which each label has the slope and shift of its line (slope, shift), and new
         labels have ``slope`` and ``shift``.
         """
-        slopes, shifts = np.array(lines, dtype=np.float64).reshape(-1, 2).T.copy()
+        slopes, shifts = np.array(lines, dtype=np.float64).reshape(-1, 2).T.copy()  # one per label
         return cls(slopes, shifts, slope, shift)
 
     @property
@@ -129,7 +129,7 @@ class LabelCalibration:
 
     def take(self, label_numbers: list[int | None]) -> LabelCalibration:
         """Returns the calibration of the labels with these numbers, in this order; None stands for a new label."""
-        lines = [
+        lines = [  # the slope and shift of each label
             (self.slope, self.shift) if number is None else (self.slopes[number], self.shifts[number])
             for number in label_numbers
         ]
@@ -168,12 +168,12 @@ def calibrate_labels(method: str, log_odds: Any, flags: Any, weights: Real) -> L
 
 
 def _table(log_odds: Any, n_labels: int) -> Real:
-    """Returns log-odds that a user passes as an array (rows × labels), clipped to ±FARTHEST. Raises if they have
+    """Returns log-odds that a user passes as an array (rows × ``n_labels``), clipped to ±FARTHEST. Raises if they have
     another shape or contain nan.
     """
     try:
         odds_table = np.asarray(log_odds, dtype=np.float64)
-        type_name = ""
+        type_name = ""  # of what cannot be converted to an array of numbers
     except (TypeError, ValueError):
         odds_table = np.zeros(0)
         type_name = type(log_odds).__name__
@@ -197,7 +197,7 @@ def _table(log_odds: Any, n_labels: int) -> Real:
 
 def sigmoid(odds: Any) -> Any:
     """Returns the probability for each of these log-odds, as precise for small probabilities as for large ones."""
-    odds = np.asarray(odds, dtype=np.float64)
+    odds = np.asarray(odds, dtype=np.float64)  # log-odds
     exp_of_minus_distance = np.exp(-np.abs(odds))
     return np.where(odds < 0, exp_of_minus_distance, 1.0) / (1.0 + exp_of_minus_distance)
 
@@ -210,13 +210,15 @@ def bin_log_odds(log_odds: Real, flags: Flags, weights: Real | None) -> tuple[Re
     ``log_odds`` and ``flags``, which say which labels rows have, are rows × labels; ``weights`` has one number per row,
     or is None.
     """
-    arcsinh_odds = np.arcsinh(log_odds.ravel())
+    arcsinh_odds = np.arcsinh(log_odds.ravel())  # of each pair of row and label; bins have one width on this scale
     low, high = (float(arcsinh_odds.min()), float(arcsinh_odds.max())) if arcsinh_odds.size else (0.0, 0.0)
     width = max(high - low, 1e-9) / N_BINS
     # Of each pair of row and label: twice the number of its bin, plus 1 if the row has the label.
     bin_and_flag = np.minimum((arcsinh_odds - low) / width, N_BINS - 1).astype(np.int64) * 2 + flags.ravel()
     pair_weights = None if weights is None else np.repeat(weights, log_odds.shape[1])
+    # The weight of the pairs in each bin: bins × (without the label, with it).
     bin_weights = np.bincount(bin_and_flag, pair_weights, 2 * N_BINS).astype(np.float64).reshape(-1, 2)
+    # Of the bins that are not empty:
     bin_numbers = np.flatnonzero(bin_weights.sum(axis=1) > 0)
     weight_without_label, weight_with_label = bin_weights[bin_numbers].T
     return np.sinh(low + (bin_numbers + 0.5) * width), weight_without_label, weight_with_label
@@ -255,8 +257,10 @@ def _fit_line(
     slope_ridge, shift_ridge = ridge
 
     def loss(slope: float, shift: float) -> float:
-        """Returns the summed log loss of this slope and shift, plus the penalties."""
-        calibrated_odds = slope * bin_odds + shift
+        """Returns the summed log loss of this slope and shift, plus the penalties on their distances from the prior
+        ones. ``bin_odds`` has the middle of each bin, and ``yes_weight`` and ``no_weight`` the weight of its pairs.
+        """
+        calibrated_odds = slope * bin_odds + shift  # of each bin
         penalty = slope_ridge * (slope - prior_slope) ** 2 + shift_ridge * (shift - prior_shift) ** 2
         return (
             float(yes_weight @ np.logaddexp(0.0, -calibrated_odds) + no_weight @ np.logaddexp(0.0, calibrated_odds))
@@ -265,23 +269,24 @@ def _fit_line(
 
     if not shift_ridge and not (yes_weight.sum() > 0 and no_weight.sum() > 0):
         return prior_slope, prior_shift, loss(prior_slope, prior_shift) / max(total_weight, 1.0)
-    bin_weight = yes_weight + no_weight
-    farthest = max(float(np.abs(bin_odds).max(initial=0.0)), 3.0)
+    bin_weight = yes_weight + no_weight  # of all pairs in each bin
+    farthest = max(float(np.abs(bin_odds).max(initial=0.0)), 3.0)  # log-odds
     # Newton's method starts where no sigmoid is saturated.
     slope = max(min(prior_slope, 3.0 / farthest), FLATTEST)
     shift = prior_shift
     current_loss = loss(slope, shift)
     for _ in range(100):
-        probabilities = sigmoid(slope * bin_odds + shift)
+        probabilities = sigmoid(slope * bin_odds + shift)  # of each bin, as the next two
         residual = bin_weight * probabilities - yes_weight
         curvature = bin_weight * probabilities * (1.0 - probabilities)
+        # The derivatives of the loss.
         slope_gradient = residual @ bin_odds + 2.0 * slope_ridge * (slope - prior_slope)
         shift_gradient = residual.sum() + 2.0 * shift_ridge * (shift - prior_shift)
-        # The Hessian.
+        # The second derivatives of the loss: its Hessian.
         by_slope_twice = float(curvature @ bin_odds**2) + 2.0 * slope_ridge
         by_slope_and_shift = float(curvature @ bin_odds)
         by_shift_twice = float(curvature.sum()) + 2.0 * shift_ridge + 1e-9
-        newton_step = np.array(
+        newton_step = np.array(  # of the slope and of the shift, to be subtracted
             [
                 by_shift_twice * slope_gradient - by_slope_and_shift * shift_gradient,
                 by_slope_twice * shift_gradient - by_slope_and_shift * slope_gradient,

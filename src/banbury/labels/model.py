@@ -77,7 +77,7 @@ def yes_no(tally: Tally, label: Label) -> Tally:
     _check(tally)
     label = find_label(label, labels_of(tally))
     tally = replace(tally, schema=replace(tally.schema, target=None, target_kind=None), skipped=0)
-    all_rows = tally_of_all_rows(tally)
+    all_rows = tally_of_all_rows(tally)  # a tally, as the next; both have the one class True
     rows_with_label = as_one_class(tally, label)
     if not float(all_rows.n_rows) > float(rows_with_label.n_rows):
         return rows_with_label
@@ -90,7 +90,7 @@ def of_features(tally: Tally, names: Sequence[str]) -> Tally:
     """
     features = tally.schema.features.take([tally.schema.index[name] for name in names])
     schema = replace(tally.schema, features=features)
-    sums = []
+    sums = []  # of each group of these features
     for group in schema.groups:
         # Where the sums of each feature are: the number of their group, and the position in it.
         locations = [tally.locate(name) for name in group.features.names]
@@ -132,7 +132,14 @@ class LabelModel:
     ) -> LabelModel:
         """Returns the model of a tally of label sets, with thresholds of one half.
 
-        With ``words_per_label``, each label uses only its n most informative words, in texts whose length is normalised.
+        Args:
+            tally: The counts of rows with sets of labels.
+            how: The estimator, as in ``bb.estimate``.
+            alpha: The pseudo-count of each value.
+            features: Other families for some features, by name; None for those that counted.
+            words_per_label: How many words each label uses, the most informative ones, in texts whose length is
+                normalised; None for all words.
+            threads: How many threads predictions use; None for all cores.
         """
         if words_per_label is not None and (
             isinstance(words_per_label, bool) or not isinstance(words_per_label, int) or words_per_label < 1
@@ -177,8 +184,8 @@ class LabelModel:
         return self.thresholds.calibration if self.thresholds.calibration.changes else None
 
     def weighed(self, weighing: LabelWeighing | None) -> LabelModel:
-        """Returns the same model with weighed evidence, or plain if it is None. Corrections for values that no row has
-        are dropped.
+        """Returns the same model with the corrections in ``weighing``, or without any if it is None. Corrections for
+        values that no row has are dropped.
         """
         return replace(self, weighing=None if weighing is None else weighing._without_forgotten(self.tally))
 
@@ -243,17 +250,15 @@ class LabelModel:
         names = [name for name in self.schema.features.names if name not in scored_together]
         if not names:
             return ()
-        tally_of_others = of_features(self.tally, names)
-        return tuple(
-            model_under(yes_no(tally_of_others, label), self.choice, class_prior=None) for label in self.labels
-        )
+        tally = of_features(self.tally, names)  # of these columns alone
+        return tuple(model_under(yes_no(tally, label), self.choice, class_prior=None) for label in self.labels)
 
     @cached_property
     def _log_prior_odds(self) -> Real:
         """log P(label) / P(not the label) for each label (labels,). If all rows have it, half a row without it is
         added.
         """
-        rows_without_label = float(self.tally.n_rows) - self.rows_by_label
+        rows_without_label = float(self.tally.n_rows) - self.rows_by_label  # of each label
         return np.where(
             rows_without_label > 0,
             np.log(self.rows_by_label / np.where(rows_without_label > 0, rows_without_label, 1.0)),
@@ -283,7 +288,9 @@ class LabelModel:
         return self._one_class_model._read(rows, reading)
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
-        """Yields batches of rows together with their P(label | row) (rows × labels)."""
+        """Yields batches of rows together with their P(label | row) (rows × labels). ``reading``: options for reading
+        files.
+        """
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         for batch in read_batches(source, "scoring", ParserWork(self.threads)):
             most_rows = max(1, CELLS_TOGETHER // len(self.labels))  # that are scored at a time
@@ -292,15 +299,15 @@ class LabelModel:
                 yield rows_slice, self.thresholds.honest(self._scores(rows_slice))
 
     def _scores(self, batch: Batch) -> Real:
-        """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels) of rows as the user's data
-        have them.
+        """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels) for a batch of rows as the
+        user's data have them.
         """
         batch, _ = self._one_class_model._align(self._without_labels(batch), set())
         return self._odds(batch)
 
     def _score_batch(self, batch: Batch, want: str) -> tuple[Real, int]:
-        """Returns the scores of rows read under the model's schema (rows × labels), and the number of impossible rows,
-        0 here.
+        """Returns the scores of a batch of rows, read under the model's schema (rows × labels), and the number of
+        impossible rows, 0 here.
 
         ``want`` is "log_odds" for uncalibrated log-odds; otherwise the scores are P(label | row).
         """
@@ -322,22 +329,24 @@ class LabelModel:
         return {}
 
     def _odds(self, batch: Batch) -> Real:
-        """Returns uncalibrated log-odds (rows × labels) of rows read under the model's schema: the prior, plus what
-        words and cells add for all labels at once, plus what the yes/no models add.
+        """Returns uncalibrated log-odds (rows × labels) for a batch of rows read under the model's schema: the prior
+        (``_prior``), plus what words and cells add for all labels at once, plus what the yes/no models of
+        ``_other_models`` add.
         """
         if not self.labels:
             return np.zeros((batch.n_rows, 0))
         threads = n_threads(self.threads)
         if self._weighed is not None:
-            common_scores = self._weighed.scores(batch, threads)
+            scores_together = self._weighed.scores(batch, threads)  # rows × labels
         else:
-            common_scores = np.zeros((batch.n_rows, len(self.labels)))
+            scores_together = np.zeros((batch.n_rows, len(self.labels)))
             for column_words in self._words:
-                common_scores += column_words.scores(batch, threads)
-        log_odds = self._prior + common_scores
+                scores_together += column_words.scores(batch, threads)
+        log_odds = self._prior + scores_together
         # The prior alone decides about rows that are impossible both with the label and without it, and about labels that
         # all rows have, because there are no rows without them to compare with.
         if self._other_models:
+            # Rows × labels; NaN: impossible.
             other_scores = np.stack([self._yes_no_scores(model, batch) for model in self._other_models], axis=1)
             log_odds = np.where(np.isnan(other_scores), self._prior, log_odds + other_scores)
         if self._is_on_all_rows.any():
@@ -355,35 +364,36 @@ class LabelModel:
         return np.asarray(self.rows_by_label >= float(self.tally.n_rows))
 
     def _without_labels(self, batch: Batch) -> Batch:
-        """Returns the rows without the columns that hold their labels, if they have them."""
+        """Returns the rows of a batch without the columns that hold their labels, if it has them."""
         for name in self.schema.labels.columns if self.schema.labels is not None else ():
             batch = batch.without(name) if name in batch.names else batch
         return batch
 
     def _yes_no_scores(self, model: Model, batch: Batch) -> Real:
-        """Returns the log-odds of each row by the yes/no ``model`` of a label, without its prior; NaN for a row that is
-        impossible in both classes.
+        """Returns the log-odds of each row of a batch by the yes/no ``model`` of a label, without its prior; NaN for a
+        row that is impossible in both classes.
         """
         if len(model.classes) < 2:  # all rows have the label
             return np.zeros(batch.n_rows)
         kernel_input = model._align(batch, {"absent", "extra"})  # batch and parameters, without warnings about columns
-        log_posteriors, n_impossible = model._score_features(
-            *kernel_input, "log_posterior"
-        )  # precise for improbable rows too
+        # Rows × (no, yes), precise for improbable rows too; and the number of rows that are impossible in both.
+        log_posteriors, n_impossible = model._score_features(*kernel_input, "log_posterior")
         log_odds = log_posteriors[:, 1] - log_posteriors[:, 0] - (model.log_prior[1] - model.log_prior[0])
         if n_impossible:
             log_odds[np.isneginf(model._score_features(*kernel_input, "log_joint")[0]).all(axis=1)] = np.nan
         return np.asarray(log_odds)
 
     def log_odds(self, rows: Any, **reading: Any) -> Real:
-        """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels), in the order of ``labels``."""
+        """Returns uncalibrated log P(label | row) / P(not the label | row) (rows × labels), in the order of ``labels``.
+        ``reading``: options for reading files.
+        """
         uncalibrated = self.calibrated(None)
         return self._join(uncalibrated._scores(batch) for batch, _ in uncalibrated.stream(rows, **reading))
 
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """Returns P(label | row) (rows × labels) in the order of ``labels``, for each label independently, so that rows
-        do not sum to one.
+        do not sum to one. ``reading``: options for reading files.
         """
         return self._join(posterior for _, posterior in self.stream(rows, **reading))
 
@@ -398,11 +408,12 @@ class LabelModel:
         """Returns the labels of each row, the most probable first: those above their thresholds, or the ``top`` most
         probable.
 
-        With ``at_least_one``, the most probable label is returned if none is above its threshold.
+        With ``at_least_one``, the most probable label is returned if none is above its threshold. ``reading``: options
+        for reading files.
         """
         if top is not None:
             errors.check_whole("top", top, 1)
-        label_batches = (
+        label_batches = (  # for each batch a list with the labels of each row
             self._choose_labels(posterior, top, at_least_one) for _, posterior in self.stream(rows, **reading)
         )
         return list(chain.from_iterable(label_batches))
@@ -427,12 +438,12 @@ class LabelModel:
             flags = self.flags(posterior, at_least_one)
         else:
             n_labels = min(top, len(self.labels))
-            best_labels = np.argpartition(-posterior, n_labels - 1, axis=1)[:, :n_labels]
+            best_labels = np.argpartition(-posterior, n_labels - 1, axis=1)[:, :n_labels]  # numbers (rows × n_labels)
             flags = np.zeros(posterior.shape, dtype=np.bool_)
             np.put_along_axis(flags, best_labels, True, axis=1)
         labels_of_rows = []
         for row_posterior, row_flags in zip(posterior, flags, strict=True):
-            label_numbers = np.flatnonzero(row_flags)
+            label_numbers = np.flatnonzero(row_flags)  # of the chosen labels
             label_numbers = label_numbers[np.argsort(-row_posterior[label_numbers], kind="stable")]
             labels_of_rows.append(tuple(self.labels[label_number] for label_number in label_numbers.tolist()))
         return labels_of_rows
@@ -472,24 +483,23 @@ class LabelModel:
         in place of that of all words.
         """
         label_number = self.labels.index(label)
-        n_texts = np.array(
-            [float(self.tally.n_rows) - self.rows_by_label[label_number], self.rows_by_label[label_number]]
-        )  # without the label, with it
-        words_by_column = dict(zip(self._texts.names, self._words, strict=True))
+        n_with_label = self.rows_by_label[label_number]
+        n_texts = np.array([float(self.tally.n_rows) - n_with_label, n_with_label])  # without the label, with it
+        words_by_column = dict(zip(self._texts.names, self._words, strict=True))  # the evidence of words
         parameters = []
         for group in plain.parameters:
-            feature = group.features[0]
-            column_words = words_by_column.get(feature.name)
+            feature = group.features[0]  # the only one, if it is a column of texts
+            column_words = words_by_column.get(feature.name)  # None: not a column of texts
             if isinstance(column_words, InformativeWords):
                 group = column_words.parameters(label_number, plain.tally.of(feature.name), feature, n_texts)
             parameters.append(group)
         return replace(plain, parameters=tuple(parameters))
 
     def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
-        """Returns the same tables as ``Model.evidence_table``, with log-odds of each label. See
-        ``docs/reference/evidence-table.md``.
+        """Returns the same tables as ``Model.evidence_table``, with log-odds of each label. Values and words that fewer
+        than ``min_rows`` rows have are left out. See ``docs/reference/evidence-table.md``.
         """
-        yes_no_models = [
+        yes_no_models = [  # of each label; None: all rows have it
             None if is_on_all_rows else self.of_label(label)
             for label, is_on_all_rows in zip(self.labels, self._is_on_all_rows, strict=True)
         ]
@@ -518,7 +528,7 @@ class LabelModel:
           sum                +8.54
         """
         label = find_label(label, self.labels)
-        model = self.of_label(label)
+        model = self.of_label(label)  # the yes/no model
         label_number = self.labels.index(label)
         row = self._without_labels(row) if isinstance(row, Batch) else row
         explanation = (  # of the classes True and False, uncalibrated
@@ -535,13 +545,14 @@ class LabelModel:
         return replace(explanation, stale=is_stale).of_label(label)
 
     def _explain_by_prior(self, model: Model, label_number: int, row: Any) -> Explanation:
-        """Returns the explanation of a label that every row has: the prior decides, whatever the row contains.
-        ``model`` is the label's yes/no model. Raises an error if ``row`` is not one row of the model's columns.
+        """Returns the explanation of the label number ``label_number``, which every row has: the prior decides,
+        whatever the row contains. ``model`` is the label's yes/no model. Raises an error if ``row`` is not one row of
+        the model's columns.
         """
         model._align(model._one_row(row), set())  # refuses what is not one row of these columns
         log_prior = np.array([0.0, self._prior[label_number]])  # of no and yes, up to a constant
         log_prior -= np.logaddexp(*log_prior)
-        winner = int(log_prior.argmax())
+        winner = int(log_prior.argmax())  # 0: no, 1: yes
         explanation = make_explanation((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
         return replace(explanation, remarks=("every row has this label, so the prior decides",))
 

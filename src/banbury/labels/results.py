@@ -59,12 +59,13 @@ class LabelEvaluation:
         three arrays (labels,).
         """
         row_weights = np.ones(len(self.truth)) if self.weights is None else self.weights
+        # ``truth`` and ``given``: which labels are true and which are predicted (rows × labels).
         return row_weights @ (self.truth & self.given), row_weights @ self.given, row_weights @ self.truth
 
     @cached_property
     def per_label(self) -> PerLabel:
         """The precision, recall, F1 and weight of rows of each label."""
-        n_correct, n_predicted, n_true = self._counts
+        n_correct, n_predicted, n_true = self._counts  # rows of each label, by weight
         return PerLabel(
             _share(n_correct, n_predicted),
             _share(n_correct, n_true),
@@ -75,13 +76,14 @@ class LabelEvaluation:
     @cached_property
     def micro_f1(self) -> float:
         """The F1 of all pairs of row and label together."""
+        # Pairs that are predicted and true, that are predicted, and that are true, by weight.
         n_correct, n_predicted, n_true = (float(counts.sum()) for counts in self._counts)
         return 2.0 * n_correct / (n_predicted + n_true) if n_predicted + n_true else 0.0
 
     @cached_property
     def macro_f1(self) -> float:
         """The mean F1 over labels that occur in these rows."""
-        occurs = self.per_label.rows > 0
+        occurs = self.per_label.rows > 0  # whether any row has the label
         return float(self.per_label.f1[occurs].mean()) if occurs.any() else 0.0
 
     @cached_property
@@ -97,7 +99,7 @@ class LabelEvaluation:
     @cached_property
     def log_loss(self) -> float:
         """The mean over rows and labels of −log P(whether the row has the label)."""
-        probability_of_truth = np.clip(
+        probability_of_truth = np.clip(  # rows × labels
             np.where(self.truth, self.posterior, 1.0 - self.posterior), LEAST_PROBABILITY, 1.0
         )
         return self._mean(-np.log(probability_of_truth).mean(axis=1)) if probability_of_truth.size else 0.0
@@ -129,6 +131,7 @@ class LabelEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the measures of all labels and of each label as a dictionary for JSON, without the rows."""
+        # For each label its name and its measures; and what these are called.
         label_rows = zip(self.labels, *(column.tolist() for column in self.per_label), strict=True)
         column_names = ("label", *PerLabel._fields)
         return {
@@ -144,6 +147,7 @@ class LabelEvaluation:
         measures = self.per_label
         lines = [f"{self.what}: {row_count}, {errors.many(len(self.labels), 'label')}"]
         lines += [f"  {title:15}  {getattr(self, name):.4f}" for name, title in MEASURES.items()]
+        # The labels with most rows, the first of them first.
         label_numbers = np.lexsort((np.arange(len(self.labels)), -measures.rows))[:LABELS_SHOWN].tolist()
         printed_labels = [errors.shortened(repr(self.labels[number])) for number in label_numbers]
         width = max([5, *map(len, printed_labels)])

@@ -74,9 +74,10 @@ class Thresholds:
             return half_thresholds.override(setting)
         calibrated_odds = half_thresholds.calibration.odds(scores)
         row_weights = np.ones(len(calibrated_odds)) if weights is None else weights
+        # The threshold of all labels together, in calibrated log-odds, and its F1.
         common_cut, f1_of_all = common_f1(calibrated_odds, flags, weights)
         rows_by_label = row_weights @ flags
-        cut_by_label = np.zeros(calibrated_odds.shape[1])  # thresholds in calibrated log-odds
+        cut_by_label = np.zeros(calibrated_odds.shape[1])  # the threshold of each, in calibrated log-odds
         for label_number in np.flatnonzero(rows_by_label > 0).tolist():
             cut_by_label[label_number] = best_f1(
                 calibrated_odds[:, label_number], flags[:, label_number], row_weights, f1_of_all
@@ -134,7 +135,7 @@ class Thresholds:
                 f"a calibration for the model's {errors.many(len(self.labels), 'label')}",
             )
         with np.errstate(divide="ignore"):  # a threshold of 0 or 1 stays what it is
-            old_odds = np.log(self.probabilities) - np.log1p(-self.probabilities)
+            old_odds = np.log(self.probabilities) - np.log1p(-self.probabilities)  # calibrated log-odds of thresholds
         new_odds = np.where(np.isinf(old_odds), old_odds, new_calibration.odds(self.calibration.before(old_odds)))
         return replace(self, probabilities=sigmoid(new_odds), calibration=new_calibration)
 
@@ -174,11 +175,13 @@ def best_f1(odds: Real, flags: Flags, weights: Real, f1_of_all: F1OfLabels | Non
     n_correct = np.cumsum(np.where(flags[is_candidate][order], candidate_weights[order], 0.0))
     if not len(n_correct) or n_correct[-1] <= 0:
         return 0.0, F1OfLabels(f1=0.0, n_labels=1, predicted_plus_true=1.0)
-    gain = f1 = 2.0 * n_correct / (n_predicted + n_correct[-1])
+    gain = f1 = 2.0 * n_correct / (n_predicted + n_correct[-1])  # for each of these thresholds
     if f1_of_all is not None:
+        # How much predicting these rows raises the F1 of all labels together.
         gain_of_all = (2.0 * n_correct - f1_of_all.f1 * n_predicted) / f1_of_all.predicted_plus_true
         gain = f1 / f1_of_all.n_labels + gain_of_all
     is_last_of_equals = np.append(sorted_odds[1:] < sorted_odds[:-1], True)  # equal log-odds are predicted together
+    # The last candidate that is predicted.
     best_position = int(np.argmax(np.where(is_last_of_equals, gain, -np.inf)))
     if f1_of_all is not None and gain[best_position] <= 0.0:
         # Nothing is predicted: the threshold is above all log-odds.
@@ -188,7 +191,7 @@ def best_f1(odds: Real, flags: Flags, weights: Real, f1_of_all: F1OfLabels | Non
         first_below = sorted_odds[best_position + 1]
     else:
         first_below = max(highest_left_out, min(last_above - 4.0, -last_above))  # if far, the threshold is even odds
-    cut = (last_above + float(first_below)) / 2.0
+    cut = (last_above + float(first_below)) / 2.0  # the threshold
     return cut, F1OfLabels(
         float(f1[best_position]),
         n_labels=1,
@@ -205,12 +208,14 @@ def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, F1
     """
     # The middle of each bin, ascending, and the weight of the pairs in it whose row lacks the label, and has it.
     bin_odds, no_weight, yes_weight = bin_log_odds(odds, flags, weights)
-    n_correct = np.cumsum(yes_weight[::-1])[::-1]  # if the threshold is at the bin
+    # If the threshold is at each bin: the weight of pairs that are predicted and true, and that are predicted.
+    n_correct = np.cumsum(yes_weight[::-1])[::-1]
     n_predicted = np.cumsum((yes_weight + no_weight)[::-1])[::-1]
     if not len(n_correct) or n_correct[0] <= 0:
         return 0.0, F1OfLabels(f1=0.0, n_labels=odds.shape[1], predicted_plus_true=1.0)
     f1 = 2.0 * n_correct / (n_predicted + n_correct[0])
     best_bin = int(len(f1) - 1 - np.argmax(f1[::-1]))
+    # The threshold: between this bin and the one below it.
     cut = (bin_odds[best_bin] + bin_odds[best_bin - 1]) / 2.0 if best_bin else bin_odds[0] - 2.0
     return float(cut), F1OfLabels(
         float(f1[best_bin]),

@@ -76,7 +76,7 @@ class LabelRows:
         new_offsets = np.concatenate([[0], np.cumsum(n_row_labels)]).astype(np.int64)
         # How far the labels of each row move from where they are to where they will be.
         shifts = np.repeat(offsets[:-1][row_numbers] - new_offsets[:-1], n_row_labels)
-        code_positions = shifts + np.arange(new_offsets[-1])
+        code_positions = shifts + np.arange(new_offsets[-1])  # where the labels of these rows are in ``label_codes``
         bags = tuple(column_bags.take(row_numbers) for column_bags in self.bags)
         extra_scores = None if self.extra_scores is None else self.extra_scores[row_numbers]
         sets = (new_offsets, label_codes[code_positions])
@@ -99,15 +99,15 @@ class LabelRows:
     def _evidence(self, bags: Bags) -> WordEvidence:
         """Returns the evidence of the words in ``bags``, the words of these rows in one column."""
         one_class_each = np.arange(len(self) + 1), np.zeros(len(self), dtype=np.int32)  # sets with label 0 alone
-        documents = bags.count(self.sets, self.weights, self.n_labels)  # words × labels
-        texts_with_word = bags.count(one_class_each, self.weights, 1)[:, 0]
+        documents = bags.count(self.sets, self.weights, self.n_labels)  # rows that have each word (words × labels)
+        texts_with_word = bags.count(one_class_each, self.weights, 1)[:, 0]  # (words,)
         return WordEvidence(documents, self.rows_by_label, texts_with_word, float(self.weights.sum()))
 
     @cached_property
     def rows_by_label(self) -> Real:
         """The number of rows with each label (labels,)."""
-        offsets, label_codes = self.sets
-        pair_weights = np.repeat(self.weights, np.diff(offsets))
+        offsets, label_codes = self.sets  # where each row's labels start (rows + 1,), and the label numbers
+        pair_weights = np.repeat(self.weights, np.diff(offsets))  # of each pair of row and label
         return np.asarray(np.bincount(label_codes, pair_weights, self.n_labels), dtype=np.float64)
 
     @cached_property
@@ -129,14 +129,14 @@ class LabelRows:
     def evidence_of_cells(self) -> CellEvidence:
         """The evidence of the cells of each column, from the counts of the words that stand for them."""
         word_evidence = self.evidence_of_cell_words  # ``documents`` has the rows with each word (words × labels)
-        label_counts = self.cells.of_cells(word_evidence.documents)
-        all_counts = self.cells.of_cells(word_evidence.texts_with_word)
+        label_counts = self.cells.of_cells(word_evidence.documents)  # rows of each column's cells (cells × labels)
+        all_counts = self.cells.of_cells(word_evidence.texts_with_word)  # (cells,)
         return CellEvidence(self.cells, label_counts, all_counts, self.rows_by_label, float(self.weights.sum()))
 
 
 def log_prior_odds(rows_by_label: Real, n_rows: float) -> Real:
-    """Returns log P(label) / P(not the label) for each label, with half a row added with the label and half a row
-    without it.
+    """Returns log P(label) / P(not the label) for each label (labels,), from the number of rows with it and of all
+    rows, with half a row added with the label and half a row without it.
     """
     return np.asarray(np.log((rows_by_label + 0.5) / (n_rows - rows_by_label + 0.5)))
 
@@ -150,7 +150,8 @@ def _join_columns(column_bags: Sequence[Bags], column_values: Sequence[Real]) ->
     """
     if len(column_bags) == 1:
         return column_bags[0], column_values[0]
-    first_words = np.concatenate([[0], np.cumsum([bags.n_words for bags in column_bags])])
+    first_words = np.concatenate([[0], np.cumsum([bags.n_words for bags in column_bags])])  # of each column
+    # The row of each word, column by column.
     row_numbers = np.concatenate([np.repeat(np.arange(len(bags)), np.diff(bags.offsets)) for bags in column_bags])
     words = np.concatenate(
         [bags.words + np.uint32(first) for bags, first in zip(column_bags, first_words, strict=False)]
@@ -163,12 +164,14 @@ def _join_columns(column_bags: Sequence[Bags], column_values: Sequence[Real]) ->
 
 
 def _learner(texts: LabelRows, setting: Setting, seed: int, threads: int) -> LabelLearner:
-    """Returns a learner of corrections for these rows. It starts from the log-odds of each row by the counted evidence
-    of all other rows.
+    """Returns a learner of corrections for the rows ``texts``. It starts from the log-odds of each row by the counted
+    evidence of all other rows.
 
-    ``setting`` says how words count, and ``seed`` decides the order in which rows are visited.
+    ``setting`` says how words count, ``seed`` decides the order in which rows are visited, and ``threads`` says how
+    many to use.
     """
     bags_and_evidence = list(zip(texts.bags, texts.evidence, strict=True))  # of each text column, then of the cells
+    # What each word of each row counts, an array for each column.
     word_values = [evidence.values(bags, setting, threads) for bags, evidence in bags_and_evidence]
     log_odds = np.tile(texts.log_prior, (len(texts), 1))  # rows × labels
     for bags, evidence in bags_and_evidence:
@@ -188,16 +191,17 @@ def _learner(texts: LabelRows, setting: Setting, seed: int, threads: int) -> Lab
 def _scores(texts: LabelRows, training: LabelRows, corrections: Reals32, setting: Setting, threads: int) -> Real:
     """Returns the log-odds of ``texts`` (rows × labels) by the counted evidence of ``training`` texts and the
     ``corrections`` learned from them (words + 1, labels), of which the last row is added to every text. ``setting``
-    says how words count.
+    says how words count; ``threads``: how many to use.
     """
     scores = np.tile(training.log_prior + COMMON_WORD_VALUE * corrections[-1].astype(np.float64), (len(texts), 1))
-    first_word = 0
+    first_word = 0  # of the column, among the words of all columns
     for bags, evidence in zip(texts.bags, training.evidence, strict=True):
         column_corrections = corrections[first_word : first_word + bags.n_words]
         word_table = np.float32(setting.evidence_weight) * evidence.log_ratios + column_corrections  # words × labels
         scores += bags.scores(evidence.values(bags, setting, threads), word_table, threads)
         first_word += bags.n_words
     if len(texts.cells):
+        # What each cell of each column adds (cells + 1, labels).
         cell_tables = tables_of_cells(training.evidence_of_cells, corrections[first_word:-1], setting)
         scores += texts.cells.scores(texts.codes, cell_tables, threads)
     return scores if texts.extra_scores is None else scores + texts.extra_scores
@@ -248,7 +252,9 @@ class _LabelFold:
         learner = _learner(self.training_texts, setting, self.seed, threads=1)
 
         def score_by_strength(strength: float) -> Reals32:
-            """Learns with this C, and returns log-odds (held-out texts × labels)."""
+            """Learns corrections with this C (``strength``) from the training texts, and returns log-odds (held-out
+            texts × labels). ``setting`` says how words count.
+            """
             learner.improve(strength, PASSES)
             log_odds = _scores(self.test_texts, self.training_texts, learner.corrections(), setting, threads=1)
             return log_odds.astype(np.float32)
@@ -257,26 +263,27 @@ class _LabelFold:
 
 
 def learn_labels(texts: LabelRows, folds: Int, seed: int, threads: int) -> LearnedLabels:
-    """Returns corrections learned from texts with sets of labels; ``folds`` has the fold of each text.
+    """Returns corrections learned from texts with sets of labels; ``folds`` has the fold of each text, ``seed`` decides
+    the order in which texts are visited, and ``threads`` says how many to use.
 
     The setting is the one with the least loss on the first fold; for many texts, it is the first setting. C has the
     least loss on all held-out texts, or for many texts, on those of the first fold. The loss is the log loss after
     calibration by a slope and a shift.
     """
     is_few = len(texts) < FEW_TEXTS
-    strengths: Sequence[float] = STRENGTHS_OF_FEW_TEXTS if is_few else STRENGTHS
-    settings = SETTINGS[:2] if is_few else SETTINGS[:1]
+    strengths: Sequence[float] = STRENGTHS_OF_FEW_TEXTS if is_few else STRENGTHS  # values of C to try
+    settings = SETTINGS[:2] if is_few else SETTINGS[:1]  # how words may count
     if len(texts.cells):
         strengths = STRENGTHS_OF_TABLES
         settings = SETTINGS
     search = StrengthSearch(strengths, honest_loss, patience=1)
     fold_numbers = np.unique(folds).tolist()
-    is_many = not is_few and not len(texts.cells)
+    is_many = not is_few and not len(texts.cells)  # then the first fold decides C
     label_folds = [_LabelFold(texts, folds == fold, seed) for fold in fold_numbers]
     # The best setting, and what each C led to: the loss of held-out texts, and their scores by fold.
     setting, steps = choose(label_folds, settings, search, n_kept=1, threads=threads, keeps_first_strength=is_many)
     best_step = least_loss(steps)
-    scores = np.zeros((len(texts), texts.n_labels))
+    scores = np.zeros((len(texts), texts.n_labels))  # out-of-fold log-odds
     for fold, fold_scores in zip(fold_numbers, best_step.scores, strict=True):
         scores[folds == fold] = fold_scores
     learner = _learner(texts, setting, seed, threads)
@@ -320,27 +327,28 @@ class LabelWeighing:
         """Returns the corrections of the text column with the number ``column`` for the words of ``lexicon`` (words of
         the lexicon × ``labels``). They are 0 for words and labels that are new.
         """
-        first_word = sum(len(words) for words in self.words[:column])
+        first_word = sum(len(words) for words in self.words[:column])  # of this column, among all words
+        # Of the words that were learned (words × labels).
         corrections = self._of_labels(slice(first_word, first_word + len(self.words[column])), labels)
         corrections_of_lexicon = np.zeros((len(lexicon), len(labels)), dtype=np.float32)
         corrections_of_lexicon[lexicon.positions(self.words[column])] = corrections
         return corrections_of_lexicon
 
     def of_cells(self, labels: Sequence[Label]) -> Reals32:
-        """Returns the corrections of the words of cells (words × labels), 0 for labels that are new."""
+        """Returns the corrections of the words of cells (words × ``labels``), 0 for labels that are new."""
         return self._of_labels(slice(-1 - len(self.cells), -1), labels)
 
     def common(self, labels: Sequence[Label]) -> Real:
-        """Returns what is added to the log-odds of every row (labels,), 0 for labels that are new."""
+        """Returns what is added to the log-odds of every row for each of these ``labels``, 0 for new ones."""
         return np.asarray(COMMON_WORD_VALUE * self._of_labels(slice(-1, None), labels)[0].astype(np.float64))
 
     def _of_labels(self, word_numbers: slice, labels: Sequence[Label]) -> Reals32:
         """Returns the corrections of the words ``word_numbers`` (words × ``labels``), 0 for labels that are new."""
-        known_corrections = self.corrections[word_numbers]
+        known_corrections = self.corrections[word_numbers]  # words × learned labels
         if tuple(labels) == self.labels:
             return known_corrections
         number_of_label = {label: number for number, label in enumerate(self.labels)}
-        label_numbers = np.array([number_of_label.get(label, -1) for label in labels], dtype=np.int64)  # -1 if new
+        label_numbers = np.array([number_of_label.get(label, -1) for label in labels], dtype=np.int64)  # −1: new
         is_known = label_numbers >= 0
         corrections = np.zeros((len(known_corrections), len(labels)), dtype=np.float32)
         corrections[:, is_known] = known_corrections[:, label_numbers[is_known]]
@@ -356,7 +364,7 @@ class LabelWeighing:
             words_in_tally = set(lexicon_of(tally, name).words)
             remains_by_column.append(np.array([word in words_in_tally for word in words], dtype=np.bool_))
         cells, cell_remains = self.cells.without_forgotten(tally)  # and whether each word of the cells remains
-        remains = np.concatenate([*remains_by_column, cell_remains, [True]])
+        remains = np.concatenate([*remains_by_column, cell_remains, [True]])  # of each row of ``corrections``
         labels = tuple(label for label in self.labels if label in set(tally.classes))
         if labels == self.labels and remains.all():
             return self
@@ -377,33 +385,35 @@ class LabelTables:
     """
 
     def __init__(self, tally: Tally, labels: Sequence[Label], weighing: LabelWeighing) -> None:
-        """Computes the tables of all weighed columns from the counts of the tally. ``labels`` are those of the tally,
-        in the order of the columns of scores.
+        """Computes the tables of all weighed columns from the counts of the tally and the corrections in ``weighing``.
+        ``labels`` are those of the tally, in the order of the columns of scores.
         """
         self.tally = tally
         self.labels = tuple(labels)
         self.weighing = weighing
-        self.all_rows_class = tally.classes.index(EVERY)
+        self.all_rows_class = tally.classes.index(EVERY)  # the number of the class that all rows have
         class_numbers = {label: number for number, label in enumerate(tally.classes)}
-        self.class_of_label = np.array([class_numbers[label] for label in labels], dtype=np.int64)
+        self.class_of_label = np.array([class_numbers[label] for label in labels], dtype=np.int64)  # class numbers
         self.text_features = tuple(tally.schema[name] for name in weighing.columns)
         self.lexicons = tuple(lexicon_of(tally, name) for name in weighing.columns)
-        self.evidence = tuple(self._evidence(lexicon) for lexicon in self.lexicons)
+        self.evidence = tuple(self._evidence(lexicon) for lexicon in self.lexicons)  # of the words of each text column
         evidence_weight = np.float32(weighing.setting.evidence_weight)
+        # What each word adds to log-odds (words × labels), by text column.
         self.word_tables = tuple(
             evidence_weight * evidence.log_ratios + weighing.of(lexicon, column, labels)
             for column, (evidence, lexicon) in enumerate(zip(self.evidence, self.lexicons, strict=True))
         )
         rows_by_label = tally.rows.value[self.class_of_label]
         n_rows = float(tally.rows.value[self.all_rows_class])
-        self.log_prior = log_prior_odds(rows_by_label, n_rows) + weighing.common(labels)
-        self.cell_counts = weighing.cells.counts(tally)
+        self.log_prior = log_prior_odds(rows_by_label, n_rows) + weighing.common(labels)  # log-odds (labels,)
+        self.cell_counts = weighing.cells.counts(tally)  # rows of each cell (cells × classes), by column
         for counts, name in zip(self.cell_counts, weighing.cells.names, strict=True):
             self._check(counts, name)
+        # Of each column: rows of each cell with each label (cells × labels), and all rows of each cell (cells,).
         label_counts = [counts[:, self.class_of_label] for counts in self.cell_counts]
         all_counts = [counts[:, self.all_rows_class] for counts in self.cell_counts]
         cell_evidence = CellEvidence(weighing.cells, label_counts, all_counts, rows_by_label, n_rows)
-        self.cell_tables: list[Real] = []
+        self.cell_tables: list[Real] = []  # what each cell adds to log-odds (cells + 1, labels), by column
         if self.cell_counts:
             self.cell_tables = tables_of_cells(cell_evidence, weighing.of_cells(labels), weighing.setting)
 
@@ -419,16 +429,19 @@ class LabelTables:
 
     def _evidence(self, lexicon: Lexicon) -> WordEvidence:
         """Returns the evidence of the words of a column's lexicon, from the tally's counts."""
-        table = self.tally.of(lexicon.feature.name).table
+        table = self.tally.of(lexicon.feature.name).table  # the counts of words by class: each label, and all rows
+        # Where the pairs of each word start, and the class and the number of documents of each pair.
         starts, classes, _, pair_documents = table.pairs(lexicon.used.ids, np.arange(table.n_classes, dtype=np.int64))
-        documents = np.zeros((len(lexicon), table.n_classes))
+        documents = np.zeros((len(lexicon), table.n_classes))  # rows of each class that have each word
         documents[np.repeat(np.arange(len(lexicon)), np.diff(starts)), classes] = pair_documents
         self._check(documents, lexicon.feature.name)
         rows_by_class = self.tally.rows.value  # by class number of the tally: labels, and all rows
-        label_documents = np.ascontiguousarray(documents[:, self.class_of_label])
-        texts_with_word = documents[:, self.all_rows_class].copy()
-        rows_by_label = rows_by_class[self.class_of_label]
-        return WordEvidence(label_documents, rows_by_label, texts_with_word, float(rows_by_class[self.all_rows_class]))
+        return WordEvidence(
+            documents=np.ascontiguousarray(documents[:, self.class_of_label]),
+            texts=rows_by_class[self.class_of_label],
+            texts_with_word=documents[:, self.all_rows_class].copy(),
+            n_texts=float(rows_by_class[self.all_rows_class]),
+        )
 
     def _check(self, documents: Real, column: str) -> None:
         """Raises if more rows with a label have a word or cell of a column than rows at all have it.
@@ -442,16 +455,16 @@ class LabelTables:
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
         """Returns what the words and cells of rows add to the log-odds of each label (rows × labels), from the tables
-        of each text column and of each column with cells.
+        of each text column and of each column with cells. ``threads``: how many to use.
         """
         scores = np.zeros((rows.n_rows, len(self.labels)))
-        setting = self.weighing.setting
+        setting = self.weighing.setting  # how words count
         for word_table, evidence, lexicon in zip(self.word_tables, self.evidence, self.lexicons, strict=True):
-            bags = lexicon.bags(rows, self.tally.of(lexicon.feature.name), threads)
+            bags = lexicon.bags(rows, self.tally.of(lexicon.feature.name), threads)  # the words of each row
             scores += bags.scores(evidence.values(bags, setting, threads), word_table, threads)
         if not self.cell_tables:
             return scores
-        cells = self.weighing.cells
+        cells = self.weighing.cells  # the columns that have cells
         return scores + cells.scores(cells.codes(rows, threads), self.cell_tables, threads)
 
     def parameters(self, label: Label, plain: Model) -> tuple[Parameters, ...]:
@@ -461,7 +474,7 @@ class LabelTables:
         """
         parameters = list[Parameters]()
         for group in plain.parameters:
-            unweighed = [
+            unweighed = [  # positions of features in the group
                 position for position, name in enumerate(group.features.names) if name not in self.column_names
             ]
             parameters += [group.select(unweighed)] if unweighed else []
@@ -484,8 +497,8 @@ class LabelTables:
         counts of this column are ``sums``.
         """
         label_number = self.labels.index(label)
-        setting = self.weighing.setting
-        evidence = self.evidence[column]
+        setting = self.weighing.setting  # how words count
+        evidence = self.evidence[column]  # of the column's words about all labels
         lexicon = Lexicon.of(self.text_features[column], sums)
         word_scores_of_label = self.word_tables[column][:, label_number]
         # Words × (without the label, with it), as ``documents``.
@@ -493,7 +506,7 @@ class LabelTables:
         documents_with_label = evidence.documents[:, label_number]
         documents = np.stack([evidence.texts_with_word - documents_with_label, documents_with_label], axis=1)
         n_texts = np.array([evidence.n_texts - evidence.texts[label_number], evidence.texts[label_number]])
-        word_scales = evidence.scale(setting.idf_power)
+        word_scales = evidence.scale(setting.idf_power)  # the inverse document frequency of each word
         return word_scores(lexicon, sums, word_scales, scores, setting.use_counts, documents, n_texts)
 
 
@@ -505,14 +518,18 @@ def words_of(tally: Tally) -> tuple[tuple[str, ...], CellWords]:
 
 
 def can_weigh(tally: Tally, n_rows: int) -> bool:
-    """Whether a tally has anything to weigh, and not more words × labels or rows × labels than MOST_CELLS."""
-    text_columns, cells = words_of(tally)
+    """Whether a tally of label sets has anything to weigh, and not more words × labels or rows × labels than
+    MOST_CELLS. ``n_rows``: the number of rows to learn from.
+    """
+    text_columns, cells = words_of(tally)  # the names of text columns; the columns that have cells
     n_words = sum(int(tally.of(name).table.n_words) for name in text_columns) + len(cells)
     return n_words > 0 and max(n_words, n_rows) * len(tally.classes) <= MOST_CELLS
 
 
 def bags_of(tally: Tally, names: Sequence[str], batches: Sequence[Batch], threads: int) -> tuple[Bags, ...]:
-    """Returns the words of the rows of all batches, one ``Bags`` for each of the tally's text columns ``names``."""
+    """Returns the words of the rows of all batches, one ``Bags`` for each of the tally's text columns ``names``.
+    ``threads``: how many to use.
+    """
     column_bags = []
     for name in names:
         lexicon = lexicon_of(tally, name)

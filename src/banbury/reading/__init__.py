@@ -78,6 +78,7 @@ def read(
             message (.eml, .mbox, or a file that starts like delivered mail). HTML files (.html) are converted to text.
             Files are read in blocks and arrays are not copied.
         kinds: The types of columns of text files, instead of inferring them.
+        batch_rows: The most rows of a batch; chosen by the reader unless given.
         remembered: How other files were read, from ``Schema.reading``. A file of the same kind is read in the same way,
             except for the options given here.
         **settings: Options for reading files, as listed below.
@@ -85,6 +86,8 @@ def read(
     - ``columns``: the names of columns that have none. A CSV file then has no header.
     - ``header``: False if a CSV file has no header; its columns are then named "1", "2" and so on. True if the first
       line is the header even if it looks like a row; ``columns`` replaces it.
+    - ``delimiter``: the character between fields, instead of detecting it.
+    - ``missing_values``: the texts that mean a missing value.
     - ``quote``: the quotation mark, or "none". The default is ", except in tab-separated text without quotes in its
       header.
     - ``comment``: lines that start with it are skipped, as are the first ``skip_lines``.
@@ -118,20 +121,22 @@ def read(
 
 def _with_headers(source: Source, headers: Headers) -> Source:
     """The source, which raises BadSetting for rows that are not messages, since they have no headers to make columns
-    of.
+    of. ``headers``: the mail headers that the user wants as columns.
     """
 
     def batches(parser_work: ParserWork[Any] | None) -> Iterator[Batch]:
-        """The batches; raises BadSetting for one whose columns are not header columns and the body."""
+        """The batches of the source; raises BadSetting for one whose columns are not those of the mail headers that the
+        user wants (``headers``) and the body. ``parser_work``: what threads that parse a batch do with it; None:
+        nothing.
+        """
         for batch in source.start(parser_work):
-            if sum(map(batch.is_text, batch.names)) != len(header_columns(headers)) + 1:
+            if sum(map(batch.is_text, batch.names)) != len(header_columns(headers)) + 1:  # 1 for the body
                 are_texts = len(batch.names) == 1 and batch.is_text(batch.names[0])
                 location = errors.where(source.name)
-                columns = errors.listed(batch.names)
                 fact = (
                     f"the rows{location} are plain texts"
                     if are_texts
-                    else f"the data{location} are a table with {columns}"
+                    else f"the data{location} are a table with {errors.listed(batch.names)}"
                 )
                 raise errors.BadSetting(
                     f"headers={headers!r} turns mail headers into columns, but {fact}. "
@@ -145,7 +150,9 @@ def _with_headers(source: Source, headers: Headers) -> Source:
 
 
 def _read(data: Any, options: Options) -> Source:
-    """A source for data of any kind, by its type. Raises an error for options that do not apply to it."""
+    """A source for data of any kind that ``read`` accepts, by its type. Raises an error for options that do not apply
+    to it.
+    """
     if isinstance(data, Mapping) or library(data) in ("numpy", "pandas", "polars", "pyarrow", "scipy"):
         options.refuse(TEXT_TABLE_SETTINGS, f"text files, but this is a {type(data).__name__}")
         options.refuse(FOLDER_SETTINGS, f"files of texts, but this is a {type(data).__name__}")
@@ -174,7 +181,9 @@ def _read(data: Any, options: Options) -> Source:
 
 
 def _read_frame(data: Any, options: Options) -> Source | None:
-    """A source for a frame or array, recognised by its interface; None for anything else."""
+    """A source for ``data`` if it is a frame or array, which its interface shows; otherwise None. ``options``: how to
+    read it.
+    """
     if library(data) == "polars" and hasattr(data, "collect"):
         data = data.collect()
     names = options.columns
@@ -204,7 +213,9 @@ def _read_frame(data: Any, options: Options) -> Source | None:
 
 
 def _read_array(data: Any, options: Options) -> Source:
-    """A source for an array; a 1-D array of strings is texts."""
+    """A source for an array or what NumPy can convert to one (``data``); a 1-D array of strings is texts. ``options``:
+    how to read it.
+    """
     array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)  # a np.matrix becomes an array
     if array.ndim == 1 and array.dtype.kind in "OUST" and array.dtype.names is None:
         if array.dtype.kind != "O":
@@ -215,8 +226,10 @@ def _read_array(data: Any, options: Options) -> Source:
 
 
 def _read_series(data: Any, options: Options) -> Source | None:
-    """A source for texts in a series or array of pandas, Polars or Arrow; None for anything else."""
-    module = library(data)
+    """A source for ``data`` if it is a series or array of texts of pandas, Polars or Arrow; otherwise None.
+    ``options``: how to read it.
+    """
+    module = library(data)  # its name
     if module == "pandas" and hasattr(data, "dtype"):
         is_text = type(data.dtype).__name__ == "StringDtype" or column(data).kind() == "string"
         return _read_texts(data, options) if is_text else None
@@ -228,7 +241,9 @@ def _read_series(data: Any, options: Options) -> Source | None:
 
 
 def _read_texts(values: Any, options: Options) -> Source:
-    """A source for texts, or for messages or pages if the options say so."""
+    """A source for texts, or for messages or HTML pages if the options say so. ``values``: a list, array or series of
+    texts, None where missing.
+    """
     if options.format in ("mail", "html"):
         return from_messages(np.asarray(values, dtype=object).tolist(), options)
     if library(values) == "pyarrow":
@@ -238,7 +253,9 @@ def _read_texts(values: Any, options: Options) -> Source:
 
 
 def _read_list(data: Sequence[Any], options: Options) -> Source:
-    """A source for a list of texts, paths, records, rows or tables; the first entry decides which these are."""
+    """A source for a list of texts, paths, records, rows or tables (``data``); the first entry decides which these are.
+    ``options``: how to read them.
+    """
     if not data:
         raise errors.empty_data(why="the list is empty")
     first_entry = data[0]
@@ -251,11 +268,11 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
         or any(map(_is_cell, first_entry.values()))  # no column of a table, so it is a row
         or not any(map(_is_column, first_entry.values()))
     ):
-        keys = dict.fromkeys(key for record in data for key in record)  # what a row does not have is missing there
-        columns = {key: [record.get(key) for record in data] for key in keys}
+        names = dict.fromkeys(name for record in data for name in record)  # of the columns that any record has
+        columns = {name: [record.get(name) for record in data] for name in names}
         return tables.from_mapping(columns, options.columns, options.batch_rows)
-    is_batch = isinstance(first_entry, (str, os.PathLike)) or _is_table(first_entry) or _speaks_arrow(first_entry)
-    if first_entry.ndim == 2 if hasattr(first_entry, "ndim") else is_batch:
+    is_table = isinstance(first_entry, (str, os.PathLike)) or _is_table(first_entry) or _speaks_arrow(first_entry)
+    if first_entry.ndim == 2 if hasattr(first_entry, "ndim") else is_table:
         return _chain_tables(data, options)
     return tables.from_rows(data, options.columns, options.batch_rows)
 
@@ -267,27 +284,29 @@ def is_texts(data: Any) -> bool:
 
 def _read_paths(data: Sequence[Any], options: Options) -> Source:
     """A source for several documents, tables or folders, one after another. If all folders have one target column, the
-    source has it, too. ``data``: their paths.
+    source has it, too. ``data``: their paths; ``options``: how to read them.
     """
-    paths = from_paths([os.fspath(path) for path in data], name=None, options=options)
-    if isinstance(paths, Source):
-        return paths
-    if not all(map(os.path.isdir, paths)):
-        return _chain_tables(paths, options)
-    sources = [_read(path, options) for path in paths]
+    source_or_paths = from_paths([os.fspath(path) for path in data], name=None, options=options)
+    if isinstance(source_or_paths, Source):
+        return source_or_paths
+    if not all(map(os.path.isdir, source_or_paths)):
+        return _chain_tables(source_or_paths, options)
+    sources = [_read(folder, options) for folder in source_or_paths]
     [target, *other_targets] = {source.target for source in sources}
     target = None if other_targets else target
-    reading = sources[0].reading
+    reading = sources[0].reading  # the options with which the first was read
     return Source(lambda _: _align_batches(chain.from_iterable(sources)), target=target, reading=reading)
 
 
 def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
-    """Whether a mapping is one row: its values are scalars, or lists of numbers in columns that hold lists. ``kinds``:
-    what the model needs in each column.
+    """Whether a mapping is one row: its values are scalars, or lists of numbers in columns that hold lists. ``cells``:
+    maps names to values; ``kinds``: what the model needs in each column, such as "list".
     """
 
     def is_list(name: Any, value: Any) -> bool:
-        """Whether the value is a list of numbers in a column that holds lists."""
+        """Whether the value is a list of numbers in a column that holds lists. ``name``: that of the column; ``kinds``:
+        what the model needs in each column.
+        """
         may_be_list = kinds.get(name) == "list" and _is_column(value)
         return may_be_list and all(isinstance(member, (int, float, np.number)) for member in value)
 
@@ -317,8 +336,9 @@ def _is_table(value: Any) -> bool:
 
 
 def _read_stream(data: Any, options: Options) -> Source:
-    """A source for an iterator or iterable of texts, paths or tables; of an iterator, the first entry is taken at once.
-    Texts of an iterator can be read only once. Raises TypeError for anything else.
+    """A source for an iterator or iterable of texts, paths or tables (``data``); the first entry of an iterator is
+    taken at once. Texts of an iterator can be read only once. Raises TypeError for anything else. ``options``: how to
+    read them.
     """
     if hasattr(data, "fetchmany") and hasattr(data, "description"):
         raise TypeError(
@@ -326,13 +346,13 @@ def _read_stream(data: Any, options: Options) -> Source:
             "cursor.fetch_record_batch() (ADBC), a DuckDB relation, or pandas.read_sql(...)."
         )
     if isinstance(data, Iterator):
-        entries = data
-        first_entry = next(data, None)
-        data = entries if first_entry is None else chain([first_entry], entries)
+        remaining_entries = data
+        first_entry = next(remaining_entries, None)
+        data = remaining_entries if first_entry is None else chain([first_entry], remaining_entries)
         if isinstance(first_entry, str) and not are_paths([first_entry], options):
 
             def batches() -> Iterator[Batch]:
-                """Batches of consecutive texts."""
+                """Yields batches of consecutive texts of the iterator ``data``."""
                 while texts := list(islice(data, options.batch_rows or STREAM_BATCH)):
                     yield from from_texts(texts, options.columns)
 
@@ -364,29 +384,36 @@ class _Repeatable:
 
 def _chain_tables(data: Iterable[Any], options: Options) -> Source:
     """A source for the batches of several tables one after another, with one table in memory at a time. ``data``: the
-    tables, or the paths of files; the source can be read again unless they are iterators.
+    tables, or the paths of files; the source can be read again unless they are iterators. ``options``: how to read
+    each.
     """
-    files: dict[str, Source] = {}  # by path; kept, because a file's source remembers the types that it had to widen
+    # By path; kept, because a file's source remembers the types that it had to widen.
+    source_of_file: dict[str, Source] = {}
 
     def open_table(table: Any) -> Source:
-        """The source of a table; that of a file is opened only once."""
+        """The source of a table or of a file at a path; that of a file is opened only once and kept in
+        ``source_of_file``. ``options``: how to read it.
+        """
         if not isinstance(table, (str, os.PathLike)):
             return _read(table, options)
         path = os.fspath(table)
-        if path not in files:
-            files[path] = _read(table, options)
-        return files[path]
+        if path not in source_of_file:
+            source_of_file[path] = _read(table, options)
+        return source_of_file[path]
 
     is_single_pass = iter(data) is data or (
         isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data)
     )
     are_files = isinstance(data, (list, tuple)) and isinstance(data[0], (str, os.PathLike))
+    # The options with which the first file was read, as the source remembers them.
     reading = open_table(data[0]).reading if are_files else {}  # type: ignore[index]
     if reading.get("header") is False and options.header is None:
         options = replace(options, header=False)  # the other files are like the first
 
     def batches(parser_work: ParserWork[Any] | None) -> Iterator[Batch]:
-        """The batches of all tables, in order."""
+        """The batches of all tables, in order. ``data``: the tables or paths; ``parser_work``: what threads that parse a
+        batch do with it.
+        """
         return _align_batches(batch for table in data for batch in open_table(table).start(parser_work))
 
     return Source(batches, again=not is_single_pass, reading=reading)
@@ -396,7 +423,7 @@ def _align_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
     """Yields the batches, changed in place, with consecutive row numbers and with their columns in the order of the
     first batch. Raises an error if a batch has other columns, or if there is none.
     """
-    names: tuple[str, ...] | None = None
+    names: tuple[str, ...] | None = None  # of the first batch
     for batch in number_rows(batches):
         names = batch.names if names is None else names
         if batch.names != names and set(batch.names) != set(names):
@@ -407,7 +434,7 @@ def _align_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
                 "batch",
             )
         batch.names = names
-        batch.share = None
+        batch.share = None  # how much of all tables has been read is not known
         yield batch
     if names is None:
         raise errors.empty_data(why="the iterable yielded no batches")
@@ -417,7 +444,8 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
     """Returns one row as a batch. It can be a mapping of values, a pandas Series, values in the order of ``names``, or
     a table with one row.
 
-    A column that a mapping does not have is missing. ``names``: the columns; ``named``: False if they are made up.
+    A column that a mapping does not have is missing. ``names``: those of the columns; ``named``: False if they are made
+    up, such as "x0". Raises an error if ``row`` is not one row, or lacks all columns.
 
     >>> batch = read_row({"length": 2.5, "colour": "red"}, ("length", "colour"), named=True)
     >>> batch.numbers(["length"]), batch.head("colour", 1)
@@ -433,7 +461,7 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
         if names and not any(name in cells for name in names):
             raise errors.unknown_column(names[0], list(cells))
         return row_of_cells(cells, names, named)
-    is_list = isinstance(row, (list, tuple, np.ndarray))
+    is_list = isinstance(row, (list, tuple, np.ndarray))  # of the values of a row, or of one row or record
     if is_list and not any(_is_column(cell) or isinstance(cell, Mapping) for cell in row):
         return row_of_cells(dict(zip(tables.check_column_names(names, len(row)), row, strict=True)), names, named)
     batches = list(read(row, columns=names if is_list and not isinstance(row[0], Mapping) else None))

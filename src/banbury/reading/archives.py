@@ -14,8 +14,8 @@ LISTED = 12  # names of files in an error message
 
 
 def split_archive_path(path: str) -> tuple[str, str] | None:
-    """The archive and the member to which a path leads; the member is empty for the archive itself. None if no archive
-    is on the path.
+    """The paths of the archive and of the member in it to which a path leads; the member is empty for the archive
+    itself. None if no archive is on the path.
 
     >>> split_archive_path("tables/no.zip/a.csv") is None  # there is no such archive
     True
@@ -60,7 +60,7 @@ def table_in(path: str, endings: tuple[str, ...], compressed: tuple[str, ...]) -
         for name, stem, suffix in split_names
         if (os.path.splitext(stem)[1] if suffix in compressed else suffix) in endings
     ]
-    tables = tables or names
+    tables = tables or names  # a single file is taken for a table, whatever its ending
     if len(tables) != 1:
         contents = f"the {len(tables):,} files {errors.listed(tables, LISTED)}" if tables else "no file"
         advice = f" Name one: {os.path.join(archive, tables[0])}" if tables else ""
@@ -77,10 +77,12 @@ def _open_archive(archive: str) -> zipfile.ZipFile:
 
 
 def open_member(archive: str, member: str) -> tuple[Any, int]:
-    """A member of an archive as a stream of bytes, and its compressed size."""
-    file = _open_archive(archive)
+    """A member of an archive as a stream of bytes, and its compressed size in bytes. ``archive``: the path of the zip
+    file; ``member``: the path in it.
+    """
+    zip_file = _open_archive(archive)
     try:
-        with file:  # the archive itself is closed with its last member
-            return file.open(member), file.getinfo(member).compress_size
+        with zip_file:  # it is closed with its last member
+            return zip_file.open(member), zip_file.getinfo(member).compress_size
     except (RuntimeError, NotImplementedError, zipfile.BadZipFile, KeyError) as error:
         raise errors.bad_file(f"{archive}/{member}", f"it cannot be unpacked ({error}).") from None

@@ -61,7 +61,9 @@ class BadRow(Exception):
 
 
 def from_arff(path: str, options: Options) -> Source:
-    """An ARFF file, which need not fit in memory; where rows have weights, the source names their column."""
+    """A source for the ARFF file at ``path``, which need not fit in memory; where rows have weights, the source names
+    their column. ``options``: only ``columns`` is used.
+    """
     file = _ArffFile(path, options)
     return Source(file.batches, path, weights=file.weight)
 
@@ -70,11 +72,11 @@ class _ArffFile(BlockFile):
     """An ARFF file: its columns, where its rows begin, and whether they have weights."""
 
     def __init__(self, path: str, options: Options) -> None:
-        """Reads the header, and looks through the file for weights. ``options``: only ``columns`` is used, other names
-        for the columns.
+        """Reads the header of the file at ``path``, and looks through the file for weights. ``options``: only
+        ``columns`` is used, other names for the columns.
         """
         self.path = path
-        self.attributes, self.start = self._header()
+        self.attributes, self.start = self._header()  # the declared columns; the byte at which the rows begin
         declared_names = [attribute.name for attribute in self.attributes]
         self.names = names_for(distinct(declared_names, path), options.columns, path)
         weight_name = WEIGHT
@@ -87,7 +89,7 @@ class _ArffFile(BlockFile):
         attributes: list[Attribute] = []
         line_number = 0
         for block in split_into_blocks(self.path, start=0):
-            offset = block.offset
+            offset = block.offset  # the byte at which the next line begins
             for line_bytes in bytes(block.data).removesuffix(b"\n").split(b"\n"):
                 offset += len(line_bytes) + 1
                 line_number += 1
@@ -111,7 +113,7 @@ class _ArffFile(BlockFile):
         if declaration is None:
             syntax = "an attribute is a name followed by numeric, string, date or {its values}"
             raise self.bad_line(number, f"{errors.shortened(line)!r} cannot be read: {syntax}")
-        name = declaration[1]
+        name = declaration[1]  # perhaps in quotation marks
         kind = declaration[2]  # a type such as "numeric", or the values of a nominal column in braces
         try:
             name = _unescape(name[1:-1]) if name[0] in "'\"" else name
@@ -132,8 +134,8 @@ class _ArffFile(BlockFile):
         """The rows in blocks that fit in memory as dense tables, which a block of sparse rows may not."""
         max_rows = max(MOST_CELLS // len(self.attributes), 1)
         for block in super().blocks():  # each is cut after every ``max_rows`` lines
-            line_ends = np.flatnonzero(np.frombuffer(block.data, np.uint8) == ord("\n"))[max_rows - 1 :: max_rows] + 1
-            bounds = sorted({0, *line_ends.tolist(), len(block.data)})
+            cuts = np.flatnonzero(np.frombuffer(block.data, np.uint8) == ord("\n"))[max_rows - 1 :: max_rows] + 1
+            bounds = sorted({0, *cuts.tolist(), len(block.data)})  # bytes at which parts of the block begin and end
             for start, stop in pairwise(bounds):
                 yield Block(block.data[start:stop], block.offset + start)
 
@@ -151,9 +153,11 @@ class _ArffFile(BlockFile):
             raise self._blame_row(bad_row, block) from None
 
     def _blame_row(self, bad_row: BadRow, block: Block) -> errors.BadFile:
-        """The error of a row of the block, with its line number in the file, 0 if that is not known."""
-        row, reason = bad_row.args
-        return self.bad_line(self.line(block, row) or 0, reason)
+        """The error of a row of the block, with its line number in the file, 0 if that is not known. ``bad_row``: has
+        the number of the row in the block, and what is wrong with it.
+        """
+        row, fault = bad_row.args
+        return self.bad_line(self.line(block, row) or 0, fault)
 
     def records(self, block: Block) -> Iterator[tuple[int, str]]:
         """The rows of a block as text, each with its line number in the file; without blank lines and comments."""
@@ -164,7 +168,7 @@ class _ArffFile(BlockFile):
                 yield number, text
 
     def explain_failure(self, error: Exception, block: Block) -> Exception:
-        """The error of the row that Arrow could not parse."""
+        """The error of the row of the block that Arrow could not parse (``error``)."""
         try:
             self._parse_rows(block)
         except BadRow as bad_row:
@@ -172,8 +176,9 @@ class _ArffFile(BlockFile):
         return errors.bad_file(self.path, reason(error))
 
     def _parse_plain(self, block: Block) -> Batch:
-        """Parses rows without quotes, comments or braces, which Arrow reads as CSV."""
+        """The batch of a block of rows without quotes, comments or braces, which Arrow reads as CSV."""
         pa = arrow()
+        # The Arrow type of each declared column, in order.
         types = {
             attribute.name: pa.float64() if attribute.kind in NUMBERS else pa.string() for attribute in self.attributes
         }
@@ -186,12 +191,12 @@ class _ArffFile(BlockFile):
         return self._batch(table.num_rows, trimmed, weights=None)
 
     def _parse_rows(self, block: Block) -> Batch:
-        """Parses rows of any form one by one: dense or sparse, quoted, with weights."""
+        """The batch of a block of rows of any form, parsed one by one: dense or sparse, quoted, with weights."""
         rows = [self._row(line, row) for row, (_, line) in enumerate(self.records(block))]  # (cells, weight)
         pa = arrow()
-        columns = list[Any]()
+        columns = list[Any]()  # arrays of numbers, and Arrow arrays of texts
         for column_number, attribute in enumerate(self.attributes):
-            cells = [row_cells[column_number] for row_cells, _ in rows]
+            cells = [row_cells[column_number] for row_cells, _ in rows]  # of this column; None: missing
             if attribute.kind not in NUMBERS:
                 columns.append(pa.array(cells, pa.string()))
                 continue
@@ -207,8 +212,8 @@ class _ArffFile(BlockFile):
         return self._batch(len(rows), columns, [weight for _, weight in rows])
 
     def _row(self, line: str, row: int) -> tuple[Sequence[Any], float]:
-        """The cells of a row (texts, 0.0 where a sparse row omits a number, None where missing), and its weight.
-        ``row``: its number, for errors.
+        """The cells of the row on a line (texts, 0.0 where a sparse row omits a number, None where missing), and its
+        weight. ``row``: its number in the block, for errors.
         """
         try:
             return self._cells(line, row)
@@ -216,24 +221,26 @@ class _ArffFile(BlockFile):
             raise BadRow(row, f"{errors.shortened(line, 80)!r} has {HALF_A_CHARACTER}") from None
 
     def _cells(self, line: str, row: int) -> tuple[Sequence[Any], float]:
-        """Parses a dense or sparse row as described in ``_row``. Raises BadRow if it does not fit the declared columns."""
+        """The cells of the dense or sparse row on a line (texts, 0.0 where a sparse row omits a number, None where
+        missing), and its weight. Raises BadRow, with the number of the row in the block (``row``), if it does not fit
+        the declared columns.
+        """
         if not line.startswith("{"):
-            values, remainder = _values(line)
+            values, remainder = _values(line)  # each value with whether it was quoted; what follows them
             if len(values) != len(self.attributes):
                 raise BadRow(
                     row,
                     f"{errors.many(len(values), 'value')} but {len(self.attributes):,} attributes are declared: "
                     f"{errors.shortened(line, 80)!r}",
                 )
-            return [None if value == "?" and not is_quoted else value for value, is_quoted in values], self._weight(
-                remainder, row
-            )
+            dense_cells = [None if value == "?" and not is_quoted else value for value, is_quoted in values]
+            return dense_cells, self._weight(remainder, row)
         # A sparse row: pairs of a column's position and its value; the other cells have a default.
         cells: list[Any] = [
             0.0 if attribute.kind in NUMBERS else attribute.values[0] if attribute.values else None
             for attribute in self.attributes
         ]
-        start = 1
+        start = 1  # of the next pair in the line
         # Groups of a pair: 1 the position, 2 and 3 the value in single or double quotes, 4 the value without quotes.
         while (pair := _PAIR.match(line, start)) is not None:
             position = int(pair[1])
@@ -251,22 +258,23 @@ class _ArffFile(BlockFile):
         return cells, self._weight(line[closing_brace.end() :], row)
 
     def _weight(self, remainder: str, row: int) -> float:
-        """The weight in ``remainder``, the text after the values of a row; 1 if there is none. ``row``: its number, for
-        errors.
+        """The weight in ``remainder``, the text after the values of a row; 1 if there is none. ``row``: its number in
+        the block, for errors.
         """
         if not remainder.strip() or remainder.lstrip().startswith("%"):
             return 1.0
-        weight = _WEIGHT.match(remainder)
+        braces = _WEIGHT.match(remainder)  # group 1 is the text in braces
         try:
-            return float(weight[1] if weight else "")
+            return float(braces[1] if braces else "")
         except ValueError:
             raise BadRow(
                 row, f"{errors.shortened(remainder)!r} after the values is not a weight, such as {{2}}"
             ) from None
 
     def _batch(self, n_rows: int, arrays: Sequence[Any], weights: list[float] | None) -> Batch:
-        """The batch of parsed columns, and of the weights if some row of the file has one. ``arrays``: for each
-        attribute an array of numbers or an Arrow array of texts; ``weights``: one per row, None if all are 1.
+        """The batch of ``n_rows`` rows from their parsed columns, and of the weights if some row of the file has one.
+        ``arrays``: for each attribute an array of numbers or an Arrow array of texts; ``weights``: one per row, None if
+        all are 1.
         """
         named_attributes = zip(self.names, self.attributes, arrays, strict=True)
         columns = {name: _column(attribute, array) for name, attribute, array in named_attributes}
@@ -288,36 +296,36 @@ def _column(attribute: Attribute, cells: Any) -> Column:
         return Strings(cells, declared="date")
     if attribute.kind != "nominal":
         return from_arrow(cells)
-    declared_codes = {value: code for code, value in enumerate(attribute.values)}
+    code_by_value = {value: code for code, value in enumerate(attribute.values)}
     dictionary_array = cells.dictionary_encode()  # the distinct texts, and for each row the index of its text
-    declared_code_of_text = []  # one for each distinct text
+    code_of_text = []  # one for each distinct text
     for value in texts(dictionary_array.dictionary):
-        if value not in declared_codes:
+        if value not in code_by_value:
             row = next(row for row, cell in enumerate(texts(cells)) if cell == value)
             suggestion = errors.did_you_mean(value, attribute.values)
             fault = f"which is not one of its declared values ({errors.listed(attribute.values, 6)})"
             raise BadRow(
                 row, f"column {attribute.name!r} contains {value!r}, {fault}" + (f".{suggestion}" if suggestion else "")
             )
-        declared_code_of_text.append(declared_codes[value])
-    indices = dictionary_array.indices.fill_null(len(declared_code_of_text)).to_numpy()
-    row_codes = np.array([*declared_code_of_text, -1], dtype=np.int32)[indices]
+        code_of_text.append(code_by_value[value])
+    indices = dictionary_array.indices.fill_null(len(code_of_text)).to_numpy()  # for each row one in ``code_of_text``
+    row_codes = np.array([*code_of_text, -1], dtype=np.int32)[indices]  # −1: missing
     return Codes(row_codes, low=0, values=list(attribute.values), categorical=True)
 
 
 def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
-    """The values of a row as text, each with whether it was quoted; and the rest of the line, which may be a weight or
-    a comment.
+    """The values of a dense row, whose line is ``text``, each with whether it was quoted; and the rest of the line,
+    which may be a weight or a comment.
     """
     values: list[tuple[str, bool]] = []
-    position = 0
+    position = 0  # in the line, of the next value
     # Groups of a cell: 1 and 2 its text in single or double quotes, 3 its text without quotes, 4 the separator.
     while (cell := _VALUE.match(text, position)) is not None:
         is_quoted = cell[3] is None
-        unquoted = (cell[3] or "").strip(BLANKS)
         if text[cell.start() : cell.end()].strip(BLANKS) == "" and text[cell.end() : cell.end() + 1] in ("{", "%"):
             return values, text[cell.end() :]
-        values.append((_unescape(cell[1] or cell[2] or "") if is_quoted else unquoted, is_quoted))
+        value = _unescape(cell[1] or cell[2] or "") if is_quoted else (cell[3] or "").strip(BLANKS)
+        values.append((value, is_quoted))
         position = cell.end()
         if cell[4] not in (",", "\t"):
             break

@@ -82,7 +82,9 @@ def _from_nullable(array: Any, kind: Kind) -> Column:
 
 
 def _iso_texts(array: Any) -> list[str | None]:
-    """Dates and times as ISO 8601 texts; durations, which Arrow cannot write as text, as Python writes them."""
+    """The dates and times of an Arrow array as ISO 8601 texts, None where null; durations, which Arrow cannot write as
+    text, as Python writes them.
+    """
     dates = array.dictionary_decode() if hasattr(array, "dictionary") else array
     try:
         return list(dates.cast(arrow().string()).to_pylist())
@@ -91,23 +93,23 @@ def _iso_texts(array: Any) -> list[str | None]:
 
 
 def kind_of_type(data_type: Any) -> Kind:
-    """The kind of an Arrow type; that of the values for dictionaries, "list" for lists of numbers."""
-    types = arrow("types")
+    """The kind of an Arrow type (``data_type``); that of the values for dictionaries, "list" for lists of numbers."""
+    types = arrow("types")  # a module of predicates of Arrow types
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return kind_of_type(data_type.value_type)
     for kind, predicates in _KINDS.items():
         if any(getattr(types, predicate)(data_type) for predicate in predicates.split()):
             return kind
-    lists = any(getattr(types, predicate)(data_type) for predicate in _LISTS.split())
-    return "list" if lists and kind_of_type(data_type.value_type) in ("integer", "float") else "other"
+    is_list = any(getattr(types, predicate)(data_type) for predicate in _LISTS.split())
+    return "list" if is_list and kind_of_type(data_type.value_type) in ("integer", "float") else "other"
 
 
 def _plain_layout(array: Any) -> Any:
     """The array decoded to a plain type: without extension types, run-end encoding, or dictionaries of lists and other
     values that cannot be counted.
     """
-    types = arrow("types")
-    if hasattr(array, "storage"):
+    types = arrow("types")  # a module of predicates of Arrow types
+    if hasattr(array, "storage"):  # of an extension type
         return _plain_layout(array.storage)
     if types.is_run_end_encoded(array.type):
         return _plain_layout(arrow("compute").run_end_decode(array))
@@ -130,6 +132,7 @@ _KINDS: dict[Kind, str] = {
 def _lists(array: Any) -> Column | None:
     """The column of an Arrow array of lists of numbers; None if most lists have no common length."""
     lengths = numbers_of_buffer(arrow("compute").list_value_length(array).drop_null())  # of lists that are not null
+    # How many numbers most lists have; None or 0 if that is not known.
     width = usual_width(lengths.tolist()) if len(array) else getattr(array.type, "list_size", 0)
     if not width:
         return None
@@ -141,7 +144,7 @@ def _lists(array: Any) -> Column | None:
         if kind_of_type(flat_numbers.type) == "integer" and not flat_numbers.null_count
         else floats(flat_numbers)
     )
-    matrix = numbers.reshape(-1, width)
+    matrix = numbers.reshape(-1, width)  # a row for each list that is not null
     if not array.null_count:
         return Lists(matrix)
     with_gaps = np.full((len(array), width), np.nan, dtype=numbers.dtype if numbers.dtype.kind == "f" else np.float64)
@@ -170,7 +173,9 @@ def numbers_of_buffer(array: Any) -> Array:
 
 
 def fill_nulls(array: Any, gap: float, dtype: Any) -> Array:
-    """The numbers of an Arrow array as ``dtype``, with ``gap`` where it is null; the buffer itself if it has no nulls."""
+    """The numbers of an Arrow array as the NumPy type ``dtype``, with ``gap`` where it is null; the buffer itself if it
+    has no nulls.
+    """
     numbers = numbers_of_buffer(array)
     if not array.null_count:
         return numbers
@@ -183,7 +188,7 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
     """The bits of a bitmap that belong to the array, as booleans, one per row. ``buffer``: its validity bitmap, or the
     bitmap of boolean values; ``array.offset`` bits of it come before the first row.
     """
-    first_byte, first_bit = divmod(array.offset, 8)
+    first_byte, first_bit = divmod(array.offset, 8)  # where the first row is
     packed = np.frombuffer(buffer, np.uint8)[first_byte : first_byte + (first_bit + len(array) + 7) // 8]
     return np.unpackbits(packed, count=first_bit + len(array), bitorder="little")[first_bit:].view(np.bool_)
 
@@ -234,15 +239,18 @@ class Strings(Column):
         return self._encoded
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
-        """The texts as codes of their distinct values, converted to ``value_kind`` unless that is None."""
+        """The texts as codes of their distinct values, converted to ``value_kind`` unless that is None. ``threads``:
+        how many may be used.
+        """
         return convert_values(self._encoded or self._codes(threads), "string", value_kind)
 
     def _codes(self, threads: int) -> Codes:
         """The texts as codes of their distinct values, numbered by the Rust kernel. Texts that mean a missing value are
-        missing.
+        missing. ``threads``: how many may be used.
         """
         self.storage = _narrow(self.storage)
         buffers = offsets, data, _, _ = _buffers(self.storage)  # where each text begins in ``data``, their bytes
+        # The code of each row, and the row in which each code first occurs.
         codes, first_rows, _ = _core.encode_strings(*buffers, self.strip, threads)
         text_bytes = data.data
         # Where the first text of each code begins and ends.
@@ -255,7 +263,9 @@ class Strings(Column):
         return self._strip(texts(self.storage))
 
     def _strip(self, values: list[Any]) -> list[Any]:
-        """These texts stripped of blanks if the column says so; then those that mean a missing value are None."""
+        """The texts ``values`` (None if missing), stripped of blanks if the column says so; then those that mean a
+        missing value are None.
+        """
         if not self.strip:
             return values
         stripped = (value and value.strip(BLANKS) for value in values)
@@ -279,11 +289,13 @@ class Strings(Column):
         return _core.ArrowTexts(*_buffers(array))
 
     def text_bytes(self) -> int:
-        """How many bytes the buffers of the Arrow array take."""
+        """How many bytes the buffers of the stored Arrow array take."""
         return int(self.storage.nbytes)
 
     def take(self, rows: Int) -> Column:
-        """The rows with these numbers. Uses 64-bit offsets, since rows taken twice may need more than 2 GB."""
+        """The column of the rows with these numbers (from 0). Uses 64-bit offsets, since rows taken twice may need more
+        than 2 GB.
+        """
         wide_texts = (
             self.storage if self.storage.type == arrow().large_string() else self.storage.cast(arrow().large_string())
         )
@@ -321,8 +333,11 @@ def _buffers(array: Any) -> tuple[Array, NDArray[np.uint8], NDArray[np.uint8] | 
 
 
 def _any_blanks(offsets: Array, data: NDArray[np.uint8]) -> bool:
-    """Whether some text begins or ends with a blank. ``offsets``: where each text begins in ``data``."""
+    """Whether some text begins or ends with a blank. ``data``: the bytes of all texts; ``offsets``: where each begins
+    in them, and at the end where the last one ends.
+    """
     is_not_empty = offsets[1:] > offsets[:-1]
+    # The first bytes of all texts, and then the last.
     outer_bytes = np.concatenate([data[offsets[:-1][is_not_empty]], data[offsets[1:][is_not_empty] - 1]])
     return bool(np.isin(outer_bytes, np.frombuffer(BLANKS.encode(), np.uint8)).any())
 

@@ -77,10 +77,12 @@ class Batch:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the batch with all its columns, made now if they are lazy; without ``share``."""
+        """Pickles the batch with all its columns, made now if they are lazy; without ``share``. Returns the class and
+        the arguments that make it again.
+        """
         columns = {name: self.column(name) for name in self.names}
-        position = self.source, self.first_row, self.row_names, None
-        return Batch, (self.names, self.n_rows, columns, self.named, *position, self.non_features)
+        facts = self.named, self.source, self.first_row, self.row_names, None, self.non_features  # None: share
+        return Batch, (self.names, self.n_rows, columns, *facts)
 
     def column(self, name: str) -> Column:
         """The column of this name. Raises an error if there is none."""
@@ -106,8 +108,8 @@ class Batch:
         return self.column(name).text
 
     def numbers(self, names: Sequence[str]) -> list[Array]:
-        """The columns as numeric arrays that the kernels read, NaN where missing: in order, an array (rows,) for a
-        column, or a matrix (rows × columns) for several that are stored side by side.
+        """The columns with these names as numeric arrays that the kernels read, NaN where missing: in order, an array
+        (rows,) for a column, or a matrix (rows × columns) for several that are stored side by side.
         """
         columns = self._columns
         # Names of columns, and matrices of columns that are stored side by side.
@@ -123,8 +125,8 @@ class Batch:
         return self._try(name, lambda column: column.lists(width))
 
     def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
-        """The column as integer codes, one for each distinct value. Values are converted to ``value_kind``; None keeps
-        their kind.
+        """The column of this name as integer codes, one for each distinct value. Values are converted to
+        ``value_kind``; None keeps their kind.
         """
         return self._try(name, lambda column: column.to_codes(value_kind, threads_for(self.n_rows)))
 
@@ -133,10 +135,10 @@ class Batch:
         return self._try(name, lambda column: column.texts())
 
     def text_bytes(self, names: Sequence[str]) -> int | None:
-        """How many bytes these columns take if all are texts in immutable buffers; otherwise None."""
+        """How many bytes the columns with these names take if all are texts in immutable buffers; otherwise None."""
         if not set(self.names).issuperset(names):
             return None
-        sizes = [self.column(name).text_bytes() for name in names]
+        sizes = [self.column(name).text_bytes() for name in names]  # in bytes; None: not in such a buffer
         return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
 
     def integers(self, name: str) -> Array | None:
@@ -145,8 +147,8 @@ class Batch:
         return column.numbers() if isinstance(column, Numbers) and fits_int64(column.storage.dtype) else None
 
     def occurrences(self, names: Sequence[str]) -> Any:
-        """These columns as a count matrix (rows × columns). A sparse matrix overrides this: it returns row offsets,
-        column numbers and counts.
+        """The columns with these names as a count matrix (rows × columns). A sparse matrix overrides this: it returns
+        row offsets, column numbers and counts.
         """
         arrays = self.numbers(names)
         if len(arrays) == 1 and arrays[0].ndim == 2:
@@ -158,22 +160,23 @@ class Batch:
         return self._try(name, lambda column: column.head(n))
 
     def first(self, names: Sequence[str]) -> list[Scalar | None]:
-        """For each column its first value that is not missing; None if all are missing."""
-        return [next(iter(self.head(name, 1)), None) for name in names]
+        """The values of the first row in the columns with these names, None where missing or if there are no rows."""
+        first_row = self if self.n_rows <= 1 else self.slice(0, 1)
+        return [next(iter(first_row.head(name, 1)), None) for name in names]
 
     def rename(self, names: tuple[str, ...]) -> Batch:
         """The same columns under other names, in the same order."""
         if names == self.names:
             return self
-        old_names = dict(zip(names, self.names, strict=True))
-        return self._with(names, Columns(lambda name: self._columns[old_names[name]]))
+        old_name_by_new = dict(zip(names, self.names, strict=True))
+        return self._with(names, Columns(lambda name: self._columns[old_name_by_new[name]]))
 
     def without(self, name: str) -> Batch:
         """The batch without this column."""
         return self._with(tuple(column for column in self.names if column != name), self._columns)
 
     def only(self, names: Sequence[str]) -> Batch:
-        """The batch with only these columns, in this order."""
+        """The batch with only the columns of these names, in this order. Raises an error for an unknown name."""
         column_names = frozenset(self.names)
         for name in names:
             if name not in column_names:
@@ -205,7 +208,7 @@ class Batch:
         )
 
     def with_codes(self, names: Sequence[str]) -> Batch:
-        """The same rows with these columns replaced by codes of their distinct values."""
+        """The same rows with the columns of these names replaced by codes of their distinct values."""
         codes_by_name = {name: self.codes(name) for name in names}
         return self.with_columns(
             {name: codes.as_categorical() if self.categorical(name) else codes for name, codes in codes_by_name.items()}
@@ -217,7 +220,9 @@ class Batch:
         return self._with(self.names, Columns(lambda name: columns[name] if name in columns else old_columns[name]))
 
     def take(self, rows: Int) -> Batch:
-        """The rows with these numbers in this batch, in this order; without row names and other facts about them."""
+        """The rows with these numbers (from 0, in this batch), in this order; without row names and other facts about
+        them.
+        """
         columns = self._change_columns(lambda matrix: matrix.take(rows, axis=0), lambda column: column.take(rows))
         return Batch(self.names, len(rows), columns, self.named, self.source, non_features=self.non_features)
 
@@ -243,11 +248,11 @@ class Batch:
             return ask(column)
         except Unfit as unfit:
             value, row, needed = unfit.args  # needed: what the cell should be, in words
-            row += self.first_row
+            row += self.first_row  # from here on its number in the source
             hint = errors.A_HEADER if row == 0 and self.source is not None and not self.named else ""
             raise errors.wrong_type(value, name, needed, row, self.source, hint) from None
         except Uneven as uneven:
-            row, length, width = uneven.args
+            row, length, width = uneven.args  # length: of this list; width: of the column's other lists
             row += self.first_row
             raise errors.BadValue(
                 f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, but "
@@ -281,7 +286,9 @@ def _answer_once(ask: Callable[..., Any]) -> Callable[..., Any]:
     answers: dict[Any, Any] = {}  # by the arguments
 
     def answer(names: Any, *arguments: Any) -> Any:
-        """The answer for these columns and further arguments, computed the first time."""
+        """What ``ask`` returns for a column name or several (``names``) and further arguments. It is computed the first
+        time, and then kept in ``answers``.
+        """
         key = names if isinstance(names, str) else tuple(names), *arguments
         if key not in answers:
             answers[key] = ask(names, *arguments)
@@ -294,8 +301,8 @@ class Matrix(Batch):
     """Rows of numbers stored as one 2-D array or sparse matrix, which is never copied."""
 
     def __init__(self, matrix: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
-        """``matrix``: rows × columns; ``names``: those of its columns; ``named``: False if they are made up;
-        ``source``: the file, for errors.
+        """``matrix``: the numbers, rows × columns; ``names``: those of its columns; ``named``: False if they are made
+        up; ``source``: the file, for errors, None if there is none.
         """
         super().__init__(names, matrix.shape[0], Columns(lambda name: Numbers(self._column(name))), named, source)
         self._storage = matrix
@@ -321,7 +328,7 @@ class Matrix(Batch):
         return {name: position for position, name in enumerate(self._own_names)}
 
     def _positions_of(self, names: Sequence[str]) -> list[int] | None:
-        """The positions of these columns in the matrix; None if they are all its columns in order."""
+        """The positions in the matrix of the columns with these names; None if they are all its columns in order."""
         if names is self._own_names or tuple(names) == self._own_names:
             return None
         try:
@@ -345,42 +352,44 @@ class Matrix(Batch):
 
     def slice(self, start: int, stop: int) -> Batch:
         """The rows from ``start`` up to ``stop``, numbered in this batch: a view of the matrix."""
-        sliced = type(self)(self._storage[start:stop], self._own_names, self.named, self.source)
-        sliced.first_row = self.first_row + start
-        return sliced
+        batch = type(self)(self._storage[start:stop], self._own_names, self.named, self.source)
+        batch.first_row = self.first_row + start
+        return batch
 
     def take(self, rows: Int) -> Batch:
+        """The rows with these numbers (from 0, in this batch), in this order."""
         return type(self)(self._storage.take(rows, axis=0), self._own_names, self.named, self.source)
 
     def numbers(self, names: Sequence[str]) -> list[Array]:
-        """These columns as arrays, as ``Batch.numbers`` gives them; the matrix itself if they are all its columns in
-        order.
+        """The columns with these names as arrays of numbers (rows,) that the kernels read, NaN where missing; the
+        matrix itself (rows × columns) if they are all its columns in order.
         """
-        positions = self._positions_of(names)
+        positions = self._positions_of(names)  # None: all columns in order
         return [self._array] if positions is None else [self._array[:, position] for position in positions]
 
     @property
     def dtype(self) -> Any:
+        """The NumPy type of the numbers."""
         return self._storage.dtype
 
     def first(self, names: Sequence[str]) -> list[Scalar | None]:
-        """For each column its first value that is not missing; read directly if there is only one row."""
-        if self.n_rows != 1 or isinstance(self._storage, np.ma.MaskedArray):
+        """The values of the first row in the columns with these names, None where missing or if there are no rows."""
+        if self.n_rows == 0 or isinstance(self._storage, np.ma.MaskedArray):
             return super().first(names)
-        positions = self._positions_of(names)
+        positions = self._positions_of(names)  # None: all columns
         row = self._first_row() if positions is None else self._first_row()[positions]
         return [None if value != value else value for value in row.tolist()]
 
     def kind(self, name: str) -> Kind:
         """The kind of the column's values; "empty" if all are missing. Reads only the first row where that decides."""
-        kind = self._kinds[self._position_by_name[name]]
-        return super().kind(name) if kind == "empty" else kind  # missing in the first row, so perhaps in all rows
+        kind = self._kinds[self._position_by_name[name]]  # "empty": missing in the first row, so perhaps in all rows
+        return super().kind(name) if kind == "empty" else kind
 
     def kinds(self, names: Sequence[str]) -> list[Kind]:
-        """The kind of the values of each of these columns, in their order; "empty" if all are missing. The first row
-        decides where it has a number; the others are read only where it is NaN.
+        """The kind of the values of each column with these names, in their order; "empty" if all are missing. The first
+        row decides where it has a number; other rows are read only where it is NaN.
         """
-        positions = self._positions_of(names)
+        positions = self._positions_of(names)  # None: all columns in order
         kinds = self._kinds if positions is None else [self._kinds[position] for position in positions]
         if "empty" not in kinds:
             return kinds
@@ -394,16 +403,17 @@ class Matrix(Batch):
         kind = KINDS_OF_DTYPES[self.dtype.kind]
         if kind != "float" or self.n_rows == 0:
             return [kind] * len(self._own_names)
-        return ["empty" if missing else kind for missing in np.isnan(self._first_row()).tolist()]
+        return ["empty" if is_missing else kind for is_missing in np.isnan(self._first_row()).tolist()]
 
     def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
-        """The column as integer codes, as ``Batch.codes`` gives them; integers from a small range are their own codes,
-        without a copy.
+        """The column of this name as integer codes, one for each distinct value; integers from a small range are their
+        own codes, without a copy. Values are converted to ``value_kind``; None keeps their kind.
         """
         if value_kind in (None, "integer") and fits_int64(self._array.dtype):
             position = self._position_by_name[name]
-            low = int(self.spans[0][position])
-            high = int(self.spans[1][position])
+            lows, highs = self.spans  # the lowest and the highest number of each column
+            low = int(lows[position])
+            high = int(highs[position])
             if high - low < small_span(self.n_rows):
                 return Codes(self._array[:, position], low, range(low, high + 1))
         return super().codes(name, value_kind)
@@ -431,49 +441,52 @@ class Sparse(Matrix):
         return np.asarray(self._storage[:1].toarray())[0]  # type: ignore[no-any-return]
 
     def _dense(self, names: Sequence[str]) -> Array:
-        """These columns as a dense matrix, rows × columns, in their order."""
+        """The columns with these names as a dense matrix, rows × columns, in their order."""
         return ready(np.asarray(self._choose_columns(names).toarray()))
 
     def _choose_columns(self, names: Sequence[str]) -> Any:
-        """These columns as a sparse matrix; the stored one if they are all its columns in order."""
-        positions = self._positions_of(names)
+        """The columns with these names as a sparse matrix (rows × columns); the stored one if they are all its columns
+        in order.
+        """
+        positions = self._positions_of(names)  # None: all columns in order
         return self._storage if positions is None else self._storage[:, positions]
 
     def take(self, rows: Int) -> Batch:
+        """The rows with these numbers (from 0, in this batch), in this order."""
         return Sparse(self._storage[rows], self._own_names, self.named, self.source)
 
     def numbers(self, names: Sequence[str]) -> list[Array]:
-        """These columns as one dense matrix, rows × columns, in a list; an empty list without columns."""
+        """The columns with these names as one dense matrix, rows × columns, in a list; an empty list without names."""
         return [self._dense(names)] if names else []
 
     def codes(self, name: str, value_kind: ValueKind | None = None) -> Codes:
-        """The column as integer codes, as ``Batch.codes`` gives them, and not as ``Matrix.codes``, which needs an
-        array.
+        """The column of this name as integer codes, one for each distinct value. Values are converted to
+        ``value_kind``; None keeps their kind. ``Matrix.codes`` needs an array, so this is the method of ``Batch``.
         """
         return Batch.codes(self, name, value_kind)
 
     def occurrences(self, names: Sequence[str]) -> Any:
-        """These columns in CSR form: row offsets, column numbers and counts."""
+        """The columns with these names in CSR form: row offsets (rows + 1), and the column number and the count of each
+        stored entry.
+        """
         matrix = self._choose_columns(names)
         return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data
 
 
 def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
-    """The names of those columns whose numbers are all integers, small enough for doubles to hold exactly. Missing
-    numbers do not count.
+    """The names of those columns of the batch, among ``names``, whose numbers are all integers, small enough for
+    doubles to hold exactly. Missing numbers do not count.
     """
     are_whole: list[bool] = []  # one for each of ``names``
     for array in batch.numbers(names) if names else []:
-        matrix = array[:, None] if array.ndim == 1 else array
+        matrix = array[:, None] if array.ndim == 1 else array  # rows × columns
         n_rows, n_columns = matrix.shape
         column_is_whole = np.ones(n_columns, dtype=np.bool_)
-        n_rows_at_once = max(NUMBERS_AT_ONCE // max(n_columns, 1), 1)
-        for start in range(0, n_rows if matrix.dtype.kind == "f" else 0, n_rows_at_once):  # in chunks, to save memory
-            rows_at_once = matrix[start : start + n_rows_at_once]
-            is_not_whole = (rows_at_once != np.rint(rows_at_once)) | (np.abs(rows_at_once) > EXACT)
-            column_is_whole &= ~(is_not_whole & ~np.isnan(rows_at_once) if is_not_whole.any() else is_not_whole).any(
-                axis=0
-            )
+        chunk_rows = max(NUMBERS_AT_ONCE // max(n_columns, 1), 1)
+        for start in range(0, n_rows if matrix.dtype.kind == "f" else 0, chunk_rows):  # in chunks, to save memory
+            chunk = matrix[start : start + chunk_rows]  # rows × columns
+            is_not_whole = (chunk != np.rint(chunk)) | (np.abs(chunk) > EXACT)
+            column_is_whole &= ~(is_not_whole & ~np.isnan(chunk) if is_not_whole.any() else is_not_whole).any(axis=0)
         are_whole += column_is_whole.tolist()
     return {name for name, is_whole in zip(names, are_whole, strict=True) if is_whole}
 
@@ -489,18 +502,22 @@ def row_of_cells(cells: Mapping[str, Any], names: tuple[str, ...], named: bool) 
     """
 
     def make(name: str) -> Column:
-        """The column of one cell; raises KeyError for an unknown name."""
+        """The column of this name, which has one cell: its value in ``cells``, or missing. Raises KeyError for a name
+        that is neither there nor in ``names``.
+        """
         if name not in cells and name not in names:
             raise KeyError(name)
         return from_list([cells.get(name)])
 
     def numbers_of(columns: Sequence[str]) -> Array | None:
-        """The cells of these columns as a matrix of one row; None unless all are numbers or missing."""
-        values = [cells.get(name) for name in columns]
-        types = set(map(type, values))
+        """The ``cells`` of the columns with these names as a matrix of one row; None unless all are numbers, or missing
+        in columns that the row has (``names``).
+        """
+        row = [cells.get(name) for name in columns]
+        types = set(map(type, row))
         if not types <= {float, int, type(None)} or (type(None) in types and not {*cells, *names}.issuperset(columns)):
             return None
-        return np.array([values], dtype=np.float64)
+        return np.array([row], dtype=np.float64)
 
     return Batch(names, 1, Columns(make, numbers_of=numbers_of), named)
 
@@ -519,8 +536,8 @@ class ParserWork(Generic[T]):
     _results: dict[Batch, T] = field(default_factory=dict)  # by batch, until they are taken
 
     def __call__(self, batch: Batch) -> None:
-        """Does the work with a batch and stores the result, unless it fails or warns."""
-        if self.work is None:
+        """Does the work with a batch and stores its result for the consumer, unless it fails or warns."""
+        if self.work is None:  # there is nothing to do
             return
         with LimitThreads(threads=1), contextlib.suppress(errors.BanburyError), errors.collect_warnings() as warnings:
             result = self.work(batch)
@@ -553,7 +570,9 @@ class Source:
 
     @classmethod
     def of(cls, batches: Iterable[Batch], name: str | None = None, **fields: Any) -> Source:
-        """A source of batches in memory, which can be pickled. ``fields``: further fields of ``Source``."""
+        """A source of batches in memory, which can be pickled. ``name``: the file or folder, for errors; ``fields``:
+        further fields of ``Source``.
+        """
         return cls(partial(_start_in_memory, tuple(batches)), name, **fields)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -570,7 +589,9 @@ class Source:
         buffered = list[Batch]()
 
         def start(_: ParserWork[Any] | None) -> Iterator[Batch]:
-            """The buffered batches and then the others; the first pass up to some rows only buffers."""
+            """Yields the ``buffered`` batches and then the others, ``batches``; a pass that ends at the first batch with
+            rows only fills the buffer. The argument, work for parser threads, is not used.
+            """
             while not (buffered and buffered[-1].n_rows) and (batch := next(batches, None)) is not None:
                 buffered.append(batch)
             yield from buffered
@@ -581,12 +602,12 @@ class Source:
 
 
 def _start_in_memory(batches: tuple[Batch, ...], _: ParserWork[Any] | None) -> Iterator[Batch]:
-    """Begins a pass over batches in memory."""
+    """Begins a pass over batches in memory. The second argument, work for parser threads, is not used."""
     return iter(batches)
 
 
 def no_rows(names: tuple[str, ...], source: str | None) -> Batch:
-    """A batch of these columns without rows."""
+    """A batch without rows. ``names``: those of its columns; ``source``: the file, for errors, None if there is none."""
     return Batch(names, 0, {name: empty_column(n_rows=0) for name in names}, named=True, source=source)
 
 
@@ -647,7 +668,7 @@ def _join_columns(columns: Sequence[Column]) -> Column:
 
 
 @lru_cache(maxsize=64)
-def positions(n_columns: int) -> tuple[str, ...]:
+def number_names(n_columns: int) -> tuple[str, ...]:
     """The names of columns without names: x0, x1 and so on."""
     return tuple(f"x{position}" for position in range(n_columns))
 
@@ -662,13 +683,14 @@ def as_name(column: Any) -> Any:
 
 
 def other_columns(names: Sequence[str], first_columns: Sequence[str], subject: str, kind: str) -> errors.SchemaMismatch:
-    """The error of a batch or partition whose columns differ from those of the first. ``subject``: which one, in words;
-    ``kind``: "batch" or "partition".
+    """The error of a batch or partition whose columns (``names``) differ from those of the first (``first_columns``).
+    ``subject``: which one, in words; ``kind``: "batch" or "partition".
     """
     first_names = frozenset(first_columns)
     own_names = frozenset(names)
     lacking = [name for name in first_columns if name not in own_names]
     extra = [name for name in names if name not in first_names]
+    # At most two phrases, such as "lacks 'a'".
     differences = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
     differences += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
     return errors.SchemaMismatch(

@@ -71,17 +71,19 @@ def ending(path: str) -> str:
 
 
 def open_file(path: str, layout: Layout = UNQUOTED) -> Any:
-    """The file as a stream of bytes, decompressed if its name says so; comment lines come out empty."""
+    """The file at ``path`` as a stream of bytes, decompressed if its name says so. ``layout``: says what begins a
+    comment; comment lines come out empty.
+    """
     return Uncommented(_unpack(path), layout) if layout.comment else _unpack(path)
 
 
 def _unpack(path: str) -> FileBytes:
-    """The decompressed bytes of a file or of a member of a zip archive."""
+    """The decompressed bytes of the file, or of the member of a zip archive, at ``path``."""
     archive_and_member = split_archive_path(path)
     try:
         if archive_and_member is None:
             return FileBytes(arrow().input_stream(path, compression="detect"), path, os.path.getsize(path))
-        stream, size = open_member(*archive_and_member)
+        stream, size = open_member(*archive_and_member)  # size: in the archive, in bytes
         if codec := CODECS.get(os.path.splitext(path.lower())[1]):
             stream = arrow().input_stream(arrow().PythonFile(stream), compression=codec)
         return FileBytes(stream, path, size)
@@ -103,16 +105,15 @@ class FileBytes(io.RawIOBase):
         self._path = path
         self._n_read = 0  # bytes
         self._max_bytes = max(MOST_UNPACKED, MOST_RATIO * size)
-        self._unread_start: bytes | None = (
-            None  # the first bytes after the mark, from the first read until they are handed out
-        )
+        # The first bytes after the mark until they are handed out; None before the first read.
+        self._unread_start: bytes | None = None
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
         """The next ``size`` bytes, or all if it is negative; fewer only at the end of the file."""
-        if self._unread_start is None:
+        if self._unread_start is None:  # nothing has been read yet
             self._unread_start = self._fetch(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
         if not self._unread_start:
             return self._fetch(size)
@@ -121,7 +122,9 @@ class FileBytes(io.RawIOBase):
         return unread + self._fetch(size if size < 0 else size - len(unread))
 
     def _fetch(self, size: int) -> bytes:
-        """The next ``size`` bytes of the stream. Raises BadFile if it is damaged or may be a decompression bomb."""
+        """The next ``size`` bytes of the stream, or all if it is negative. Raises BadFile if it is damaged or may be a
+        decompression bomb.
+        """
         try:
             data: bytes = self._stream.read(*([] if size < 0 else [size]))
         except (zipfile.BadZipFile, zlib.error, EOFError, lzma.LZMAError) as error:
@@ -155,7 +158,7 @@ class Uncommented:
         """``stream``: the bytes of the file; ``layout``: says what begins a comment, ends a line and quotes a field."""
         self._stream = stream
         self._layout = layout
-        self._ready = bytearray()  # bytes without comments that are not handed out yet
+        self._ready = bytearray()  # bytes, without comments, that are not handed out yet
         # Where the last piece of the file ended:
         self._in_comment = False
         self._in_quotes = False
@@ -183,7 +186,7 @@ class Uncommented:
         newline = self._layout.newline
         quote = self._layout.quote
         comment = self._layout.comment
-        position = 0
+        position = 0  # in the piece
         while position < len(piece):
             if self._at_line_start and not self._in_quotes and piece.startswith(comment, position):
                 self._in_comment = True
@@ -222,10 +225,11 @@ def read_csv(
     quote: str = "",
     **settings: Any,
 ) -> Any:
-    """Parses a block of delimited text into an Arrow table with the columns ``names`` of these Arrow types.
+    """Parses the bytes of a block of delimited text (``data``) into an Arrow table with the columns ``names``.
+    ``types``: the Arrow types by name; Arrow infers the others.
 
-    Texts in ``missing`` become null; no column is checked for UTF-8. ``settings``: further options of Arrow's CSV
-    conversion.
+    Texts in ``missing`` become null; no column is checked for UTF-8. ``delimiter`` separates fields; ``quote``: the
+    quotation mark, empty if there is none; ``settings``: further options of Arrow's CSV conversion.
     """
     pa_csv = arrow("csv")
     has_mark = bytes(data[: len(BYTE_ORDER_MARK)]) == BYTE_ORDER_MARK  # Arrow drops one at the start of each block
@@ -240,14 +244,14 @@ def read_csv(
 
 
 def head_of(path: str, layout: Layout = UNQUOTED, size: int = HEAD) -> bytes:
-    """The first ``size`` bytes of a file."""
+    """The first ``size`` bytes of the file at ``path``, decompressed. ``layout``: says what begins a comment."""
     with open_file(path, layout) as stream:
         return fetch(stream, size, path)
 
 
 def first_lines_of(path: str, layout: Layout = UNQUOTED) -> bytes:
-    """The first megabyte of a file; if it has no line break, as much as one line may have (``LONGEST_RECORD`` bytes).
-    Raises BadFile if that has none either.
+    """The first megabyte of the file at ``path``; if it has no line break, as much as one line may have
+    (``LONGEST_RECORD`` bytes). Raises BadFile if that has none either. ``layout``: says what begins a comment.
     """
     head = head_of(path, layout)
     for size in (HEAD, LONGEST_RECORD):  # bytes that ``head`` has unless the file is shorter
@@ -264,18 +268,19 @@ def reason(error: BaseException) -> str:
 
 
 def split_into_blocks(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
-    """Yields the file from byte ``start`` on in blocks that end at a line end outside quotation marks, or at the end of
-    the file. Raises BadFile for zero bytes and for a line of more than ``LONGEST_RECORD`` bytes.
+    """Yields the file at ``path`` from byte ``start`` on in blocks that end at a line end outside quotation marks, or
+    at the end of the file. Raises BadFile for zero bytes and for a line of more than ``LONGEST_RECORD`` bytes.
+    ``layout``: what ends a line, quotes a field and begins a comment.
     """
     newline = layout.newline
     with open_file(path, layout) as stream:
-        fetch(stream, start, path)
+        fetch(stream, start, path)  # skips these bytes
         remainder = b""  # the beginning of a line whose end is not read yet
         offset = start  # where the next block begins
         while piece := fetch(stream, BLOCK, path):
             refuse_zero_bytes(path, piece, offset + len(remainder))
-            data = remainder + piece if remainder else piece
-            end = line_end(data, layout)
+            data = remainder + piece if remainder else piece  # bytes from ``offset`` on
+            end = line_end(data, layout)  # of the last complete record; 0: there is none
             if not end and len(data) >= LONGEST_RECORD:  # tolerate an unbalanced quote
                 end = data.rfind(newline) + 1
                 if not end:
@@ -298,7 +303,9 @@ def read_ahead(entries: Iterator[T]) -> Iterator[T]:
 
 
 def refuse_zero_bytes(path: str, data: bytes, offset: int = 0) -> None:
-    """Raises BadFile if bytes of a text file contain a zero. ``offset``: where in the file they begin."""
+    """Raises BadFile if ``data``, bytes of the text file at ``path``, contain a zero. ``offset``: where in the file
+    they begin.
+    """
     if b"\0" in data:
         location = f"byte {offset + data.index(0):,} is zero"
         raise errors.bad_file(path, f"it is not text ({location}). Save it as UTF-8 text without NUL characters.")
@@ -310,12 +317,12 @@ def no_lines(path: str) -> errors.BadFile:
 
 
 def line_end(data: bytes, layout: Layout) -> int:
-    """Where the last complete record in these bytes ends, as an offset; 0 if none does. Line breaks between quotation
-    marks end no record.
+    """Where the last complete record in the bytes ``data`` ends, as an offset; 0 if none does. Line breaks between
+    quotation marks end no record. ``layout``: what ends a line and quotes a field.
     """
     newline = layout.newline
     quote = layout.quote
-    end = data.rfind(newline) + 1
+    end = data.rfind(newline) + 1  # of the last line
     open_quotes = 0  # 1 if the number of quotation marks before ``end`` is odd
     if quote and data.find(quote, 0, end) >= 0:  # faster than bytes.count where there are many
         open_quotes = int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord(quote))) % 2
@@ -327,13 +334,15 @@ def line_end(data: bytes, layout: Layout) -> int:
 
 
 def lines_before(path: str, offset: int, layout: Layout = UNQUOTED) -> int:
-    """How many lines end in the first ``offset`` bytes of a file. Reads them again, so it is for error messages only."""
-    lines = 0
+    """How many lines end in the first ``offset`` bytes of the file at ``path``. Reads them again, so it is for error
+    messages only. ``layout``: what ends a line.
+    """
+    n_lines = 0
     with open_file(path, layout) as stream:
         while offset > 0 and (data := fetch(stream, min(offset, BLOCK), path)):
-            lines += data.count(layout.newline)
-            offset -= len(data)
-    return lines
+            n_lines += data.count(layout.newline)
+            offset -= len(data)  # bytes that are still to be read
+    return n_lines
 
 
 def find_first_failure(n_entries: int, all_work: Callable[[slice], bool]) -> int:
@@ -379,8 +388,8 @@ class BlockFile(Protocol):
         return next((line for line, _ in islice(self.records(block), row, None)), None)
 
     def wrong_type(self, value: Any, column: str, line: int | None, hint: str = "") -> errors.BadValue:
-        """The error of a value in a column that must hold numbers. ``line``: its line, if known; ``hint``: a sentence
-        to append.
+        """The error of a value in the column of this name, which must hold numbers. ``line``: the number of its line,
+        None if unknown; ``hint``: a sentence to append.
         """
         return errors.BadValue(
             f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} contains {value!r}, but must contain a "
@@ -393,7 +402,9 @@ class BlockFile(Protocol):
         )
 
     def bad_line(self, line: int, why: str) -> errors.BadFile:
-        """The error of a line. ``why``: what is wrong with it, as a sentence, which may lack its full stop."""
+        """The error of the line with this number. ``why``: what is wrong with it, as a sentence, which may lack its
+        full stop.
+        """
         text = f"{self.path}, line {line:,}: {why}{'' if why[-1] in '.?' else '.'}"
         return errors.BadFile(text, path=self.path, line=line)
 
@@ -413,7 +424,8 @@ class BlockFile(Protocol):
 
     def _read(self, first_block: Block, blocks: Iterator[Block], parser_work: ParserWork[Any]) -> Iterator[Batch]:
         """Yields the batch of each block, in order. Infers the column types from the first block, then parses the
-        others in a thread pool while one thread reads ahead.
+        others (``blocks``) in a thread pool while one thread reads ahead. ``parser_work``: what the threads of the pool
+        do with a batch, and how many there are.
         """
         yield self._try(lambda: self.infer(first_block), first_block)
         n_workers = min(n_threads(parser_work.threads), MOST_THREADS)
@@ -425,7 +437,7 @@ class BlockFile(Protocol):
             parsing: deque[tuple[Future[Any], Block]] = deque()  # blocks under way, the oldest first
 
             def finish_oldest() -> Batch:
-                """The batch of the block that has been parsing longest."""
+                """Waits for the block that has been parsing longest, and returns its batch."""
                 parse_result, block = parsing.popleft()
                 return self._try(parse_result.result, block)
 
@@ -437,11 +449,13 @@ class BlockFile(Protocol):
                 while parsing:
                     yield finish_oldest()
             finally:
-                for parse_result, _ in parsing:
+                for parse_result, _ in parsing:  # if the caller wants no more batches
                     parse_result.cancel()
 
     def _parse(self, parser_work: ParserWork[Any], block: Block) -> Any:
-        """What ``parse`` returns for a block, in a worker thread; does ``parser_work`` with it if it is a batch."""
+        """Parses a block in a worker thread, and does ``parser_work`` with what comes out if it is a batch. Returns
+        what comes out, for ``finish``.
+        """
         parsed = self.parse(block)
         if isinstance(parsed, Batch):
             parser_work(parsed)

@@ -60,8 +60,8 @@ class Columns(dict[str, Column]):
             }
 
     def __missing__(self, name: str) -> Column:
-        """Creates a column that is not stored yet: from its matrix, or with ``make``."""
-        number = self._matrix_index.get(name)
+        """Creates the column of a name that is not stored yet: from its matrix, or with ``make``."""
+        number = self._matrix_index.get(name)  # among all columns of the matrices; None: in no matrix
         if number is not None:
             return Numbers(self._between(number, number + 1)[:, 0])
         self[name] = column = self._make(name)
@@ -72,25 +72,26 @@ class Columns(dict[str, Column]):
         numbered through all matrices; ``_starts`` has the number of each matrix's first column.
         """
         matrix_number = bisect_right(self._starts, first) - 1
-        return self._matrices[matrix_number][1][
-            :, first - self._starts[matrix_number] : end - self._starts[matrix_number]
-        ]
+        _, matrix = self._matrices[matrix_number]
+        matrix_start = self._starts[matrix_number]
+        return matrix[:, first - matrix_start : end - matrix_start]
 
     def contiguous_runs(self, names: Sequence[str]) -> Iterator[Array | str]:
-        """Yields these columns in order: adjacent ones of a matrix together as an array (rows × columns), others by
-        name.
+        """Yields the columns with these names in order: adjacent ones of a matrix together as an array (rows ×
+        columns), others by name.
         """
-        matrix = None if self._numbers_of is None else self._numbers_of(names)
+        matrix = None if self._numbers_of is None else self._numbers_of(names)  # all of them; None: not so easily
         if matrix is not None:
             yield matrix
             return
         if not self._matrices:
             yield from names
             return
-        run_start = run_end = -1  # the columns of the run that is not yielded yet; −1 for none
-        matrix_starts = frozenset(self._starts)
+        # The number of the first column of the run that is not yielded yet, and the one after its last; −1: no run.
+        run_start = run_end = -1
+        matrix_starts = frozenset(self._starts)  # the numbers of the first columns of matrices
         for name in names:
-            number = self._matrix_index.get(name)
+            number = self._matrix_index.get(name)  # of the column in its matrix; None: in no matrix
             if number == run_end and number not in matrix_starts:
                 run_end += 1
                 continue
@@ -103,8 +104,8 @@ class Columns(dict[str, Column]):
             yield self._between(run_start, run_end)
 
     def change(self, change_matrix: Callable[[Array], Array], change_column: Callable[[Column], Column]) -> Columns:
-        """These columns transformed: those in matrices by ``change_matrix``, others by ``change_column`` when first
-        used.
+        """These columns transformed: those in matrices by ``change_matrix`` (rows × columns), others by
+        ``change_column`` when first used.
         """
         matrices = [(names, change_matrix(matrix)) for names, matrix in self._matrices]
         return Columns(lambda name: change_column(self[name]), matrices)

@@ -89,15 +89,15 @@ class Column:
         return self._with(self.storage[start:stop])
 
     def take(self, rows: Int) -> Column:
-        """The rows with these numbers, in this order, as a column of the same kind."""
-        storage = self.storage
+        """The rows with these numbers (from 0), in this order, as a column of the same kind."""
+        storage = self.storage  # the cells: a list or an array
         return self._with(
             [storage[row] for row in rows.tolist()] if type(storage) is list else storage.take(rows, axis=0)
         )
 
     def _with(self, storage: Any) -> Column:
         """A copy with other cells. Attributes that begin with an underscore are caches of the old cells, so they are
-        dropped. ``storage``: the cells, stored as before.
+        dropped. ``storage``: the new cells, in the form of the old ones (a list or an array).
         """
         column = object.__new__(type(self))
         column.__dict__.update((name, value) for name, value in self.__dict__.items() if name[0] != "_")
@@ -114,7 +114,7 @@ class Column:
 
     def refuse(self, needed: str, kinds: Collection[str] = ()) -> None:
         """Raises Unfit for the first value that is neither missing nor of one of these kinds. ``needed``: what the
-        message asks for.
+        message asks for, such as "a number".
         """
         for row, value in enumerate(self.cells()):
             if not is_missing(value) and kind_of([value]) not in kinds:
@@ -146,11 +146,11 @@ class Column:
         """
         values: list[Scalar] = []
         start = 0
-        step = 2 * n  # rows of the next slice
+        slice_length = 2 * n  # in rows
         while start < len(self) and len(values) < n:
-            values += self.slice(start, min(start + step, len(self))).present()
-            start += step
-            step = 4 * step
+            values += self.slice(start, min(start + slice_length, len(self))).present()
+            start += slice_length
+            slice_length = 4 * slice_length
         return values[:n]
 
 
@@ -171,7 +171,7 @@ class Numbers(Column):
     are_integers: bool = False
 
     def kind(self) -> Kind:
-        """The kind of the array's type; "empty" if all its floats are NaN."""
+        """The kind of the array's type ("integer" for floats that are integers); "empty" if all its floats are NaN."""
         numbers = self.storage
         kind = "integer" if self.are_integers else KINDS_OF_DTYPES[numbers.dtype.kind]
         is_float = numbers.dtype.kind == "f"
@@ -187,14 +187,14 @@ class Numbers(Column):
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
         """The numbers as codes of their distinct values, converted to ``value_kind`` unless that is None. Integers from
-        a small range are their own codes.
+        a small range are their own codes. ``threads``: how many may be used.
         """
-        dtype_kind = self.storage.dtype.kind
+        dtype_kind = self.storage.dtype.kind  # "b": booleans, "f": floats, otherwise integers
         if dtype_kind == "b":
             return convert_values(Codes(self.storage.view(np.uint8), 0, [False, True]), "boolean", value_kind)
         if dtype_kind == "f" and value_kind == "integer" and (codes := _whole_codes(self.storage)) is not None:
             return codes
-        if self.are_integers:
+        if self.are_integers:  # floats that are integers, NaN where missing
             integers = np.where(np.isnan(self.storage), MISSING_INTEGER, self.storage).astype(np.int64)
             return convert_values(integer_codes(integers, threads, value_kind), "integer", value_kind)
         if dtype_kind == "f":  # adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes
@@ -257,7 +257,8 @@ class Objects(Column):
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
         """The cells as codes of their distinct values, converted to ``value_kind`` unless that is None. Texts are
-        encoded in Rust; other cells compare as in a Python dict, so 1, 1.0 and True are one value.
+        encoded in Rust; other cells compare as in a Python dict, so 1, 1.0 and True are one value. ``threads``: not
+        used here.
         """
         # The codes, and the row in which each first occurs; None unless all cells are texts or missing.
         codes_and_rows = _core.encode_objects(self._cells)
@@ -267,7 +268,7 @@ class Objects(Column):
                 Codes(codes, low=0, values=[str(self._cells[row]) for row in first_rows.tolist()]), "string", value_kind
             )
         code_by_value: dict[Scalar, int] = {}
-        code_iterator = (
+        code_iterator = (  # of each cell in order, −1 if it is missing
             -1 if is_missing(value) else code_by_value.setdefault(to_scalar(value, row), len(code_by_value))
             for row, value in enumerate(self._cells)
         )
@@ -338,7 +339,7 @@ class Codes(Column):
         return convert_values(self, self.value_kind, value_kind)
 
     def with_values(self, values: Sequence[Scalar]) -> Codes:
-        """The same codes with other values: ``values[k]`` replaces the k-th."""
+        """The same codes with other values: ``values[k]`` is that of code ``low + k``."""
         return Codes(self.codes, self.low, values)
 
     def as_categorical(self) -> Codes:
@@ -402,7 +403,7 @@ class Lists(Column):
             return self._matrix
         for row, numbers in enumerate(self.cells()):
             if numbers is not None:
-                raise Uneven(row, self.width, width)
+                raise Uneven(row, self.width, width)  # ``self.width``: how many numbers this list has
         return np.full((len(self), width), np.nan)
 
     def cells(self) -> Iterable[Any]:
@@ -414,7 +415,9 @@ class Lists(Column):
         )
 
     def to_codes(self, value_kind: ValueKind | None, threads: int) -> Codes:
-        """No codes, since lists are not categories: raises Unfit unless all are missing."""
+        """Codes of missing values only, since lists are not categories: raises Unfit unless all are missing.
+        ``value_kind`` and ``threads`` are not used.
+        """
         self.refuse("a text, a number or a yes or no")
         return Codes(np.full(len(self), -1, dtype=np.int32), 0, [])
 
@@ -425,13 +428,13 @@ class Lists(Column):
 def usual_width(lengths: Iterable[int]) -> int | None:
     """The length that most of the first lists have; None if no length has a majority. Empty lists are not counted."""
     first_lengths = [length for length in islice(lengths, FIRST_LISTS) if length]
-    [(width, frequency)] = Counter(first_lengths).most_common(1) or [(0, 0)]
+    [(width, frequency)] = Counter(first_lengths).most_common(1) or [(0, 0)]  # the commonest length, and how common
     return width if 2 * frequency > len(first_lengths) else None
 
 
 def stack_lists(values: Sequence[Any], width: int) -> Array:
-    """Stacks lists of ``width`` numbers into a matrix, NaN for a missing list. Raises Uneven for another length, Unfit
-    for other content.
+    """Stacks lists of ``width`` numbers (``values``, one per row, None or NaN if missing) into a matrix, rows ×
+    ``width``, NaN for a missing list. Raises Uneven for another length, Unfit for other content.
     """
     for row, value in enumerate(values):
         if not is_missing(value) and not _is_list(value):
@@ -462,11 +465,12 @@ def _holds_numbers(value: Any) -> bool:
 
 def from_array(array: Array) -> Column:
     """The column of a 1-D NumPy array."""
-    dtype_kind = array.dtype.kind
+    dtype_kind = array.dtype.kind  # NumPy's letter for the kind of type, such as "f" for floats
     if dtype_kind in "biuf":
         return Numbers(array)
     if dtype_kind in "US":
         codes, first_rows = encode_bytes(array, threads_for(len(array)))
+        # The distinct texts, one for each code.
         words = [word if dtype_kind == "U" else decode_bytes(word) for word in array[first_rows].tolist()]
         return regroup(Codes(codes, low=0, values=[]), words)
     if dtype_kind in "Mm":
@@ -484,8 +488,8 @@ def iso_texts(dates: Array) -> list[str | None]:
 
 
 def from_list(values: list[Any]) -> Column:
-    """The column of a list: an array if all cells are numbers of one type or lists of numbers, otherwise the list
-    itself.
+    """The column of a list of cells, ``values``: stored as an array if all cells are numbers of one type or lists of
+    numbers, otherwise as the list itself.
     """
     if values and type(values[0]) is str:
         return Objects(values)
@@ -501,11 +505,8 @@ def from_list(values: list[Any]) -> Column:
         value for value in values if not isinstance(value, missing_types) and type(value).__name__ != "NAType"
     )
     first_present = next(present_values, None)
-    width = (
-        usual_width(map(len, filter(_is_list, values)))
-        if _is_list(first_present) and _holds_numbers(first_present)
-        else None
-    )
+    is_of_lists = _is_list(first_present) and _holds_numbers(first_present)
+    width = usual_width(map(len, filter(_is_list, values))) if is_of_lists else None  # how many numbers most lists have
     if width is None:
         return Objects(values)
     try:
@@ -525,20 +526,21 @@ def ready(array: Array) -> Array:
 
 
 def small_span(n_rows: int) -> int:
-    """The width (highest minus lowest) below which integers in so many rows need no numbering: they are their own
+    """The width (highest minus lowest) below which integers in ``n_rows`` rows need no numbering: they are their own
     codes.
     """
     return max(SMALL_SPAN, n_rows)
 
 
 def integer_codes(array: Array, threads: int, value_kind: ValueKind | None = None) -> Codes:
-    """Integers as codes. From a small range they are their own codes, without a copy; from a large one, or if they must
-    be converted to ``value_kind``, they are numbered in order of first occurrence. ``threads``: how many may be used.
+    """An array of integers as codes. From a small range they are their own codes, without a copy; from a large one, or
+    if they will be converted to another kind (``value_kind``; None: to none), they are numbered in order of first
+    occurrence. ``threads``: how many may be used.
     """
     if len(array) == 0:
         return Codes(array, low=0, values=[])
     if value_kind in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
-        lows, highs = _core.span([array], threads)
+        lows, highs = _core.span([array], threads)  # of each array, here of one
         low = int(lows[0])
         high = int(highs[0])
         if high - low < small_span(len(array)):
@@ -547,8 +549,8 @@ def integer_codes(array: Array, threads: int, value_kind: ValueKind | None = Non
 
 
 def _whole_codes(array: Array) -> Codes | None:
-    """Floats as codes if they are integers from a small range, NaN as missing; otherwise None. The integers are their
-    own codes.
+    """An array of floats as codes if they are integers from a small range, NaN as missing; otherwise None. The integers
+    are their own codes.
     """
     if not len(array):
         return None
@@ -569,7 +571,7 @@ def _whole_codes(array: Array) -> Codes | None:
 
 def _number_values(array: Array, threads: int) -> Codes:
     """An array of numbers as codes, which number the distinct values in order of first occurrence; NaN and
-    ``MISSING_INTEGER`` are missing.
+    ``MISSING_INTEGER`` are missing. ``threads``: how many may be used.
     """
     codes, first_rows = encode_bytes(array, threads)
     distinct_numbers = array[first_rows]
@@ -578,13 +580,14 @@ def _number_values(array: Array, threads: int) -> Codes:
     )
     if not is_missing.any():
         return Codes(codes, low=0, values=distinct_numbers.tolist())
-    values = distinct_numbers.astype(object)
-    values[is_missing] = None
-    return regroup(Codes(codes, low=0, values=[]), values.tolist())
+    numbers_or_none = distinct_numbers.astype(object)
+    numbers_or_none[is_missing] = None
+    return regroup(Codes(codes, low=0, values=[]), numbers_or_none.tolist())
 
 
 def encode_bytes(array: Array, threads: int) -> tuple[NDArray[np.int32], Int]:
-    """Numbers the distinct cells of a 1-D array by their bytes, in order of first occurrence.
+    """Numbers the distinct cells of a 1-D array by their bytes, in order of first occurrence. ``threads``: how many may
+    be used.
 
     Returns the code of each row, and for each code the row at which it first occurs.
     """
@@ -592,14 +595,14 @@ def encode_bytes(array: Array, threads: int) -> tuple[NDArray[np.int32], Int]:
     cell_bytes = array.dtype.itemsize
     if n_rows == 0 or cell_bytes == 0:
         return np.zeros(n_rows, dtype=np.int32), np.zeros(min(n_rows, 1), dtype=np.int64)
-    records = np.ascontiguousarray(array).view(np.uint8).reshape(n_rows, cell_bytes)
+    records = np.ascontiguousarray(array).view(np.uint8).reshape(n_rows, cell_bytes)  # the bytes of each cell
     codes, first_rows, _ = _core.encode_records(records, threads)
     return codes, first_rows
 
 
 def convert_values(codes: Codes, kind: ValueKind | None, value_kind: ValueKind | None) -> Codes:
-    """The same rows with values converted from ``kind`` (None: mixed) to ``value_kind`` (None: unchanged). Takes time
-    for each distinct value, not for each row.
+    """A column of codes with its values converted from ``kind`` (None: mixed) to ``value_kind`` (None: unchanged).
+    Takes time for each distinct value, not for each row.
 
     Raises Unfit for a value that some row has and that cannot be converted.
     """
@@ -607,11 +610,11 @@ def convert_values(codes: Codes, kind: ValueKind | None, value_kind: ValueKind |
         return codes
     convert, needed = CONVERSIONS[value_kind]  # a function of a value, and what it needs, in words
     new_values: list[Scalar | None] = []
-    for code, value in enumerate(codes.values):
+    for position, value in enumerate(codes.values):
         try:
             new_values.append(convert(value))
         except (ValueError, KeyError, OverflowError):
-            rows = np.flatnonzero(codes.codes == codes.low + code)
+            rows = np.flatnonzero(codes.codes == codes.low + position)  # those that have the value
             if len(rows):
                 raise Unfit(value, int(rows[0]), needed) from None
             new_values.append(None)
@@ -663,7 +666,7 @@ def regroup(codes: Codes, values: Sequence[Scalar | None], categorical: bool = F
     ]
     if len(code_by_value) == len(values):
         return Codes(codes.codes, codes.low, list(code_by_value), categorical)
-    lookup = np.array([*new_codes, -1], dtype=np.int32)
+    lookup = np.array([*new_codes, -1], dtype=np.int32)  # at the end −1 for rows that are missing already
     indices_as_values = Codes(codes.codes, codes.low, range(len(values)))
     return Codes(lookup[_value_indices(indices_as_values)], 0, list(code_by_value), categorical)
 
@@ -676,7 +679,7 @@ def _value_indices(codes: Codes) -> Int:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell is missing: None, NaN, NaT or pandas' NA."""
+    """Whether the value of a cell is missing: None, NaN, NaT or pandas' NA."""
     if type(value) is str:
         return False
     if value is None:
@@ -687,8 +690,8 @@ def is_missing(value: Any) -> bool:
 
 
 def to_scalar(value: Any, row: int) -> Scalar:
-    """The cell as a bool, int, float or str; dates as ISO texts. Raises Unfit for any other type. ``row``: its number,
-    for the error.
+    """The value of a cell as a bool, int, float or str; dates as ISO texts. Raises Unfit for any other type. ``row``:
+    the number of its row, for the error.
     """
     if isinstance(value, np.generic) and not isinstance(value, (np.datetime64, np.timedelta64, np.void)):
         value = value.item()

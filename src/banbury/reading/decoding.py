@@ -39,14 +39,15 @@ def charset(declared: str) -> str | None:
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """The bytes as text. Tries UTF-8, the character set ``declared`` and Latin-1, so it never fails.
+    """The bytes ``data`` as text. Tries UTF-8, the character set ``declared`` (None: unknown) and Latin-1, so it never
+    fails.
 
     >>> decode("Grün".encode()), decode("Grün".encode("latin-1")), decode("Žižek".encode("cp1250"), "windows-1250")
     ('Grün', 'Grün', 'Žižek')
     """
-    name = charset(declared) if declared else None
-    charsets = [name, "utf-8"] if name and AMBIGUOUS.match(name) else ["utf-8", name]
-    for charset_name in charsets:
+    declared_charset = charset(declared) if declared else None  # None: unknown to Python
+    is_ambiguous = declared_charset and AMBIGUOUS.match(declared_charset)  # may look like UTF-8
+    for charset_name in [declared_charset, "utf-8"] if is_ambiguous else ["utf-8", declared_charset]:
         try:
             if charset_name is not None:
                 return data.decode(charset_name)
@@ -56,8 +57,8 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def decode_file(data: bytes, declared: str | None = None) -> str:
-    """The text of a whole file, which may begin with the byte-order mark of UTF-16 or UTF-32. ``declared``: its
-    character set, if known.
+    """The text of a whole file with the bytes ``data``, which may begin with the byte-order mark of UTF-16 or UTF-32.
+    ``declared``: its character set, None if unknown.
     """
     for mark, charset_name in MARKS:
         if data.startswith(mark):
@@ -70,8 +71,8 @@ def decode_file(data: bytes, declared: str | None = None) -> str:
 
 
 def html_encoding(data: bytes) -> str | None:
-    """The encoding that an HTML page declares, or None. Declared UTF-16 and UTF-32 are ignored, since the declaration
-    could not be read.
+    """The encoding that an HTML page with the bytes ``data`` declares, or None. Declared UTF-16 and UTF-32 are ignored,
+    since the declaration could not be read.
     """
     declaration = _META.search(data, 0, META_WITHIN)
     name = declaration[1].decode("ascii", "replace") if declaration else ""

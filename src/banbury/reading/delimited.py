@@ -48,8 +48,8 @@ FALSE = ("false", "False", "FALSE")
 
 
 def from_csv(path: str, options: Options) -> Source:
-    """A source for a delimited text file, which need not fit in memory. It has no header if ``options.columns`` is
-    given or its first line looks like a row.
+    """A source for the delimited text file at ``path``, which need not fit in memory. It has no header if
+    ``options.columns`` is given or its first line looks like a row. ``options``: how to read it.
     """
     delimiter = options.delimiter
     is_valid = delimiter is None or (is_mark(delimiter) and delimiter != (options.quote or '"'))
@@ -57,6 +57,7 @@ def from_csv(path: str, options: Options) -> Source:
         is_valid, "delimiter", delimiter, "one ASCII character other than the quotation mark, or None to detect it"
     )
     file = _DelimitedFile(path, options)
+    # The options other than the defaults, with which files of the same kind will be read.
     reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.row_evidence else {})
     return Source(file.batches, path, reading=reading, holds_no_lists=True)
 
@@ -65,15 +66,14 @@ class _DelimitedFile(BlockFile):
     """A delimited text file: its delimiter, its columns, and the Arrow types with which they are read."""
 
     def __init__(self, path: str, options: Options) -> None:
-        """Reads the beginning of the file to detect its delimiter, quotation mark and header, unless ``options`` name
-        them. Types are inferred later, from the first block.
+        """Reads the beginning of the file at ``path`` to detect its delimiter, quotation mark and header, unless
+        ``options`` name them. Types are inferred later, from the first block.
         """
         self.path = path
         self.missing_values = frozenset(text for text in options.missing_values if not LONE_SURROGATE.search(text))
         self.kinds = options.kinds or {}  # what the model needs in each column: "number", "string", "text" or "list"
-        self.types: dict[
-            str, Any
-        ] = {}  # the Arrow type of each column, inferred from the first block and widened later
+        # The Arrow type of each column, inferred from the first block and widened later.
+        self.types: dict[str, Any] = {}
         self.has_warned_of_latin_1 = False
         self.has_warned_of_no_header = False
         self.kernel_letters = ""  # one for each column if the Rust parser can read most blocks
@@ -87,8 +87,9 @@ class _DelimitedFile(BlockFile):
         if b"\n" not in file_head and b"\r" in file_head:
             self.layout = replace(self.layout, newline=b"\r")
         file_head = first_lines_of(path, self.layout) if comment else file_head
+        # The byte at which the rows begin, which is corrected below if there is no header; and the first record.
         self.start, header = self._header(file_head, options.skip_lines)
-        sample = file_head[self.start - len(header) :][:HEAD]
+        sample = file_head[self.start - len(header) :][:HEAD]  # from the first record on
         self.delimiter = options.delimiter or sniff_delimiter(self._text(sample), self.quote)
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
         if options.quote is None and self.delimiter == "\t" and not (self.has_header and b'"' in header):
@@ -99,8 +100,8 @@ class _DelimitedFile(BlockFile):
         if options.header is None and options.columns is None:
             self.row_evidence = self._find_row_evidence(file_head[self.start - len(header) :])
             self.has_header = not self.row_evidence
-        self.named = options.columns is not None or (self.has_header and not options.numbered)
-        self.names = self._read_names(header, options.columns)
+        self.named = options.columns is not None or (self.has_header and not options.numbered)  # or numbered from 1
+        self.names = self._read_names(header, options.columns)  # of the columns
         if not self.named and not set(self.names).issuperset(self.kinds):
             self.kinds = {}  # fewer columns than were counted, perhaps without the target: the names would be wrong
         self.start -= 0 if self.has_header else len(header)
@@ -118,7 +119,7 @@ class _DelimitedFile(BlockFile):
         start = 0
         newline = self.layout.newline
         quote = self.layout.quote
-        for n_lines in range(n_skipped):
+        for n_lines in range(n_skipped):  # lines that have been skipped
             start = head.find(newline, start) + 1
             if not start:
                 fact = f"but the file has only {errors.many(n_lines, 'line')}"
@@ -127,11 +128,11 @@ class _DelimitedFile(BlockFile):
             start += 1
         if not head[start:].strip():
             raise errors.bad_file(self.path, "it is empty." if not n_skipped else "nothing follows the skipped lines.")
-        end = first_end = head.find(newline, start) + 1 or len(head)  # ``first_end``: of the line, whatever is quoted
+        end = line_end = head.find(newline, start) + 1 or len(head)  # of the record, and of its first line
         while quote and head.count(quote, start, end) % 2 and end < len(head):
             end = head.find(newline, end) + 1 or len(head)
-        if quote and head.count(quote, start, end) % 2:
-            end = first_end
+        if quote and head.count(quote, start, end) % 2:  # unbalanced
+            end = line_end
         return end, head[start:end]
 
     def _find_row_evidence(self, head: bytes) -> str:
@@ -140,7 +141,7 @@ class _DelimitedFile(BlockFile):
         """
         n_fields = head.partition(self.layout.newline)[0].count(self.delimiter.encode()) + 1
         try:
-            rows = list(islice(self._records(head), max(HEADER_CELLS // n_fields, 2)))
+            rows = list(islice(self._records(head), max(HEADER_CELLS // n_fields, 2)))  # the fields of each
         except csv.Error:
             return ""
         first_fields, *later_rows = [[field.strip(BLANKS) for field in row] for row in rows if row] or [[]]
@@ -198,7 +199,7 @@ class _DelimitedFile(BlockFile):
         return distinct(names)
 
     def _text(self, data: bytes) -> str:
-        """The bytes as text: UTF-8, or Latin-1 if they are not valid UTF-8, as for the blocks."""
+        """The bytes ``data`` as text: UTF-8, or Latin-1 if they are not valid UTF-8, as for the blocks."""
         try:
             # Not final: the end of the head may cut a character in two.
             return codecs.getincrementaldecoder("utf-8")().decode(data)
@@ -206,7 +207,7 @@ class _DelimitedFile(BlockFile):
             return data.decode("latin-1")
 
     def _records(self, data: bytes) -> Any:
-        """A csv.reader of the records in these bytes, which yields the fields of each as a list of texts."""
+        """A csv.reader of the records in the bytes ``data``, which yields the fields of each as a list of texts."""
         return csv_reader(self._text(data), self.delimiter, self.quote)
 
     def infer(self, block: Block) -> Any:
@@ -214,9 +215,10 @@ class _DelimitedFile(BlockFile):
         needs for the other blocks; warns if the file seems to have no header.
         """
         self.kernel_letters = ""
-        batch = self._batch(block, types := dict[str, Any]())
+        types = dict[str, Any]()
+        batch = self._batch(block, types)  # fills ``types``
         self.types = types
-        if code_columns := self._leading_zero_columns(block):
+        if code_columns := self._leading_zero_columns(block):  # of codes such as 00130, which must be read as texts
             self.types |= dict.fromkeys(code_columns, arrow().string())
             batch = self._batch(block)
         if self.row_evidence and not self.has_warned_of_no_header:
@@ -238,8 +240,8 @@ class _DelimitedFile(BlockFile):
         """
         pa = arrow()
         types = self._column_types()
-        letters = {pa.float64(): "f", pa.int64(): "i", pa.string(): "s"}
-        column_letters = {name: letters.get(types.get(name), "") for name in self.names}
+        letter_of_type = {pa.float64(): "f", pa.int64(): "i", pa.string(): "s"}
+        column_letters = {name: letter_of_type.get(types.get(name), "") for name in self.names}  # "": another type
         if (
             len(self.names) > COLUMNS_TOGETHER
             or not all(column_letters.values())
@@ -260,8 +262,8 @@ class _DelimitedFile(BlockFile):
         """Parses a later block. Returns a batch, or the names of columns whose numbers turn out to be codes with
         leading zeros.
         """
-        if (plain_batch := self._kernel_batch(block)) is not None:
-            return plain_batch
+        if (kernel_batch := self._kernel_batch(block)) is not None:
+            return kernel_batch
         batch = self._batch(block)
         return self._leading_zero_columns(block) or batch
 
@@ -287,6 +289,7 @@ class _DelimitedFile(BlockFile):
         delimiter = ord(self.delimiter)
         quote = ord(self.quote) if self.quote else None
         word_lines = ["".join(f"{word}\n" for word in words).encode() for words in self.known_words]  # one per column
+        # For each column an array of numbers, or a tuple for words; empty if the block contains anything unusual.
         parsed_columns = _core.parse_fields(block_bytes, delimiter, quote, self.kernel_letters, missing, word_lines)
         if not parsed_columns:
             return None
@@ -306,9 +309,8 @@ class _DelimitedFile(BlockFile):
             first_code = len(self.missing_values)  # lower codes are missing values
             words = [*known_words, *(decode_bytes(bytes(block.data[start:end])) for start, end in cells[1])]
             codes = Codes(cells[0], first_code, words)
-            if len({*self.missing_values, *words}) < first_code + len(
-                words
-            ):  # two byte sequences may decode to one text
+            # Two byte sequences may decode to one text.
+            if len({*self.missing_values, *words}) < first_code + len(words):
                 codes = regroup(codes, [None if word in self.missing_values else word for word in words])
             codes.value_kind = "string"
             return codes
@@ -333,8 +335,8 @@ class _DelimitedFile(BlockFile):
         text_types = dict.fromkeys(number_columns, arrow().string())
         return [
             name
-            for texts in self._tables(block, text_types, only=number_columns)
-            for name, column in zip(texts.column_names, texts.itercolumns(), strict=True)
+            for text_table in self._tables(block, text_types, only=number_columns)
+            for name, column in zip(text_table.column_names, text_table.itercolumns(), strict=True)
             if compute.any(compute.match_substring_regex(column, LEADING_ZERO)).as_py()
         ]
 
@@ -413,8 +415,9 @@ class _DelimitedFile(BlockFile):
             if field_bounds is None:
                 yield block.data, self.names, names
             else:
+                # Where these fields of each record begin and end in the block.
                 spans = zip((field_bounds[:, first] + 1).tolist(), field_bounds[:, end].tolist(), strict=True)
-                yield newline.join(block.data[start:end] for start, end in spans), names, names
+                yield newline.join(block.data[start:stop] for start, stop in spans), names, names
 
     def _locate_fields(self, block: Block) -> Int | None:
         """Where fields lie in a block, as byte offsets, records × (columns + 1): first the end of the line before, then
@@ -426,9 +429,9 @@ class _DelimitedFile(BlockFile):
         newline = ord(self.layout.newline)
         is_separator = (block_bytes == newline) | (block_bytes == ord(self.delimiter))
         if self.quote and (is_quote := block_bytes == ord(self.quote)).any():
-            is_quoted = np.logical_xor.accumulate(is_quote)
-            line_starts = np.append(True, is_separator | is_quote)[:-1]
-            if (is_quote & is_quoted & ~line_starts).any():  # a quotation mark within a field is a letter
+            is_quoted = np.logical_xor.accumulate(is_quote)  # of each byte: after an odd number of quotation marks
+            follows_mark = np.append(True, is_separator | is_quote)[:-1]  # a separator or a quotation mark
+            if (is_quote & is_quoted & ~follows_mark).any():  # a quotation mark within a field is a letter
                 return None
             is_separator &= ~is_quoted
         separators = np.flatnonzero(is_separator)  # byte offsets of delimiters and line ends outside quotations
@@ -437,7 +440,7 @@ class _DelimitedFile(BlockFile):
         line_ends = np.flatnonzero(  # indices in ``separators``
             (separators == len(block_bytes)) | (block_bytes[np.minimum(separators, len(block_bytes) - 1)] == newline)
         )
-        line_starts = np.append(-1, separators[line_ends[:-1]])
+        line_starts = np.append(-1, separators[line_ends[:-1]])  # byte offsets of the ends of the lines before
         n_fields = np.diff(line_ends, prepend=-1)  # of each line
         line_lengths = separators[line_ends] - line_starts - 1
         is_blank = (n_fields == 1) & (
@@ -477,24 +480,27 @@ class _DelimitedFile(BlockFile):
         types = self._column_types()
         required_columns = [name for name in self.names if name in self.kinds]  # whose type the model determines
         if required_columns and not self._parses(block, types, required_columns):
-            column_number = find_first_failure(
+            position = find_first_failure(  # in ``required_columns``
                 len(required_columns), lambda columns: self._parses(block, types, required_columns[columns])
             )
-            return self._wrong_value(block, required_columns[column_number])
+            return self._wrong_value(block, required_columns[position])
         if widened_columns := self._widen(block):
             return Widened(widened_columns[0], kind_of_type(self.types[widened_columns[0]]))
         return errors.bad_file(self.path, reason(error))
 
     def _wrong_value(self, block: Block, name: str) -> errors.BadValue:
-        """The error of the first value in a column of the block that is not a number, although the model needs one."""
+        """The error of the first value in the column ``name`` of the block that is not a number, although the model
+        needs one.
+        """
         texts = next(self._tables(block, {name: arrow().string()}, only=[name]))[name]
         row = find_first_failure(len(texts), lambda rows: _are_numbers(texts[rows]))
         value = next(iter(from_arrow(texts.slice(row, 1)).head(1)), None)
-        is_first = row == 0 and block.offset == self.start
-        return self.wrong_type(value, name, self.line(block, row), errors.A_HEADER * (is_first and not self.has_header))
+        is_first_of_file = row == 0 and block.offset == self.start
+        hint = errors.A_HEADER * (is_first_of_file and not self.has_header)
+        return self.wrong_type(value, name, self.line(block, row), hint)
 
     def _wrong_length(self, line: int, fields: Sequence[str]) -> errors.BadFile:
-        """The error of a line with more or fewer fields than the first."""
+        """The error of the line with the number ``line``, which has more or fewer fields than the first."""
         line_text = self.delimiter.join(fields)
         sample = f"{line_text if len(line_text) <= 80 else line_text[:77] + '...'!r}"
         first_line = "header" if self.has_header else "first line"
@@ -539,21 +545,21 @@ class _DelimitedFile(BlockFile):
         module cannot read.
         """
         reader = self._records(bytes(block.data))
-        # ``line``: the block's first line; ``first_line``: that of the next record.
-        first_line = line = lines_before(self.path, block.offset, self.layout) + 1
+        block_line = lines_before(self.path, block.offset, self.layout) + 1  # on which the block begins
+        record_line = block_line
         with contextlib.suppress(csv.Error):
             for fields in reader:
                 if fields:
-                    yield first_line, fields
-                first_line = line + reader.line_num
+                    yield record_line, fields
+                record_line = block_line + reader.line_num
 
 
 def is_utf8(data: memoryview) -> bool:
-    """Whether the bytes are valid UTF-8. Arrow checks without holding the interpreter lock."""
+    """Whether the bytes ``data`` are valid UTF-8. Arrow checks without holding the interpreter lock."""
     pa = arrow()
-    ends = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
+    offsets = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))  # of one text
     try:
-        pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(data)]).validate(full=True)
+        pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)]).validate(full=True)
     except pa.ArrowInvalid:
         return False
     return True
@@ -573,26 +579,27 @@ def sniff_delimiter(text: str, quote: str) -> str:
     """
     # By delimiter: the share of records that have as many fields as the header, and the number of these fields.
     agreements = {delimiter: _agreement(text, delimiter, quote) for delimiter in DELIMITERS}
-    best = max(agreements, key=lambda delimiter: agreements[delimiter])
+    best_delimiter = max(agreements, key=lambda delimiter: agreements[delimiter])
     share_split_by_space, _ = _agreement(text, " ", quote)
     fallback = " " if share_split_by_space == 1.0 else ","
-    splits_no_header = agreements[best] == (0.0, 1)
-    return fallback if splits_no_header else best
+    splits_no_header = agreements[best_delimiter] == (0.0, 1)
+    return fallback if splits_no_header else best_delimiter
 
 
 def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:
-    """The share (0 to 1) of the first records that ``delimiter`` splits into as many fields as the header, and the
-    number of the header's fields; (0, 1) if it does not split the header. ``quote``: empty if there is none.
+    """The share (0 to 1) of the first records of ``text`` that ``delimiter`` splits into as many fields as the header,
+    and the number of the header's fields; (0, 1) if it does not split the header. ``quote``: the quotation mark, empty
+    if there is none.
     """
     field_counts: list[int] = []  # of each record
     with contextlib.suppress(csv.Error):
-        lengths = (len(fields) for fields in csv_reader(text, delimiter, "" if delimiter == "\t" else quote) if fields)
-        field_counts.extend(islice(lengths, SNIFFED_RECORDS + 1))
+        records = csv_reader(text, delimiter, "" if delimiter == "\t" else quote)
+        field_counts.extend(islice((len(fields) for fields in records if fields), SNIFFED_RECORDS + 1))
     if not field_counts or field_counts[0] < 2:
         return 0.0, 1
-    # The last record may be cut off by the end of the head.
-    complete = field_counts[:-1] if len(field_counts) > 2 else field_counts
-    return sum(count == field_counts[0] for count in complete) / len(complete), field_counts[0]
+    # The last record may be cut off by the end of the text.
+    complete_counts = field_counts[:-1] if len(field_counts) > 2 else field_counts
+    return sum(count == field_counts[0] for count in complete_counts) / len(complete_counts), field_counts[0]
 
 
 def _are_numbers(texts: Any) -> bool:
@@ -608,16 +615,17 @@ def evidence_of_a_row(first_line: Sequence[str], rows: Sequence[Sequence[str]], 
     """Why a file's first line looks like a row, in words; empty if it is a header.
 
     A row has numbers in columns of numbers, or words that occur again below. ``first_line``: the fields of the first
-    line; ``rows``: the records after it; ``missing``: the texts that mean a missing value.
+    line; ``rows``: the fields of each record after it; ``missing``: the texts that mean a missing value.
     """
     cells_below = [[cell for cell in column if cell not in missing] for column in zip(*rows, strict=True)]
     # Each field of the first line with the cells below it, where there are any.
     fields = [(field, column) for field, column in zip(first_line, cells_below, strict=False) if column]
+    # Each field with whether all cells below it are numbers.
     are_numbers = [(field, all(map(is_number, column))) for field, column in fields]
     number_fields = [field for field, is_numeric in are_numbers if is_numeric and not (field and field in missing)]
     word_fields = [field for field, is_numeric in are_numbers if not is_numeric and not (field and field in missing)]
-    # Words of the first line that occur again in their column.
-    repeated = [field for field, column in fields if field in word_fields and field in column]
+    repeated = [field for field, column in fields if field in word_fields and field in column]  # in their own columns
+    # Fields of several words above such fields.
     text_fields = [
         field for field, column in fields if field not in repeated and _is_text(field) and any(map(_is_text, column))
     ]
@@ -631,8 +639,8 @@ def evidence_of_a_row(first_line: Sequence[str], rows: Sequence[Sequence[str]], 
     )
     if not is_row:
         return ""
-    distinct = dict.fromkeys(repeated)
-    return f"{errors.listed(map(errors.shortened, distinct), 3)} also occur{'s' * (len(distinct) == 1)} below"
+    words = dict.fromkeys(repeated)  # each once
+    return f"{errors.listed(map(errors.shortened, words), 3)} also occur{'s' * (len(words) == 1)} below"
 
 
 def _is_text(cell: str) -> bool:
@@ -641,25 +649,25 @@ def _is_text(cell: str) -> bool:
 
 
 def _are_positions(numbers: Sequence[str]) -> bool:
-    """Whether the texts are integers in equal steps or years, which also occur as column names."""
+    """Whether texts of numbers are integers in equal steps or years, which also occur as column names."""
     if not all(number.isdecimal() for number in numbers):
         return False
     integers = [int(number) for number in numbers]
-    steps = set(np.diff(integers).tolist())
+    steps = set(np.diff(integers).tolist())  # the distinct differences between neighbours
     return (
         integers == [0]
         or steps == {1}
         or (len(integers) > 2 and len(steps) == 1 and steps != {0})
-        or all(1800 <= number <= 2200 for number in integers)
+        or all(1800 <= integer <= 2200 for integer in integers)
     )
 
 
 def _has_single_quotes(text: str, delimiter: str) -> bool:
-    """Whether fields are quoted with single quotes: each quotation fills a field on one line, and no field begins with
-    a double quote.
+    """Whether the fields of ``text`` (the beginning of a file) are quoted with single quotes: each quotation fills a
+    field on one line, and no field begins with a double quote. ``delimiter``: what separates fields.
     """
-    field_start = rf"(?:^|[{re.escape(delimiter)}\n]) *"
-    is_cut = len(text) >= HEAD or not text.endswith(("\n", "\r"))
+    field_start = rf"(?:^|[{re.escape(delimiter)}\n]) *"  # a regular expression
+    is_cut = len(text) >= HEAD or not text.endswith(("\n", "\r"))  # in the last line
     lines = text.splitlines(keepends=True)
     whole_lines = "".join(lines[:-1] if is_cut and len(lines) > 2 else lines)
     if re.search(field_start + '"', whole_lines) or not re.search(field_start + "'", whole_lines):

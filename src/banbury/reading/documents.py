@@ -78,21 +78,23 @@ _BINARY_BEGINNINGS = tuple(begin for begin, _ in _BINARY)
 
 
 def form_of(path: str, begin: bytes, posts: bool = False) -> Form:
-    """The form of a document, "text", "mail" or "html": by the ending of its name, or else by its first bytes
-    ``begin``.
+    """The form of the document at ``path``, "text", "mail" or "html": by the ending of its name, or else by its first
+    bytes ``begin``.
 
     ``posts``: whether news articles count as mail.
     """
     suffix = ending(path)
-    says_nothing = suffix not in (*MAIL, *HTML, *TEXT_ENDINGS)
-    if suffix in MAIL or (says_nothing and (begins_as_mail(begin) or (posts and begins_as_post(begin)))):
+    content_decides = suffix not in (*MAIL, *HTML, *TEXT_ENDINGS)
+    if suffix in MAIL or (content_decides and (begins_as_mail(begin) or (posts and begins_as_post(begin)))):
         return "mail"
-    is_page = begin[:256].lstrip().lower().startswith((b"<!doctype html", b"<html"))
-    return "html" if suffix in HTML or (says_nothing and is_page) else "text"
+    begins_as_page = begin[:256].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+    return "html" if suffix in HTML or (content_decides and begins_as_page) else "text"
 
 
 def from_messages(values: list[Any], options: Options) -> Source:
-    """A source of messages, or of HTML pages if ``options`` say so, that are in memory: bytes, texts, or None."""
+    """A source of messages, or of HTML pages if ``options`` say so, that are in memory (``values``): bytes, texts, or
+    None.
+    """
     form: Form = "html" if options.format == "html" else "mail"
     losses = Losses()
     header_names = header_columns(options.headers)
@@ -140,10 +142,12 @@ class Losses:
     headers: set[str] = field(default_factory=set)
 
     def cells(self, data: bytes, form: Form, options: Options, name: str, cut_off: bool = False) -> Cells:
-        """The cells of one document: its text; or the value of each header column (None if it lacks the header) and
-        then the body. Notes in this object that a message was read, its headers, and whether it is broken.
+        """The cells of one document with the bytes ``data``: its text; or the value of each header column (None if it
+        lacks the header) and then the body. Notes in this object that a message was read, its headers, and whether it
+        is broken.
 
-        ``name``: the name of the document for warnings; ``cut_off``: whether it was too long to be read completely.
+        ``form``: "text", "mail" or "html"; ``options``: say which headers are read; ``name``: the name of the document
+        for warnings; ``cut_off``: whether it was too long to be read completely.
         """
         header_names = header_columns(options.headers)
         is_broken = False
@@ -176,11 +180,11 @@ class Losses:
     def check_headers(self, options: Options, source: str | None) -> None:
         """Checks training data whose mail headers become columns: raises an error if there are no messages or a header
         is misspelt, and warns if no message has a header. Messages to predict may lack anything, so they are not
-        checked.
+        checked. ``options``: name the headers; ``source``: the folder, pattern or file of the messages, for errors.
         """
         where = errors.where(source)
         headers = options.headers
-        if options.kinds is not None:
+        if options.kinds is not None:  # a model that predicts knows what it needs
             return
         if not self.n_messages:
             raise errors.BadSetting(
@@ -205,13 +209,14 @@ class Losses:
 def from_files(
     files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]] = ()
 ) -> Source:
-    """A source of the documents in some files, in order; with a class column if files have labels. ``unreadable``:
-    paths with the reason.
+    """A source of the documents in some files, in order; with a class column if files have labels. ``name``: the
+    folder, pattern or file that the user gave; ``options``: how to read the files; ``unreadable``: paths with the
+    reason.
     """
     options.refuse(TEXT_TABLE_SETTINGS, "CSV and similar files, but these are texts")
     documents = _Documents(files, name, options, unreadable)
-    target = documents.names[0] if documents.has_classes else None
-    reading = options.settings(DOCUMENT_SETTINGS)
+    target = documents.names[0] if documents.has_classes else None  # the name of the column of classes
+    reading = options.settings(DOCUMENT_SETTINGS)  # by name, those that are not the defaults
     return Source(documents.batches, name, target=target, holds_no_lists=True, reading=reading)
 
 
@@ -228,7 +233,7 @@ class _Documents:
     def __post_init__(self) -> None:
         """Names the columns: the class if files have one, the header columns, and the text."""
         options = self.options
-        self.has_classes = any(file.label is not None for file in self.files)  # then the first name is their column
+        self.has_classes = any(file.label is not None for file in self.files)  # if so, in the first column
         self.header_names = header_columns(options.headers)
         text_columns = (*self.header_names, BODY) if self.header_names else (TEXT,)
         self.names = names_for((CLASS, *text_columns) if self.has_classes else text_columns, options.columns)
@@ -252,20 +257,22 @@ class _Documents:
         """The documents in batches of bounded size. Notes in ``losses`` what could not be read."""
         max_rows = self.options.batch_rows or BATCH_ROWS
         rows: list[tuple[str | None, str, Cells]] = []  # the class, the name and the cells of each
-        size = 0  # characters of these
-        for number, file in enumerate(self.files):
+        n_characters = 0  # of these rows
+        for n_files_read, file in enumerate(self.files):
             for name, cells, share in self._documents(file, losses):  # share: how much of the file has been read
                 rows.append((file.label, name, cells))
-                size += sum(len(cell) for cell in cells if cell)
-                if len(rows) == max_rows or size >= BATCH_CHARACTERS:
-                    yield self._batch(rows, (number + share) / len(self.files))
+                n_characters += sum(len(cell) for cell in cells if cell)
+                if len(rows) == max_rows or n_characters >= BATCH_CHARACTERS:
+                    yield self._batch(rows, (n_files_read + share) / len(self.files))
                     rows = []
-                    size = 0
+                    n_characters = 0
         if rows:
             yield self._batch(rows, share=1.0)
 
     def _batch(self, rows: list[tuple[str | None, str, Cells]], share: float | None) -> Batch:
-        """A batch of documents, each a tuple of class, name and cells. ``share``: how much of all files has been read."""
+        """A batch of documents (``rows``), each a tuple of class, name and cells. ``share``: how much of all files has
+        been read.
+        """
         columns = _columns(self.names[self.has_classes :], [cells for _, _, cells in rows])  # without the class column
         if self.has_classes:
             columns[self.names[0]] = encode([label for label, _, _ in rows])
@@ -280,14 +287,14 @@ class _Documents:
         1). Notes in ``losses`` a file that cannot be read, and broken messages.
         """
         path = file.path
-        printable = printable_path(file.path)
-        suffix = ending(file.path)
+        printable = printable_path(path)  # the document's name, if the file holds only one
+        suffix = ending(path)
         try:
-            data, is_complete = beginning(path)
+            data, is_complete = beginning(path)  # the first bytes, and whether they are the whole file
             if self.reads_lines and not data.startswith(_BINARY_BEGINNINGS):
                 yield from self._lines(path, printable)
                 return
-            form: Any = (
+            form: Any = (  # "text", "mail" or "html"
                 form_of(path, data, bool(self.header_names)) if self.options.format == "auto" else self.options.format
             )
             if form == "mail" and (suffix in MAILBOXES or (suffix not in MAIL and begins_as_mbox(data))):
@@ -300,7 +307,7 @@ class _Documents:
                 reason = f"it has{unpacked} more than {LONGEST_MESSAGE >> 20} MB, which is the limit for a text"
                 losses.files.append((printable, reason))
                 return
-            for signature, content in _BINARY:
+            for signature, content in _BINARY:  # first bytes, and what they mean in words
                 if data.startswith(signature):
                     losses.files.append((printable, f"it contains {content}, not text"))
                     return
@@ -330,6 +337,7 @@ class _Documents:
         with _stream(path) if data is None else io.BytesIO(data) as stream:
             is_single = data is not None and b"\nFrom " not in data and data.strip()
             lines = iter(lambda: stream.readline(LONGEST_MESSAGE), b"")
+            # The bytes of each message, and whether it was cut off for its length.
             message_iterator = iter([(data or b"", False)]) if is_single else messages(lines)
             first_messages = list(islice(message_iterator, 2))
             for number, (message, cut_off) in enumerate(chain(first_messages, message_iterator), 1):
@@ -338,7 +346,9 @@ class _Documents:
                 yield name, cells, min(stream.tell() / size, 1.0) if size else 0.0
 
     def _report_losses(self, losses: Losses, n_rows: int) -> None:
-        """Warns about what could not be read, in the first pass only. Raises an error if nothing could be read."""
+        """Warns about what could not be read (``losses``), in the first pass only. Raises an error if nothing could be
+        read. ``n_rows``: how many documents were read.
+        """
         if losses.files and n_rows == 0:
             path, reason = losses.files[0]
             if len(losses.files) == 1:
@@ -379,8 +389,8 @@ def printable_path(path: str) -> str:
 
 
 def beginning(path: str, max_bytes: int = LARGE) -> tuple[bytes, bool]:
-    """The first ``max_bytes`` bytes of a document, decompressed and without a byte-order mark, and whether they are all
-    of it.
+    """The first ``max_bytes`` bytes of the document at ``path``, decompressed and without a byte-order mark, and
+    whether they are all of it.
 
     Raises OSError for anything but a regular file, instead of waiting for a pipe.
     """
@@ -393,9 +403,9 @@ def beginning(path: str, max_bytes: int = LARGE) -> tuple[bytes, bool]:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a regular file")
-        size = min(status.st_size, max_bytes) + 1
-        data = os.read(handle, size)
-        while 0 < len(data) < size - 1 and (next_bytes := os.read(handle, size - len(data))):
+        n_bytes = min(status.st_size, max_bytes) + 1  # one more, to see whether more follow
+        data = os.read(handle, n_bytes)
+        while 0 < len(data) < n_bytes - 1 and (next_bytes := os.read(handle, n_bytes - len(data))):
             data += next_bytes
         return data.removeprefix(BYTE_ORDER_MARK), len(data) <= max_bytes
     finally:
@@ -403,8 +413,8 @@ def beginning(path: str, max_bytes: int = LARGE) -> tuple[bytes, bool]:
 
 
 def _stream(path: str) -> io.BufferedReader:
-    """The file as a stream of bytes, unpacked and without a byte-order mark. A file that is not packed also reports its
-    position.
+    """The file at ``path`` as a stream of bytes, unpacked and without a byte-order mark. A file that is not packed also
+    reports its position.
     """
     if path.lower().endswith(COMPRESSED):
         return io.BufferedReader(open_file(path))
@@ -419,8 +429,8 @@ def _stream(path: str) -> io.BufferedReader:
 
 def label_files(paths: Sequence[str], options: Options, folder: str = "") -> list[File]:
     """The files at these paths, each with the class that its name tells: by the patterns in ``class_from``; or, of
-    several files with one text per line, the file name. Others have no class. ``folder``: the folder that they lie in,
-    if the user named one; patterns are matched below it.
+    several files with one text per line, the file name. Others have no class. ``options``: how to read the files;
+    ``folder``: the folder that they lie in, if the user named one; patterns are matched below it.
 
     Files that no pattern matches are reported and left out; if the patterns are only remembered from other data they
     get no class.
@@ -430,13 +440,13 @@ def label_files(paths: Sequence[str], options: Options, folder: str = "") -> lis
     if options.class_from is None:
         are_classes = options.format == "lines" and len(paths) > 1
         return [File(path, _stem(path) if are_classes else None) for path in paths]
-    labelled = [
+    paths_and_classes = [
         (path, _class_of(os.path.relpath(path, folder) if folder else path, options.class_from)) for path in paths
     ]
-    remembered = "class_from" in options.remembered
-    files = [File(path, label) for path, label in labelled if remembered or label is not None]
+    is_remembered = "class_from" in options.remembered
+    files = [File(path, label) for path, label in paths_and_classes if is_remembered or label is not None]
     if len(files) < len(paths):
-        strays = [printable_path(path) for path, label in labelled if label is None]
+        strays = [printable_path(path) for path, label in paths_and_classes if label is None]
         patterns = errors.listed(map(repr, options.class_from))
         verb = "matches" if len(strays) == 1 else "match"
         message = (
@@ -449,7 +459,7 @@ def label_files(paths: Sequence[str], options: Options, folder: str = "") -> lis
 
 
 def _stem(path: str) -> str:
-    """The file name without endings such as .txt and .gz."""
+    """The file name at the end of ``path`` without endings such as .txt and .gz."""
     name = os.path.basename(path)
     for endings in (COMPRESSED, TEXT_ENDINGS):
         stem, suffix = os.path.splitext(name)
@@ -474,30 +484,30 @@ def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
 
 
 def from_folder(path: str, options: Options) -> Source | list[str]:
-    """A source of the documents in a folder, classified by its sub-folders; or the paths of its tables if it contains
-    nothing else. Raises an error if it has no files.
+    """A source of the documents in the folder at ``path``, classified by its sub-folders; or the paths of its tables if
+    it contains nothing else. Raises an error if it has no files. ``options``: how to read the files.
     """
     unreadable: list[tuple[str, str]] = []  # folders that cannot be listed, with the reason
     try:
-        entries = _visible(path)
+        entries = _visible(path)  # the names in it, and whether each is a folder
     except OSError as error:
         raise errors.bad_file(path, f"{_reason(error, path)}.") from None
     folders = [name for name, is_folder in entries if is_folder]
-    visited = {os.path.realpath(path)}
+    visited = {os.path.realpath(path)}  # folders whose links to themselves are not followed
     top_files = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
     nested_files = [
         file_path for name in folders for file_path in _below(os.path.join(path, name), visited.copy(), unreadable)
     ]
     if not top_files and not nested_files and not unreadable:
         raise errors.empty_data(path, EMPTY_FOLDER)
-    visible_files = [
-        file_path for file_path in top_files if not os.path.basename(file_path).startswith("_")
-    ]  # Spark leaves _SUCCESS beside them
+    # Spark leaves _SUCCESS beside its tables.
+    visible_files = [file_path for file_path in top_files if not os.path.basename(file_path).startswith("_")]
     are_tables = not nested_files and visible_files and all(ending(file_path) in TABLES for file_path in visible_files)
     options = options if are_tables else options.recall(FILE_SETTINGS)
     if options.class_from is not None:
         return from_files(label_files([*top_files, *nested_files], options, path), path, options, unreadable)
     if nested_files or unreadable:
+        # The largest number of folders between the folder and a file.
         max_depth = max((file_path[len(path) :].strip(os.sep).count(os.sep) for file_path in nested_files), default=0)
         if options.remembered.get("classes_at", 0) <= max_depth:
             options = options.recall(("classes_at",))
@@ -513,13 +523,14 @@ def _label_by_folder(path: str, paths: Sequence[str], folders: Sequence[str], op
     """The files, each with the class named by the folder above it on level ``classes_at``. Files that lie higher are
     reported and left out.
 
-    ``path``: the folder; ``paths``: all files in it; ``folders``: the names of its sub-folders.
+    ``path``: the folder; ``paths``: all files in it; ``folders``: the names of its sub-folders; ``options``: give the
+    level.
     """
     if options.classes_at is None:
         _refuse_parts(path, paths, folders)
     level = options.classes_at or 1
     folder_names = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
-    pairs = list(zip(paths, folder_names, strict=True))  # a file, and the names of the folders above it
+    pairs = list(zip(paths, folder_names, strict=True))  # a file, and the names of the folders above it, below ``path``
     files = [File(file_path, printable_path(names[level - 1])) for file_path, names in pairs if len(names) >= level]
     strays = [printable_path(os.path.relpath(file_path, path)) for file_path, names in pairs if len(names) < level]
     if not files and strays:
@@ -542,6 +553,7 @@ def _warn_about_single_folder(path: str, paths: Sequence[str], folder: str) -> N
     """Warns if all files lie in sub-folders of a single folder, as archives unpack: these may be the classes. ``path``:
     the folder that the user named; ``paths``: all files in it; ``folder``: the name of its only sub-folder.
     """
+    # For each file the names of the folders above it, below ``path``.
     folder_names = [os.path.relpath(file_path, path).split(os.sep)[:-1] for file_path in paths]
     inner_folders = sorted({names[1] for names in folder_names if len(names) > 1})
     if len(inner_folders) > 1 and all(len(names) != 1 for names in folder_names):
@@ -562,14 +574,14 @@ def _refuse_parts(path: str, paths: Sequence[str], folders: Sequence[str]) -> No
         _warn_about_single_folder(path, paths, folders[0])
     inner_folders: dict[str, set[str]] = {name: set() for name in part_folders}  # the folders in each part
     for file_path in paths:
-        top, *below = os.path.relpath(file_path, path).split(os.sep)[:-1] or [""]
-        if top in inner_folders and below:
-            inner_folders[top].add(below[0])
+        top_folder, *folders_below = os.path.relpath(file_path, path).split(os.sep)[:-1] or [""]
+        if top_folder in inner_folders and folders_below:
+            inner_folders[top_folder].add(folders_below[0])
     folder_sets = [names for names in inner_folders.values() if names]
     shared_names = set.intersection(*folder_sets) if len(folder_sets) > 1 else set()
     if not part_folders or not (len(part_folders) == len(folders) or shared_names):
         return
-    all_inner = sorted(set().union(*folder_sets))
+    all_inner = sorted(set().union(*folder_sets))  # the names of folders in the parts
     read_one = f"Read only one of them, such as {os.path.join(path, part_folders[-1])}; or pass "
     predict_outer = f"classes_at=1 to predict {errors.listed(part_folders, 3)}"
     if all_inner:
@@ -588,9 +600,9 @@ def _visible(folder: str) -> list[tuple[str, bool]]:
     return sorted((name, os.path.isdir(os.path.join(folder, name))) for name in os.listdir(folder) if name[0] != ".")
 
 
-def _below(folder: str, seen: set[str], unreadable: list[tuple[str, str]]) -> list[str]:
-    """All files below a folder in order. ``seen``: real paths of folders already visited, so that cyclic links end;
-    ``unreadable``: gets the folders that cannot be listed, with the reason.
+def _below(folder: str, visited: set[str], unreadable: list[tuple[str, str]]) -> list[str]:
+    """The paths of all files below a folder in order. ``visited``: gets the real paths of the folders, so that cyclic
+    links end; ``unreadable``: gets the folders that cannot be listed, with the reason.
     """
     files = list[str]()
     stack = [(folder, True)]  # (path, whether it is a folder) of what is still to visit, the next last
@@ -601,8 +613,8 @@ def _below(folder: str, seen: set[str], unreadable: list[tuple[str, str]]) -> li
             continue
         real_path = os.path.realpath(path)
         try:
-            entries = _visible(path) if real_path not in seen else []
-            seen.add(real_path)
+            entries = _visible(path) if real_path not in visited else []
+            visited.add(real_path)
             stack += [(os.path.join(path, name), is_inner_folder) for name, is_inner_folder in reversed(entries)]
         except OSError as error:
             unreadable.append((printable_path(path), _reason(error, path)))

@@ -64,32 +64,33 @@ def has_known_ending(path: str) -> bool:
     return ending(path) in (*TABLES, *MAIL, *HTML, ".zip") or path.lower().endswith(COMPRESSED)
 
 
-def are_paths(texts: Sequence[Any], options: Options) -> bool:
-    """Whether all entries of a list are names of files or folders rather than texts.
+def are_paths(entries: Sequence[Any], options: Options) -> bool:
+    """Whether all entries of a list are names of files or folders rather than texts. ``options``: may say that strings
+    are texts.
 
     Every string must be a single word with a known file ending (so that a missing file is reported), the path of an
     existing file that has such an ending or contains a slash, or the path of an existing folder that ends in a slash.
     """
 
-    texts_only = options.are_texts()
+    strings_are_texts = options.are_texts()
 
-    def is_path(text: Any) -> bool:
-        """Whether a string names a file or folder."""
-        if not isinstance(text, str) or texts_only or len(text) > LONGEST_PATH or "\n" in text:
-            return isinstance(text, os.PathLike)
-        if text.endswith(os.sep):
-            return os.path.isdir(os.path.expanduser(text))
-        looks_like_file = has_known_ending(text) and len(text.split()) == 1
+    def is_path(entry: Any) -> bool:
+        """Whether an entry names a file or folder; no string does if ``strings_are_texts``."""
+        if not isinstance(entry, str) or strings_are_texts or len(entry) > LONGEST_PATH or "\n" in entry:
+            return isinstance(entry, os.PathLike)
+        if entry.endswith(os.sep):
+            return os.path.isdir(os.path.expanduser(entry))
+        looks_like_file = has_known_ending(entry) and len(entry.split()) == 1
         return looks_like_file or (
-            (has_known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text))
+            (has_known_ending(entry) or os.sep in entry) and os.path.isfile(os.path.expanduser(entry))
         )
 
-    return all(map(is_path, texts))
+    return all(map(is_path, entries))
 
 
 def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[str]:
-    """A source for a file, a folder, or the files that a pattern matches. For a table in several files, their paths
-    instead.
+    """A source for the file or folder at ``path``, or for the files that it matches if it is a pattern. For a table in
+    several files, their paths instead. ``options``: how to read it.
     """
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):
@@ -116,7 +117,9 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
 
 
 def from_table(path: str, options: Options) -> Source:
-    """A source for a table in a file or an archive. Raises BadFile with advice if its content does not fit its name."""
+    """A source for a table in a file or an archive at ``path``. Raises BadFile with advice if its content does not fit
+    its name. ``options``: how to read it.
+    """
     options.refuse(FOLDER_SETTINGS, f"files of texts, but {path} is a table")
     kind = kind_of_table(path)
     if kind == "CSV":
@@ -125,7 +128,7 @@ def from_table(path: str, options: Options) -> Source:
         options.refuse(TEXT_TABLE_SETTINGS, f"CSV and similar files, but {path} is {kind}")
     if kind == "Parquet" and os.path.exists(path):
         return from_parquet(path, options)
-    head = head_of(path)
+    head = head_of(path)  # the first bytes
     if head[257:262] == b"ustar":  # where every tar archive says so
         raise errors.bad_file(path, "it is a tar archive. Unpack it with tar xf and read the file or folder inside it.")
     if _MARKUP.match(head) or ending(path) in MARKUP:
@@ -134,7 +137,7 @@ def from_table(path: str, options: Options) -> Source:
             "it contains markup (SGML or XML), not a table. Extract what you need into a table with one row per "
             "document, such as NDJSON with the text and its class, or into one folder of texts per class.",
         )
-    for signature, content, advice in CONTENTS:
+    for signature, content, advice in CONTENTS:  # first bytes, what they mean, and what to do
         if head.startswith(signature):
             raise errors.bad_file(path, f"it contains {content}, not {kind}. {advice}")
     refuse_zero_bytes(path, head)
@@ -154,12 +157,12 @@ def _recall(path: str, options: Options) -> Options:
 
 
 def _are_documents(path: str, options: Options) -> bool:
-    """Whether a file holds documents rather than a table: the options say so, it is mail or HTML, or the model has only
-    a text column and the file has no header that names it.
+    """Whether the file at ``path`` holds documents rather than a table: the options say so, it is mail or HTML, or the
+    model has only a text column and the file has no header that names it.
     """
     if options.format != "auto" or options.class_from is not None or is_document(path):
         return True
-    kinds = options.kinds or {}
+    kinds = options.kinds or {}  # what the model needs in each column
     if header_columns(options.headers) and not has_known_ending(path):
         return True
     if has_known_ending(path) or options.has_table_settings():
@@ -172,14 +175,14 @@ def _are_documents(path: str, options: Options) -> bool:
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is mail or HTML by its ending, or by its first bytes if the ending says nothing."""
+    """Whether the file at ``path`` is mail or HTML by its ending, or by its first bytes if the ending says nothing."""
     if has_known_ending(path):
         return ending(path) in MAIL + HTML
     return form_of(path, _begin(path)) != "text"
 
 
 def _begin(path: str) -> bytes:
-    """The first bytes of a file; empty if it cannot be read."""
+    """The first bytes of the file at ``path``; empty if it cannot be read."""
     try:
         return beginning(path, SNIFFED)[0]
     except (OSError, errors.BanburyError):
@@ -188,7 +191,7 @@ def _begin(path: str) -> bytes:
 
 def from_paths(paths: list[str], name: str | None, options: Options) -> Source | list[str]:
     """A source of documents if the first file is one; the paths themselves if they are tables or folders. ``name``: the
-    pattern they matched.
+    pattern they matched, None if there is none; ``options``: how to read the files.
     """
     paths = [os.path.expanduser(path) for path in paths]
     options = _recall(paths[0], options)
@@ -198,29 +201,31 @@ def from_paths(paths: list[str], name: str | None, options: Options) -> Source |
 
 
 def find_similar_file(path: str) -> list[str]:
-    """The most similar file name in the same folder, as a list of at most one path. The names must resemble apart from
-    their endings.
+    """The path of the most similar file in the folder of ``path``, as a list of at most one. The names must resemble
+    apart from their endings.
     """
     folder, name = os.path.split(path)
     try:
         names = os.listdir(folder or ".")
     except OSError:
         return []
-    matchers = (
-        difflib.SequenceMatcher(None, name.partition(".")[0], candidate.partition(".")[0]) for candidate in names
-    )
-    candidates = [candidate for candidate, matcher in zip(names, matchers, strict=True) if matcher.ratio() >= 0.7]
+    stem = name.partition(".")[0]
+    candidates = [
+        candidate
+        for candidate in names
+        if difflib.SequenceMatcher(None, stem, candidate.partition(".")[0]).ratio() >= 0.7
+    ]
     return [os.path.join(folder, candidate) for candidate in difflib.get_close_matches(name, candidates, n=1)]
 
 
 def kind_of_table(path: str) -> str:
-    """The kind of table in a file: Parquet, JSON, ARFF or CSV. Decided by its ending or else its first bytes; raises
-    BadFile for LIBSVM.
+    """The kind of table in the file at ``path``: Parquet, JSON, ARFF or CSV. Decided by its ending or else its first
+    bytes; raises BadFile for LIBSVM.
     """
     for endings, kind in ENDINGS:
         if ending(path) in endings:
             return kind
-    head = b"" if ending(path) in SVMLIGHT else head_of(path)
+    head = b"" if ending(path) in SVMLIGHT else head_of(path)  # the first bytes
     if ending(path) in SVMLIGHT or _SVMLIGHT.match(head):
         raise errors.bad_file(
             path,
@@ -234,12 +239,16 @@ def kind_of_table(path: str) -> str:
 
 
 def from_parquet(path: str, options: Options) -> Source:
-    """A source for a Parquet file. Strings stored with a dictionary are read as codes, except those of text columns."""
+    """A source for the Parquet file at ``path``. Strings stored with a dictionary are read as codes, except those of
+    text columns. ``options``: how to read it.
+    """
     pa = arrow()
     pq = arrow("parquet")
 
     def reader(dictionary_columns: list[str] | None = None) -> Any:
-        """Opens the file. ``dictionary_columns``: columns of texts to read as dictionary arrays."""
+        """Opens the file at ``path`` with pyarrow. ``dictionary_columns``: names of columns of texts to read as
+        dictionary arrays.
+        """
         try:
             return pq.ParquetFile(path, read_dictionary=dictionary_columns, memory_map=True)
         except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
@@ -249,23 +258,26 @@ def from_parquet(path: str, options: Options) -> Source:
         schema = file.schema_arrow
         n_rows = file.metadata.num_rows
     stored_names = schema.names
-    given_names = options.columns
+    new_names = options.columns  # those that the user gave to the columns, or None
     kinds = options.kinds or {}  # what the model needs in each column
-    names = stored_names if given_names is None or len(given_names) != len(stored_names) else given_names
+    names = stored_names if new_names is None or len(new_names) != len(stored_names) else new_names
     string_columns = [field.name for field in schema if kind_of_type(field.type) == "string"]
     text_columns = {
         stored_name for stored_name, name in zip(stored_names, names, strict=True) if kinds.get(name) == "text"
     }
+    # Columns that the file itself declares as dictionaries.
     categorical_positions = [
         position for position, field in enumerate(schema) if arrow("types").is_dictionary(field.type)
     ]
 
     def start() -> Iterator[Any]:
-        """The record batches of the file, from the beginning."""
+        """Yields the record batches of the file, from the beginning. Strings (``string_columns``) are read as
+        dictionary arrays, except in ``text_columns``.
+        """
         try:
             with reader([name for name in string_columns if name not in text_columns]) as file:
                 yield from file.iter_batches(batch_size=options.batch_rows or PARQUET_ROWS)
         except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
             raise errors.bad_file(path, f"it is damaged ({reason(error)}).") from None
 
-    return from_arrow_batches(schema, start, given_names, source=path, declared=categorical_positions, n_rows=n_rows)
+    return from_arrow_batches(schema, start, new_names, source=path, declared=categorical_positions, n_rows=n_rows)

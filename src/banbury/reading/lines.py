@@ -42,10 +42,12 @@ TYPES_IN_WORDS = {
 
 
 def from_lines(path: str, options: Options) -> Source:
-    """A source for a file with one JSON object per line, which need not fit in memory."""
-    begin = head_of(path).lstrip()[:1]
-    if begin != b"{":
-        hint = " It contains one JSON list; convert it with `jq -c '.[]'`." if begin == b"[" else ""
+    """A source for the file at ``path`` with one JSON object per line, which need not fit in memory. ``options``: how
+    to read it.
+    """
+    first_byte = head_of(path).lstrip()[:1]
+    if first_byte != b"{":
+        hint = " It contains one JSON list; convert it with `jq -c '.[]'`." if first_byte == b"[" else ""
         raise errors.bad_file(path, f"it is not newline-delimited JSON: one {{...}} object per line.{hint}")
     return Source(_LinesFile(path, options).batches, path)
 
@@ -54,9 +56,11 @@ class _LinesFile(BlockFile):
     """A newline-delimited JSON file: the Arrow type of each column, in the order in which they first occur."""
 
     def __init__(self, path: str, options: Options) -> None:
-        """``options``: ``columns`` renames the columns, and ``kinds`` says what the model needs in each."""
+        """``path``: that of the file; of the ``options``, ``columns`` renames the columns, and ``kinds`` says what the
+        model needs in each.
+        """
         self.path = path
-        self.names = options.columns
+        self.names = options.columns  # the user's names, or None
         kinds = options.kinds or {}
         self.numbers = frozenset(name for name, kind in kinds.items() if kind == "number")  # columns
         self.texts = frozenset(name for name, kind in kinds.items() if kind == "text")  # columns
@@ -67,6 +71,7 @@ class _LinesFile(BlockFile):
         table = self.parse(block)
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             self.types.setdefault(name, self._fix_type(name, data_type, table, block))
+        # Whether Arrow took texts for dates, which ``types`` now says are texts.
         any_dates = any(
             kind_of_type(table[name].type) == "date" for name in self.texts.intersection(table.column_names)
         )
@@ -100,8 +105,8 @@ class _LinesFile(BlockFile):
         )
 
     def _refuse_cells(self, n_lines: int, n_keys: int) -> None:
-        """Raises BadFile for too many keys or cells: Arrow gives each key a cell in every line, even if each line has
-        keys of its own.
+        """Raises BadFile if a block has too many keys or cells: Arrow gives each key a cell in every line, even if each
+        line has keys of its own. ``n_lines`` and ``n_keys``: how many lines and distinct keys the block has.
         """
         if n_keys > MOST_COLUMNS or n_lines * n_keys > MOST_CELLS:
             raise errors.bad_file(
@@ -117,7 +122,7 @@ class _LinesFile(BlockFile):
         BadFile if no type holds both.
         """
         pa = arrow()
-        wider_types = dict[str, Any]()
+        wider_types = dict[str, Any]()  # the new type of each column that is new or wider than known
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             known_type = self.types.get(name)
             if data_type in (known_type, pa.null()):
@@ -132,7 +137,7 @@ class _LinesFile(BlockFile):
             self.types |= wider_types
             name = next(iter(wider_types))
             raise Widened(name, kind_of_type(wider_types[name]))
-        names = names_for(list(self.types), self.names)
+        names = names_for(list(self.types), self.names)  # those of the user, or of the file
         columns = []
         positions = {name: position for position, name in enumerate(table.schema.names)}
         for name, known_type in self.types.items():
@@ -141,7 +146,9 @@ class _LinesFile(BlockFile):
         return arrow_batch(names, pa.table(columns, names=list(self.types)), self.path, declared=())
 
     def _refuse_depth(self, block: Block) -> None:
-        """Raises BadFile for a line with too many nested brackets, which would overflow the stack of Arrow's parser."""
+        """Raises BadFile for a line of the block with too many nested brackets, which would overflow the stack of
+        Arrow's parser.
+        """
         block_bytes = np.frombuffer(block.data, dtype=np.uint8)
         # For each byte 1 if it opens a bracket, −1 if it closes one.
         depth_changes = ((block_bytes == ord("{")) | (block_bytes == ord("["))).astype(np.int8) - (
@@ -149,10 +156,10 @@ class _LinesFile(BlockFile):
         )
         if int(np.maximum.reduce(np.cumsum(depth_changes, dtype=np.int32), initial=0)) <= DEEPEST:
             return
-        for line, row in self.records(block):  # brackets inside of texts do not count
-            if row.count(b"{") + row.count(b"[") > DEEPEST and _depth(row) > DEEPEST:
+        for line_number, line in self.records(block):  # brackets inside of texts do not count
+            if line.count(b"{") + line.count(b"[") > DEEPEST and _depth(line) > DEEPEST:
                 raise self.bad_line(
-                    line, f"it is nested more than {DEEPEST} levels deep. Each column must have a plain value."
+                    line_number, f"it is nested more than {DEEPEST} levels deep. Each column must have a plain value."
                 )
 
     def _explicit_types(self) -> list[tuple[str, Any]]:
@@ -177,34 +184,34 @@ class _LinesFile(BlockFile):
         raise self.wrong_type(value, name, self.line(block, row))
 
     def explain_failure(self, error: Exception, block: Block) -> Exception:
-        """The error of the first line that Arrow could not parse: not JSON, or with a value of another type than
-        before.
+        """The error of the first line of the block that Arrow could not parse (``error``): it is not JSON, or has a
+        value of another type than before.
         """
         # In words; the kind of the first value of each further column is added below.
         kind_by_column = {
             name: "a number" if data_type == arrow().float64() else "a text"
             for name, data_type in self._explicit_types()
         }
-        for line, row in self.records(block):
+        for line_number, line in self.records(block):
             try:
-                cells = json.loads(row, object_pairs_hook=refuse_duplicate_names, parse_constant=_refuse_constant)
+                cells = json.loads(line, object_pairs_hook=refuse_duplicate_names, parse_constant=_refuse_constant)
             except ValueError:
                 cells = None
             if not isinstance(cells, dict):
                 arrow_message = _ARROW_MESSAGE.search(str(error))
                 cause = arrow_message[1].rstrip(".") if arrow_message else reason(error).rstrip(".")
-                return self.bad_line(line, f"it is not one JSON object ({cause}).")
+                return self.bad_line(line_number, f"it is not one JSON object ({cause}).")
             for name, value in _values(cells, ""):
                 if any(LONE_SURROGATE.search(text) for text in (name, value) if isinstance(text, str)):
                     return self.bad_line(
-                        line, f"column {name!r} contains {errors.shortened(value)!r}, with {HALF_A_CHARACTER}."
+                        line_number, f"column {name!r} contains {errors.shortened(value)!r}, with {HALF_A_CHARACTER}."
                     )
                 kind_in_words = TYPES_IN_WORDS[type(value)]
                 if kind_by_column.setdefault(name, kind_in_words) == kind_in_words:
                     continue
                 if name in self.numbers:
-                    return self.wrong_type(value, name, line)
-                return self.bad_line(line, _two_types(name, kind_in_words, kind_by_column[name]))
+                    return self.wrong_type(value, name, line_number)
+                return self.bad_line(line_number, _two_types(name, kind_in_words, kind_by_column[name]))
         return errors.bad_file(self.path, reason(error))
 
     def records(self, block: Block) -> Iterator[tuple[int, bytes]]:
@@ -227,8 +234,8 @@ def _refuse_constant(constant: str) -> None:
 
 
 def _values(cells: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yields the path and the value of every value that is not null; paths are such as "a/b" or "a/[]" for those in
-    nested objects and lists. ``prefix``: the path so far.
+    """Yields the path and the value of every value of a JSON object (``cells``) that is not null; paths are such as
+    "a/b" or "a/[]" for those in nested objects and lists. ``prefix``: the path of the object, such as "a/"; "" at the top.
     """
     for name, value in cells.items():
         if value is not None:
@@ -242,7 +249,7 @@ def _values(cells: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 def _depth(line: bytes) -> int:
     """How deep brackets are nested in a line of JSON, without those in strings."""
-    deepest = depth = 0
+    deepest = depth = 0  # so far, and at the current byte
     for byte in _TEXT.sub(b"", line):
         depth += (byte in b"{[") - (byte in b"}]")
         deepest = max(deepest, depth)
@@ -250,15 +257,15 @@ def _depth(line: bytes) -> int:
 
 
 def _two_types(name: str, kind: str, earlier_kind: str) -> str:
-    """The message for a column with a value of another kind. ``kind``: its kind; ``earlier_kind``: that of earlier
-    values.
+    """The message for the column ``name`` with a value of another kind. ``kind``: its kind in words; ``earlier_kind``:
+    that of earlier values.
     """
     return f"column {name!r} contains {kind} after {earlier_kind}. Use one type per column."
 
 
 def _wider(known_type: Any, data_type: Any) -> Any | None:
-    """The Arrow type that holds values of both types; ``known_type`` if neither is counted anyway, None if there is no
-    such type.
+    """The Arrow type that holds values of both Arrow types; ``known_type`` if neither is counted anyway, None if there
+    is no such type. ``known_type``: None for a new column; ``data_type``: that of its values in a later block.
     """
     pa = arrow()
     if known_type is None or known_type == pa.null():

@@ -97,7 +97,8 @@ def _join_lines(lines: list[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
 
 
 def message_text(data: bytes, headers: Headers) -> tuple[str, bool]:
-    """The text of one message, and whether it is broken, so that text may be missing.
+    """The text of one message with the bytes ``data``, and whether it is broken, so that text may be missing.
+    ``headers``: which are read with the text: "keep" for all, "drop" for none, or a list of names.
 
     >>> message_text(b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\\nFrom: a@b.org\\n\\nBis bald.", ["subject"])
     ('Grüße\\nBis bald.', False)
@@ -107,24 +108,25 @@ def message_text(data: bytes, headers: Headers) -> tuple[str, bool]:
 
 
 def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], list[str], bool]:
-    """The cells of one message: the value of each header in ``names``, None if absent, and the body. Also the names of
-    all headers, and whether the message is broken. Subjects of enclosed messages stay in the body.
+    """The cells of one message with the bytes ``data``: the value of each header in ``names`` (in lower case), None if
+    absent, and the body. Also the names of all headers, and whether the message is broken. Subjects of enclosed
+    messages stay in the body.
 
     >>> message_cells(b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\\nFrom: a@b.org\\n\\nBis bald.", ["to", "subject"])
     ([None, 'Grüße', 'Bis bald.'], ['subject', 'from'], False)
     """
     reader = _Reader(SUBJECT)
     headers, body = reader.open_message(_lines(data), depth=0)
-    values: dict[str, list[str]] = {name.lower(): [] for name, _ in headers}
-    for name, value in headers:
+    values_by_name: dict[str, list[str]] = {name.lower(): [] for name, _ in headers}  # a header may occur twice
+    for name, raw_value in headers:
         if name.lower() in names:
-            values[name.lower()].append(reader.value(value))
-    cells = ["\n".join(values[name]) if name in values else None for name in names]
-    return [*cells, body.text()], list(values), reader.broken
+            values_by_name[name.lower()].append(reader.value(raw_value))
+    cells = ["\n".join(values_by_name[name]) if name in values_by_name else None for name in names]
+    return [*cells, body.text()], list(values_by_name), reader.broken
 
 
 def _lines(data: bytes) -> bytes:
-    """The message with a single line feed at the end of each line."""
+    """The bytes of a message (``data``) with a single line feed at the end of each line."""
     if b"\r" not in data:
         return data
     data = data.replace(b"\r\n", b"\n")
@@ -155,8 +157,10 @@ class _Reader:
         self.n_parts = 0  # parts read so far
 
     def message(self, data: bytes, depth: int) -> _Content:
-        """The content of a message: the chosen headers, then its text. ``depth``: how deep it is nested."""
-        fields, content = self.open_message(data, depth)
+        """The content of a message with the bytes ``data``: the chosen headers, then its text. ``depth``: how many
+        messages and multiparts it is nested in.
+        """
+        fields, content = self.open_message(data, depth)  # the headers as pairs of name and raw value
         if self.keeps_all_headers:
             header_texts = [f"{name}: {self.value(value)}" for name, value in fields]
         else:
@@ -164,15 +168,17 @@ class _Reader:
         return _Content(content.kind, header_texts + content.texts, content.names)
 
     def open_message(self, data: bytes, depth: int) -> tuple[list[tuple[str, bytes]], _Content]:
-        """The headers of a message as pairs of name and raw value, and its content. ``depth``: how deep it is nested."""
-        envelope = _ENVELOPE.match(data)
+        """The headers of a message with the bytes ``data``, as pairs of name and raw value, and its content. ``depth``:
+        how many messages and multiparts it is nested in.
+        """
+        envelope = _ENVELOPE.match(data)  # the "From " lines of an mbox, if it begins with any
         fields, body = self._fields(data, envelope.end() if envelope else 0)
         self.broken |= not fields and bool(body.strip())
         return fields, self._part(fields, body, depth)
 
     def _fields(self, data: bytes, start: int) -> tuple[list[tuple[str, bytes]], bytes]:
-        """The header fields from byte ``start`` on as pairs of name and raw value, and the bytes after the blank line
-        that ends them.
+        """The header fields in ``data`` from byte ``start`` on as pairs of name and raw value, and the bytes after the
+        blank line that ends them.
         """
         fields = []
         while match := _FIELD.match(data, start):  # group 1 is the name, group 2 the value
@@ -184,7 +190,7 @@ class _Reader:
         return fields, data[start:]
 
     def value(self, raw: bytes) -> str:
-        """A header's value on one line, with its encoded words decoded."""
+        """The value of a header on one line, with its encoded words decoded. ``raw``: its bytes in the message."""
         return self._words(decode(raw.replace(b"\n", b"")).strip())
 
     def _words(self, text: str) -> str:
@@ -194,11 +200,13 @@ class _Reader:
         return _ENCODED_RUN.sub(self._decode_words, _BETWEEN_ENCODED.sub("", text))
 
     def _decode_words(self, run: re.Match[str]) -> str:
-        """The text of adjacent encoded words, decoded together, since a character may be split between them."""
+        """The text of adjacent encoded words (``run`` matches them), decoded together, since a character may be split
+        between them.
+        """
         encoded_texts: list[tuple[str, bytearray]] = []  # a character set, and the bytes of words in it
-        for charset_name, encoding, text in _ENCODED.findall(run[0]):
-            raw = text.encode("utf-8", "surrogatepass")
-            data = self._base64(raw) if encoding in "bB" else binascii.a2b_qp(raw, header=True)
+        for charset_name, encoding, encoded_text in _ENCODED.findall(run[0]):  # encoding: "b" or "q", in any case
+            raw = encoded_text.encode("utf-8", "surrogatepass")
+            data = self._base64(raw) if encoding in "bB" else binascii.a2b_qp(raw, header=True)  # the decoded bytes
             if encoded_texts and encoded_texts[-1][0] == charset_name.lower():
                 encoded_texts[-1][1].extend(data)
             else:
@@ -208,15 +216,16 @@ class _Reader:
     def _part(
         self, fields: list[tuple[str, bytes]], body: bytes, depth: int, default_kind: str = "text/plain"
     ) -> _Content:
-        """The content of a part of a message. ``fields``: its headers as pairs of name and raw value; ``default_kind``:
-        its content type if they do not give a valid one; ``depth``: how deep it is nested.
+        """The content of a part of a message. ``fields``: its headers as pairs of name and raw value; ``body``: the
+        bytes after them; ``default_kind``: its content type if they do not give a valid one; ``depth``: how many
+        messages and multiparts it is nested in.
         """
         self.n_parts += 1
         if depth > DEEPEST or self.n_parts > MOST_PARTS:
             self.broken = True
             return _Content(default_kind, texts=[], names=[])
         content_fields = {name.lower(): value for name, value in reversed(fields) if name[:8].lower() == "content-"}
-        kind, parameters = self._parameters(content_fields.get("content-type", b""))
+        kind, parameters = self._parameters(content_fields.get("content-type", b""))  # such as "text/plain"
         kind = kind if re.fullmatch(r"[^\s/]+/[^\s/]+", kind) else default_kind
         if kind.startswith("multipart/"):
             return self._multipart(kind, parameters.get("boundary", "").rstrip(), body, depth)
@@ -228,28 +237,30 @@ class _Reader:
             return _Content(kind, content.texts, [*content.names, name])
         if not kind.startswith("text/") or (disposition == "attachment" and name):
             return _Content(kind, texts=[], names=[name])
-        data = self._bytes(body, content_fields)
+        decoded_body = self._bytes(body, content_fields)
         charset_name = parameters.get("charset")
         if kind in ("text/html", "text/xhtml"):
-            return _Content(kind, [html_text(self._text(data, charset_name or html_encoding(data)))], [name])
-        return _Content(kind, [self._text(data, charset_name)], [name])
+            markup = self._text(decoded_body, charset_name or html_encoding(decoded_body))
+            return _Content(kind, [html_text(markup)], [name])
+        return _Content(kind, [self._text(decoded_body, charset_name)], [name])
 
     def _text(self, data: bytes, declared: str | None) -> str:
-        """The bytes decoded with the declared character set, None or "" if there is none. An unknown one marks the
-        message as broken.
+        """The bytes ``data`` decoded with the declared character set, None or "" if there is none. An unknown one marks
+        the message as broken.
         """
         self.broken |= bool(declared) and charset(declared or "") is None and not data.isascii()
         return decode(data, declared)
 
     def _multipart(self, kind: str, boundary: str, body: bytes, depth: int) -> _Content:
-        """The content of a multipart body: all its parts, or of alternatives the plain text if it has words.
-        ``boundary``: the text of the lines between parts; ``depth``: how deep the body is nested.
+        """The content of a multipart body: all its parts, or of alternatives the plain text if it has words. ``kind``:
+        its content type, such as "multipart/mixed"; ``boundary``: the text of the lines between parts; ``depth``: how
+        many messages and multiparts it is nested in.
         """
         raw_parts = self._split_parts(body, boundary.encode("utf-8", "surrogatepass")) if boundary else []
         if not raw_parts:
             self.broken = True
             return _Content(kind, texts=[decode(body)], names=[])
-        default_kind = "message/rfc822" if kind == "multipart/digest" else "text/plain"
+        default_kind = "message/rfc822" if kind == "multipart/digest" else "text/plain"  # of parts that give none
         contents = [self._part(*self._fields(raw_part, start=0), depth + 1, default_kind) for raw_part in raw_parts]
         names = [name for content in contents for name in content.names]
         if kind == "multipart/alternative":  # one text in several forms: the plain one, if it has words
@@ -259,7 +270,7 @@ class _Reader:
 
     def _split_parts(self, body: bytes, boundary: bytes) -> list[bytes]:
         """The parts of a body between boundary lines; none if there is no such line."""
-        parts = list[bytes]()
+        parts = list[bytes]()  # the bytes of each part
         boundary_line = b"--" + boundary
         part_start = -1  # where the current part begins, −1 before the first
         # Where the next boundary line begins, −1 if there is none.
@@ -278,7 +289,9 @@ class _Reader:
         return [*parts, body[part_start:]] if part_start >= 0 else parts
 
     def _parameters(self, value: bytes) -> tuple[str, dict[str, str]]:
-        """The first word of a header such as "text/plain; charset=utf-8" in lower case, and its parameters by name."""
+        """The first word of a header such as "text/plain; charset=utf-8" in lower case, and its parameters by name.
+        ``value``: the bytes of the header.
+        """
         text = decode(value.replace(b"\n", b""))
         main_value = " ".join(text.partition(";")[0].lower().split()[:1])
         if ";" not in text:
@@ -288,7 +301,7 @@ class _Reader:
         numbered_pieces = dict[str, dict[int, tuple[bool, str]]]()
         for name, quoted_value, plain_value in _PARAMETER.findall(text):
             content = re.sub(r"\\(.)", r"\1", quoted_value) if quoted_value else plain_value.strip()
-            base_name, asterisk, suffix = name.lower().partition("*")
+            base_name, asterisk, suffix = name.lower().partition("*")  # such as "filename*0*"
             if asterisk:
                 number = int(digits) if (digits := suffix.rstrip("*")).isdecimal() and len(digits) < 5 else 0
                 numbered_pieces.setdefault(base_name, {}).setdefault(number, (name.endswith("*"), content))
@@ -301,7 +314,7 @@ class _Reader:
         whether the piece is percent-encoded, and its text; the first piece names the character set.
         """
         charset_name = ""
-        data = b""
+        data = b""  # the bytes of the value
         for number in sorted(pieces):
             is_encoded, text = pieces[number]
             if is_encoded and number == 0 and text.count("'") >= 2:
@@ -310,8 +323,8 @@ class _Reader:
         return self._text(data, charset_name)
 
     def _bytes(self, body: bytes, content_fields: dict[str, bytes]) -> bytes:
-        """The body of a part with its transfer encoding undone. ``content_fields``: the values of its content headers,
-        by name in lower case.
+        """The bytes of the body of a part with its transfer encoding undone. ``content_fields``: the raw values of its
+        content headers, by name in lower case.
         """
         encoding = content_fields.get("content-transfer-encoding", b"").strip().lower()
         if encoding == b"base64":
@@ -328,7 +341,9 @@ class _Reader:
         return b"".join(decoded_lines)
 
     def _base64(self, data: bytes) -> bytes:
-        """Decodes base64; if it is malformed, marks the message as broken and decodes its valid characters."""
+        """The bytes that ``data`` encodes in base64. If it is malformed, marks the message as broken and decodes its
+        valid characters.
+        """
         try:
             return binascii.a2b_base64(data)
         except ValueError:

@@ -74,20 +74,23 @@ class Options:
     def of(
         cls, settings: Mapping[str, Any], kinds: Any, batch_rows: int | None, remembered: Mapping[str, Any]
     ) -> Options:
-        """Options from the keywords that a user gave. ``remembered``: those with which other data were read."""
+        """Options from the keywords that a user gave (``settings``). ``kinds``: what the model needs in each column, or
+        None; ``batch_rows``: the most rows of a batch, or None; ``remembered``: options with which other data were
+        read.
+        """
         missing_values = settings.get("missing_values")
         # Options that may be given in a short form, in their full form.
         converted: dict[str, Any] = {"missing_values": (missing_values,)} if isinstance(missing_values, str) else {}
         if "class_from" in settings:
             converted["class_from"] = class_patterns(settings["class_from"])
-        overridden = {*settings, *(NAMING_SETTINGS if not settings.keys().isdisjoint(NAMING_SETTINGS) else ())}
+        # Given options are not remembered; if one that names the columns is given, none of these is.
+        overridden = {*settings, *(() if settings.keys().isdisjoint(NAMING_SETTINGS) else NAMING_SETTINGS)}
         still_remembered = {name: value for name, value in remembered.items() if name not in overridden}
-        numbered = bool(settings.get("header") and remembered.get("header") is False)
         return cls(
             **{**settings, **converted},
             kinds=kinds,
             batch_rows=batch_rows,
-            numbered=numbered,
+            numbered=bool(settings.get("header") and remembered.get("header") is False),
             remembered=still_remembered,
         ).check()
 
@@ -138,8 +141,8 @@ class Options:
         return self
 
     def refuse(self, names: Sequence[str], purpose: str) -> None:
-        """Raises BadSetting if one of these options is given, since the data are of another kind. ``purpose``: what the
-        option is for.
+        """Raises BadSetting if an option in ``names`` is given, since the data are of another kind. ``purpose``: what
+        such options are for, in words.
         """
         for name in names:
             if getattr(self, name) != getattr(DEFAULTS, name):
@@ -168,18 +171,19 @@ SETTINGS = (*TABLE_SETTINGS, *DOCUMENT_SETTINGS)
 
 
 def check_names(settings: Iterable[str]) -> None:
-    """Raises UnknownKeyword for a name that is not a reading option, with a suggestion."""
-    names = [*SETTINGS, "batch_rows"]
+    """Raises UnknownKeyword for the first of the names ``settings`` that is not a reading option, with a suggestion."""
+    names = [*SETTINGS, "batch_rows"]  # of all options
     for name in settings:
         if name not in names:
-            our_name = OTHER_NAMES.get(name)
+            our_name = OTHER_NAMES.get(name)  # of what other libraries call so
             hint = f" Did you mean {our_name!r}?" if our_name else errors.did_you_mean(name, names)
             all_names = f" Reading options: {errors.listed(names)}."
             raise errors.UnknownKeyword(f"unknown keyword {name!r}.{hint or all_names}", name=name)
 
 
 def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, str] | None:
-    """Returns a mapping from patterns of file names to classes, or None. On the command line they are one text.
+    """Returns ``class_from`` as a mapping from patterns of file names to classes, or None. On the command line it is
+    one text. Raises BadSetting if it is invalid.
 
     >>> class_patterns("spm*=spam,*=ham")
     {'spm*': 'spam', '*': 'ham'}
@@ -196,7 +200,7 @@ def class_patterns(class_from: Mapping[str, str] | str | None) -> Mapping[str, s
 
 
 def _plain(setting: Any) -> Any:
-    """An option as a value that JSON can store."""
+    """The value of an option, ``setting``, as one that JSON can store."""
     if isinstance(setting, Mapping):
         return dict(setting)
     if isinstance(setting, Iterable) and not isinstance(setting, str):

@@ -11,7 +11,17 @@ import numpy as np
 from banbury import _core, errors
 from banbury.arrays import Array
 from banbury.reading.arrow import arrow, from_arrow
-from banbury.reading.batches import Batch, Matrix, ParserWork, Source, Sparse, distinct, no_rows, number_rows, positions
+from banbury.reading.batches import (
+    Batch,
+    Matrix,
+    ParserWork,
+    Source,
+    Sparse,
+    distinct,
+    no_rows,
+    number_names,
+    number_rows,
+)
 from banbury.reading.by_name import Columns
 from banbury.reading.columns import (
     Codes,
@@ -31,7 +41,7 @@ SMALL_CHUNK = 16384  # rows: smaller chunks of an Arrow table are joined
 SMALL_FRAME = 16384  # cells: a smaller numeric frame is converted as one matrix
 TEXT = "text"
 
-Names = Sequence[str] | None
+Names = Sequence[str] | None  # those that the user gave to columns; None: their own
 
 
 def single(batch: Batch, batch_rows: int | None) -> Source:
@@ -43,9 +53,11 @@ def single(batch: Batch, batch_rows: int | None) -> Source:
 
 
 def check_column_names(names: Names, n_columns: int) -> tuple[str, ...]:
-    """These names, one for each column; without names x0, x1 and so on. Raises LengthMismatch if their number differs."""
+    """The ``names`` of ``n_columns`` columns as a tuple; if they are None, x0, x1 and so on. Raises LengthMismatch if
+    they are fewer or more.
+    """
     if names is None:
-        return positions(n_columns)
+        return number_names(n_columns)
     if len(names) != n_columns:
         names_in_words = errors.many(len(names), "entry", "entries")
         columns_in_words = errors.many(n_columns, "column")
@@ -57,14 +69,15 @@ def check_column_names(names: Names, n_columns: int) -> tuple[str, ...]:
 
 def names_for(own_names: Sequence[Any], names: Names, source: str | None = None) -> tuple[str, ...]:
     """The names of columns as texts: ``names`` if the user gave any, otherwise their own. Raises an error if two are
-    equal or their number differs.
+    equal or their number differs. ``source``: the file, for errors.
     """
     return distinct(own_names, source) if names is None else check_column_names(names, len(own_names))
 
 
 def from_numpy(array: Array, names: Names, batch_rows: int | None) -> Source:
     """A source for an array: a numeric matrix stays as it is, other 2-D arrays are split into columns, structured ones
-    into fields.
+    into fields. ``names``: of the columns, None for x0, x1 and so on; ``batch_rows``: the most rows of a batch, or
+    None.
     """
     if array.dtype.names is not None:
         return from_mapping({name: array[name] for name in array.dtype.names}, names, batch_rows)
@@ -86,7 +99,7 @@ def _not_a_table(array: Any) -> errors.BanburyError:
             f"Found array with dim {array.ndim}, while dim <= 2 is required. Pass a 2-D array of rows and columns."
         )
     kind_of_array = "1D array" if array.ndim == 1 else "scalar array"
-    array_text = repr(array if array.size <= 20 else array[:20])
+    array_text = repr(array if array.size <= 20 else array[:20])  # as printed, shortened
     return errors.BanburyError(
         f"Expected 2D array, got {kind_of_array} instead:\narray={array_text}.\n"
         "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
@@ -95,49 +108,56 @@ def _not_a_table(array: Any) -> errors.BanburyError:
 
 
 def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
-    """A source for a SciPy sparse matrix or array, converted to CSR format; duplicate entries are added."""
+    """A source for a SciPy sparse matrix or array, converted to CSR format; duplicate entries are added. ``names``: of
+    the columns, None for x0, x1 and so on; ``batch_rows``: the most rows of a batch, or None.
+    """
     if matrix.ndim != 2:
         raise _not_a_table(matrix)
     if matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
         raise TypeError(f"a sparse matrix of {matrix.dtype} cannot be counted. Use integers, float32 or float64.")
-    rows = matrix.tocsr()
-    if has_twins(rows):
-        rows = rows.copy() if rows is matrix else rows
-        rows.sum_duplicates()
-    if rows.dtype.kind == "b" or rows.dtype == np.float16:
-        rows = rows.astype(np.uint8 if rows.dtype.kind == "b" else np.float32)
-    return single(Sparse(rows, check_column_names(names, rows.shape[1]), names is not None), batch_rows)
+    csr_matrix = matrix.tocsr()
+    if has_twins(csr_matrix):
+        csr_matrix = csr_matrix.copy() if csr_matrix is matrix else csr_matrix
+        csr_matrix.sum_duplicates()
+    if csr_matrix.dtype.kind == "b" or csr_matrix.dtype == np.float16:
+        csr_matrix = csr_matrix.astype(np.uint8 if csr_matrix.dtype.kind == "b" else np.float32)
+    return single(Sparse(csr_matrix, check_column_names(names, csr_matrix.shape[1]), names is not None), batch_rows)
 
 
-def has_twins(rows: Any) -> bool:
+def has_twins(csr_matrix: Any) -> bool:
     """Whether some row of a sparse matrix in CSR format has two entries for one column."""
-    if rows.has_canonical_format:  # SciPy looks once, and remembers
+    if csr_matrix.has_canonical_format:  # SciPy looks once, and remembers
         return False
-    offsets = rows.indptr.astype(np.int64, copy=False)
-    columns = rows.indices.astype(np.int32, copy=False)
-    return _core.has_twins(offsets, columns, rows.shape[1], n_threads(None))
+    offsets = csr_matrix.indptr.astype(np.int64, copy=False)  # where the entries of each row begin
+    columns = csr_matrix.indices.astype(np.int32, copy=False)  # the column of each entry
+    return _core.has_twins(offsets, columns, csr_matrix.shape[1], n_threads(None))
 
 
 def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
-    """A source for a pandas DataFrame, which converts each column only when it is first used.
+    """A source for a pandas DataFrame, which converts each column only when it is first used. ``names``: other names
+    for its columns, or None; ``batch_rows``: the most rows of a batch, or None.
 
     A small numeric frame is converted as one matrix, which is faster.
     """
     frame_names = frame.columns.tolist()
     column_names = names_for(frame_names, names)
-    own_names = dict(zip(column_names, frame_names, strict=True))  # our name → the frame's
+    frame_name_of = dict(zip(column_names, frame_names, strict=True))  # our name → the frame's
 
     def numbers_of(columns: Sequence[str]) -> Array | None:
-        """All columns of a small numeric frame as one matrix; None for anything else."""
+        """The matrix (rows × columns) of a small numeric frame if ``columns`` are all its columns (``column_names``);
+        otherwise None.
+        """
         matrix = frame.to_numpy() if frame.size <= SMALL_FRAME and tuple(columns) == column_names else None
         return ready(matrix) if matrix is not None and matrix.dtype.kind in "iuf" else None
 
-    lazy_columns = Columns(lambda name: from_pandas(frame[own_names[name]]), numbers_of=numbers_of)
+    lazy_columns = Columns(lambda name: from_pandas(frame[frame_name_of[name]]), numbers_of=numbers_of)
     return single(Batch(column_names, len(frame), lazy_columns), batch_rows)
 
 
 def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None) -> Source:
-    """A source for a mapping of column names to sequences of one length."""
+    """A source for ``table``, a mapping of column names to sequences of one length. ``names``: other names for the
+    columns, or None; ``batch_rows``: the most rows of a batch, or None.
+    """
     column_names = names_for(distinct(list(table)), names)
     columns: dict[str, Column] = {}
     for name, values in zip(column_names, table.values(), strict=True):
@@ -149,10 +169,10 @@ def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None)
             )
         columns[name] = _matrix(values) or column(values)
     n_rows = len(columns[column_names[0]]) if column_names else 0
-    for name, values in columns.items():
-        if len(values) != n_rows:
+    for name, own_column in columns.items():
+        if len(own_column) != n_rows:
             raise errors.LengthMismatch(
-                f"column {column_names[0]!r} has {n_rows:,} rows and column {name!r} has {len(values):,}. All columns "
+                f"column {column_names[0]!r} has {n_rows:,} rows and column {name!r} has {len(own_column):,}. All columns "
                 "must have the same length.",
                 column=name,
             )
@@ -160,7 +180,7 @@ def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None)
 
 
 def _matrix(values: Any) -> Column | None:
-    """A column of lists for a 2-D numeric array, whose rows are the lists; None for anything else."""
+    """A column of lists if ``values`` are a 2-D numeric array, whose rows are the lists; otherwise None."""
     if getattr(values, "ndim", 1) != 2 or not hasattr(values, "__array__") or hasattr(values, "columns"):
         return None
     array = np.asarray(values)
@@ -172,17 +192,19 @@ def _matrix(values: Any) -> Column | None:
 
 def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Source:
     """A source for a list of rows of one length, each a list, a tuple or an array. Raises LengthMismatch if their
-    lengths differ.
+    lengths differ. ``names``: of the columns, None for x0, x1 and so on; ``batch_rows``: the most rows of a batch, or
+    None.
     """
     try:
         array = np.asarray(rows)
     except ValueError:
         lengths = [np.size(row) if np.ndim(row) == 0 else len(row) for row in rows]
-        for row, length in enumerate(lengths):
+        for row_number, length in enumerate(lengths):
             if length != lengths[0]:
                 raise errors.LengthMismatch(
-                    f"row {row:,} has {length:,} cells but row 0 has {lengths[0]:,}. All rows must have the same length.",
-                    row=row,
+                    f"row {row_number:,} has {length:,} cells but row 0 has {lengths[0]:,}. All rows must have the same "
+                    "length.",
+                    row=row_number,
                 ) from None
         raise errors.LengthMismatch(
             "the rows contain sequences of different lengths. Use one number or text per cell."
@@ -194,21 +216,23 @@ def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Sour
 
 
 def from_texts(values: Any, names: Names = None, batch_rows: int | None = None) -> Source:
-    """A source for plain texts: a table whose only column is "text" and does not count as named.
+    """A source for plain texts (``values``): a table whose only column is "text" and does not count as named.
+    ``names``: another name for it, or None; ``batch_rows``: the most rows of a batch, or None.
 
     >>> [batch] = from_texts(["cheap meds", None])
     >>> batch.names, batch.named, batch.texts("text")
     (('text',), False, ['cheap meds', None])
     """
     column_names = names_for((TEXT,), names)
-    texts = column(values)
-    texts.text = True
-    return single(Batch(column_names, len(texts), {column_names[0]: texts}, names is not None), batch_rows)
+    text_column = column(values)
+    text_column.text = True
+    batch = Batch(column_names, len(text_column), {column_names[0]: text_column}, names is not None)
+    return single(batch, batch_rows)
 
 
 def from_arrow_table(table: Any, names: Names, batch_rows: int | None, text: bool = False) -> Source:
-    """A source for an Arrow table, a batch for each chunk; many small chunks are joined first. ``text``: its only
-    column holds texts.
+    """A source for an Arrow table, a batch for each chunk; many small chunks are joined first. ``names``: other names
+    for its columns, or None; ``batch_rows``: the most rows of a batch, or None; ``text``: its only column holds texts.
     """
     n_chunks = table.column(0).num_chunks if table.num_columns else 1  # pieces in which Arrow stores the rows
     if n_chunks > 1 and table.num_rows < SMALL_CHUNK * n_chunks:
@@ -236,16 +260,19 @@ def from_arrow_batches(
     declared: Collection[int] | None = None,
     n_rows: int | None = None,
 ) -> Source:
-    """A source for Arrow record batches of one schema. ``start`` opens a new iterator over them.
+    """A source for Arrow record batches of one Arrow schema. ``start`` opens a new iterator over them.
 
-    ``again``: whether it can be iterated more than once. ``declared``: the positions of columns that are declared as
-    categorical, None for all dictionary columns. ``n_rows``: how many rows there are in all, if known. Without any
-    batch the source has one batch without rows.
+    ``names``: other names for the columns, or None. ``again``: whether it can be iterated more than once. ``source``:
+    the file, for errors. ``declared``: the positions of columns that are declared as categorical, None for all
+    dictionary columns. ``n_rows``: how many rows there are in all, if known. Without any batch the source has one batch
+    without rows.
     """
     column_names = names_for(distinct(schema.names, source), names)
 
     def batches(_: ParserWork[Any] | None) -> Iterator[Batch]:
-        """The batches in order, each with the share of the rows read so far; one empty batch if there are none."""
+        """Yields the batches in order, each with the share of the rows read so far (None if ``n_rows``, the number of
+        all, is unknown); one empty batch if there are none.
+        """
         n_read = 0
         for batch in number_rows(arrow_batch(column_names, record_batch, source, declared) for record_batch in start()):
             n_read += batch.n_rows
@@ -261,12 +288,14 @@ def arrow_batch(
     names: tuple[str, ...], record_batch: Any, source: str | None, declared: Collection[int] | None
 ) -> Batch:
     """The batch of an Arrow record batch or table. Columns at the positions in ``declared`` are categorical, or all if
-    it is None.
+    it is None. ``names``: of the columns, in order; ``source``: the file, for errors.
     """
     positions = {name: position for position, name in enumerate(names)}
 
     def make(name: str) -> Column:
-        """The column of this name, converted from Arrow."""
+        """The column of this name, converted from Arrow; ``declared`` has the positions of categorical ones, or is
+        None if all are.
+        """
         position = positions[name]
         return from_arrow(record_batch.column(position), categorical=declared is None or position in declared)
 
@@ -274,14 +303,14 @@ def arrow_batch(
 
 
 def from_arrow_stream(data: Any, names: Names) -> Source:
-    """A source for any object with Arrow's stream protocol. Iterators, and objects that give only one stream, can be
-    read only once.
+    """A source for ``data``, any object with Arrow's stream protocol. Iterators, and objects that give only one stream,
+    can be read only once. ``names``: other names for the columns, or None.
     """
     data = without_128_bits(data)
     reader = _open_stream(data)
     schema = reader.schema
     open_readers = [reader]  # at most one, for the next pass
-    again = not (hasattr(data, "__next__") or hasattr(data, "read_next_batch"))
+    again = not (hasattr(data, "__next__") or hasattr(data, "read_next_batch"))  # whether it can be read twice
     if again:
         try:
             open_readers = [_open_stream(data)]
@@ -296,9 +325,11 @@ def from_arrow_stream(data: Any, names: Names) -> Source:
 
 
 def _open_stream(data: Any) -> Any:
-    """A reader of the object's record batches. Errors of the object's library are raised as ours."""
+    """A reader of the record batches of ``data``, an object with Arrow's stream protocol. Errors of the object's
+    library are raised as ours.
+    """
     reader_class = arrow().RecordBatchReader
-    name = f"this {type(data).__name__}"
+    name = f"this {type(data).__name__}"  # of the object, for errors
     try:
         return data if isinstance(data, reader_class) else reader_class.from_stream(data)
     except arrow().ArrowException as error:
@@ -316,7 +347,7 @@ def _open_stream(data: Any) -> Any:
 
 
 def _is_single_column(data: Any) -> bool:
-    """Whether the stream is of one column rather than of a table."""
+    """Whether the Arrow stream of ``data`` is one of a column rather than of a table."""
     try:
         return not arrow().types.is_struct(arrow().chunked_array(data).type)
     except Exception:  # whatever its maker raises
@@ -324,8 +355,8 @@ def _is_single_column(data: Any) -> bool:
 
 
 def without_128_bits(data: Any) -> Any:
-    """A Polars frame or series with 128-bit integers, which Arrow does not have, cast to 64 bits, or to floats if they
-    do not fit.
+    """A Polars frame or series (``data``) with 128-bit integers, which Arrow does not have, cast to 64 bits, or to
+    floats if they do not fit. Anything else is returned as it is.
     """
     if library(data) != "polars":
         return data
@@ -335,7 +366,7 @@ def without_128_bits(data: Any) -> Any:
     if str(data.dtype) not in POLARS_128_BITS:
         return data
     polars = importlib.import_module("polars")
-    integers = data.cast(polars.Int64, strict=False)
+    integers = data.cast(polars.Int64, strict=False)  # null where they do not fit
     return integers if integers.null_count() == data.null_count() else data.cast(polars.Float64)
 
 
@@ -349,7 +380,8 @@ def translate_stream_errors(batches: Any) -> Iterator[Any]:
 
 
 def encode(values: Any, threads: int = 1) -> Codes:
-    """The labels as codes of their distinct values; None and NaN are missing.
+    """The labels of rows (``values``) as codes of their distinct values; None and NaN are missing. ``threads``: how
+    many may be used.
 
     >>> encode(["spam", "ham", None, "spam"])
     Codes(codes=array([ 0,  1, -1,  0], dtype=int32), low=0, values=['spam', 'ham'])
@@ -362,7 +394,9 @@ def encode(values: Any, threads: int = 1) -> Codes:
 
 
 def column(values: Any) -> Column:
-    """The column of any one-dimensional object: a list, an array, a series, an iterable. Raises an error for others."""
+    """The column of a one-dimensional object (``values``): a list, an array, a series, an iterable. Raises an error for
+    other objects.
+    """
     if type(values) is list:
         return from_list(values)
     if isinstance(values, np.ndarray):
@@ -383,7 +417,7 @@ def column(values: Any) -> Column:
 
 
 def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
-    """The column of a 1-D array; masked cells are missing."""
+    """The column of ``values``, a 1-D array; masked cells are missing."""
     if values.ndim != 1:
         raise errors.no_column(values)
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
@@ -392,16 +426,16 @@ def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
 
 
 def from_pandas(values: Any) -> Column:
-    """The column of a pandas Series, Index or array. Plain NumPy types are not copied."""
+    """The column of ``values``, a pandas Series, Index or array. Plain NumPy types are not copied."""
     if hasattr(values, "columns"):
         raise errors.no_column(values)
-    array = getattr(values, "array", values)
+    array = getattr(values, "array", values)  # pandas' own array of the cells
     if hasattr(array, "to_timestamp"):
         array = values = array.to_timestamp()
     if isinstance(values.dtype, np.dtype):
         return from_array(values.to_numpy())
     if hasattr(array, "categories") and hasattr(array, "codes"):
-        categories = column(array.categories)
+        categories = column(array.categories)  # the value of each code
         return regroup(Codes(array.codes, low=0, values=[]), categories.head(len(categories)), categorical=True)
     try:
         return from_arrow(arrow().array(array))

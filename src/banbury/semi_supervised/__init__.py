@@ -53,13 +53,13 @@ class Task:
         probabilities (rows × classes). A labelled row contributes log P(row, label), others log P(row).
         """
         posteriors = np.array(log_joint.T, order="C")  # classes × rows, so that sums over few classes are fast
-        largest = posteriors.max(axis=0)
+        largest = posteriors.max(axis=0)  # the highest log joint probability of each row
         np.exp(np.subtract(posteriors, largest, out=posteriors), out=posteriors)
-        row_sums = posteriors.sum(axis=0)
+        row_sums = posteriors.sum(axis=0)  # P(row), divided by the highest joint probability
         posteriors /= row_sums
-        log_likelihoods = largest + np.log(row_sums)
+        log_likelihoods = largest + np.log(row_sums)  # of each row
         labelled_rows = np.flatnonzero(self.labels >= 0)
-        labels = self.labels[labelled_rows]
+        labels = self.labels[labelled_rows]  # class numbers
         posteriors[:, labelled_rows] = 0.0
         posteriors[labels, labelled_rows] = 1.0
         log_likelihoods[labelled_rows] = log_joint[labelled_rows, labels]
@@ -86,15 +86,18 @@ class Climb:
 
 
 def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
-    """Runs EM from soft labels ``start`` (rows × classes) until the relative gain of the objective is at most ``tol``,
-    or for ``max_iter`` iterations, and returns where it ended. Raises an error if a class has no row to start from.
+    """Runs EM on the rows of a task from soft labels ``start`` (rows × classes) until the relative gain of the
+    objective is at most ``tol``, or for ``max_iter`` iterations, and returns where it ended. Raises an error if a class
+    has no row to start from.
     """
     _refuse_empty(task.classes, task.weights @ start)
     return resume_climb(task, _iterate(task, start), max_iter, tol)
 
 
 def _refuse_empty(classes: tuple[Label, ...], class_weights: Real) -> None:
-    """Raises an error if one of the class weights (one per class) is 0, so that the class has nothing to start from."""
+    """Raises an error that names the first of the ``classes`` whose total weight (``class_weights``, one per class) is
+    0, so that it has nothing to start from.
+    """
     for class_number in np.flatnonzero(~(class_weights > 0)).tolist():
         raise errors.EmptyData(
             f"class {classes[class_number]!r} has no row to start from, because the weights of its rows are zero. Give one of "
@@ -103,8 +106,9 @@ def _refuse_empty(classes: tuple[Label, ...], class_weights: Real) -> None:
 
 
 def resume_climb(task: Task, last_climb: Climb, max_iter: int, tol: float) -> Climb:
-    """Continues a climb up to ``max_iter`` iterations in all, and returns where it ended. An iteration that lowers the
-    objective is discarded and ends the climb; so does a gain of at most ``tol``, relative to the objective.
+    """Continues EM on the rows of a task from where ``last_climb`` ended, up to ``max_iter`` iterations in all, and
+    returns where it ended. An iteration that lowers the objective is discarded and ends the climb; so does a gain of at
+    most ``tol``, relative to the objective.
     """
     while not (last_climb.converged or last_climb.fell or len(last_climb.objectives) >= max_iter):
         next_climb = _iterate(task, last_climb.posteriors, last_climb.log_likelihoods, last_climb.objectives)
@@ -121,8 +125,9 @@ def resume_climb(task: Task, last_climb: Climb, max_iter: int, tol: float) -> Cl
 def _iterate(
     task: Task, posteriors: Real, log_likelihoods: tuple[float, ...] = (), objectives: tuple[float, ...] = ()
 ) -> Climb:
-    """Runs one iteration: estimates the model of rows with these soft labels (rows × classes), and the soft labels of
-    that model. Returns both, and its log-likelihood and objective after those of earlier iterations.
+    """Runs one iteration: estimates the model of a task's rows with the soft labels ``posteriors`` (rows × classes),
+    and the soft labels of that model. Returns both, and its log-likelihood and objective after those of earlier
+    iterations, ``log_likelihoods`` and ``objectives``.
     """
     weighted_labels = posteriors * task.weights[:, None]
     model = task.model(weighted_labels)
@@ -133,7 +138,7 @@ def _iterate(
 
 
 def log_prior(model: Model) -> float:
-    """Returns the log density of the priors of all features and of the classes, up to a constant."""
+    """Returns the log density of the priors of a model, of all features and of the classes, up to a constant."""
     # For each group of features of one family: the family, the features and their sums; and their parameters.
     groups_and_parameters = zip(model.tally.groups, model.parameters, strict=True)
     log_density = sum(
@@ -149,9 +154,16 @@ def log_prior(model: Model) -> float:
 def climb_from_starts(
     task: Task, starts: Iterable[Start], max_iter: int, tol: float, trial: int | None = None
 ) -> Climb:
-    """Runs EM from several starts and returns the climb with the highest objective. With ``trial``, only the best three
-    starts are continued after so many iterations. The final model is counted anew, with words by name. ``max_iter`` and
-    ``tol`` are those of ``climb``.
+    """Runs EM from several starts and returns the climb with the highest objective. The final model is counted anew,
+    with words by name.
+
+    Args:
+        task: The rows to learn from.
+        starts: Functions that compute the soft labels to start from.
+        max_iter: The most iterations from one start.
+        tol: The relative gain of the objective at which EM ends.
+        trial: The number of iterations after which only the best three starts are continued; None to run each to its
+            end and keep the best.
     """
     climbs = list[Climb]()
     with warnings.catch_warnings():
@@ -174,8 +186,8 @@ def _sort_climbs(climbs: list[Climb]) -> list[Climb]:
 
 
 def find_narrow_curves(model: Model) -> list[tuple[Label, str, float]]:
-    """Finds densities of a class that have collapsed onto one value. Returns the class, the column and the value of
-    each.
+    """Finds the densities of a class in a model that have collapsed onto one value. Returns the class, the column and
+    the value of each.
     """
     return [
         (model.classes[class_number], features.names[feature_number], value)
@@ -188,13 +200,13 @@ def find_narrow_curves(model: Model) -> list[tuple[Label, str, float]]:
 
 
 def starts_from_labels(task: Task, starts: int, seed: int) -> Iterator[Start]:
-    """Yields ``starts`` functions that compute soft labels (rows × classes) from a model of the labelled rows. All but
-    the first weight the rows at random.
+    """Yields ``starts`` functions that compute soft labels (rows × classes) from a model of the labelled rows of a
+    task. All but the first weight the rows at random, with random numbers that ``seed`` decides.
     """
 
     def start(random_weights: Real) -> Real:
-        """Returns soft labels (rows × classes) from a model of the labelled rows, whose weights are multiplied by these
-        random ones (rows,).
+        """Returns soft labels (rows × classes) from a model of the labelled rows of the task, whose weights are
+        multiplied by these random ones (rows,).
         """
         labelled_rows = np.flatnonzero(task.labels >= 0)
         weighted_labels = np.zeros((len(task.labels), len(task.classes)))
@@ -210,16 +222,20 @@ def starts_from_labels(task: Task, starts: int, seed: int) -> Iterator[Start]:
 
 
 def random_start(task: Task, rng: np.random.Generator) -> Start:
-    """Returns a function that computes soft labels from a model in which one random row has half the weight of each
-    class. With texts, which have few words in common, each class then gathers the nearest rows.
+    """Returns a function that computes soft labels for the rows of a task from a model in which one random row, drawn
+    with ``rng``, has half the weight of each class. With texts, which have few words in common, each class then gathers
+    the nearest rows.
     """
     n_classes = len(task.classes)
-    seed_rows = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)
+    seed_rows = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)  # one for each class
 
     def start() -> Real:
-        """Returns soft labels (rows × classes) from the random rows."""
+        """Returns soft labels (rows × classes) of the task's rows from the random ones, ``seed_rows``, one for each
+        class.
+        """
         if n_classes == 1:
             return np.ones((len(task.weights), 1))
+        # Soft labels times weights (rows × classes).
         weighted_labels = np.repeat(task.weights[:, None] / n_classes, n_classes, axis=1)
         weighted_labels[seed_rows, np.arange(n_classes)] += task.weights.sum() / n_classes
         log_joint = task.observed.log_joint(task.model(weighted_labels))
@@ -231,15 +247,16 @@ def random_start(task: Task, rng: np.random.Generator) -> Start:
 
 
 def _gather_nearest_rows(task: Task, log_joint: Real) -> Real:
-    """Returns soft labels times weights (rows × classes) in which each class has the rows that fit it best, and little
-    of all other rows. The fit is the lead of ``log_joint`` (rows × classes) over the best other class, per word.
+    """Returns soft labels times weights (rows × classes) of a task's rows, in which each class has the rows that fit it
+    best, and little of all other rows. The fit is the lead of ``log_joint`` (rows × classes) over the best other class,
+    per word.
     """
     n_rows, n_classes = log_joint.shape
-    n_words = np.maximum(task.observed.n_words, 1.0)
+    n_words = np.maximum(task.observed.n_words, 1.0)  # of each row
     weighted_labels = np.repeat(OTHER_SHARE * task.weights[:, None], n_classes, axis=1)
     for class_number in range(n_classes):
         lead_per_word = (log_joint[:, class_number] - np.delete(log_joint, class_number, axis=1).max(axis=1)) / n_words
-        order = np.argsort(np.where(task.weights > 0, -lead_per_word, np.inf), kind="stable")
-        nearest_rows = order[: max(int(GATHERED_SHARE * n_rows / n_classes), 1)]
+        rows_by_lead = np.argsort(np.where(task.weights > 0, -lead_per_word, np.inf), kind="stable")
+        nearest_rows = rows_by_lead[: max(int(GATHERED_SHARE * n_rows / n_classes), 1)]
         weighted_labels[nearest_rows, class_number] += task.weights[nearest_rows]
     return weighted_labels

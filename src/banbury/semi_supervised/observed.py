@@ -36,8 +36,8 @@ class Observed:
 
     @classmethod
     def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Observed:
-        """Returns the rows of a batch, after looking up the words of all texts. ``weights`` (rows,) decide which words
-        are too rare, if a family drops such words.
+        """Returns the rows of a batch under a schema, after looking up the words of all texts. ``weights`` (rows,)
+        decide which words are too rare, if a family drops such words. ``threads``: how many to use.
         """
         texts = tuple(
             LookedUpTexts.look_up(feature, batch, weights, threads) for feature in schema.features if feature.reads_text
@@ -61,13 +61,13 @@ class Observed:
         """Returns log P(class) + log P(row | class) under a model of a ``tally`` of these rows (rows × classes). A row
         that is impossible in every class gets the log prior.
         """
-        encoded_texts = {
+        encoded_texts = {  # by the name of the column
             text.feature.name: WordIdColumn(text.offsets, text.ids, text.times, text.missing) for text in self.texts
         }
         batch = self.batch.with_columns(encoded_texts) if encoded_texts else self.batch
         with LimitThreads(self.threads):
             log_joint: Real = model._score_features(batch, model.parameters, "log_joint")[0]
-        is_impossible = np.isneginf(log_joint)
+        is_impossible = np.isneginf(log_joint)  # rows × classes
         if is_impossible.any():
             log_joint[is_impossible.all(axis=1)] = model.log_prior
         return log_joint
@@ -78,12 +78,14 @@ class Observed:
         """
         if not self.texts:
             return self.tally_by_name(classes, soft)
+        # Each row once for each class in which it has a share: its number, the class, and the encoded weight.
         row_numbers, class_numbers, weights = _repeat_by_class(soft)
         words_by_column = {
             text.feature.name: text.count(row_numbers, class_numbers, weights, len(classes), self.threads)
             for text in self.texts
         }
         features = self.schema.features
+        # The numbers of the features that are not texts.
         other_columns = [number for number, name in enumerate(features.names) if name not in words_by_column]
         other_schema = replace(self.schema, features=features.take(other_columns))
         if other_columns:
@@ -95,7 +97,7 @@ class Observed:
         counted_features = (*(text.feature for text in self.texts), *other_tally.schema.features)
         feature_of_name = {feature.name: feature for feature in counted_features}
         schema = replace(self.schema, features=Features.of(map(feature_of_name.__getitem__, features.names)))
-        sums = tuple(
+        sums = tuple(  # what was counted of each group of features
             words_by_column[name] if name in words_by_column else other_tally.sums[other_tally.locate(name).group]
             for name in (group.features.names[0] for group in schema.groups)
         )
@@ -118,6 +120,7 @@ class Observed:
         for start in range(0, max(len(rows), 1), ROWS_TOGETHER):
             piece = slice(start, start + ROWS_TOGETHER)
             piece_batch = self.batch.take(rows[piece])
+            # The classes of these rows.
             labels = Codes(class_numbers[piece], low=0, values=list(classes))
             tally_so_far = add_tally(
                 tally_so_far, count_rows(piece_batch, schema, labels, weights[piece], self.threads)
@@ -131,7 +134,7 @@ def _repeat_by_class(soft: Real) -> tuple[Int, NDArray[np.int32], Limbs]:
     encoded weights (one line of limbs each), in the same order. ``soft`` are soft labels times weights (rows ×
     classes).
     """
-    encoded_weights = encode_weights(_drop_small_shares(soft))
+    encoded_weights = encode_weights(_drop_small_shares(soft))  # rows × classes × limbs
     row_numbers, class_numbers = np.nonzero(encoded_weights.any(axis=2))
     return row_numbers, class_numbers.astype(np.int32), encoded_weights[row_numbers, class_numbers]
 
@@ -140,7 +143,7 @@ def _drop_small_shares(soft: Real) -> Real:
     """Returns ``soft`` (rows × classes) with the shares of classes that are too small to matter set to 0, and the other
     shares of the row rescaled to the same total.
     """
-    totals = soft.sum(axis=1, keepdims=True)
+    totals = soft.sum(axis=1, keepdims=True)  # of each row
     shares = np.where(soft > LEAST_SHARE * totals, soft, 0.0)
     remaining = shares.sum(axis=1, keepdims=True)
     return np.asarray(shares * (totals / np.where(remaining > 0, remaining, 1.0)))

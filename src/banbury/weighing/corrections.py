@@ -44,23 +44,30 @@ class CorrectionLearner(ABC):
     """
 
     def __init__(self, offsets: Real, weights: Real, table: Any, seed: int) -> None:
-        """Stores the arguments; all corrections in ``table`` must be 0."""
+        """Starts with corrections of 0.
+
+        Args:
+            offsets: The scores that rows start from (rows × classes), perhaps laid out in lanes of labels.
+            weights: The weight of each row.
+            table: Where the corrections are stored (terms × classes), all 0; passes change them in place.
+            seed: Decides the order in which passes visit rows.
+        """
         self.offsets = offsets
         self.weights = weights
         self.table = table
         self.seed = seed
-        self.strength = 0.0
+        self.strength = 0.0  # C of the last passes; 0 before the first
 
     def improve(self, strength: float, n_passes: int) -> None:
         """Runs at most ``n_passes`` passes with C = ``strength``, starting from the current corrections, until a pass
         changes almost nothing. Changes the corrections in ``table``.
         """
-        if self.strength:
+        if self.strength:  # C of the passes before
             self.table *= strength / self.strength
         self.strength = strength
         rng = np.random.default_rng(self.seed)
-        orders = [_shuffle_rows(len(self.weights), rng) for _ in range(n_passes)]
-        offsets = self.offsets.reshape(-1, self.offsets.shape[-1])
+        orders = [_shuffle_rows(len(self.weights), rng) for _ in range(n_passes)]  # row numbers, one array per pass
+        offsets = self.offsets.reshape(-1, self.offsets.shape[-1])  # rows × classes; of labels, lane after lane
         self.run(_core.Passes(strength * self.weights, offsets, orders, LEAST_CHANGE))
 
     @abstractmethod
@@ -73,11 +80,13 @@ class CorrectionLearner(ABC):
 
 
 def _shuffle_rows(n_rows: int, rng: np.random.Generator) -> NDArray[np.uint32]:
-    """Returns the numbers of all rows in random order; of many rows, runs of neighbours stay together."""
+    """Returns the numbers of all ``n_rows`` rows in a random order, drawn with ``rng``; of many rows, runs of
+    neighbours stay together.
+    """
     run_length = ROWS_PER_RUN if n_rows > ROWS_IN_CACHE else 1
     first_rows = rng.permutation(-(-n_rows // run_length)) * run_length  # of each run
-    rows = (first_rows[:, None] + np.arange(run_length)).ravel()
-    return rows[rows < n_rows].astype(np.uint32)
+    row_numbers = (first_rows[:, None] + np.arange(run_length)).ravel()  # the last run may go beyond the last row
+    return row_numbers[row_numbers < n_rows].astype(np.uint32)
 
 
 class CellLearner(CorrectionLearner):
@@ -91,9 +100,15 @@ class CellLearner(CorrectionLearner):
     def __init__(
         self, terms: _core.Terms, rows: WeighedRows, offsets: Real, shared_cells: Real | None, seed: int
     ) -> None:
-        """Starts with corrections of 0. ``terms`` says which cells of a row are corrected, and ``offsets`` are the
-        scores that rows start from (rows × classes). ``shared_cells`` is None if passes work on cells. ``seed`` decides
-        the order in which passes visit rows.
+        """Starts with corrections of 0.
+
+        Args:
+            terms: Says which cells of a row are corrected.
+            rows: The rows to learn from, with the cell of each in each column.
+            offsets: The scores that rows start from (rows × classes).
+            shared_cells: The number of cells that any two rows share (rows × rows) if passes work on pairs of rows;
+                None if they work on cells.
+            seed: Decides the order in which passes visit rows.
         """
         n_cells = 0 if shared_cells is not None else terms.n_cells  # 0: corrections are computed at the end
         n_classes = offsets.shape[1]
@@ -105,7 +120,9 @@ class CellLearner(CorrectionLearner):
         self.mu = self.truth.copy()  # P(class | row), which passes change
 
     def run(self, passes: _core.Passes) -> None:
-        """Runs passes over the rows, which change ``mu`` and, unless they work on pairs of rows, the corrections."""
+        """Runs passes over the rows, which change ``mu``, P(class | row), and, unless they work on pairs of rows
+        (``shared_cells``), the corrections in ``table``.
+        """
         if self.shared_cells is None:
             self.terms.correct(self.rows.codes, passes, self.mu, self.table)
         else:
@@ -117,7 +134,9 @@ class CellLearner(CorrectionLearner):
         return (self.strength * self.weights)[:, None] * (self.truth - self.mu)
 
     def corrections(self) -> Real:
-        """Returns the corrections of all cells (cells × classes)."""
+        """Returns the corrections of all cells (cells × classes). If passes worked on pairs of rows, they are computed
+        now, as the sums of the scaled residuals of the rows in each cell.
+        """
         return self.table if self.shared_cells is None else self.terms.spread(self.rows.codes, self.scaled_residuals)
 
 
@@ -142,7 +161,7 @@ class WordValues:
             evidence: The evidence of each word (words × classes).
             variance_by_evidence: β, from 0 to 1.
         """
-        squares = evidence**2
+        squares = evidence**2  # words × classes
         squared_values = bags.squares(values)  # summed over texts, by word
         mean_square = float((squared_values @ squares).mean()) / max(float(squared_values.sum()), 1e-300)
         variances = np.ones((bags.n_words + 1, evidence.shape[1]), dtype=np.float32)
@@ -171,8 +190,8 @@ class WordLearner(CorrectionLearner):
         """
         # The variance that the corrections give to the score of each text (texts × classes).
         text_variances = words.bags.scores(words.values**2, words.variances[:-1], threads) + COMMON_WORD_VALUE**2
-        word_variances = self.lay_out(words.variances, padding=1.0)
-        # For each word, its correction and the variance of it, side by side in memory.
+        word_variances = self.lay_out(words.variances, padding=1.0)  # words + 1, the last for all texts
+        # For each word, its corrections (row 0) and their variances (row 1), side by side in memory.
         self.corrections_and_variances = np.stack([np.zeros_like(word_variances), word_variances], axis=-2)
         super().__init__(
             self.lay_out(offsets, padding=IMPOSSIBLE_LOG_ODDS),
@@ -189,8 +208,8 @@ class WordLearner(CorrectionLearner):
         self.mu = self.lay_out(truth.astype(np.float32), padding=0.0)
 
     def lay_out(self, table: Any, padding: float) -> Any:
-        """Returns a table of classes (n × classes) as passes need it: unchanged. ``padding`` fills up labels; classes
-        need none.
+        """Returns a table of words or texts (n × classes) as passes need it: unchanged. ``padding``, which fills up
+        labels, is not used for classes.
         """
         return table
 
@@ -213,10 +232,10 @@ class LabelLearner(WordLearner):
         of a lane). ``padding`` fills up the last lane.
         """
         n_rows, n_labels = table.shape
-        width = 8 if n_labels <= 8 else 16
-        padded = np.full((n_rows, -(-n_labels // width) * width), padding, dtype=table.dtype)
+        lane_width = 8 if n_labels <= 8 else 16
+        padded = np.full((n_rows, -(-n_labels // lane_width) * lane_width), padding, dtype=table.dtype)
         padded[:, :n_labels] = table
-        return np.ascontiguousarray(padded.reshape(n_rows, -1, width).transpose(1, 0, 2))
+        return np.ascontiguousarray(padded.reshape(n_rows, -1, lane_width).transpose(1, 0, 2))
 
     def run(self, passes: _core.Passes) -> None:
         """Runs passes over the texts, several lanes of labels in parallel. They change ``mu`` and the corrections in
@@ -234,6 +253,7 @@ class LabelLearner(WordLearner):
 
     def corrections(self) -> Reals32:
         """Returns the corrections of words and, in the last row, of the bias feature ((words + 1) × labels)."""
+        # The table has lanes × (words + 1) × labels of a lane; the last lane may be padded.
         all_lanes = self.table.transpose(1, 0, 2).reshape(self.bags.n_words + 1, -1)
         return np.ascontiguousarray(all_lanes[:, : self.n_classes])
 
@@ -260,7 +280,7 @@ class Fold(Protocol):
 
     def correct(self, setting: Any) -> ScoreByStrength:
         """Returns a function of C that scores the held-out rows (rows × classes or labels) with corrections of that C,
-        under a setting.
+        under a setting, which says how words count.
         """
 
 
@@ -290,8 +310,8 @@ class StrengthSearch:
         their weights.
         """
         tried = list[TriedStrength]()
-        least_so_far = np.inf
-        n_worse = 0
+        least_so_far = np.inf  # loss
+        n_worse = 0  # the last values of C, one after another, whose loss was not the least so far
         for strength in self.strengths:
             scores = score_by_strength(strength)
             loss = self.loss(scores, truth, weights)
@@ -306,7 +326,7 @@ class StrengthSearch:
         """Returns each C that all folds tried, with the scores of each fold (a list) and the loss of all together.
         ``paths`` has what ``follow`` returned for each fold.
         """
-        truth = np.concatenate([fold.truth for fold in folds])
+        truth = np.concatenate([fold.truth for fold in folds])  # of the held-out rows of all folds
         weights = np.concatenate([fold.held_out_weights for fold in folds])
         joined = list[TriedStrength]()
         for steps in zip(*paths, strict=False):  # one step of each fold, all with the same C
@@ -331,41 +351,48 @@ def choose(
     """Returns the setting with the lowest held-out loss, each with its best C, and every C that all folds tried with
     it, with the scores of each fold and their loss.
 
-    All settings are tried on the first fold, and the ``n_kept`` best on all folds. With ``keeps_first_strength``, the first fold
-    also decides C. ``search`` says which values of C are tried.
+    All settings are tried on the first fold, and the ``n_kept`` best on all folds.
+
+    Args:
+        folds: The training rows and held-out rows of each fold.
+        settings: The settings to choose from, which say how words count.
+        search: Says which values of C are tried.
+        n_kept: How many settings are tried on all folds.
+        threads: How many threads to use.
+        keeps_first_strength: Whether the first fold also decides C.
     """
     first_fold, *other_folds = folds
     n_runs_left = n_kept * len(other_folds)
-    with ThreadPoolExecutor(max(1, threads)) as pool, Steps() as steps:
+    with ThreadPoolExecutor(max(1, threads)) as pool, Steps() as steps:  # ``steps`` shows the progress
         steps.begin("", len(settings) / (len(settings) + n_runs_left))
+        # For each setting, what each C led to.
         first_paths = _follow_each(pool, search, [(setting, first_fold) for setting in settings], steps)
-        by_loss = np.argsort([least_loss(path).loss for path in first_paths], kind="stable")
-        best_settings = sorted(by_loss[:n_kept].tolist())  # their numbers
+        order_by_loss = np.argsort([least_loss(path).loss for path in first_paths], kind="stable")
+        kept_numbers = sorted(order_by_loss[:n_kept].tolist())  # of the settings that are tried on all folds
         if keeps_first_strength:
             first_paths = [[least_loss(path)] for path in first_paths]
-            search = StrengthSearch([first_paths[best_settings[0]][0].strength], search.loss)
+            search = StrengthSearch([first_paths[kept_numbers[0]][0].strength], search.loss)
         steps.begin("", 1.0)
-        other_paths = iter(
-            _follow_each(
-                pool, search, [(settings[number], fold) for number in best_settings for fold in other_folds], steps
-            )
-        )
+        jobs = [(settings[number], fold) for number in kept_numbers for fold in other_folds]
+        other_paths = iter(_follow_each(pool, search, jobs, steps))
     tried = [
         (settings[number], search.join_folds(folds, [first_paths[number], *islice(other_paths, len(other_folds))]))
-        for number in best_settings
+        for number in kept_numbers
     ]
-    return min(tried, key=lambda pair: least_loss(pair[1]).loss)
+    return min(tried, key=lambda setting_and_steps: least_loss(setting_and_steps[1]).loss)
 
 
 def _follow_each(
     pool: ThreadPoolExecutor, search: StrengthSearch, jobs: list[tuple[Any, Fold]], steps: Steps
 ) -> list[list[TriedStrength]]:
-    """Tries values of C for each job, a setting and a fold, in parallel; returns what each job tried, in the order of
-    the jobs, and reports progress to ``steps``.
+    """Tries values of C, as ``search`` says, for each job, a setting and a fold, in the threads of ``pool``. Returns
+    what each job tried, in the order of the jobs, and reports progress to ``steps``.
     """
 
     def follow(job: tuple[Any, Fold]) -> list[TriedStrength]:
-        """Returns each C that was tried for one job, with the scores and the loss of the held-out rows."""
+        """Returns each C that was tried for one job (a setting and a fold), with the scores and the loss of the
+        held-out rows.
+        """
         setting, fold = job
         return search.follow(fold.correct(setting), fold.truth, fold.held_out_weights)
 

@@ -31,8 +31,8 @@ class WeighedPair:
 
 
 def most_pair_cells(n_classes: int) -> int:
-    """Returns how many cells a pair of columns may have. The limit falls with the square of the number of classes, as
-    the pair's table grows with it.
+    """Returns how many cells a pair of columns may have if there are ``n_classes`` classes. The limit falls with the
+    square of this number, as the pair's table grows with it.
     """
     return MOST_PAIR_CELLS if n_classes <= FEW_CLASSES else min(MOST_PAIR_CELLS, MOST_PAIR_NUMBERS // n_classes**2)
 
@@ -44,8 +44,9 @@ NO_SECOND_COLUMN = np.zeros((1, 1), dtype=np.uint32)
 
 
 def of_column(column: int, cells: Any, sizes: Sequence[int]) -> _core.Group:
-    """Returns the term of the column with this number for the kernels: the column, the cell of each of its codes on
-    each level (``cells``, codes × levels), no second column (−1), and the number of cells of each level (``sizes``).
+    """Returns the term of the column with the number ``column`` for the kernels: the column, the cell of each of its
+    codes on each level (``cells``, codes × levels), no second column (−1), and the number of cells of each level
+    (``sizes``).
     """
     return column, np.ascontiguousarray(cells, dtype=np.uint32), -1, NO_SECOND_COLUMN, sizes
 
@@ -91,10 +92,10 @@ class PairedColumns:
         positions. The first mask marks the intervals of columns with a trend among the cells of all columns. The second
         marks them among the cells of these columns only, where each column has one more cell, for unknown values.
         """
-        columns = list(self.trends)
-        positions = [self.columns[column].positions for column in columns]  # of the intervals of each column
+        columns = list(self.trends)  # the numbers of those with a trend
+        positions = [self.columns[column].positions for column in columns]  # of the intervals of each
         lengths = np.array([len(positions_of_column) for positions_of_column in positions], dtype=np.int64)
-        n_intervals = np.zeros(len(self.columns), dtype=np.int64)
+        n_intervals = np.zeros(len(self.columns), dtype=np.int64)  # of every column; 0: it has no trend
         n_intervals[columns] = lengths
         in_all_cells = _mark_first(n_intervals, self.sizes)
         in_trend_cells = _mark_first(lengths, self.sizes[columns] + 1)
@@ -110,7 +111,7 @@ class PairedColumns:
         """Returns for each level of a pair whether its cells are fine: a coarse level and then a fine one, or the fine
         one alone if both have the same cells.
         """
-        first = self.columns[pair.first].nodes
+        first = self.columns[pair.first].nodes  # of the first column: fine and coarse ones
         second = self.columns[pair.second].nodes
         return [True] if (first.n_coarse, second.n_coarse) == (first.n_fine, second.n_fine) else [False, True]
 
@@ -119,32 +120,36 @@ class PairedColumns:
         fine cells of both columns, False for the coarse ones. It has for each column its number and what each of its
         codes adds to the number of the cell (codes × levels), and at the end the number of cells of each level.
         """
-        first = self.columns[pair.first].nodes
+        first = self.columns[pair.first].nodes  # the fine node of each cell, and the coarse one of each fine node
         second = self.columns[pair.second].nodes
 
         def node_of_cell(nodes: Nodes) -> NDArray[np.uint32]:
-            """Returns the node of each cell of a column on each level (cells × levels)."""
+            """Returns the node of each cell of a column (cells × levels), on one level for each flag in ``fine``: its
+            fine node, or its coarse one.
+            """
             return np.stack([nodes.fine if is_fine else nodes.coarse[nodes.fine] for is_fine in fine], axis=1)
 
         def n_nodes(nodes: Nodes) -> list[int]:
-            """Returns the number of nodes of a column on each level."""
+            """Returns the number of nodes of a column on each level: one for each flag in ``fine``."""
             return [nodes.n_fine if is_fine else nodes.n_coarse for is_fine in fine]
 
-        widths = np.array(n_nodes(second), dtype=np.uint32)
+        widths = np.array(n_nodes(second), dtype=np.uint32)  # cells of the pair for one node of the first column
         n_cells = [n_first * n_second for n_first, n_second in zip(n_nodes(first), n_nodes(second), strict=True)]
         return pair.first, node_of_cell(first) * widths, pair.second, node_of_cell(second), n_cells
 
 
 def _of_levels(column: int, tree: Tree) -> _core.Group:
-    """Returns the term of one column with all levels of its tree; the last cell of each level is for unknown values."""
+    """Returns the term of the column with the number ``column`` for the kernels, with all levels of its tree; the last
+    cell of each level is for unknown values.
+    """
     levels = np.stack(tree.levels, axis=1)  # cells × levels: the node of each cell
     unknown = levels.max(axis=0, initial=-1) + 1  # the number of the node for unknown values, on each level
     return of_column(column, np.concatenate([levels, unknown[None]]), (unknown + 1).tolist())
 
 
 def _mark_first(n: Int, sizes: Int) -> NDArray[np.bool_]:
-    """Marks the first ``n[i]`` elements of block i; blocks of these ``sizes`` follow one another. Returns one boolean
-    per element.
+    """Marks the first ``n[i]`` elements of block i, which has ``sizes[i]`` elements; blocks follow one another. Returns
+    one boolean per element of all blocks.
     """
     position_in_block = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return position_in_block < np.repeat(n, sizes)
@@ -227,15 +232,16 @@ class CountedEvidence:
         columns, then of trends, then of pairs. With ``leave_out``, without one row of each class in turn: for each
         cell, one line of classes per class of the row.
         """
-        columns = self.by_other_rows if leave_out else self.by_all_rows
-        pairs = [left_out if leave_out else plain for plain, left_out in self.pair_tables]
-        return np.concatenate([evidence.ravel() for evidence in (columns, self.trends(leave_out), *pairs)])
+        of_columns = self.by_other_rows if leave_out else self.by_all_rows
+        of_pairs = [left_out if leave_out else plain for plain, left_out in self.pair_tables]
+        return np.concatenate([evidence.ravel() for evidence in (of_columns, self.trends(leave_out), *of_pairs)])
 
     def trends(self, leave_out: bool) -> Real:
         """Returns the evidence of the trends of columns for their cells (cells of these columns × classes); 0 for
         values that are not numbers. With ``leave_out``, without one row of each class in turn (cells × class of the row
         × classes).
         """
+        # The trends; the cells that are intervals with a trend, among those of all columns and of columns with a trend.
         trends, in_all_cells, in_trend_cells = self.layout.trend_intervals
         evidence = np.zeros((len(in_trend_cells), *(self.n_classes,) * (2 if leave_out else 1)))
         if len(in_trend_cells):
@@ -257,7 +263,7 @@ class CountedEvidence:
         """
         yield from map(self._column_of_rows, range(len(self.columns)))
         yield from map(self._trend_of_rows, self.layout.trends)
-        codes = self.rows.codes
+        codes = self.rows.codes  # the cell of each row in each column (rows × columns)
         for pair, (_, left_out) in zip(self.pairs, self.pair_tables, strict=True):
             first, second = (self.columns[column].nodes for column in (pair.first, pair.second))
             # The cell of each row in the pair's table: the fine nodes of both values.
@@ -265,22 +271,27 @@ class CountedEvidence:
             yield left_out[cells, self.rows.labels]
 
     def _column_of_rows(self, column: int) -> Real:
-        """Returns the evidence of a column for every row by all other rows (rows × classes); 0 for rows in no cell."""
+        """Returns the evidence of the column with this number for every row by all other rows (rows × classes); 0 for
+        rows in no cell.
+        """
         cells = self.columns[column]
+        # Whether each row is in a cell; the cell and the class of those that are.
         has_cell, codes, labels = self._rows_in_first_cells(column, cells.n_cells)
-        counts = self._counts_of(column)
+        counts = self._counts_of(column)  # cells × classes
         shares = cells.tree.shares_without_rows(counts, self.prior, codes, labels, np.ones(len(codes)))
         row_evidence = np.zeros((len(has_cell), self.n_classes))
         row_evidence[has_cell] = np.log(np.maximum(shares, SMALLEST) / self.prior)
         return row_evidence
 
     def _trend_of_rows(self, column: int) -> Real:
-        """Returns the evidence of a column's trend for every row by all other rows (rows × classes).
+        """Returns the evidence of the trend of the column with this number for every row by all other rows (rows ×
+        classes).
 
         The trend is a normal curve per class over the positions of the column's intervals. Values without a position
         have no evidence.
         """
-        positions = self.columns[column].positions
+        positions = self.columns[column].positions  # of its intervals, which are its first cells
+        # Whether each row has a position; the interval and the class of those that have.
         has_position, codes, labels = self._rows_in_first_cells(column, len(positions))
         trend = Trends(positions, lengths=np.array([len(positions)]))
         row_evidence = np.zeros((len(has_position), self.n_classes))
@@ -288,8 +299,8 @@ class CountedEvidence:
         return row_evidence
 
     def _rows_in_first_cells(self, column: int, n_cells: int) -> tuple[NDArray[np.bool_], Int, Int]:
-        """Returns whether each row is in one of the first ``n_cells`` cells of a column, and the cell numbers and class
-        numbers of the rows that are.
+        """Returns whether each row is in one of the first ``n_cells`` cells of the column with the number ``column``,
+        and the cell numbers and class numbers of the rows that are.
         """
         codes = self.rows.codes[:, column].astype(np.int64)
         in_first_cells = codes < n_cells
@@ -311,21 +322,22 @@ class CountedEvidence:
         node) of both levels, with all rows and with one row of each class left out.
         """
         used_columns = sorted({column for pair in pairs for column in pair})
-        node_tables = []
+        node_tables = []  # of each of these columns
         position_of_column = {column: position for position, column in enumerate(used_columns)}
         for column in used_columns:
             cells = self.columns[column]
-            nodes = self.columns[column].nodes
-            counts = self._counts_of(column)
-            shares = cells.plain.shares(counts, self.prior)  # by level of the tree
-            left_out = cells.plain.shares_left_out(counts, self.prior)  # by level of the tree
+            nodes = cells.nodes
+            counts = self._counts_of(column)  # cells × classes
+            shares = cells.plain.shares(counts, self.prior)  # P(class | node), by level of the tree
+            left_out = cells.plain.shares_left_out(counts, self.prior)  # the same with one row of each class left out
             tables = [
                 self._with_unknown(shares_by_level[level])
                 for shares_by_level in (shares, left_out)
-                for level in nodes.levels
+                for level in nodes.levels  # of coarse nodes and of fine nodes
             ]
             node_tables.append((nodes.fine, nodes.coarse, *tables))
         uses_all_columns = len(used_columns) == self.rows.codes.shape[1]
+        # The cell of each row in each of these columns.
         codes = self.rows.codes if uses_all_columns else self.rows.codes.take(used_columns, axis=1)
         rows_of_pairs = codes, self.rows.labels, self.rows.weights, self.prior
         return (
@@ -335,7 +347,9 @@ class CountedEvidence:
         )
 
     def _with_unknown(self, shares: Real) -> Real:
-        """Appends to shares (cells × … × classes) those of a cell for unknown values, which are the prior."""
+        """Returns shares (cells × … × classes) with those of one more cell, for unknown values: the shares of the
+        classes among all rows.
+        """
         shares_of_unknown = np.broadcast_to(self.prior, (1, *shares.shape[1:]))
         return np.ascontiguousarray(np.concatenate([shares, shares_of_unknown]))
 

@@ -93,22 +93,23 @@ class FittedEvidence:
         each is left out of its own evidence.
         """
         evidence = self.evidence
-        # The weights of columns with cells, trends and pairs; and those of the columns of ``rows.column_scores``.
-        cell_weights, column_weights = np.split(self.weights, [len(self.weights) - rows.column_scores.shape[1]])
-        scores_of_columns = np.einsum("rgc,g->rc", rows.column_scores, column_weights)
+        n_scored = rows.column_scores.shape[1]  # texts, and columns that their family scores
+        # The weights of columns with cells, trends and pairs; and those of these texts and columns.
+        cell_weights, scored_weights = np.split(self.weights, [len(self.weights) - n_scored])
+        scores_without_cells = np.einsum("rgc,g->rc", rows.column_scores, scored_weights)  # rows × classes
         if not evidence.columns:
-            return np.asarray(self.intercepts + scores_of_columns)
+            return np.asarray(self.intercepts + scores_without_cells)
         if leave_out and evidence.leaves_out_row_by_row:
-            scores = self.intercepts + scores_of_columns
+            scores = self.intercepts + scores_without_cells
             for weight, term_evidence in zip(cell_weights, evidence.each_row_left_out(), strict=True):
-                scores = scores + weight * term_evidence
+                scores = scores + weight * term_evidence  # rows × classes
             return np.asarray(scores)
         labels = rows.labels if leave_out else None  # the class of each row that is left out
         terms = evidence.layout.scoring_terms
         scores = terms.scores(
             rows.codes, evidence.table(leave_out), cell_weights, self.intercepts, labels, evidence.threads
         )
-        return scores + scores_of_columns if rows.column_scores.shape[1] else scores
+        return scores + scores_without_cells if n_scored else scores
 
 
 def learn_weights(
@@ -136,21 +137,22 @@ def learn_weights(
     with Steps() as steps:
         steps.begin("", TIME_SHARE_OF_TEXTS if columns.cells else 1.0)
         texts, rows = _learn_texts(columns.texts, rows, n_classes, correct, seed, threads)
-    trends = tuple(number for number, cells in enumerate(columns.cells) if cells.has_trend)
+    trends = tuple(number for number, cells in enumerate(columns.cells) if cells.has_trend)  # the columns' numbers
     evidence = CountedEvidence(PairedColumns(columns.cells, trends, pairs=()), rows, n_classes, threads)
     fitted = _fit_weights(evidence, start=None)
     if pairs and len(columns.cells) > 1:
         pairs_to_add = _choose_pairs(fitted)
         if pairs_to_add:
-            first_pair = len(columns.cells) + len(trends)
+            first_pair = len(columns.cells) + len(trends)  # where the weights of pairs begin among all weights
             start_weights = np.insert(fitted.weights, first_pair, np.zeros(len(pairs_to_add)))
             start = np.concatenate([start_weights, fitted.intercepts - np.log(evidence.prior), SHARED_PRIOR])
             fitted = _fit_weights(evidence.with_pairs(pairs_to_add), start)
-    terms = fitted.evidence.layout.correction_terms
-    chosen = ChosenStrength()
+    terms = fitted.evidence.layout.correction_terms  # for the kernels: the cells of columns and pairs
+    chosen = ChosenStrength()  # no corrections
     corrections = np.zeros((terms.n_cells, n_classes))
     if correct and columns.cells:
         compares_rows = len(rows.labels) <= min(len(terms), MOST_ROWS_COMPARED)
+        # The number of cells that any two rows share (rows × rows).
         shared_cells = terms.alike(rows.codes, threads) if compares_rows else None
         chosen = _choose_strength(fitted, shared_cells, seed)
         if chosen.strength:
@@ -193,13 +195,14 @@ def _learn_texts(
     fold_weights = fold_weights[:, fold_weights.any(axis=0)]  # of few rows or groups, some folds have none
     learned_texts = []
     text_score_arrays = []  # of rows × classes
+    outside = rows.outside_sample  # counts of other rows than these; None: there are none
     for text_number, (lexicon, bags) in enumerate(zip(lexicons, rows.bags, strict=True)):
-        outside = rows.outside_sample
         counts_outside = None if outside is None else (outside.documents[text_number], outside.rows)
         texts = ClassifiedTexts(lexicon, bags, rows.labels, rows.weights, n_classes, counts_outside)
         learned, text_scores = learn_words(texts, fold_weights, correct, seed, threads)
         learned_texts.append(learned)
         text_score_arrays.append(text_scores)
+    # Rows × (texts, then other columns) × classes.
     column_scores = np.concatenate([np.stack(text_score_arrays, axis=1), rows.column_scores], axis=1)
     return tuple(learned_texts), replace(rows, column_scores=column_scores)
 
@@ -219,9 +222,11 @@ def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidenc
     """
     rows = evidence.rows
     n_classes = evidence.n_classes
+    # How many weights there are of columns with cells, of trends, of pairs, and of texts and other columns.
     n_by_kind = len(evidence.columns), len(evidence.layout.trends), len(evidence.pairs), rows.column_scores.shape[1]
     n_weights = sum(n_by_kind)
-    parts = [n_weights, n_weights + n_classes]  # where intercepts and shared weights begin among all variables
+    block_starts = [n_weights, n_weights + n_classes]  # where intercepts and shared weights begin among all variables
+    # The penalty on each weight.
     ridge = np.repeat([RIDGE, PAIR_RIDGE, PAIR_RIDGE, RIDGE], n_by_kind)
     # Which of the two shared weights each weight is pulled towards (weights × 2); pairs are pulled towards 0.
     uses_shared = np.repeat([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]], n_by_kind, axis=0)
@@ -231,13 +236,17 @@ def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidenc
         start = np.concatenate([START * uses_shared @ SHARED_PRIOR, np.zeros(n_classes), START * SHARED_PRIOR])
 
     def loss(variables: Real) -> tuple[float, Real]:
-        """Returns the penalised loss of weights, intercepts (beyond the log prior) and shared weights, and its gradient."""
-        weights, intercepts, shared = np.split(variables, parts)
+        """Returns the penalised loss of ``variables`` (weights, intercepts beyond the log prior, and the two shared
+        weights, one after the other, which begin at ``block_starts``), and its gradient. ``evidence_of_rows`` is rows ×
+        (classes − 1) × weights, ``ridge`` the penalty on each weight, and ``uses_shared`` (weights × 2) says which
+        shared weight it is pulled towards.
+        """
+        weights, intercepts, shared = np.split(variables, block_starts)
         log_loss, gradient = _core.weighed_slope(
             evidence_of_rows, weights, log_prior + intercepts, rows.labels, rows.weights, evidence.threads
         )
-        distance_to_shared = weights - uses_shared @ shared
-        distance_to_prior = shared - SHARED_PRIOR
+        distance_to_shared = weights - uses_shared @ shared  # of each weight
+        distance_to_prior = shared - SHARED_PRIOR  # of each shared weight
         penalty = (
             0.5 * float(ridge @ distance_to_shared**2)
             + 0.5 * float(intercepts @ intercepts)
@@ -245,22 +254,27 @@ def _fit_weights(evidence: CountedEvidence, start: Real | None) -> FittedEvidenc
         )
         gradient[:n_weights] += ridge * distance_to_shared
         gradient[n_weights:] += intercepts
-        slope_of_shared = distance_to_prior - (ridge * distance_to_shared) @ uses_shared
+        slope_of_shared = distance_to_prior - (ridge * distance_to_shared) @ uses_shared  # of the two shared weights
         return log_loss + penalty, np.concatenate([gradient, slope_of_shared])
 
     def curvature() -> Real:
-        """Returns the Hessian of the loss at the start."""
-        weights, intercepts, _ = np.split(start, parts)
+        """Returns the Hessian of the loss by all variables (variables × variables) at the start. ``block_starts`` are where
+        intercepts and shared weights begin, ``ridge`` is the penalty on each weight, and ``uses_shared`` (weights × 2)
+        says which shared weight it is pulled towards.
+        """
+        weights, intercepts, _ = np.split(start, block_starts)
         matrix: Real = np.diag(np.concatenate([ridge, np.ones(n_classes), 1.0 + ridge @ uses_shared]))
-        matrix[:n_weights, parts[1] :] = -ridge[:, None] * uses_shared
-        matrix[parts[1] :, :n_weights] = matrix[:n_weights, parts[1] :].T
-        matrix[: parts[1], : parts[1]] += _curvature(evidence_of_rows, rows.weights, weights, log_prior + intercepts)
+        matrix[:n_weights, block_starts[1] :] = -ridge[:, None] * uses_shared
+        matrix[block_starts[1] :, :n_weights] = matrix[:n_weights, block_starts[1] :].T
+        matrix[: block_starts[1], : block_starts[1]] += _curvature(
+            evidence_of_rows, rows.weights, weights, log_prior + intercepts
+        )
         return matrix
 
     # Weights and shared weights may not be negative.
     bounded = np.repeat([True, False, True], [n_weights, n_classes, len(SHARED_PRIOR)])
-    flat = FLAT_SLOPE * max(1.0, float(rows.weights.sum()) ** 0.5)
-    weights, intercepts, _ = np.split(minimise(loss, start, bounded, curvature, flat), parts)
+    flat = FLAT_SLOPE * max(1.0, float(rows.weights.sum()) ** 0.5)  # the slope at which the search ends
+    weights, intercepts, _ = np.split(minimise(loss, start, bounded, curvature, flat), block_starts)
     return FittedEvidence(evidence, weights, intercepts + log_prior)
 
 
@@ -268,19 +282,22 @@ def _curvature(evidence_of_rows: Any, row_weights: Real, weights: Real, intercep
     """Returns the Hessian of the loss by weights, then intercepts, at these values of them, estimated from the first
     rows, whose order is random.
 
-    ``evidence_of_rows`` is rows × (classes − 1) × weights, and ``row_weights`` has one weight per row.
+    ``evidence_of_rows`` is rows × (classes − 1) × weights, ``row_weights`` has one weight per row, and ``intercepts``
+    (classes,) include the log prior.
     """
     n_weights = len(weights)
     n_classes = len(intercepts)
     n_rows = CURVATURE_CELLS // max(n_weights, 1) * FEW_CLASSES // max(n_classes, FEW_CLASSES)
-    sampled_evidence = evidence_of_rows[: max(n_rows, 1)].astype(np.float64)
+    sampled_evidence = evidence_of_rows[: max(n_rows, 1)].astype(np.float64)  # of the first rows
+    # The weights of these rows, so that they stand for all rows.
     sampled_weights = row_weights[: len(sampled_evidence)] * (len(evidence_of_rows) / max(len(sampled_evidence), 1))
     scores = np.zeros((len(sampled_evidence), n_classes)) + intercepts
     scores[:, :-1] += sampled_evidence @ weights
-    posteriors = _softmax(scores)
-    mean_evidence = np.einsum("rc,rcn->rn", posteriors[:, :-1], sampled_evidence)
-    weighted_posteriors = sampled_weights[:, None] * posteriors
+    posteriors = _softmax(scores)  # rows × classes, as ``scores``
+    mean_evidence = np.einsum("rc,rcn->rn", posteriors[:, :-1], sampled_evidence)  # over classes (rows × weights)
+    weighted_posteriors = sampled_weights[:, None] * posteriors  # rows × classes
     hessian = np.zeros((n_weights + n_classes, n_weights + n_classes))
+    # One line for each row and class but the last: (rows · (classes − 1)) × weights.
     evidence_rows = sampled_evidence.reshape(len(sampled_evidence) * (n_classes - 1), n_weights)
     hessian[:n_weights, :n_weights] = (evidence_rows * weighted_posteriors[:, :-1].reshape(-1, 1)).T @ evidence_rows - (
         mean_evidence * sampled_weights[:, None]
@@ -298,9 +315,9 @@ def _evidence_of_rows(evidence: CountedEvidence) -> Any:
     """
     rows = evidence.rows
     n_classes = evidence.n_classes
-    column_scores = rows.column_scores
+    column_scores = rows.column_scores  # of texts and other columns (rows × columns × classes)
     n_scored = column_scores.shape[1]
-    terms = evidence.layout.scoring_terms
+    terms = evidence.layout.scoring_terms  # for the kernels: columns with cells, trends and pairs
     if evidence.columns and not evidence.leaves_out_row_by_row:
         table = evidence.table(leave_out=True)
         evidence_of_terms = terms.evidence(rows.codes, table, n_classes, rows.labels, n_scored, evidence.threads)
@@ -322,12 +339,12 @@ def _choose_pairs(fitted: FittedEvidence) -> list[WeighedPair]:
     """
     evidence = fitted.evidence
     columns = evidence.columns
-    # Columns with more than one fine node, besides that for unknown values.
+    # The numbers of columns with more than one fine node, besides that for unknown values.
     pairable = [number for number, cells in enumerate(columns) if cells.n_fine > 2]
     n_paired = n_columns_to_pair(len(pairable))
     if n_paired < len(pairable):
-        by_gain = np.argsort(-evidence.gains()[pairable], kind="stable")[:n_paired]
-        pairable = sorted(pairable[position] for position in by_gain.tolist())
+        strongest = np.argsort(-evidence.gains()[pairable], kind="stable")[:n_paired]  # positions in ``pairable``
+        pairable = sorted(pairable[position] for position in strongest.tolist())
     most_cells = most_pair_cells(evidence.n_classes)
     candidates = [
         (first, second)
@@ -337,9 +354,11 @@ def _choose_pairs(fitted: FittedEvidence) -> list[WeighedPair]:
     if not candidates:
         return []
     posteriors = _softmax(fitted.scores(evidence.rows, leave_out=True))
+    # Of each candidate: the nats that it gains over its columns apart, its best strength, and the slope and curvature of
+    # the log likelihood by its weight.
     gain, strength, slope, curvature = evidence.pair_gains(candidates, posteriors).T
     test_statistic = np.where(slope > 0, slope**2 / (2.0 * curvature + 1e-9), 0.0)
-    chosen = np.flatnonzero((gain > 0) & (test_statistic > np.log(len(candidates))))
+    chosen = np.flatnonzero((gain > 0) & (test_statistic > np.log(len(candidates))))  # numbers of candidates
     chosen = chosen[np.argsort(-test_statistic[chosen], kind="stable")][: 2 * len(columns)]
     return [WeighedPair(*candidates[number], float(strength[number])) for number in chosen.tolist()]
 
@@ -350,7 +369,7 @@ def n_columns_to_pair(n_columns: int) -> int:
 
 
 def _softmax(scores: Real) -> Real:
-    """Returns the posteriors of scores (rows × classes each)."""
+    """Returns the posteriors, P(class | row), of log scores (rows × classes each)."""
     exp_scores = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(exp_scores / exp_scores.sum(axis=1, keepdims=True))
 
@@ -383,33 +402,34 @@ class _TableFold:
             seed: Decides the order in which rows are visited.
         """
         all_rows = fitted.evidence.rows
-        rows = all_rows.reweight(training_weights)
+        rows = all_rows.reweight(training_weights)  # the training rows
         self.held_out = all_rows.reweight(held_out_weights)
-        fitted = fitted.recount(rows)
-        self.shared_with_training: Real | None = None
+        fitted = fitted.recount(rows)  # the same weights, for evidence counted from the training rows
+        self.shared_with_training: Real | None = None  # cells that rows share (held-out rows × training rows)
         if shared_cells is not None:
             training_rows = np.flatnonzero(training_weights > 0)
             held_out_rows = np.flatnonzero(held_out_weights > 0)
             self.shared_with_training = shared_cells[np.ix_(held_out_rows, training_rows)]
             shared_cells = shared_cells[np.ix_(training_rows, training_rows)]
-        self.uncorrected_scores = fitted.scores(self.held_out, leave_out=False)
-        offsets = fitted.scores(rows, leave_out=True)
+        self.uncorrected_scores = fitted.scores(self.held_out, leave_out=False)  # held-out rows × classes
+        offsets = fitted.scores(rows, leave_out=True)  # training rows × classes
         self.learner = CellLearner(fitted.evidence.layout.correction_terms, rows, offsets, shared_cells, seed)
 
     def scores(self, strength: float, threads: int) -> Real:
-        """Returns the scores of the held-out rows (rows × classes) with corrections of this C. Each call learns further
-        from where the last one stopped.
+        """Returns the scores of the held-out rows (rows × classes) with corrections of this C (``strength``), computed
+        by so many threads. Each call learns further from where the last one stopped.
         """
         if not strength:
             return self.uncorrected_scores
         learner = self.learner
         learner.improve(strength, PASSES)
-        if self.shared_with_training is not None:
+        # What corrections add to the score of each row is rows × classes.
+        if self.shared_with_training is not None:  # the cells that rows share (held-out rows × training rows)
             corrections = np.einsum("ij,jc->ic", self.shared_with_training, learner.scaled_residuals)
             return np.asarray(self.uncorrected_scores + corrections)
         unit_weights = np.ones(len(learner.terms))
         no_intercepts = np.zeros(self.uncorrected_scores.shape[1])
-        table = learner.table.ravel()
+        table = learner.table.ravel()  # the corrections of all cells, cell by cell
         corrections = learner.terms.scores(
             self.held_out.codes, table, unit_weights, no_intercepts, own=None, threads=threads
         )
@@ -436,7 +456,7 @@ def _choose_strength(fitted: FittedEvidence, shared_cells: Real | None, seed: in
         seed: Decides the order in which rows are visited.
     """
     rows = fitted.evidence.rows
-    fold_weights = [
+    fold_weights = [  # for each fold the weight with which each row is held out
         held_out_weights
         for held_out_weights in rows.folds(rows.n_folds).T
         if held_out_weights.any() and (rows.weights - held_out_weights).any()
@@ -447,16 +467,20 @@ def _choose_strength(fitted: FittedEvidence, shared_cells: Real | None, seed: in
     with ThreadPoolExecutor(max(1, min(threads, len(fold_weights)))) as pool:
 
         def make_fold(held_out_weights: Real) -> _TableFold:
-            """Returns a fold: rows divided by the weight of each that is held out, with the training rows counted."""
+            """Returns a fold: the ``rows`` divided by how much of the weight of each is held out (rows,), with the
+            training rows counted. ``shared_cells`` has the number of cells that any two rows share, or is None.
+            """
             return _TableFold(fitted, rows.weights - held_out_weights, held_out_weights, shared_cells, seed)
 
         folds = list(pool.map(make_fold, fold_weights))
-        weights = np.concatenate([fold.held_out.weights for fold in folds])
+        weights = np.concatenate([fold.held_out.weights for fold in folds])  # of held-out rows, fold after fold
         labels = np.concatenate([fold.held_out.labels for fold in folds])
         threads_per_fold = max(1, threads // len(folds))  # for scoring; passes use one thread
 
         def score_by_strength(strength: float) -> Real:
-            """Returns the scores of the held-out rows of all folds with corrections of this C (rows × classes)."""
+            """Returns the scores of the held-out rows of all ``folds`` with corrections of this C (rows × classes), each
+            fold in a thread of ``pool``.
+            """
             return np.concatenate(list(pool.map(lambda fold: fold.scores(strength, threads_per_fold), folds)))
 
         steps = StrengthSearch((0.0, *STRENGTHS), _log_loss).follow(score_by_strength, labels, weights)
@@ -468,17 +492,19 @@ def _choose_strength(fitted: FittedEvidence, shared_cells: Real | None, seed: in
 
 
 def _log_loss(scores: Real, labels: Any, weights: Real) -> float:
-    """Returns the log loss of scores (rows × classes) by the class number of each row, summed over weighted rows;
-    threads share the rows.
+    """Returns the log loss of scores (rows × classes) by the class number of each row (``labels``), summed over rows
+    with their ``weights``; threads share the rows.
     """
     n_rows = len(labels)
     row_losses = np.empty(n_rows)
 
     def fill_piece(piece: int) -> None:
-        """Computes the losses of the rows in the piece with this number, and writes them into ``row_losses``."""
+        """Computes the losses of the rows in the piece with this number from ``scores`` (rows × classes) and ``labels``
+        (rows,), and writes them into ``row_losses``.
+        """
         rows = slice(piece * ROWS_PER_PIECE, (piece + 1) * ROWS_PER_PIECE)
         piece_scores = scores[rows]
-        highest_scores = reduce(np.maximum, piece_scores.T)
+        highest_scores = reduce(np.maximum, piece_scores.T)  # of each row, as the next
         log_totals = highest_scores + np.log(np.exp(piece_scores - highest_scores[:, None]).sum(axis=1))
         row_losses[rows] = log_totals - piece_scores[np.arange(len(piece_scores)), labels[rows]]
 
@@ -490,8 +516,9 @@ def _log_loss(scores: Real, labels: Any, weights: Real) -> float:
 def _temperature(scores: Real, labels: Any, weights: Real, loss: float, threads: int) -> float:
     """Returns the factor, at most 1, by which scores (rows × classes) have the least loss; 1 if the gain is negligible.
 
-    Weights were learned with these rows in view, so their scores look better than they are. ``loss`` is the loss of the
-    scores as they are.
+    Weights were learned with these rows in view, so their scores look better than they are. ``labels`` has the class
+    number and ``weights`` the weight of each row; ``loss`` is the loss of the scores as they are; ``threads`` says how
+    many to use.
     """
     lowest_loss, temperature = _core.tempered(
         scores.astype(np.float32), labels, weights, ridge=0.0, most=1.0, threads=threads

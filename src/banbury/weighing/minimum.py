@@ -41,7 +41,7 @@ def _minimise_by_newton(loss: Loss, point: Real, bounded: NDArray[np.bool_], cur
     BFGS formula. The search ends where no slope is steeper than ``flat``.
     """
     curvature[np.diag_indices_from(curvature)] *= 1.0 + DAMPING
-    value, slope = loss(point)
+    value, slope = loss(point)  # the loss there, and its gradient
     for _ in range(MOST_STEPS):
         is_at_bound = bounded & (point <= NEAR_ZERO) & (slope > 0.0)
         if np.abs(np.where(is_at_bound, np.minimum(slope, point), slope)).max() < flat:
@@ -54,12 +54,12 @@ def _minimise_by_newton(loss: Loss, point: Real, bounded: NDArray[np.bool_], cur
         new_point, new_value, new_slope = new_point_and_loss
         change = new_point - point
         slope_change = new_slope - slope
-        curved_change = curvature @ change
+        curved_change = curvature @ change  # the change of the slope that the Hessian predicts
         if change @ slope_change > 0.0 and change @ curved_change > 0.0:
             curvature += np.outer(slope_change, slope_change) / (change @ slope_change) - np.outer(
                 curved_change, curved_change
             ) / (change @ curved_change)
-        gain = value - new_value
+        gain = value - new_value  # how much the loss has fallen
         point = new_point
         value = new_value
         slope = new_slope
@@ -71,9 +71,9 @@ def _minimise_by_newton(loss: Loss, point: Real, bounded: NDArray[np.bool_], cur
 def _search_line(
     loss: Loss, point: Real, value: float, slope: Real, step: Real, bounded: NDArray[np.bool_]
 ) -> tuple[Real, float, Real] | None:
-    """Halves a step until the loss falls enough; returns the new point, its loss and its slope, or None if 40 halvings
-    do not suffice. ``value`` and ``slope`` are those of the loss at ``point``; ``bounded`` variables stay at zero or
-    above.
+    """Halves a step (one number per variable) until the loss falls enough; returns the new point, its loss and its
+    slope, or None if 40 halvings do not suffice. ``value`` is the loss at ``point`` and ``slope`` its gradient;
+    ``bounded`` variables stay at zero or above.
     """
     for halvings in range(40):
         new_point = point + 0.5**halvings * step

@@ -18,6 +18,7 @@ from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import MANY_NODES, Cells, find_cells
 from banbury.families.evidence import Comparison, InformativeValues
 from banbury.families.family import ColumnReader, Features, Parameters
+from banbury.families.keys import number_values
 from banbury.model.naive_bayes import Model, check_seed, estimate
 from banbury.progress import Steps
 from banbury.rows.sampling import sample_rows
@@ -56,15 +57,15 @@ class Weighing:
         """Names the number of columns, pairs and words that are weighed, and the strength of the corrections."""
         weights = self.weights
         n_columns = len(weights.columns) + len(weights.scored)
-        parts = [errors.many(n_columns, "column")] * bool(n_columns)
-        n_examined, n_pairs = self._count_pairs()
+        phrases = [errors.many(n_columns, "column")] * bool(n_columns)
+        n_examined, n_pairs = self._count_pairs()  # pairs that were examined, and all pairs
         pairs_note = f" (looked at {n_examined:,} of {n_pairs:,} pairs)" if self.paired and n_examined < n_pairs else ""
-        parts += [errors.many(len(weights.pairs), "pair") + pairs_note] * bool(weights.pairs or pairs_note)
-        parts += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in weights.texts]
-        strengths = ", ".join(f"{strength:g}" for strength in weights.strengths)
-        parts += [f"corrected with C = {strengths}"] * bool(strengths)
-        parts += [] if self.sample is None else [f"learned from a sample of {self.sample:,} rows"]
-        return ", ".join(parts)
+        phrases += [errors.many(len(weights.pairs), "pair") + pairs_note] * bool(weights.pairs or pairs_note)
+        phrases += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in weights.texts]
+        strengths = ", ".join(f"{strength:g}" for strength in weights.strengths)  # the values of C
+        phrases += [f"corrected with C = {strengths}"] * bool(strengths)
+        phrases += [] if self.sample is None else [f"learned from a sample of {self.sample:,} rows"]
+        return ", ".join(phrases)
 
     __repr__ = __str__
 
@@ -72,7 +73,7 @@ class Weighing:
         """The weight of each column with cells, of each trend, of each pair of columns, of each text column, and of
         each other column, by name.
         """
-        names = [cells.feature.name for cells in self.columns]
+        names = [cells.feature.name for cells in self.columns]  # in the order of the weights
         names += [*(f"{names[column]}, by trend" for column in self.weights.trends), *self._pair_names()]
         names += [*(text.column for text in self.weights.texts), *self.weights.scored]
         weights: dict[str, float] = {}
@@ -95,12 +96,12 @@ class Weighing:
             return 0, n_pairs
         if n_pairs > MOST_PAIRS:
             return comb(n_columns_to_pair(len(sizes)), 2), n_pairs
-        can_be_examined = np.outer(sizes, sizes) <= most_pair_cells(len(self.classes))
+        can_be_examined = np.outer(sizes, sizes) <= most_pair_cells(len(self.classes))  # columns × columns
         return int(np.count_nonzero(np.triu(can_be_examined, 1))), n_pairs
 
     @property
     def settings(self) -> dict[str, bool]:
-        """The options of ``bb.weigh`` with which the same can be learned from other rows."""
+        """The options of ``bb.weigh``, by name, with which the same can be learned from other rows."""
         tried_corrections = self.weights.losses or any(text.losses for text in self.weights.texts)
         return {"pairs": self.paired, "correct": bool(tried_corrections)}
 
@@ -123,10 +124,11 @@ class Weighing:
         return bool(tally.digest() != self.digest)
 
     def log_prior(self, log_prior: Real, tally: Tally) -> Real:
-        """Returns the intercepts as a log prior, by class of the tally; another ``log_prior`` than that of the class
-        frequencies shifts them.
+        """Returns the intercepts as a log prior, by class of the tally; another ``log_prior`` (classes,) than that of
+        the class frequencies shifts them.
         """
         rows_by_class = tally.rows.value
+        # How far the log prior is from that of the class frequencies.
         shift = log_prior - np.log(np.where(rows_by_class > 0, rows_by_class, 1.0) / rows_by_class.sum())
         scores = self.weights.temperature * self._intercepts[self._class_numbers(tally)] + shift
         highest = scores.max()
@@ -134,7 +136,7 @@ class Weighing:
 
     @property
     def _intercepts(self) -> Real:
-        """The intercept of each learned class, including the correction that all texts share."""
+        """The intercept of each learned class (classes,), including the correction that all texts share."""
         # ``by_kind[3]`` has the weights of text columns, then those of columns that their family scores.
         texts_by_weight = zip(self.weights.by_kind[3], self.weights.texts, strict=False)
         shared_corrections = (
@@ -147,20 +149,21 @@ class Weighing:
         for all columns with cells, one for each text column, and one for each other column.
         """
         tally = model.tally
-        class_numbers = self._class_numbers(tally)
-        groups: list[Parameters] = [] if not self.columns else [self._score_cells(tally, class_numbers)]
+        class_numbers = self._class_numbers(tally)  # of the tally's classes among those learned
+        parameters: list[Parameters] = [] if not self.columns else [self._score_cells(tally, class_numbers)]
         weights = (self.weights.temperature * self.weights.by_kind[3]).tolist()  # of texts, then of other columns
         texts = self.weights.texts
         for weight, learned in zip(weights, texts, strict=False):
             feature = tally.schema[learned.column]
-            groups.append(text_parameters(feature, tally.of(learned.column), learned, class_numbers, weight))
+            parameters.append(text_parameters(feature, tally.of(learned.column), learned, class_numbers, weight))
         for weight, name in zip(weights[len(texts) :], self.weights.scored, strict=True):
-            features = ((group, position) for group in model.parameters for position in range(len(group.features)))
-            own_parameters = next(
-                group.select([position]) for group, position in features if group.features.names[position] == name
+            own_parameters = next(  # those that the family estimated
+                group.select([group.features.names.index(name)])
+                for group in model.parameters
+                if name in group.features.names
             )
-            groups.append(ScaledParameters(own_parameters.features, own_parameters, weight, len(tally.classes)))
-        return tuple(groups)
+            parameters.append(ScaledParameters(own_parameters.features, own_parameters, weight, len(tally.classes)))
+        return tuple(parameters)
 
     def _score_cells(self, tally: Tally, class_numbers: list[int]) -> WeighedParameters:
         """Returns the weighed scores of the cells of columns and pairs; the scores of a trend are added to those of its
@@ -168,7 +171,7 @@ class Weighing:
         """
         weights = self.weights
         temperature = weights.temperature
-        column_weights, trend_weights, pair_weights, _ = weights.by_kind
+        column_weights, trend_weights, pair_weights, _ = weights.by_kind  # one for each column, trend and pair
         evidence = self._evidence(tally)
         sizes = evidence.layout.sizes + 1  # cells of each column, with one for unknown values
         # The unweighed evidence of each column and pair (cells × classes).
@@ -176,27 +179,31 @@ class Weighing:
             *np.split(evidence.by_all_rows, np.cumsum(sizes)[:-1]),
             *(table[:, class_numbers] for table in weights.pair_tables),
         ]
+        # The weighed scores of each column and pair (cells × classes).
         tables = [
             temperature * (weight * table + corrections[:, class_numbers])
             for weight, table, corrections in zip(
                 [*column_weights, *pair_weights], evidence_tables, weights.corrections, strict=True
             )
         ]
+        # The unweighed evidence of each trend (cells × classes).
         trends = np.split(evidence.trends(leave_out=False), np.cumsum(sizes[list(weights.trends)])[:-1])
         for column, weight, trend_evidence in zip(weights.trends, trend_weights, trends, strict=False):
             tables[column] = tables[column] + temperature * weight * trend_evidence
-        columns = [tally.schema[cells.feature.name] for cells in self.columns]
+        columns = [
+            tally.schema[cells.feature.name] for cells in self.columns
+        ]  # as features; then a feature for each pair
         pairs = [
             columns[pair.first]._replace(name=name, columns=(columns[pair.first].name, columns[pair.second].name))
             for pair, name in zip(weights.pairs, self._pair_names(), strict=True)
         ]
-        counts = tuple(np.split(evidence.counts, evidence.layout.starts[1:-1]))
-        terms = replace(evidence.layout, trends=()).scoring_terms
+        counts = tuple(np.split(evidence.counts, evidence.layout.starts[1:-1]))  # of each column (cells × classes)
+        terms = replace(evidence.layout, trends=()).scoring_terms  # for the kernel: columns and pairs
         return WeighedParameters(Features.of([*columns, *pairs]), self.columns, terms, tuple(tables), counts)
 
     def _evidence(self, tally: Tally) -> CountedEvidence:
         """Returns the evidence of the cells of all columns, from what the tally counts now."""
-        counts = np.concatenate(count_cells(tally, self.columns))
+        counts = np.concatenate(count_cells(tally, self.columns))  # cells of all columns × classes
         n_classes = len(tally.classes)
         codes = np.zeros((0, len(self.columns)), np.uint32)  # no row has cells, because ``counts`` has them all
         classes = np.arange(n_classes, dtype=np.int32)
@@ -219,7 +226,7 @@ class Weighing:
         """
         weights = self.weights
         tally_classes = set(tally.classes)
-        class_numbers = [number for number, name in enumerate(self.classes) if name in tally_classes]
+        class_numbers = [number for number, name in enumerate(self.classes) if name in tally_classes]  # that are left
         # Of each column: the numbers of the cells that are left, and these cells.
         restricted = [cells.restrict(tally.of(cells.feature.name).keys[0]) for cells in self.columns]
         columns = tuple(cells for _, cells in restricted)
@@ -228,15 +235,17 @@ class Weighing:
         keeps_cells = all(new is old for new, old in zip(columns, self.columns, strict=True))
         if len(class_numbers) == len(self.classes) and keeps_cells and all(used.all() for used in uses_words):
             return self
-        cells_left = [
+        cells_left = [  # numbers of cells, and of the row of the table for values in no cell
             np.append(cell_numbers, old.n_cells)
             for (cell_numbers, _), old in zip(restricted, self.columns, strict=True)
         ]
         pair_cells_left = [self._pair_cells(pair, cells_left) for pair in weights.pairs]
 
-        def restrict(tables: Sequence[Any], rows_left: Sequence[Any]) -> tuple[Any, ...]:
-            """Returns tables (rows × classes) with only these rows of each, and only the classes that are left."""
-            return tuple(table[rows][:, class_numbers] for table, rows in zip(tables, rows_left, strict=True))
+        def restrict(tables: Sequence[Any], lines_left: Sequence[Any]) -> tuple[Any, ...]:
+            """Returns tables (lines × classes) with only the lines that are left of each (their numbers, or whether each
+            is left), and only the classes that are left (``class_numbers``).
+            """
+            return tuple(table[lines][:, class_numbers] for table, lines in zip(tables, lines_left, strict=True))
 
         word_corrections = restrict(
             [text.corrections for text in weights.texts], [np.append(used, True) for used in uses_words]
@@ -259,7 +268,7 @@ class Weighing:
         """Returns the numbers of a pair's cells whose two values are both left; ``cells_left`` has the numbers of the
         cells left of each column. All intervals of numbers stay.
         """
-        first_cells, second_cells = (
+        first_cells, second_cells = (  # of the two columns: the numbers of the cells that are left
             np.arange(self.columns[column].n_fine) if self.columns[column].are_intervals else cells_left[column]
             for column in (pair.first, pair.second)
         )
@@ -267,10 +276,10 @@ class Weighing:
 
 
 def _words_in_use(text: LearnedTexts, tally: Tally) -> NDArray[np.bool_]:
-    """Returns for each of the corrected words of a text column whether it still occurs in the tally and is used by the
-    family.
+    """Returns for each of the corrected words of a text column (words,) whether it still occurs in the tally and is
+    used by the family. ``text`` is what was learned of the column.
     """
-    words = Lexicon.of(tally.schema[text.column], tally.of(text.column)).words
+    words = Lexicon.of(tally.schema[text.column], tally.of(text.column)).words  # those that are used now
     if tuple(words) == text.words:
         return np.ones(len(words), dtype=np.bool_)
     words_in_tally = set(words)
@@ -298,7 +307,7 @@ class WeighedParameters(Parameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns one part for the scoring kernel: the cells of these rows, and the scores of all cells."""
-        columns = find_cells(self.cells, rows, n_threads(None))
+        columns = find_cells(self.cells, rows, n_threads(None))  # the cell of each row, one array per column
         return [_core.CellsPart(columns, self.kernel_terms, self._table)]
 
     @cached_property
@@ -333,18 +342,21 @@ class WeighedParameters(Parameters):
         is_new = np.zeros((rows.n_rows, len(self.features)), dtype=np.bool_)
         for f, (column, second_column) in enumerate(self.kernel_terms.columns):  # −1: no second column
             cells = self.cells[column]
-            if second_column < 0 and not cells.are_intervals and rows.first([self.features.names[f]])[0] is not None:
-                is_new[:, f] = cells.find(rows, threads=1) < 0
+            if second_column < 0 and not cells.are_intervals:
+                value_numbers, _ = number_values(rows.codes(self.features.names[f]), threads=1)  # −1: missing
+                is_new[:, f] = (cells.find(rows, threads=1) < 0) & (value_numbers >= 0)
         return is_new
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """Returns the named values of a column, which may be one of a pair; None if it has none. ``f`` is not needed
-        here.
+        """Returns the named values of the column with this name, which may be one of a pair; None if it has none. The
+        number ``f`` of the feature is not needed.
         """
         return self._cells_of(column).categories
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """Returns the cuts of a column of numbers, which may be one of a pair, in order; None for other columns."""
+        """Returns the cuts of a column of numbers, in order; None for other columns. ``column`` is its name, which is
+        needed for one of a pair.
+        """
         return self._cells_of(column or self.features.names[0]).cuts_if_numbers
 
     def _cells_of(self, column: str) -> Cells:
@@ -362,17 +374,19 @@ class WeighedParameters(Parameters):
                 continue
             cells = self.cells[column]
             cell_counts = self.counts[column]
-            # Neighbouring cells are joined up to the finest level with at most MANY_NODES nodes.
+            # Neighbouring cells are joined to nodes, those of the finest level with at most MANY_NODES nodes.
             node_of_cell = cells.plain.levels[cells.plain.up_to(MANY_NODES)]
-            first_cells = np.unique(node_of_cell, return_index=True)[1]
+            first_cells = np.unique(node_of_cell, return_index=True)[1]  # of each node
             last_cells = len(node_of_cell) - 1 - np.unique(node_of_cell[::-1], return_index=True)[1]
             # How much a cell favours each class, without the last cell, which is for values that were never seen.
-            odds = np.exp(np.clip(self.tables[f][: len(cell_counts)], -MOST_NATS, MOST_NATS))
-            weighted_rows = (cell_counts.sum(axis=1) / max(float(cell_counts.sum()), 1e-300))[:, None] * odds
+            odds = np.exp(np.clip(self.tables[f][: len(cell_counts)], -MOST_NATS, MOST_NATS))  # cells × classes
+            share_of_rows = cell_counts.sum(axis=1) / max(float(cell_counts.sum()), 1e-300)  # of each cell
+            # Of each node: the share of rows that have it, times the odds; and the share of the rows of each class.
             weighted_share, share_in_class = np.zeros((2, len(first_cells), cell_counts.shape[1]))
-            np.add.at(weighted_share, node_of_cell, weighted_rows)
+            np.add.at(weighted_share, node_of_cell, share_of_rows[:, None] * odds)
             np.add.at(share_in_class, node_of_cell, cell_counts / np.maximum(cell_counts.sum(axis=0), 1e-300))
             ends = zip(first_cells.tolist(), last_cells.tolist(), strict=True)
+            # Of each node: the column, and the value or interval.
             names = [(feature.name, cells.name(first_cell, last_cell)) for first_cell, last_cell in ends]
             yield InformativeValues(
                 weighted_share, share_in_class, names.__getitem__, kind="interval" if cells.are_intervals else "value"
@@ -409,9 +423,14 @@ def weigh(
         correct: Whether to learn corrections.
         weights: The weights with which the rows were counted.
         groups: The group of each row. Rows of a group stay in the same fold where settings are chosen.
+        seed: Decides the order in which rows are visited.
+        threads: How many threads to use; all cores unless given.
         sample: The maximum number of distinct rows to learn from, with at least one of every class. They are selected
             by their content, so the order of rows does not matter. All rows unless given; 100,000 if they are on an
             engine. ``model.weighing`` has the number of rows used.
+        engine: Where to read the rows, as for ``bb.count``.
+        partitions: The number of parts that a table in memory is split into for an engine.
+        **reading: Options for reading files, as for ``bb.count``.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -431,13 +450,14 @@ def weigh(
 
 def learn_table(tally: Tally, table: Any, n_sampled: int | None, threads: int | None, **settings: Any) -> Weighing:
     """Returns weights learned from a table that a tally counted: from a sample of ``n_sampled`` rows, or if that is
-    None, from all rows. A table in partitions is always sampled. ``settings`` are keyword arguments of ``learn``.
+    None, from all rows. A table in partitions is always sampled. ``threads`` says how many may read the sample, None
+    for all cores; ``settings`` are keyword arguments of ``learn``.
     """
     n_sampled = table.sample_size if n_sampled is None else n_sampled
     if n_sampled is None:
         return learn(tally, table, **settings)
     sample = sample_rows(table, tally, n_sampled)
-    n_learned = None if sample.is_whole else sample.n_sampled
+    n_learned = None if sample.is_whole else sample.n_sampled  # None: all rows
     return learn(tally, sample.table(tally.schema, n_threads(threads)), sample=n_learned, **settings)
 
 
@@ -450,8 +470,15 @@ def learn(
     seed: int = 0,
     sample: int | None = None,
 ) -> Weighing:
-    """Returns weights learned from the rows of a table that a tally counted. If the table is a sample, ``sample`` is
-    its number of rows, and all counts come from the tally. The other settings are those of ``weigh``.
+    """Returns weights learned from the rows of a table that a tally counted.
+
+    Args:
+        tally: The counts of all rows.
+        table: The rows to learn from.
+        pairs: Whether to look for pairs of columns.
+        correct: Whether to learn corrections.
+        seed: Decides the order in which rows are visited.
+        sample: If the table is a sample, its number of rows; otherwise None.
     """
     if len(tally.classes) < 2:
         requirement = "at least two classes"
@@ -460,13 +487,13 @@ def learn(
     n_classes = len(tally.classes)
     columns = WeighedColumns.of(tally, threads)
     rows = WeighedRows.of(table, tally, columns)
-    class_numbers = np.flatnonzero(rows.class_weights(n_classes) > 0).tolist()
+    class_numbers = np.flatnonzero(rows.class_weights(n_classes) > 0).tolist()  # of the classes that have rows
     if len(class_numbers) < 2:
         no_rows = "no row with a weight and a class of the tally"
         problem = f"rows of {tally.classes[class_numbers[0]]!r} alone" if class_numbers else no_rows
         raise errors.bad_setting("the rows", problem, "the rows that were counted, with at least two classes")
     rows = rows if sample is None else replace(rows, outside_sample=CountsOutsideSample.of(tally, columns, rows))
-    rows, columns_left = rows.drop_duplicate_columns(columns.cells)
+    rows, columns_left = rows.drop_duplicate_columns(columns.cells)  # and the numbers of the columns that stay
     columns = replace(columns, cells=tuple(columns.cells[column] for column in columns_left))
     with OneBlasThread(), Steps() as steps:
         steps.begin("weighing", 1.0)

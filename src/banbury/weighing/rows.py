@@ -43,10 +43,11 @@ class CountsOutsideSample:
         that are weighed.
         """
         n_classes = len(tally.classes)
-        all_cells = count_cells(tally, columns.cells)
-        sizes = np.array([len(cell_counts) for cell_counts in all_cells])
+        all_cells = count_cells(tally, columns.cells)  # rows of each cell (cells × classes), an array per column
+        sizes = np.array([len(cell_counts) for cell_counts in all_cells])  # cells of each column
         sample_cells = np.split(sample.count_cells(sizes, n_classes, threads=1), np.cumsum(sizes)[:-1])
         sets_of_one = np.arange(len(sample.labels) + 1), sample.labels  # the class of each row as a set of labels
+        # Rows with each word (words × classes), an array per text column.
         all_documents = [lexicon.documents() for lexicon in columns.texts]
         sample_documents = [bags.count(sets_of_one, sample.weights, n_classes) for bags in sample.bags]
 
@@ -85,38 +86,38 @@ class WeighedRows:
         on what rows contain. ``weighed`` are the columns that are weighed.
         """
         schema = tally.schema
-        classes = {label: number for number, label in enumerate(tally.classes)}
+        class_numbers = {label: number for number, label in enumerate(tally.classes)}
         threads = table.labels.threads
         n_classes = len(tally.classes)
-        parts: list[WeighedRows] = []  # one per batch; with soft labels, one per batch and class
+        pieces: list[WeighedRows] = []  # one per batch; with soft labels, one per batch and class
         for batch in table.batches("weighing"):
             batch = table.align(batch, schema)
-            codes = encode_cells(weighed.cells, batch, threads)
-            groups = _groups(table, batch)
+            codes = encode_cells(weighed.cells, batch, threads)  # the cell of each row in each column
+            groups = _groups(table, batch)  # a hash of each row's group, or None
             bags = tuple(words.bags(batch, tally.of(words.feature.name), threads) for words in weighed.texts)
-            for labels, weights in _labels(table, batch, schema, classes):
-                usable = np.flatnonzero((labels >= 0) & (weights > 0))
+            for labels, weights in _labels(table, batch, schema, class_numbers):
+                usable = np.flatnonzero((labels >= 0) & (weights > 0))  # numbers of rows
                 rows = cls(codes, labels, weights, groups, bags, column_scores=np.zeros((len(labels), 0, n_classes)))
                 rows_batch = batch
                 if len(usable) < len(labels):
                     rows = rows.take(usable)
                     rows_batch = batch.take(usable)
                 column_scores = weighed.leave_each_out(tally, rows_batch, rows.labels, rows.weights, threads)
-                parts.append(replace(rows, column_scores=column_scores))
-        return cls._concatenate(parts)._merge_equal()
+                pieces.append(replace(rows, column_scores=column_scores))
+        return cls._concatenate(pieces)._merge_equal()
 
     @classmethod
-    def _concatenate(cls, parts: Sequence[WeighedRows]) -> WeighedRows:
-        """Returns the rows of several batches together, one batch after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        names = ("codes", "labels", "weights", "column_scores")
+    def _concatenate(cls, pieces: Sequence[WeighedRows]) -> WeighedRows:
+        """Returns the rows of all pieces together, one piece after the other."""
+        if len(pieces) == 1:
+            return pieces[0]
+        names = ("codes", "labels", "weights", "column_scores")  # of fields with an entry for each row
         codes, labels, weights, column_scores = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in names
+            np.concatenate([getattr(piece, name) for piece in pieces]) for name in names
         )
-        groups = None if parts[0].groups is None else np.concatenate([part.groups for part in parts])
-        bags = tuple(
-            Bags.together(bags_of_column) for bags_of_column in zip(*(part.bags for part in parts), strict=True)
+        groups = None if pieces[0].groups is None else np.concatenate([piece.groups for piece in pieces])
+        bags = tuple(  # one ``Bags`` per text column
+            Bags.together(bags_of_column) for bags_of_column in zip(*(piece.bags for piece in pieces), strict=True)
         )
         return cls(codes, labels, weights, groups, bags, column_scores)
 
@@ -145,11 +146,12 @@ class WeighedRows:
         """Drops columns with the same cells and trend as an earlier column. Returns the rows without them, merged where
         they are now equal, and the numbers of the columns that stay. ``columns`` has the cells of each column.
         """
+        # The positions of the intervals of each column, as bytes that can be compared; empty without a trend.
         trends = [(cells.positions.round(6) + 0.0).tobytes() if cells.has_trend else b"" for cells in columns]
         # The first rows tell most columns apart; only columns that agree there are compared on all rows.
         keys = [(_ranks(self.codes[:FIRST_ROWS, column]), trend) for column, trend in enumerate(trends)]
         n_columns_with_key = Counter(keys)
-        first_with_key: dict[tuple[bytes, bytes], int] = {}
+        first_with_key: dict[tuple[bytes, bytes], int] = {}  # the first column with these ranks and this trend
         for column, key in enumerate(keys):
             if n_columns_with_key[key] > 1:
                 key = (_ranks(self.codes[:, column]), trends[column])
@@ -184,7 +186,8 @@ class WeighedRows:
 
     def count_cells(self, sizes: Int, n_classes: int, threads: int) -> Real:
         """Returns the weight of the rows in each cell of all columns, column by column (cells × classes), including the
-        rows outside a sample. ``sizes`` has the number of cells of each column.
+        rows outside a sample. ``sizes`` has the number of cells of each column, ``n_classes`` is the number of classes,
+        and ``threads`` says how many to use.
         """
         if not len(sizes):
             return np.zeros((0, n_classes))
@@ -201,7 +204,8 @@ class WeighedRows:
         return np.asarray(np.bincount(self.labels, self.weights, n_classes), dtype=np.float64)
 
     def folds(self, n_folds: int) -> Real:
-        """Assigns rows to folds, evenly in each class. Returns the weight of each row in each fold (rows × folds).
+        """Assigns rows to ``n_folds`` folds, evenly in each class. Returns the weight of each row in each fold (rows ×
+        folds).
 
         A row of weight 2 is treated like two rows. Rows of a group are in one fold.
         """
@@ -209,19 +213,19 @@ class WeighedRows:
         if self.groups is not None:
             distinct_groups, group_of_row = np.unique(self.groups, return_inverse=True)
             weight_of_group = np.bincount(group_of_row, self.weights)
-            load_of_fold = np.zeros(n_folds)
+            weight_of_fold = np.zeros(n_folds)
             fold_of_group = np.zeros(len(distinct_groups), dtype=np.int64)
             # The heaviest group first, each to the fold with the least weight so far.
             for heaviest in np.argsort(-weight_of_group, kind="stable").tolist():
-                fold_of_group[heaviest] = np.argmin(load_of_fold)
-                load_of_fold[fold_of_group[heaviest]] += weight_of_group[heaviest]
+                fold_of_group[heaviest] = np.argmin(weight_of_fold)
+                weight_of_fold[fold_of_group[heaviest]] += weight_of_group[heaviest]
             fold_weights[np.arange(len(group_of_row)), fold_of_group[group_of_row]] = self.weights
             return fold_weights
         # The rows of a class are laid end to end on a line, each as long as its weight, and fold k gets the unit lengths
         # k, k + n, k + 2 n, … of the line.
         for label in np.unique(self.labels):
             rows = np.flatnonzero(self.labels == label)
-            ends = np.cumsum(self.weights[rows])
+            ends = np.cumsum(self.weights[rows])  # where each row ends on the line
             starts = np.concatenate([[0.0], ends[:-1]])
             for fold in range(n_folds):
                 fold_weights[rows, fold] = _length_before(ends, fold, n_folds) - _length_before(starts, fold, n_folds)
@@ -230,8 +234,9 @@ class WeighedRows:
 
 def _ranks(cells_of_rows: NDArray[np.uint32]) -> bytes:
     """Returns the rank of each row's cell in one column among the cells that occur, as the bytes of an array (rows,).
-    Equal ranks mean that two columns divide rows alike.
+    Equal ranks mean that two columns divide rows alike. ``cells_of_rows`` has the cell number of each row.
     """
+    # Whether each cell occurs, as 1 or 0.
     occurs = np.zeros(int(cells_of_rows.max(initial=0)) + 1, dtype=np.uint32)
     occurs[cells_of_rows] = 1
     return np.cumsum(occurs, dtype=np.uint32)[cells_of_rows].tobytes()
@@ -241,30 +246,33 @@ def _length_before(x: Real, k: int, n: int) -> Real:
     """Returns how much of the line from 0 to each of the positions x belongs to fold k if its unit lengths are assigned
     to n folds in turn.
     """
-    full_cycles = np.floor(x / n)
+    full_cycles = np.floor(x / n)  # before x: n unit lengths each, one of which is of fold k
     return np.asarray(full_cycles + np.clip(x - full_cycles * n - k, 0.0, 1.0))
 
 
 def _labels(
-    table: Table, batch: Batch, schema: Schema, classes: dict[Any, int]
+    table: Table, batch: Batch, schema: Schema, class_numbers: dict[Any, int]
 ) -> list[tuple[NDArray[np.int32], Real]]:
     """Returns one pair of arrays: the class number (−1: none) and the weight of each of a batch's rows. With soft
-    labels, returns a pair for each class. ``classes`` has the number of each class.
+    labels, returns a pair for each class. ``table`` says where the labels and weights are, ``schema`` how the labels
+    are read, and ``class_numbers`` has the number of each class.
     """
     weights = table.labels.weights_of(batch)
     if weights is not None and weights.ndim == 2:
-        class_shares = (
-            (classes.get(name, -1), weights[:, column]) for column, name in enumerate(table.labels.classes or ())
+        class_shares = (  # the class number, and the weight of each row in this class
+            (class_numbers.get(name, -1), weights[:, column]) for column, name in enumerate(table.labels.classes or ())
         )
         return [(np.full(batch.n_rows, class_number, dtype=np.int32), shares) for class_number, shares in class_shares]
     numbers_in_batch, names, _ = number_classes(batch, schema, table.labels)
     # The class number of each name of the batch, and at the end −1, for rows without a name (number −1).
-    class_of_name = np.array([*(classes.get(name, -1) for name in names), -1], dtype=np.int32)
+    class_of_name = np.array([*(class_numbers.get(name, -1) for name in names), -1], dtype=np.int32)
     return [(class_of_name[numbers_in_batch], np.ones(batch.n_rows) if weights is None else weights)]
 
 
 def _groups(table: Table, batch: Batch) -> NDArray[np.uint64] | None:
-    """Returns a hash of the name of each row's group (rows,), or None if rows have no groups."""
+    """Returns a hash of the name of the group of each of a batch's rows (rows,), or None if rows have no groups.
+    ``table`` says where the groups are.
+    """
     names = group_names(table, batch)
     return None if names is None else hash_texts(names.tolist())
 
@@ -274,13 +282,13 @@ def merge_equal(hashes: NDArray[np.uint64], weights: Real) -> tuple[Int, Int, Re
     first row; the new number of every row; and the summed weights by new number. ``hashes`` and ``weights`` have one
     entry per row.
     """
-    by_hash = np.argsort(hashes)
+    by_hash = np.argsort(hashes)  # the numbers of the rows, sorted
     sorted_hashes = hashes[by_hash]
     is_new = np.ones(len(by_hash), dtype=np.bool_)  # whether each of the sorted rows differs from the one before
     is_new[1:] = sorted_hashes[1:] != sorted_hashes[:-1]
     # Equal rows are sorted by weight, then as they came. Where few are equal, sorting these alone takes 0.11 s of 800,000
     # rows instead of 0.29 s.
-    equal_positions = np.flatnonzero(~is_new | np.append(~is_new[1:], False))
+    equal_positions = np.flatnonzero(~is_new | np.append(~is_new[1:], False))  # in ``by_hash``
     if 2 * len(equal_positions) < len(by_hash):
         rows = by_hash[equal_positions]
         by_hash[equal_positions] = rows[np.lexsort((rows, weights[rows], hashes[rows]))]

@@ -125,8 +125,8 @@ class WordEvidence:
         """log P(word | class) / P(word | other classes) (words × classes), with one added to each count, times
         ``factor``; 0 for words that no text has.
         """
-        class_totals, other_totals = self._word_totals
-        other_documents = self.texts_with_word[:, None] - self.documents
+        class_totals, other_totals = self._word_totals  # words in the texts of each class, and of all other classes
+        other_documents = self.texts_with_word[:, None] - self.documents  # texts of other classes (words × classes)
         log_ratios = np.log((self.documents + 1.0) / (other_documents + 1.0)) + np.log(
             np.maximum(other_totals, 1.0) / np.maximum(class_totals, 1.0)
         )
@@ -137,23 +137,22 @@ class WordEvidence:
         """The evidence of each word (words × classes) if a text that has it is left out, without the totals of classes:
         for a class that is not the text's, and for one that is.
         """
-        other_documents = self.texts_with_word[:, None] - self.documents
-        other_classes = np.log((self.documents + 1.0) / np.maximum(other_documents, 1.0))
-        own_class = np.log(np.maximum(self.documents, 1.0) / (other_documents + 1.0))
-        return other_classes.astype(np.float32), own_class.astype(np.float32)
+        other_documents = self.texts_with_word[:, None] - self.documents  # texts of other classes (words × classes)
+        of_other_class = np.log((self.documents + 1.0) / np.maximum(other_documents, 1.0))
+        of_own_class = np.log(np.maximum(self.documents, 1.0) / (other_documents + 1.0))
+        return of_other_class.astype(np.float32), of_own_class.astype(np.float32)
 
     def scale(self, power: float, keep_words_of_one_text: bool = True) -> Reals32:
         """Returns the inverse document frequency of each word to a ``power`` (words,). It is 0 for words of no text,
         and for words of one text unless ``keep_words_of_one_text``.
         """
-        idf = np.log((1.0 + self.n_texts) / (1.0 + self.texts_with_word)) + 1.0
-        return np.where(self.texts_with_word > (0.0 if keep_words_of_one_text else 1.0), idf**power, 0.0).astype(
-            np.float32
-        )
+        idf = np.log((1.0 + self.n_texts) / (1.0 + self.texts_with_word)) + 1.0  # inverse document frequency
+        is_kept = self.texts_with_word > (0.0 if keep_words_of_one_text else 1.0)
+        return np.where(is_kept, idf**power, 0.0).astype(np.float32)
 
     def values(self, bags: Bags, setting: Setting, threads: int) -> Real:
         """Returns the value (tf · idf, normalised) of each word in each text of ``bags``, text by text. ``setting``
-        says how words count.
+        says how words count; ``threads``: how many to use.
         """
         return bags.values(setting.use_counts, self.scale(setting.idf_power), threads)
 
@@ -167,23 +166,22 @@ class WordEvidence:
         Args:
             bags: The words of all texts.
             setting: How words count.
-            labels: The labels of all texts as offsets and class numbers.
+            labels: Where the class numbers of each text start (texts + 1,), and the class numbers, text by text.
             threads: How many threads to use.
         """
-        word_values = bags.values(
-            setting.use_counts, self.scale(setting.idf_power, keep_words_of_one_text=False), threads
-        )
-        scores = bags.left_out(word_values, labels, *self._log_ratios_without_text, threads)
+        word_scales = self.scale(setting.idf_power, keep_words_of_one_text=False)
+        word_values = bags.values(setting.use_counts, word_scales, threads)  # of each word in each text
+        scores = bags.left_out(word_values, labels, *self._log_ratios_without_text, threads)  # without the totals
         n_words = np.diff(bags.offsets).astype(np.float64)  # of each text
         value_sums = bags.sums(word_values)  # of each text
-        n_words_only_here = bags.sums((self.texts_with_word <= 1.0)[bags.words])
+        n_words_only_here = bags.sums((self.texts_with_word <= 1.0)[bags.words])  # of each text: words of no other text
         offsets, classes = labels
         for texts in slices_of_length(len(bags)):
             # Texts × classes: the words of the class, and of all other classes, without the text.
             totals_of_class, totals_of_others = (
                 totals - n_words_only_here[texts, None] for totals in self._word_totals
             )
-            n_labels = np.diff(offsets[texts.start : texts.stop + 1])
+            n_labels = np.diff(offsets[texts.start : texts.stop + 1])  # of each text of the slice
             text_and_class = (  # the position in the slice and the class number of each label of a text
                 np.repeat(np.arange(len(n_labels)), n_labels),
                 classes[offsets[texts.start] : offsets[texts.stop]],
@@ -231,11 +229,12 @@ class ClassifiedTexts:
         return WordEvidence.of_classes(documents + documents_outside, texts + texts_outside)
 
     def learner(self, setting: Setting, seed: int, threads: int) -> WordLearner:
-        """Returns a learner of the corrections of words under a setting. ``seed`` decides the order in which texts are
-        visited.
+        """Returns a learner of the corrections of words under a setting, which says how words count. ``seed`` decides
+        the order in which texts are visited, and ``threads`` says how many to use.
         """
         evidence = self.evidence
-        values = evidence.values(self.bags, setting, threads)
+        values = evidence.values(self.bags, setting, threads)  # of each word in each text
+        # ``text_evidence``: the evidence of the words of each text (texts × classes).
         if setting.leave_out:
             text_evidence = evidence.leave_each_out(self.bags, setting, one_label_each(self.labels), threads)
         else:
@@ -261,7 +260,7 @@ def learn_words(
         threads: How many threads to use.
     """
     folds = [_TextFold(texts, held_out_weights, seed) for held_out_weights in fold_weights.T]
-    search = StrengthSearch((0.0, *STRENGTHS) if correct else (0.0,), _log_loss_after_rescaling)
+    search = StrengthSearch((0.0, *STRENGTHS) if correct else (0.0,), _log_loss_after_rescaling)  # values of C
     n_texts = len(texts.labels)
     drops_settings = (
         n_texts * max(texts.n_classes, FEW_CLASSES) >= FEWEST_TEXTS_TO_DROP * FEW_CLASSES and len(folds) > SETTINGS_KEPT
@@ -270,8 +269,8 @@ def learn_words(
     setting, tried = choose(folds, SETTINGS, search, SETTINGS_KEPT if drops_settings else len(SETTINGS), threads)
     best_step = least_loss(tried)
     out_of_fold_scores = np.zeros((n_texts, texts.n_classes))
-    for fold, scores in zip(folds, best_step.scores, strict=True):
-        share_in_fold = fold.held_out_weights / texts.weights[fold.row_numbers]
+    for fold, scores in zip(folds, best_step.scores, strict=True):  # held-out texts × classes
+        share_in_fold = fold.held_out_weights / texts.weights[fold.row_numbers]  # the part of each text's weight
         out_of_fold_scores[fold.row_numbers] += share_in_fold[:, None] * (scores - fold.training.evidence.log_prior)
     corrections = np.zeros((texts.bags.n_words + 1, texts.n_classes), dtype=np.float32)
     if best_step.strength:
@@ -286,8 +285,8 @@ def learn_words(
 
 
 def _log_loss_after_rescaling(scores: Reals32, labels: NDArray[np.int32], weights: Real) -> float:
-    """Returns the log loss of scores (texts × classes), summed over weighted texts, after rescaling them by the factor
-    with the least loss. ``labels`` has the class number of each text.
+    """Returns the log loss of scores (texts × classes), summed over texts with their ``weights``, after rescaling them
+    by the factor with the least loss. ``labels`` has the class number of each text.
     """
     return _core.tempered(scores, labels, weights, RIDGE, MOST_FACTOR, threads=1)[0]
 
@@ -319,21 +318,23 @@ class _TextFold:
         return self.texts.reweight(self.training_weights)
 
     def correct(self, setting: Setting) -> ScoreByStrength:
-        """Returns a function that scores the held-out texts (texts × classes) with corrections of a given C, under a
-        setting. Each call learns further from where the last one stopped.
+        """Returns a function of C that scores the held-out texts (texts × classes) with corrections of that C, under a
+        setting, which says how words count. Each call learns further from where the last one stopped.
         """
         evidence = self.training.evidence
         learner = self.training.learner(setting, self.seed, threads=1)
-        bags = self.texts.bags.take(self.row_numbers)
-        values = evidence.values(bags, setting, threads=1)
+        bags = self.texts.bags.take(self.row_numbers)  # the words of the held-out texts
+        values = evidence.values(bags, setting, threads=1)  # of each word in each text
         uncorrected_scores = evidence.log_prior + setting.evidence_weight * bags.scores(values, evidence.log_ratios, 1)
 
         def score_by_strength(strength: float) -> Reals32:
-            """Learns with this C, and returns scores (held-out texts × classes)."""
+            """Learns corrections with this C (``strength``; 0: none), and returns scores (held-out texts × classes).
+            ``bags`` has the words of these texts, and ``values`` the value of each word.
+            """
             if not strength:
                 return uncorrected_scores.astype(np.float32)
             learner.improve(strength, PASSES)
-            corrections = learner.corrections()
+            corrections = learner.corrections()  # words × classes; the last row is for all texts
             added_scores = bags.scores(values, corrections[:-1], 1)
             added_scores += COMMON_WORD_VALUE * corrections[-1].astype(np.float64)
             return np.asarray(uncorrected_scores + added_scores, dtype=np.float32)

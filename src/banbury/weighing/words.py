@@ -44,9 +44,9 @@ def text_parameters(
         classes: The number of each of the tally's classes among the classes that were learned.
         weight: The weight of the column.
     """
-    lexicon = Lexicon.of(feature, sums)
+    lexicon = Lexicon.of(feature, sums)  # the words that are used now
     evidence = WordEvidence.of_classes(lexicon.documents(), lexicon.used.texts)
-    setting = learned.setting
+    setting = learned.setting  # how words count
     table = np.float32(setting.evidence_weight) * evidence.log_ratios  # words × classes
     table[lexicon.positions(learned.words)] += learned.corrections[:-1][:, classes]
     table *= np.float32(weight)
@@ -94,8 +94,8 @@ class WordColumnScores(Parameters):
     table: Reals32
 
     def _bags(self, rows: ColumnReader) -> tuple[Bags, Real, int]:
-        """Returns the words of the rows with their counts, the value of each word in its row, and the number of
-        threads.
+        """Returns the words of the rows with their counts, the value of each word in its row (row by row), and the
+        number of threads.
         """
         threads = n_threads(None)
         row_words = self.lexicon.bags(rows, self.sums, threads)
@@ -105,7 +105,7 @@ class WordColumnScores(Parameters):
         """Returns one part for the kernel: the scores of these rows (rows × classes), which it adds to those of other
         columns.
         """
-        row_words, word_values, threads = self._bags(rows)
+        row_words, word_values, threads = self._bags(rows)  # the words of each row, and the value of each
         scores = row_words.scores(word_values, self.table, threads)
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
@@ -113,20 +113,20 @@ class WordColumnScores(Parameters):
         """Returns a term for each column that is not zero in the first row: its name, count and score of each class.
         ``log_likelihoods`` is not needed here.
         """
-        row_words, word_values, _ = self._bags(rows)
-        columns = row_words.words[: row_words.offsets[1]]
+        row_words, word_values, _ = self._bags(rows)  # the words of each row, and the value of each
+        columns = row_words.words[: row_words.offsets[1]]  # the numbers of those of the first row
         names = self.lexicon.words
-        term_scores = word_values[: len(columns), None] * self.table[columns]
+        term_scores = word_values[: len(columns), None] * self.table[columns]  # columns × classes
         column_terms = zip(columns.tolist(), row_words.times.tolist(), term_scores, strict=False)
         return [Term(names[column], times, scores) for column, times, scores in column_terms]
 
     def informative_values(self, compared: Comparison) -> None:
-        """Returns None: no single value of such columns can be named as informative."""
+        """Returns None: no single value of such columns can be named as informative. ``compared`` is not used."""
         return None
 
     def linear(self) -> LinearWords:
         """Returns the columns with their weights (columns × classes); counts are divided by the length of the row."""
-        plain_reading = bag_of_words(self.lexicon.feature).reading
+        plain_reading = bag_of_words(self.lexicon.feature).reading  # how the column is read, by setting
         reading = {**plain_reading, "count": "root" if self.use_counts else "presence", "length": "known"}
         weights = self.table.astype(np.float64)
         scale = self.scale.astype(np.float64)
@@ -147,16 +147,18 @@ class ScaledParameters(Parameters):
         other columns.
         """
         threads = n_threads(None)
-        own_parts = self.own_parameters.parts(rows)
+        own_parts = self.own_parameters.parts(rows)  # what the family gives the kernel
         try:
             scores = _core.score(rows.n_rows, np.zeros(self.n_classes), own_parts, "log_joint", threads)[0]
         except _core.BadValue as bad:
             raise bad_value(bad, self.features.inputs, rows) from None  # type: ignore[arg-type]
-        scores = self.weight * scores if self.weight else np.zeros_like(scores)
+        scores = self.weight * scores if self.weight else np.zeros_like(scores)  # 0 times −∞ would be NaN
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        """Draws a value for each of these classes, as the family does; returns one array per column."""
+        """Draws a value for each of these class numbers with ``rng``, as the family does; returns one array per
+        column.
+        """
         return self.own_parameters.sample(classes, rng)
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_] | None:
@@ -164,15 +166,19 @@ class ScaledParameters(Parameters):
         return self.own_parameters.never_seen(rows)
 
     def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
-        """Yields the values that can tell classes apart, as the family does; None if it has none."""
+        """Yields the values that can tell classes apart, as the family does; None if it has none. ``compared`` says
+        which classes are compared.
+        """
         return self.own_parameters.informative_values(compared)
 
     def categories(self, f: int, column: str) -> Keys | None:
-        """Returns the named values of the column, or None. ``f`` is 0, the number of the only feature."""
+        """Returns the named values of the column with this name, or None. ``f`` is 0, the number of the only feature."""
         return self.own_parameters.categories(f, column)
 
     def cuts(self, column: str | None) -> list[float] | None:
-        """Returns the cuts of the column in order, or None."""
+        """Returns the cuts of the column in order, or None. ``column`` is its name, which is not needed if the feature is
+        no block.
+        """
         return self.own_parameters.cuts(column)
 
     def curve(self, f: int) -> Curve | None:

@@ -25,7 +25,7 @@ from banbury.learner import Learner, ModelSettings
 from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, estimate
 from banbury.reading import Batch, Codes, Sparse, encode, n_threads, read
-from banbury.reading.batches import Matrix, positions
+from banbury.reading.batches import Matrix, number_names
 from banbury.reading.tables import has_twins
 from banbury.sums import is_nonzero
 from banbury.tally.schema import Schema, block
@@ -319,12 +319,12 @@ class DropIn(Guarded):
                 self.n_features_in_ = X.shape[1]
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
                 if isinstance(X, np.ndarray):
-                    return Matrix(X, positions(X.shape[1]), named=False)
+                    return Matrix(X, number_names(X.shape[1]), named=False)
                 # Twins are two entries for a cell; while scoring, some classes add them up themselves.
                 if not (self._sums_repeated_entries and y is UNLABELLED) and has_twins(X):
                     X = X.copy()
                     X.sum_duplicates()
-                return Sparse(X, positions(X.shape[1]), named=False)
+                return Sparse(X, number_names(X.shape[1]), named=False)
         sparse_formats: Any = SPARSE if self._sparse else False
         # Arguments of scikit-learn's function.
         checks = {"accept_sparse": sparse_formats, "ensure_all_finite": False, "dtype": self._accepted_dtype}
@@ -335,7 +335,7 @@ class DropIn(Guarded):
         names if there are any.
         """
         has_names = "feature_names_in_" in self.__dict__
-        names = tuple(self.feature_names_in_.tolist()) if has_names else positions(checked.shape[1])
+        names = tuple(self.feature_names_in_.tolist()) if has_names else number_names(checked.shape[1])
         if isinstance(checked, np.ndarray):
             return Matrix(checked if checked.dtype.kind in "fiub" else checked.astype(np.float64), names, has_names)
         [batch] = read(checked, columns=names if has_names else None)
