@@ -39,19 +39,21 @@ class LookedUpTexts:
         """Looks up the words of all rows once. ``weights`` (rows) decide which words are too rare, if the family drops
         such words.
         """
-        family: Any = feature.family
+        family: Any = feature.family  # of texts, with its settings
         if family.max_words is not None and family.choose_by == "mutual_information":
             raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
         texts = family.kernel_input(rows, feature)
+        # Class 0 for every row (or −1), and the weights as the kernels take them.
         classes, unit_weights = kernel_weights(np.zeros(rows.n_rows, dtype=np.int32), weights)
         # All texts as one class, to see which words are too rare.
         table = _core.Words(1, 0).count(family.tokeniser, texts, classes, unit_weights, threads)
+        # The words that count, None for all.
         used_words = family.words(feature, table) if family.vocabulary is not None or family.pruning.any else None
         table = table if used_words is None else used_words.table
         # The words of text i, and how often it has each, are offsets[i] to offsets[i + 1] of the other two.
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
         n_words = table.n_ids
-        vocabulary = None
+        vocabulary = None  # the names of the words that count, None for all that are looked up
         needs_all_words = family.length or family.vocabulary is not None  # for lengths, and for words that no text has
         if used_words is not None and len(used_words.ids) and needs_all_words:
             vocabulary = tuple(f"#{word_id}" for word_id in used_words.ids.tolist())
@@ -59,7 +61,7 @@ class LookedUpTexts:
             n_words = len(used_words.ids)
             offsets, ids, times = _drop_other_words(used_words.ids, table.n_ids, offsets, ids, times)
         feature_of_ids = feature._replace(family=replace(family, vocabulary=vocabulary, **WITHOUT_PRUNING))
-        missing = missing_texts(texts, rows.n_rows)
+        missing = missing_texts(texts, rows.n_rows)  # of each text
         values = family.count_values(offsets, times)
         return cls(feature_of_ids, offsets, ids, times, missing, values, n_words)
 
@@ -90,6 +92,6 @@ def _drop_other_words(
     """
     new_ids = np.full(n_ids, -1, dtype=np.int32)
     new_ids[np.sort(word_ids)] = np.arange(len(word_ids))
-    stays = new_ids[ids] >= 0
+    stays = new_ids[ids] >= 0  # of each word of each text
     new_offsets = np.concatenate([[0], np.cumsum(stays)])[offsets]
     return new_offsets, new_ids[ids][stays], times[stays]
