@@ -425,7 +425,7 @@ class NumberCells(Cells):
         deviation = (high - low) / NINE_TENTHS
         if not deviation > 0:
             return np.zeros(n_intervals)
-        return np.clip((middles - median) / deviation, -OUTERMOST, OUTERMOST)
+        return np.asarray(np.clip((middles - median) / deviation, -OUTERMOST, OUTERMOST))
 
 
 def find_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:

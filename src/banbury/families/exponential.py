@@ -19,7 +19,9 @@ class ExponentialParameters(RateParameters):
     """Exponential distributions with these rates, or Lomax distributions if the rates are uncertain."""
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes). Rates are Gamma-distributed
+        about ``rate`` with the inverse scale ``scale``; None: they are fixed.
+        """
         if self.scale is None:
             return np.log(self.rate) - self.rate * z
         return np.log(self.rate) - (self.rate * self.scale + 1.0) * np.log1p(z / self.scale)
@@ -42,7 +44,9 @@ class ExponentialParameters(RateParameters):
         return 1.0 / self.rate, 1.0 / self.rate
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above each z (numbers × classes each)."""
+        """Returns the probabilities below and above each z (numbers × classes each). Rates are Gamma-distributed about
+        ``rate`` with the inverse scale ``scale``; None: they are fixed.
+        """
         log_above = -self.rate * z if self.scale is None else -self.rate * self.scale * np.log1p(z / self.scale)
         return -np.expm1(log_above), np.exp(log_above)
 
@@ -84,8 +88,8 @@ class Exponential(RateFamily):
 
     def likeliest(self, sums: Moments) -> Real:
         """Returns the rates 1 / mean of z (features × classes); a class without values has the mean of all classes."""
-        n = sums.n.value
-        mean = np.where(n > 0, sums.mean, sums.pool()[1])
+        # Of z (features × classes); ``pool`` has the mean over all classes.
+        mean = np.where(sums.n.value > 0, sums.mean, sums.pool()[1])
         return 1.0 / np.maximum(mean, SMALLEST_MEAN)
 
     def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
@@ -97,7 +101,7 @@ class Exponential(RateFamily):
         return self._rows, (self.prior_total / features.units)[:, None]
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
-        """Returns the shape and the scale of the Gamma posterior (features × classes each): n rows are n events in the
-        time ``total``.
+        """Returns the shape and the scale of the Gamma posterior (features × classes each), given those of the prior: n
+        rows are n events in the time ``total`` (features × classes each).
         """
         return shape + n, scale + total

@@ -219,7 +219,7 @@ class PositiveParameters(NumericParameters):
         is_present = ~np.isnan(x)
         codes = np.where(is_present, np.arange(len(x)), -1)
         numbers: Any = np.where(is_present, x, self.features.units[f])  # any number where none is present
-        return Codes(codes, 0, numbers)  # type: ignore[arg-type]
+        return Codes(codes, 0, numbers)
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
