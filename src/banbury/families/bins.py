@@ -84,7 +84,9 @@ class BinCounter(KeyCounter):
         return errors.listed(intervals, most=6)
 
     def widen(self, features: Features, sums: Counts) -> Features:
-        """Returns the features with wider bins (a larger unit) where more bins are occupied than may be."""
+        """Returns the features with wider bins (a larger unit) where more bins are occupied in ``sums`` than may be
+        (``self.most``).
+        """
         overfull = [f for f, keys in enumerate(sums.keys) if len(keys) > self.most]  # feature numbers
         if not overfull:
             return features
@@ -136,8 +138,8 @@ def _encode_bins(feature: Feature, rows: RowsToCount) -> Codes:
 
 
 def number_bins(column: NDArray[Any], name: str, start: float, width: float, rows: RowsToCount) -> Int:
-    """Returns for each row the number of its value's bin, MISSING_BIN if it has none, given where bin 0 starts and how
-    wide bins are; raises for a value that no bin can have. ``name`` is the column, for messages.
+    """Returns for each row the number of its value's bin, MISSING_BIN if it has none, given where bin 0 starts and the
+    width of bins; raises for a value that no bin can have. ``name`` is the column, for messages.
     """
     try:
         return _core.bins(column, start, width, rows.threads)
@@ -204,7 +206,7 @@ class CellCounter(BinCounter):
         return Features.of(blocks), Counts.join(counts, len(rows.labels))
 
     def widen(self, features: Features, sums: Counts) -> Features:
-        """Returns the blocks with wider bins (a larger unit) where more cells are occupied than may be."""
+        """Returns the blocks with wider bins (a larger unit) where more cells are occupied in ``sums`` than may be."""
         blocks = list(zip(features, sums.keys, strict=True))  # each with its occupied cells
         if all(len(keys) <= most_cells(feature) for feature, keys in blocks):
             return features

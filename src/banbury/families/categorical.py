@@ -112,7 +112,7 @@ class Categorical(KeyedFamily):
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> CategoricalParameters:
         """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
-        counted_keys = sums.keys
+        counted_keys = sums.keys  # the values of each column that rows have or that were declared
         if self.codes is not None:
             sums = sums.with_keys(tuple(self._all_codes(keys) for keys in sums.keys))
         offsets = sums.offsets  # the line of ``cells`` at which each column starts
@@ -125,7 +125,7 @@ class Categorical(KeyedFamily):
 
     def log_prior(self, parameters: CategoricalParameters, sums: Counts, choice: Choice) -> float:
         """Returns what the Dirichlet prior adds to the log-likelihood of these parameters, over all features and
-        classes.
+        classes; ``sums`` make no difference.
         """
         # The pseudo-count of each value of each column; ``table`` has their log-shares, and then those of unseen values.
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in parameters.keys])
@@ -147,13 +147,13 @@ class Categorical(KeyedFamily):
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
         """Returns a pair for each feature: the number of its values less one, which each class has, and 0 that classes
-        share.
+        share. ``sums`` has the values of each feature.
         """
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
 
     def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[Any]:
         """Returns the cells by which the evidence of each column is weighed: one for each value, None for a column
-        without values. Missing values have no cell, so ``missing`` is not used.
+        without values. ``sums`` are the counts of the columns. Missing values have no cell, so ``missing`` is not used.
         """
         rows_by_column = np.split(sums.cells.value, sums.offsets[1:-1])  # keys × classes each
         return list(map(self._cells, features, sums.keys, rows_by_column))
@@ -410,8 +410,8 @@ class CategoricalParameters(KeyedParameters):
         return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen_line(f)
 
     def select(self, index: Sequence[int]) -> CategoricalParameters:
-        """Returns the parameters of the features with these numbers, in this order. The lines of feature f in ``table``
-        begin at ``offsets[f]``; after those of all features comes one line each for unseen values.
+        """Returns the parameters of the features with these numbers (``index``), in this order. The lines of feature f
+        in ``table`` begin at ``offsets[f]``; after those of all features comes one line each for unseen values.
         """
         lines = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]  # in the old table, of each feature
         unseen_lines = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
@@ -432,7 +432,9 @@ class CategoricalParameters(KeyedParameters):
         """
 
         def is_unseen(feature: Feature, seen_keys: set[Key]) -> Int:
-            """Returns for each row 1 if its value of this feature is not among the counted ones, else 0."""
+            """Returns for each row 1 if its value of this feature is not among the counted ones (``seen_keys``), else
+            0.
+            """
             codes = codes_to_score(rows, feature)
             return map_values(codes, lambda values: [value not in seen_keys for value in values], missing=0)
 
@@ -440,10 +442,10 @@ class CategoricalParameters(KeyedParameters):
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """Returns P(value | class) of the values of all features (values × classes), and for each line the feature's
-        number and the value.
+        number and the value. ``table`` has log-probabilities: those of values come first.
         """
-        names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
-        return np.exp(self.table[: len(names)]), names
+        values_of_lines = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
+        return np.exp(self.table[: len(values_of_lines)]), values_of_lines
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
         """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per

@@ -68,7 +68,7 @@ class Tree:
         """Returns for each level P(class | node) (nodes × classes). ``cells`` has the rows of the cells (cells ×
         classes), and ``prior`` the share of each class at the root.
         """
-        # False: no row is left out.
+        # ``strengths`` are those of the prior, in rows: of the first level, and of all others. False: no row is left out.
         return self._kernel_tree().shares_by_level(cells, self.strengths, prior, False)
 
     def shares_left_out(self, cells: Real, prior: Real) -> list[Real]:
@@ -76,7 +76,7 @@ class Tree:
         classes). ``cells`` has the rows of the cells (cells × classes), and ``prior`` the share of each class at the
         root.
         """
-        # True: a row is left out.
+        # ``strengths`` are those of the prior, in rows: of the first level, and of all others. True: a row is left out.
         return self._kernel_tree().shares_by_level(cells, self.strengths, prior, True)
 
     def shares_without_rows(self, cells: Real, prior: Real, row_cells: Int, labels: Int, weights: Real) -> Real:
@@ -96,8 +96,8 @@ class Tree:
         return share
 
     def with_likeliest_strengths(self, cells: Real) -> Tree:
-        """Returns the tree with the strengths that maximise the leave-one-out likelihood of the rows (``cells``, cells ×
-        classes).
+        """Returns the tree with the strengths that maximise the leave-one-out likelihood of the rows (``cells``, cells
+        × classes).
         """
         # Of this only tree, on one thread.
         (strengths,), _ = self._kernel_tree().strengths(cells, [self.cut_by_class], class_shares(cells), 1)
@@ -388,6 +388,7 @@ class NumberCells(Cells):
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         """Returns the rows of each cell (cells × classes), from the bins of leading bits ``keys`` that ``feature``
         counted, their ``rows`` (keys × classes), and the number of rows of each class without a value (``missing``).
+        ``self.cuts`` are those between the cells.
         """
         bins = np.array(keys, dtype=np.int64)
         middles = midpoints(bin_edges(bins, feature.unit), bin_edges(bins + 1, feature.unit))
@@ -397,7 +398,7 @@ class NumberCells(Cells):
 
     def name(self, first: int, last: int) -> Any:
         """Returns the interval of the neighbouring cells from number ``first`` to number ``last``, in words; None for
-        the cell of missing values.
+        the cell of missing values. ``self.cuts`` are those between the intervals.
         """
         if first > len(self.cuts):
             return None
@@ -412,7 +413,7 @@ class NumberCells(Cells):
     @cached_property
     def positions(self) -> Real:
         """The middles of the intervals, shifted and scaled so that a normal distribution would have mean 0 and variance
-        1, and clipped at ±4. The outer intervals are as wide as their neighbours.
+        1, and clipped at ±4. The outer intervals are as wide as their neighbours. ``self.cuts`` are those between them.
         """
         if len(self.cuts) < 2:
             return np.zeros(len(self.cuts) + 1)

@@ -161,7 +161,7 @@ class ColumnTree(Family):
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> TreeParameters:
         """Finds the tree of a block and estimates its tables P(value | class, parent's value) from the counts of pairs,
-        as ``choice`` says; ``rng`` draws under "gibbs".
+        (``sums``), as ``choice`` says; ``rng`` draws under "gibbs".
         """
         tree = self.find_tree(features[0], sums)
         nodes = dict[int, Node]()  # by the number of the column
@@ -315,7 +315,7 @@ class TreeCounter(CombinationCounter):
         ]
         sizes = [len(column.values) for column in columns]
         check_pairs(feature.columns, sizes, len(rows.labels))
-        numbered_values = stack_columns([column.values for column in columns])
+        numbered_values = stack_columns([column.values for column in columns])  # pairs of column number and value
         first_values = np.cumsum([0, *sizes])  # the number of each column's first value
         keys = [np.zeros(0, dtype=np.int64)]  # of each table: upper value · number of all values + lower value
         cells = list[Integers]()  # of each table: rows (keys × classes)
@@ -426,13 +426,13 @@ def _is_key(node: Variable, key: Any) -> bool:
 
 
 def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> None:
-    """Raises an error if the tables of all pairs of the columns with these names would be too large. ``sizes`` has the
-    number of values of each column.
+    """Raises an error if the tables of all pairs of the columns with these names, in ``n_classes`` classes, would be
+    too large. ``sizes`` has the number of values of each column.
     """
     n_values = np.array(sizes, dtype=np.float64)
-    n_cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes
+    n_cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes  # of all tables
     if n_cells > MOST_CELLS:
-        widest = int(n_values.argmax())
+        widest = int(n_values.argmax())  # the column with most values
         text = (
             f"the tables of all pairs of columns would have {int(n_cells):,} cells, but the limit is {MOST_CELLS:,}; "
         )
@@ -503,6 +503,7 @@ class CountedPairs:
     def _columns_of_keys(self) -> tuple[Int, Int]:
         """The column of the upper value of each key, and that of the lower value. ``self.upper`` and ``self.lower``
         have the numbers of each key's two values, counted over all columns; the upper one belongs to the later column.
+        ``self.starts`` has the number of each column's first value.
         """
         column_of_value = np.repeat(np.arange(len(self.variables)), np.diff(self.starts))
         return column_of_value[self.upper], column_of_value[self.lower]
@@ -511,7 +512,7 @@ class CountedPairs:
         """Returns whether each column has more rows of a class than there are (columns × classes). ``rows`` is the
         number of rows of each class.
         """
-        upper_columns, lower_columns = self._columns_of_keys
+        upper_columns, lower_columns = self._columns_of_keys  # of the two values of each key
         single_values = np.flatnonzero(upper_columns == lower_columns)  # keys that are a value alone
         # The rows with a value (columns × classes), from those of each key (keys × classes).
         present = self.cells.take(single_values, 0).merge(
@@ -521,14 +522,15 @@ class CountedPairs:
 
     def count_values(self, k: int) -> Integers:
         """Returns the rows of each value of column number k (values × classes). ``self.upper`` has the number of each
-        key's upper value, counted over all columns.
+        key's upper value, counted over all columns, and ``self.starts`` that of each column's first value.
         """
         return self._table(k, k, self.variables[k].size, self.upper - self.starts[k])
 
     def count_pairs(self, k: int, j: int) -> Integers:
         """Returns the rows of each pair of values of two different columns, by their numbers k and j (values of k ×
         values of j × classes). ``self.upper`` and ``self.lower`` have the numbers of each key's two values, counted
-        over all columns; the upper one belongs to the later column.
+        over all columns; the upper one belongs to the later column. ``self.starts`` has the number of each column's
+        first value.
         """
         sizes = self.variables[k].size, self.variables[j].size  # how many values the two columns have
         # Of each key: its values, counted within the two columns (meaningless for keys of other columns).
@@ -542,7 +544,7 @@ class CountedPairs:
         """Returns the counts of the pairs of columns k and j, k the later one, as a table of ``size`` lines (lines ×
         classes). ``lines`` has the line of each key. ``self.cells`` has the rows of each key (keys × classes).
         """
-        upper_columns, lower_columns = self._columns_of_keys
+        upper_columns, lower_columns = self._columns_of_keys  # of the two values of each key
         keys_of_pair = np.flatnonzero((upper_columns == k) & (lower_columns == j))
         return self.cells.take(keys_of_pair, 0).merge(as_index(lines[keys_of_pair]), size, 0)
 
@@ -591,7 +593,8 @@ class CountedPairs:
     def _tables(self, varied: Sequence[int], sizes: Sequence[int]) -> Iterator[Real]:
         """Yields for each of the columns ``varied`` but the first a table of rows: values of all earlier ones × its own
         values × classes. ``sizes`` has the number of values of each. ``self.upper`` and ``self.lower`` have the numbers
-        of each key's two values, counted over all columns; the upper one belongs to the later column.
+        of each key's two values, counted over all columns; the upper one belongs to the later column. ``self.starts``
+        has the number of each column's first value.
         """
         # Of each value, counting those of ``varied`` alone; −1: of another column.
         new_number = np.full(int(self.starts[-1]), -1)
@@ -663,7 +666,7 @@ class DependencyTree:
 
 def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tuple[int, int]]:
     """Returns those edges that close no cycle with earlier ones (Kruskal's algorithm), in their order. Edges are pairs
-    of node numbers, with the heaviest first.
+    of node numbers below ``n_nodes``, with the heaviest first.
     """
     parent_of = list(range(n_nodes))  # in the union–find forest: a node that is in the same tree
 
@@ -683,8 +686,8 @@ def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tupl
 
 
 def direct_edges(edges: Iterable[tuple[int, int]], n_nodes: int, root: int = 0) -> list[int | None]:
-    """Returns the number of the parent of each node, None for none, if edges (pairs of node numbers) lead away from
-    ``root``, and in other trees of the forest from their first node.
+    """Returns the number of the parent of each of ``n_nodes`` nodes, None for none, if edges (pairs of node numbers)
+    lead away from ``root``, and in other trees of the forest from their first node.
     """
     neighbours: list[list[int]] = [[] for _ in range(n_nodes)]  # the numbers of each node's neighbours
     for first_node, second_node in edges:
@@ -737,7 +740,7 @@ class TreeParameters(Parameters):
 
     def log_likelihood(self, values: Sequence[ValueNumbers]) -> Real:
         """Returns log P(observed values | class) (rows × classes). ``values`` has for each column the numbers of the
-        rows' values, negative where there is none.
+        rows' values, negative where there is none. ``self.forest`` has the tables of the tree.
         """
         n_rows = len(values[0])
         scores = np.empty((n_rows, self.forest.size))  # rows × classes
@@ -774,13 +777,14 @@ class TreeParameters(Parameters):
         column.
         """
         drawn: dict[int, Int] = {}  # the number of each row's value, by column
-        for node in reversed(self.forest.nodes):
+        for node in reversed(self.forest.nodes):  # parents before their children
             # The number of each row's value in the parent's column.
             parent_values = drawn[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)
             # Cumulative probabilities (classes × parent's values × values).
             cumulative = np.cumsum(node.table, axis=2)[:, :, :-1]
-            is_below = cumulative[classes, parent_values] <= rng.random(len(classes))[:, None]
-            drawn[node.variable] = is_below.sum(axis=1)
+            # Rows × values but the last: whether the drawn value is a later one.
+            is_later = cumulative[classes, parent_values] <= rng.random(len(classes))[:, None]
+            drawn[node.variable] = is_later.sum(axis=1)
         all_missing = np.full(len(classes), None, dtype=object)
         numbered_variables = enumerate(self.variables)
         return [variable.draw(drawn[k], rng) if k in drawn else all_missing for k, variable in numbered_variables]

@@ -14,7 +14,7 @@ from banbury.families.family import HeldOutRows, How, raise_alpha, rows_by_class
 
 def prior_counts(alpha: Any, how: How) -> Any:
     """Returns what the prior with the pseudo-counts ``alpha`` (a number or an array) adds to the rows of each key, in
-    the same shape. Under "map" this can be negative.
+    the same shape, if shares are estimated by ``how``. Under "map" this can be negative.
     """
     if how == "mle":
         return 0.0 * alpha
@@ -24,7 +24,7 @@ def prior_counts(alpha: Any, how: How) -> Any:
 def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: Generator) -> Real:
     """Returns P(key | class) (keys × classes) from the rows of keys (``cells``, keys × classes). The keys of feature f
     are the lines ``offsets[f]`` to ``offsets[f + 1]``; the shares of each feature add up to 1. ``alpha`` has one
-    pseudo-count per key, and ``rng`` draws under "gibbs".
+    pseudo-count per key, ``how`` says how shares are estimated, and ``rng`` draws under "gibbs".
 
     If a feature has no rows in a class, "mle" gives its keys equal shares, and so does "map" if nothing is left to
     divide.
@@ -37,7 +37,7 @@ def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: Generator) -> 
 
 def log_prior(logs: Real, alpha: Real, how: How) -> float:
     """Returns what the prior adds to the log-likelihood, as one number: the sum of its pseudo-counts (``alpha``, one
-    per key) times the log-probabilities of keys (``logs``, keys × classes).
+    per key, as ``how`` uses them) times the log-probabilities of keys (``logs``, keys × classes).
     """
     pseudo_counts = np.maximum(prior_counts(alpha, how), 0.0)
     return float(pseudo_counts @ np.where(pseudo_counts[:, None] > 0, logs, 0.0).sum(axis=1))
@@ -48,8 +48,8 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
     rows; 0, which is no evidence, if there is no α.
 
     ``cells`` has the rows of keys (keys × classes); the keys of feature f are the lines ``offsets[f]`` to ``offsets[f +
-    1]``; ``alpha`` has one pseudo-count per key. The keys' own probabilities already sum to one; this is what the next
-    new key would have had.
+    1]``; ``alpha`` has one pseudo-count per key, which counts as ``how`` says. The keys' own probabilities already sum
+    to one; this is what the next new key would have had.
     """
     n_keys = np.diff(offsets)  # of each feature, as the next
     mean_alpha = sum_slices(alpha[:, None], offsets)[:, 0] / np.maximum(n_keys, 1)
@@ -58,8 +58,8 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
 
 def _log_unseen(alpha: Real, n_keys: Any, n_rows: Real, how: How) -> Real:
     """Returns the log-probability of a key that was never counted, α / (n + αK) (lines × classes); 0 if there is no α.
-    Each line has a mean pseudo-count (``alpha``), a number of keys (or all have the same), and the rows of each class
-    (``n_rows``, lines × classes).
+    Each line has a mean pseudo-count (``alpha``, which counts as ``how`` says), a number of keys (``n_keys``; or all
+    have the same), and the rows of each class (``n_rows``, lines × classes).
     """
     strength = np.maximum(prior_counts(alpha, how), 0.0)  # α of each line
     total = n_rows + (strength * n_keys)[:, None]  # n + αK (lines × classes)
@@ -112,13 +112,14 @@ def conditional(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Rea
     """Returns P(value | values of the parents), in the shape of ``cells``, and the log-probability of a value that was
     never counted (values of each parent).
 
-    ``cells`` has the rows (values × values of each parent; the class may be one); ``alpha`` is the prior's
-    pseudo-count of each value. With several parents, some combinations of their values may be rare, so the prior is the
-    estimate with fewer parents: P(x | all but the last) · P(x | the last) / P(x), as if the last parent and the others
-    were independent given the node. The prior is worth α (1 + h² √n) rows, where n rows have the values of all parents
-    but the last, and h is the share of the node's entropy that the last parent leaves. A table that only repeats its
-    last parent therefore stays sharp, and enough rows outweigh the prior. Under "mle", and under "map" with α up to 1,
-    the prior is used only where there is no row at all.
+    ``cells`` has the rows (values × values of each parent; the class may be one); ``alpha`` is the prior's pseudo-count
+    of each value; ``how`` says how shares are estimated, and ``rng`` draws under "gibbs". With several parents, some
+    combinations of their values may be rare, so the prior is the estimate with fewer parents: P(x | all but the last) ·
+    P(x | the last) / P(x), as if the last parent and the others were independent given the node. The prior is worth α
+    (1 + h² √n) rows, where n rows have the values of all parents but the last, and h is the share of the node's entropy
+    that the last parent leaves. A table that only repeats its last parent therefore stays sharp, and enough rows
+    outweigh the prior. Under "mle", and under "map" with α up to 1, the prior is used only where there is no row at
+    all.
     """
     if cells.ndim < 3:  # at most one parent
         offsets = np.array([0, len(cells)])  # one feature
@@ -153,7 +154,7 @@ def _entropy(cells: Real) -> float:
 def _estimate_from_fewer_parents(cells: Real, alpha: Real, how: How, rng: Generator) -> tuple[Real, Real]:
     """Returns P(x | all parents but the last) · P(x | the last) / P(x), normalised, in the shape of ``cells``, which
     has the rows (values × values of each parent); and the log-probability of a new value (values of each parent).
-    ``alpha`` is the pseudo-count of each value.
+    ``alpha`` is the pseudo-count of each value; ``how`` says how shares are estimated, and ``rng`` draws under "gibbs".
     """
     # Each of the three estimates comes with the log-probability of a new value.
     given_others, log_new_given_others = conditional(cells.sum(axis=-1), alpha, how, rng)

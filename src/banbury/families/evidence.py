@@ -112,7 +112,8 @@ class HasTails(Protocol):
 
 def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[InformativeValues]:
     """Yields the most informative interval of each column of numbers for each class that is compared: below a cut, from
-    a cut up, or between two. Each result has the intervals of one column for some of the classes.
+    a cut up, or between two. Each result has the intervals of one column for some of the classes. ``group`` has the
+    parameters of the columns.
     """
     rest = compared.rest  # the weights that mix all classes but c are column c
     n_classes = len(rest)
@@ -161,7 +162,7 @@ class _Intervals(NamedTuple):
 
 def _intervals_of_cuts(group: HasTails, f: int, cuts: Real) -> _Intervals:
     """Returns the intervals of feature number f below each cut, above each, and between every two of them; ``cuts`` are
-    those of each compared class (classes × cuts).
+    those of each compared class (classes × cuts), and ``group`` has the parameters of the features.
     """
     # P(value < cut | class) and P(value ≥ cut | class): (compared classes, cuts, all classes).
     below, above = (tail.reshape(*cuts.shape, -1) for tail in group.tails(f, cuts.ravel()))
@@ -205,6 +206,7 @@ class DrawnNumbers:
         """
         self.features = (feature,) = alone.features
         finite = drawn[np.isfinite(drawn)]
+        # The ends of the grid.
         low, high = np.quantile(finite, [0.001, 0.999]).tolist() if len(finite) else (0.0, 0.0)
         self.values = np.linspace(low, high, POINTS)  # the points of the grid
         density = np.exp(log_likelihood(alone, {feature.name: self.values}))  # points × classes
@@ -241,7 +243,8 @@ def round_ends(feature: Any, near: Real, step: Real) -> Real:
 
 def values_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[InformativeValues]:
     """Yields informative intervals of a column, or its values if they are not numbers, from values drawn from it
-    (``drawn``, from all classes). ``alone`` has the parameters of this column alone.
+    (``drawn``, in rows of all classes). ``alone`` has the parameters of this column alone, and ``compared`` says which
+    classes are compared with which others.
     """
     if drawn.dtype.kind in "iuf":
         yield from informative_intervals(

@@ -28,7 +28,7 @@ class ExponentialParameters(RateParameters):
 
     def curve_terms(self) -> tuple[Any, ...] | None:
         """Returns width, centre and the coefficients of 1, x and log of the log density of z (see ``Curve``); None for
-        Lomax, which has another form.
+        Lomax, whose rates have an inverse ``scale``, because it has another form. ``rate`` has the rates (classes).
         """
         return None if self.scale is not None else (1.0, 0.0, np.log(self.rate), -self.rate, 0.0)
 
@@ -87,14 +87,16 @@ class Exponential(RateFamily):
         return 1.0 if self.prior_rows is None else self.prior_rows
 
     def likeliest(self, sums: Moments) -> Real:
-        """Returns the rates 1 / mean of z (features × classes); a class without values has the mean of all classes."""
+        """Returns the rates 1 / mean of z (features × classes), from the sums of the columns; a class without values
+        has the mean of all classes.
+        """
         # Of z (features × classes); ``pool`` has the mean over all classes.
         mean = np.where(sums.n.value > 0, sums.mean, sums.pool()[1])
         return 1.0 / np.maximum(mean, SMALLEST_MEAN)
 
     def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
         """Returns the shape and the scale of the Gamma prior: a number of rows, and their total in units of z (features
-        × 1).
+        × 1), by default from the mean in ``sums`` over all classes.
         """
         if self.prior_total is None:
             return self._rows, self._rows * np.maximum(sums.pool()[1], SMALLEST_MEAN)

@@ -180,7 +180,7 @@ class Features(Sequence[Feature]):
         return len(self.names)
 
     def __iter__(self) -> Iterator[Feature]:
-        """Makes the features one by one."""
+        """Makes the features one by one; ``codes`` has the number of each feature's template."""
         families = [template.family for template in self.templates]  # by template number, as ``other_fields``
         other_fields = [template[4:] for template in self.templates]  # all after name, family, origin and unit
         columns = zip(self.names, self.origins.tolist(), self.units.tolist(), self.codes.tolist(), strict=True)
@@ -193,7 +193,9 @@ class Features(Sequence[Feature]):
     @overload
     def __getitem__(self, index: slice) -> Features: ...
     def __getitem__(self, index: int | slice) -> Feature | Features:
-        """Returns one feature, or a slice of them."""
+        """Returns the feature with this number (``index``), or a slice of them. ``codes`` has the number of each
+        feature's template.
+        """
         if isinstance(index, slice):
             return self.take(range(len(self))[index])
         _, family, _, _, *other_fields = self.templates[self.codes[index]]  # without name, origin and unit
@@ -434,7 +436,8 @@ class Parameters:
     def select(self, index: Sequence[int]) -> Self:
         """Returns the parameters of the features with these numbers, in this order.
 
-        By default these entries of each field: ``features``, and arrays and tuples with one entry per feature.
+        By default these entries (``index``) of each field: ``features``, and arrays and tuples with one entry per
+        feature.
         """
         if is_all(index, len(self.features)):
             return self
@@ -479,6 +482,7 @@ class Parameters:
         never_seen = self.never_seen(rows)  # rows × features, or None
         # The masks have an entry per feature.
         is_unseen = np.zeros(len(values), dtype=np.bool_) if never_seen is None else never_seen[0]
+        # ``codes`` has the number of each feature's template.
         is_block = np.array([bool(template.columns) for template in features.templates], dtype=np.bool_)[features.codes]
         is_known = is_block | ~is_unseen
         return list(map(Term, features.names, values, log_likelihoods, is_known.tolist()))
@@ -486,8 +490,8 @@ class Parameters:
     def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
         """Yields values that may tell classes apart, for one column after the other.
 
-        None if columns are modelled jointly and have none. ``compared`` says which classes are compared with which others.
-        Here values are drawn, as many of each class.
+        None if columns are modelled jointly and have none. ``compared`` says which classes are compared with which
+        others. Here values are drawn, as many of each class.
         """
         if self.features.has_blocks:
             return None
@@ -770,10 +774,11 @@ class Family:
         raise NotImplementedError
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
-        """Returns the log prior that "map" and "mean" add to the log-likelihood of ``parameters``.
+        """Returns the log prior that "map" and "mean" add to the log-likelihood of ``parameters``, which were estimated
+        from ``sums``.
 
-        It is known up to a constant; 0 without a prior. The mean under a Dirichlet, Beta or Gamma prior is the mode under one
-        that is worth one more of each.
+        It is known up to a constant; 0 without a prior. The mean under a Dirichlet, Beta or Gamma prior is the mode
+        under one that is worth one more of each.
         """
         return 0.0
 
@@ -818,7 +823,8 @@ class Family:
     def cells(self, features: Features, sums: Any, missing: Real, threads: int) -> Sequence[Any]:
         """Returns for each column the cells by which its evidence is weighed (``Cells``).
 
-        None for a column without keys. ``missing`` has the number of rows without a value (columns × classes).
+        None for a column without keys. ``sums`` are the counts of the columns, and ``missing`` has the number of rows
+        without a value (columns × classes).
         """
         return [None] * len(features)
 
@@ -831,7 +837,8 @@ class Family:
         return choice.how != "gibbs"
 
     def leave_one_out(self, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(values | class) of each row under the parameters of all other rows, rows × classes.
+        """Returns log P(values | class) of each held-out row under the parameters of all other rows, rows × classes.
+        ``sums`` are those of all rows.
 
         Here everything is estimated anew for every row, which is slow but right for all sums that can be subtracted.
         """
@@ -867,8 +874,8 @@ class Family:
 def estimates_without_each(
     family: Family, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows
 ) -> Iterator[Parameters]:
-    """Yields for each held-out row the parameters of ``features`` estimated as ``choice`` says from ``sums`` (of all
-    rows) less the row's own sums.
+    """Yields for each row of ``held_out`` the parameters of ``features`` estimated as ``choice`` says from ``sums`` (of
+    all rows) less the row's own sums.
     """
     sums_by_row = held_out.own_sums(features)  # as if each row were a class
     for row, own_class in enumerate(held_out.labels.tolist()):
@@ -985,8 +992,8 @@ def check_finite(setting: str, value: Any) -> None:
 
 
 def rows_by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[Int]:
-    """Returns for each class the numbers of its rows, in order; rows of class −1 are left out. ``classes`` has the
-    class of each row.
+    """Returns for each of ``n_classes`` classes the numbers of its rows, in order; rows of class −1 are left out.
+    ``classes`` has the class of each row.
     """
     # The row numbers sorted by class, and where each class starts among them; last, where the last class ends.
     order, starts = _core.by_class(np.ascontiguousarray(classes, dtype=np.int32), n_classes, n_threads(None))

@@ -147,8 +147,8 @@ class GammaParameters(PositiveParameters):
         return self.mean, self.mean / np.sqrt(self.shape)
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above each z (numbers × classes each). ``shape`` and ``mean`` are those of
-        z; ``strength`` is the shape of the rate's own Gamma distribution, None if the rate is fixed.
+        """Returns the probabilities below and above each z (numbers × classes each). ``shape`` and ``mean`` are those
+        of z; ``strength`` is the shape of the rate's own Gamma distribution, None if the rate is fixed.
         """
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 

@@ -205,21 +205,23 @@ class Gaussian(Family):
 
     def smoothing_variance(self, features: Features, sums: Moments) -> float:
         """Returns what smoothing adds to every variance, in the columns' own units: its share of the largest variance
-        of all columns.
+        of all columns, whose sums are ``sums``.
         """
         with np.errstate(over="ignore", under="ignore"):
             return float(np.square(np.sqrt(self.smoothing or 0.0) * self._widest(features, sums)))
 
     def _widest(self, features: Features, sums: Moments) -> float:
-        """Returns the largest standard deviation of all columns over all classes, in the columns' own units."""
+        """Returns the largest standard deviation of all columns over all classes, in the columns' own units, from their
+        sums.
+        """
         n_rows, _, sums_of_squares = sums.pool()  # over all classes (features × 1 each); squares of z about the mean
         deviation = np.sqrt(divide(sums_of_squares, n_rows))[:, 0]  # of z (features)
         with np.errstate(over="ignore", under="ignore"):
             return min(float((features.units * deviation).max(initial=0.0)), float(np.finfo(float).max))
 
     def _smoothing_of_z(self, features: Features, sums: Moments) -> Real:
-        """Returns what smoothing adds to the variance of z (features × 1). The deviation is divided by the unit before
-        it is squared, so that it does not underflow.
+        """Returns what smoothing adds to the variance of z (features × 1), from the columns' sums. The deviation is
+        divided by the unit before it is squared, so that it does not underflow.
         """
         # The square root of what is added (features).
         deviation = np.sqrt(self.smoothing or 0.0) * self._widest(features, sums) / features.units
@@ -246,8 +248,8 @@ class Gaussian(Family):
         return ColumnPosterior(means, kappa, nu, is_shared, (prior.nu * variance + squares) / nu, self._n_means(sums))
 
     def _n_means(self, sums: Moments) -> Real:
-        """Returns how many means share a variance (features × 1): as many as classes have values if it is shared, else
-        one.
+        """Returns how many means share a variance (features × 1): as many as classes have values in ``sums`` if it is
+        shared, else one.
         """
         n_rows = sums.n.value  # features × classes
         if self.variance != "shared":
@@ -256,7 +258,7 @@ class Gaussian(Family):
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
         """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes, up to a
-        constant; 0 without a prior.
+        constant; 0 without a prior. ``sums`` are those of the features.
         """
         if self.prior is None or choice.how == "mle":
             return 0.0
@@ -286,8 +288,8 @@ class Gaussian(Family):
         return -float(of_means.sum()) - float(of_variances.sum())
 
     def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
-        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share.
-        ``self._tied``: the classes of a block share a covariance.
+        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share;
+        ``sums`` make no difference. ``self._tied``: the classes of a block share a covariance.
         """
         if self.covariance is not None:
             n_columns = len(features[0].scales)
@@ -305,8 +307,8 @@ class Gaussian(Family):
         return has_formula and super().can_leave_one_out(features, choice, weighted)
 
     def leave_one_out(self, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(values | class) of each row without itself (rows × classes). Only the parameters of the row's
-        own class change.
+        """Returns log P(values | class) of each held-out row without itself (rows × classes). Only the parameters of
+        the row's own class change.
 
         There is a formula for one value less. It is not exact where hardly anything would be left of the variance;
         there, and in columns where a class has almost no variance, the sums without the row are estimated one row at a
@@ -366,8 +368,8 @@ class Posterior:
     is_shared: bool
 
     def estimate(self, how: How, rng: Generator) -> tuple[Real, Real, Real | None]:
-        """Returns means of z, variances or covariances of z, and degrees of freedom, which are None if densities are
-        normal.
+        """Returns means of z, variances or covariances of z, and degrees of freedom (``self.nu``), which are None if
+        densities are normal; ``how`` says which of the posterior's, and ``rng`` draws them under "gibbs".
         """
         if how == "predictive":
             return self.mean, self.predictive(), self.nu
@@ -404,14 +406,15 @@ class ColumnPosterior(Posterior):
     n_means: Real  # that have a variance in common, (features, 1)
 
     def predictive(self) -> Real:
-        """Returns the squared scale of Student's t of a new z (features × classes). ``kappa`` is the strength of the
-        mean.
+        """Returns the squared scale of Student's t of a new z (features × classes). ``variance`` is the centre of the
+        variance's posterior, and ``kappa`` the strength of the mean (features × classes each).
         """
         return self.variance * (self.kappa + 1.0) / self.kappa
 
     def draw(self, rng: Generator) -> tuple[Real, Real]:
         """Draws means and variances of z once, a shared variance once for all classes; returns both (features × classes
-        each). Of the arrays, features × classes, ``kappa`` and ``nu`` are the strengths of mean and variance.
+        each). Of the posterior's arrays, features × classes, ``mean`` and ``variance`` are its centre, and ``kappa``
+        and ``nu`` their strengths.
         """
         chi_square = rng.chisquare(self.nu[:, :1] if self.is_shared else self.nu)
         variance = self.nu * self.variance / np.maximum(chi_square, np.finfo(float).tiny)
@@ -425,13 +428,15 @@ class ColumnPosterior(Posterior):
 
     def expectation(self) -> Real:
         """Returns the mean of the variance (features × classes), or its mode where the mean does not exist, up to two
-        degrees of freedom.
+        degrees of freedom. ``variance`` is the centre of its posterior, and ``nu`` the strength.
         """
         return divide(self.nu * self.variance, self.nu - 2.0, self.mode())
 
 
 def pool_classes(sums: Moments) -> tuple[Real, Real]:
-    """Returns the mean and variance of z over all classes (features × 1); the variance is 1 if there is none."""
+    """Returns the mean and variance of z over all classes (features × 1), from the sums; the variance is 1 if there is
+    none.
+    """
     n_rows, mean, sums_of_squares = sums.pool()  # squares of z about the mean
     variance = divide(sums_of_squares, n_rows)
     return mean, np.where(variance > 0, variance, 1.0)
@@ -455,8 +460,9 @@ def _gains(parameters: GaussianParameters, sums: Moments, least_variances: Real,
     summed over features (rows).
 
     Without weight w, n becomes n − w, and the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S. The
-    result is NaN where hardly anything would be left of S, because the difference is then not exact.
-    ``least_variances`` has the least variance of z of each feature.
+    result is NaN where hardly anything would be left of S, because the difference is then not exact. ``parameters`` and
+    ``sums`` are those of all rows, and ``held_out`` are the rows to leave out. ``least_variances`` has the least
+    variance of z of each feature.
     """
     columns = held_out.rows.numbers(parameters.features.names)  # arrays of rows, or of rows × columns
     # Features × classes each: mean and 1 / (2 · variance) of z, number of rows, sum of squares of z about the mean.
@@ -506,12 +512,13 @@ class GaussianParameters(NumericParameters):
             return None
         zeros = np.zeros(self.mean.shape[1])  # one for each class
         scale = float(self.origin[f]), float(self.unit[f])  # z = (number − origin) / unit
-        # The width is 1, the centre the mean, and only 1 and x² have coefficients.
+        # The width is 1, the centre the mean, and only 1 and x² have coefficients: constant and − precision.
         return Curve(*scale, zeros + 1.0, self.mean[f], self.constant[f], zeros, -self.precision[f], zeros)
 
     def log_probability(self, x: Real) -> Real:
         """Returns log P(value | class) (values × classes) of as many values (``x``) as there are features: value i
-        belongs to feature i. The arrays are features × classes; ``power`` is None unless the densities are Student t.
+        belongs to feature i. Of the arrays, features × classes, ``mean``, ``precision`` and ``constant`` are those of z
+        = (x − origin) / unit (see the class); ``power`` is None unless the densities are Student t.
         """
         z = np.clip((x - self.origin) / self.unit, -LARGEST, LARGEST)[:, None]  # values × 1
         square = self.precision * (z - self.mean) ** 2  # values × classes
@@ -522,7 +529,7 @@ class GaussianParameters(NumericParameters):
         column.
         """
         columns = []
-        for f in range(len(self.features)):
+        for f in range(len(self.features)):  # z = (number − origin) / unit; ``power`` is None for normal densities
             mean = self.mean[f, classes]  # of z, of each row's class, as the next
             precision = self.precision[f, classes]  # 1 / (2 σ²), or 1 / (ν s²) for Student t
             if self.power is None:
@@ -542,10 +549,10 @@ class GaussianParameters(NumericParameters):
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
         """Returns P(value < cut) and P(value ≥ cut) of feature f in each class, for these numbers (cuts × classes
-        each).
+        each). The precision of z is 1 / (2 σ²), or 1 / (ν s²) for Student t, which has a ``power``.
         """
         z = ((cuts - self.origin[f]) / self.unit[f])[:, None] - self.mean[f]  # of each cut, from the class's mean
-        nu = None if self.power is None else self._nu(f)
+        nu = None if self.power is None else self._nu(f)  # degrees of freedom of each class
         return normal_tails(z * np.sqrt(self.precision[f] * (2.0 if nu is None else nu)), nu)
 
     def _nu(self, f: int) -> Real:
@@ -558,7 +565,8 @@ class GaussianParameters(NumericParameters):
 
 def find_narrow_classes(parameters: Parameters, sums: Any) -> list[tuple[int, int, float]]:
     """Returns for each class whose variance is so small, compared with that of the column, that the density stands on
-    one value: the feature's number, the class number, and this value. Empty for other families.
+    one value: the feature's number, the class number, and this value. Empty for other families. ``sums`` are those that
+    the parameters were estimated from.
     """
     if not isinstance(parameters, GaussianParameters):
         return []
@@ -667,6 +675,7 @@ def block_without_prior(sums: Products, tied: bool, shrink: bool, feature: Featu
 
     ``tied``: the classes share a covariance, whose correlations are shrunk if ``shrink``. A class without rows gets the
     mean and covariance of all rows, and covariances are made invertible; the warning names the block, ``feature``.
+    ``sums`` are those of the block.
     """
     rows_of_class = sums.n.value  # (classes)
     # Over all classes: the number of rows, the mean of z (columns), and Σzzᵀ about it (columns × columns).
@@ -709,7 +718,7 @@ def _make_invertible(covariance: Real, covariance_of_all: Real, n_rows: Real, fe
 
 def block_posterior(sums: Products, prior: BlockPrior, tied: bool, shrink: bool) -> BlockPosterior:
     """Returns the posterior of a block's means and covariances under a prior. ``tied``: the classes share a covariance,
-    whose correlations are shrunk towards zero if ``shrink``.
+    whose correlations are shrunk towards zero if ``shrink``. ``sums`` are those of the block.
     """
     rows_of_class = sums.n.value  # (classes)
     kappa = prior.kappa + rows_of_class  # the strength of each mean
@@ -796,7 +805,7 @@ class GaussianBlockParameters(Parameters):
         """For each class the matrix that turns z − mean into independent numbers of variance 1 (classes × columns ×
         columns).
         """
-        roots = _cholesky(self.covariance)[1]  # lower triangular
+        roots = _cholesky(self.covariance)[1]  # lower triangular; ``covariance`` is classes × columns × columns
         n_classes, n_columns, _ = roots.shape
         return np.ascontiguousarray(
             np.linalg.solve(roots, np.broadcast_to(np.eye(n_columns), (n_classes, n_columns, n_columns)))
@@ -859,8 +868,10 @@ class GaussianBlockParameters(Parameters):
         return -0.5 * (prior.kappa * float(np.square(whitened_means).sum()) + float(of_covariances.sum()))
 
     def marginal(self, columns: Int) -> GaussianBlockParameters:
-        """Returns the marginal distribution of the columns with these numbers, in this order."""
-        (feature,) = self.features
+        """Returns the marginal distribution of the columns with these numbers, in this order. ``mean`` is classes ×
+        columns, ``covariance`` classes × columns × columns, and ``nu`` the degrees of freedom of Student's t.
+        """
+        (feature,) = self.features  # the block
         names = tuple(feature.inputs[j] for j in columns.tolist())
         scales = tuple(feature.scales[j] for j in columns.tolist())  # the origin and unit of each
         marginal_features = Features.of([feature._replace(columns=names, scales=scales)])
@@ -874,7 +885,10 @@ class GaussianBlockParameters(Parameters):
         return None if self.features[0].holds_lists else informative_intervals(self._marginals(), compared)
 
     def _marginals(self) -> GaussianParameters:
-        """Returns the marginal distribution of each column, as that of a feature of its own, with the column's name."""
+        """Returns the marginal distribution of each column, as that of a feature of its own, with the column's name.
+        ``mean`` is classes × columns, ``covariance`` classes × columns × columns, and ``nu`` the degrees of freedom of
+        Student's t (classes), None for normal densities.
+        """
         columns = Features.named(self.names, [self.features[0]._replace(columns=(), scales=())] * len(self.names))
         origins, units = self._scales  # of each column
         # Of z (columns × classes).

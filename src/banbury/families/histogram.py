@@ -190,7 +190,7 @@ class Histogram(GridFamily):
     def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
         """Returns how often neighbouring fine bins are joined in pairs before estimation. It depends only on the total
         rows (``rows``) of each occupied fine bin (its number in ``codes``, in order), and on the number of columns of
-        the block.
+        the block (``n_columns``). ``self.width`` is the width that was set, or None.
         """
         if not len(codes):
             return 0
@@ -209,10 +209,10 @@ class Histogram(GridFamily):
     def estimate(
         self, features: Features, sums: Counts, choice: Choice, rng: Generator
     ) -> HistogramParameters | HistogramBlockParameters:
-        """Estimates the shares of bins, or of the cells of the only feature if it is a block, as ``choice`` says;
-        ``rng`` draws under "gibbs".
+        """Estimates the shares of bins, or of the cells of the only feature if it is a block, from their counts
+        (``sums``), as ``choice`` says; ``rng`` draws under "gibbs".
         """
-        alpha = self._alpha(choice)
+        alpha = self._alpha(choice)  # the pseudo-count of a bin
         if features.has_blocks:
             table = block_table(self, features[0], sums.keys[0], sums.cells.value)  # the cells that rows have
             n_cells = float(prod(axis.n_bins for axis in table.axes))  # with those that no row has
@@ -255,7 +255,7 @@ class Histogram(GridFamily):
 
         ``n_columns`` is the number of columns of the block that the column is in.
         """
-        fine_bins = np.array(keys, dtype=np.int64)
+        fine_bins = np.array(keys, dtype=np.int64)  # in order
         n_doublings = self.doublings(fine_bins, cells.sum(axis=1), n_columns)
         step_of_bin = fine_bins >> n_doublings
         first_step, last_step = (int(step_of_bin[0]), int(step_of_bin[-1])) if len(step_of_bin) else (0, 0)
@@ -281,8 +281,10 @@ class Histogram(GridFamily):
         return (cut_by_class,) if column.has_few_values else (self, cut_by_class)
 
     def log_prior(self, parameters: Any, sums: Counts, choice: Choice) -> float:
-        """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes."""
-        alpha = self._alpha(choice)
+        """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes;
+        ``sums`` make no difference.
+        """
+        alpha = self._alpha(choice)  # the pseudo-count of a bin
         if isinstance(parameters, HistogramBlockParameters):
             return parameters.cells.shares.log_prior(alpha, choice)
         log_prior = 0.0
@@ -294,6 +296,7 @@ class Histogram(GridFamily):
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
         """Returns a pair for each feature: its number of parameters per class, and the number that all classes share."""
         if features.has_blocks:
+            # The joined bins of each column of the block.
             columns = join_columns(self, sums.keys[0], sums.cells.value, len(features[0].inputs))
             return [(prod(len(column.sizes) for column in columns) - 1, 0)]
         return [(len(bins.cells) - 1, 0) for bins in self._join_all(sums)]
@@ -302,7 +305,7 @@ class Histogram(GridFamily):
         """Returns the share of empty cells of a block between the lowest and the highest occupied bin of each column.
         ``sums`` are those of the block alone.
         """
-        table = block_table(self, feature, sums.keys[0], sums.cells.value)
+        table = block_table(self, feature, sums.keys[0], sums.cells.value)  # the cells that rows have
         if not len(table.numbers):
             return 0.0
         # Of each column, the bin of each occupied cell.
@@ -434,7 +437,7 @@ def columns_to_compare(feature: Feature, rows: Any) -> tuple[Feature, ...]:
 def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
     """Returns the width of Freedman and Diaconis in fine bins, at least 1: 2 · IQR / n^(1 / (2 + columns)). ``codes``
     are the numbers of the occupied fine bins, in order, and ``rows`` the rows of each. If half the rows are in one bin,
-    a quarter of the range replaces the IQR.
+    a quarter of the range replaces the IQR. ``n_columns`` is the number of columns of the block, 1 for a single column.
     """
     cumulative = np.cumsum(rows)
     # The fine bins that hold the quartiles.
@@ -470,7 +473,9 @@ class BinAxis:
         return np.searchsorted(ends, nearest_inside, side="right"), n_beyond
 
     def edges(self) -> Real:
-        """Returns the edges of the steps in the column's unit (steps + 1), in order."""
+        """Returns the edges of the steps in the column's unit (steps + 1), in order. ``sizes`` has the steps per bin;
+        step 0 begins at ``start``, steps are ``width`` wide, and the first one has the number ``first``.
+        """
         step_numbers = self.first + np.arange(self.sizes.sum() + 1)
         return np.asarray(self.start + self.width * step_numbers, dtype=np.float64)
 
@@ -486,7 +491,8 @@ class BinAxis:
 
     def draw(self, bins: Int, rng: Generator) -> Real:
         """Draws a value in each of these ``bins`` (their numbers). Beyond the outer bins, the density halves from step
-        to step. ``self.sizes`` has the number of steps in each bin.
+        to step. ``self.sizes`` has the number of steps in each bin; step 0 begins at ``self.start``, and the first step
+        has the number ``self.first``.
         """
         is_first = (bins == 0).astype(np.int64)  # 1 or 0: a step more, which stands for all before the bin
         is_last = (bins == self.n_bins - 1).astype(np.int64)
@@ -512,7 +518,7 @@ class HistogramParameters(NumericParameters):
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = [number_column(rows, name) for name in self.features.names]
-        return [  # tables: log densities (steps × classes)
+        return [  # for each feature its bins (``axes``) and the log densities of their steps (steps × classes)
             _core.HistogramPart(column, axis.start, axis.width, axis.first, table)
             for column, axis, table in zip(columns, self.axes, self.tables, strict=True)
         ]
@@ -537,7 +543,7 @@ class HistogramParameters(NumericParameters):
         """Returns the mean and the standard deviation of feature f in each class (classes each). Mass beyond the outer
         bins counts as within them.
         """
-        axis = self.axes[f]
+        axis = self.axes[f]  # the bins of the feature, which consist of steps
         share = self._masses(f)  # of each step (steps × classes)
         share[[0, -1]] *= 2.0  # as much lies beyond an outer step as in it
         middles = np.arange(len(share)) + 0.5  # in steps from the first edge, as the next two
@@ -558,7 +564,7 @@ class HistogramParameters(NumericParameters):
         """Returns for each of the wanted numbers (``near``) the edge of a bin of feature f that is nearest to a round
         number, a multiple of ``step``, near it.
         """
-        axis = self.axes[f]
+        axis = self.axes[f]  # the bins of the feature
         edges = axis.edges()  # of the steps that bins are made of
         round_numbers = super().ends(f, near, step)
         # The edge of a step that is nearest to each, by its index.
@@ -621,7 +627,8 @@ class BlockCells:
 
     def marginal(self, columns: Sequence[int]) -> BlockCells:
         """Returns the cells of the columns with these numbers alone, summed over all other columns. ``self.numbers``
-        are those of the cells that rows have.
+        are those of the cells that rows have, ``self.shares`` the log-shares of cells, and ``self.axes`` the bins of
+        each column.
         """
         axes = tuple(self.axes[j] for j in columns)
         bins_by_column = np.unravel_index(self.numbers, [axis.n_bins for axis in self.axes])  # of each cell
@@ -640,7 +647,8 @@ class BlockCells:
 
     def log_densities(self, steps: Real) -> Real:
         """Returns the log density of rows in each class (rows × classes). ``steps`` has the number of each row's step
-        on each axis (rows × columns).
+        on each axis (rows × columns). ``shares.seen`` has the log-shares of the cells that rows have (cells × classes),
+        whose numbers are ``numbers``, and ``shares.empty`` that of any other cell (classes).
         """
         # For each axis: the bin of each row, and how many steps it lies beyond the outer bins.
         bins_and_distances = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
@@ -654,7 +662,9 @@ class BlockCells:
         return np.asarray(log_shares - (log_sizes + log_decay)[:, None])
 
     def draw(self, n: int, c: int, rng: Generator) -> list[Real]:
-        """Draws n values of each column for class number c; returns one array per column."""
+        """Draws n values of each column for class number c; returns one array per column. ``axes`` has the bins of each
+        column, and ``shares`` the log-shares of cells.
+        """
         numbers = np.append(self.numbers, -1)[self.shares.draw(n, c, rng)]  # of cells; −1: any that no row has
         n_cells = prod(axis.n_bins for axis in self.axes)
         while (without_cell := np.flatnonzero(numbers < 0)).size:  # any cell that no row has
@@ -666,7 +676,7 @@ class BlockCells:
 
 def _cell_numbers(bins: Sequence[Any], axes: Sequence[BinAxis]) -> Int:
     """Returns the number of each cell among all combinations of bins (cells). ``bins`` has for each axis the bin of
-    every cell.
+    every cell, and ``axes`` the bins of each column of the block.
     """
     return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
 
@@ -727,7 +737,7 @@ class HistogramBlockParameters(Parameters):
         """Returns the part with which the kernel adds log P(values of the block | class) of these rows; a missing value
         is summed out.
         """
-        cells = self.cells
+        cells = self.cells  # their log-shares in each class, and the bins of each column (``axes``)
         widths = np.array([axis.width for axis in cells.axes])  # of a step of each column
         # The distinct combinations of steps (lines × columns; NaN: missing), and the line of each row.
         line_of_row, steps = distinct_cells(number_block_bins(rows, self.features[0], widths))

@@ -77,8 +77,8 @@ class Joint(KeyedFamily):
         return COMBINATIONS
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> JointParameters:
-        """Estimates the table of the only feature, a block, from its counts, as ``choice`` says; ``rng`` draws under
-        "gibbs".
+        """Estimates the table of the only feature, a block, from its counts (``sums``), as ``choice`` says; ``rng``
+        draws under "gibbs".
         """
         (block,) = features
         keys: Any = sums.keys[0]  # combinations that rows have, as tuples of values
@@ -87,6 +87,7 @@ class Joint(KeyedFamily):
         values = tuple(frozenset(key[j] for key in keys) for j in range(len(block.inputs)))  # of each column
         shares = SparseShares.estimate(rows, float(prod(map(len, values))), self._alpha(choice), choice, rng)
         has_no_prior = np.isneginf(shares.empty) | (choice.how == "mle")  # of each class
+        # Of a combination with a value that was never counted (classes).
         log_unseen = np.where(has_no_prior, 0.0, shares.empty)
         return JointParameters(features, {key: k for k, key in enumerate(keys)}, values, shares, log_unseen)
 
@@ -107,7 +108,7 @@ class Joint(KeyedFamily):
 
     def n_parameters(self, features: Features, sums: Any) -> list[tuple[int, int]]:
         """Returns one pair for each block: the number of combinations less one, which each class has, and 0 that
-        classes share.
+        classes share. ``sums`` has the combinations that rows have.
         """
         # For each block, the number of values of each column.
         sizes_of_blocks = [_sizes(keys, len(block.inputs)) for block, keys in zip(features, sums.keys, strict=True)]
@@ -200,7 +201,9 @@ class CombinationCounter(KeyCounter):
 
 
 def number_in_order(codes: Codes, threads: int) -> NumberedValues:
-    """Returns the values of a column in order, and the number of each row's value, from 0 on, −1 if it is missing."""
+    """Returns the values of a column (``codes``) in order, and the number of each row's value, from 0 on, −1 if it is
+    missing.
+    """
     column = number_values(codes, threads)  # distinct values in any order, and the number of each row's value
     values = sort_keys(column.values)
     if values == tuple(column.values):
@@ -215,9 +218,9 @@ Block = Sequence[NumberedValues]
 
 
 def fill_tables(outer: Block, inner: Block, rows: RowsToCount, columns_together: int = 1) -> Iterator[Integers]:
-    """Counts the rows of each combination of a value of one ``outer`` column and values of all ``inner`` columns. Yields
-    tables of counts (combinations × classes), each of ``columns_together`` outer columns, one below the other. Line i
-    of an outer column's table has the value i // n of this column, where n is the number of inner combinations.
+    """Counts the rows of each combination of a value of one ``outer`` column and values of all ``inner`` columns.
+    Yields tables of counts (combinations × classes), each of ``columns_together`` outer columns, one below the other.
+    Line i of an outer column's table has the value i // n of this column, where n is the number of inner combinations.
     """
     n_classes = len(rows.labels)
     n_inner = prod(len(column.values) for column in inner)  # combinations of inner values
@@ -317,11 +320,10 @@ def encode_combinations(rows: ColumnReader, feature: Feature, threads: int = 1, 
 
     ``counting``: whether a value that does not fit its column's type raises an error, rather than being read as it is.
     """
-    names_and_kinds = zip(feature.inputs, feature.kinds, strict=True)
-    read_column = (
-        rows.codes if counting else lambda name, kind: codes_to_score(rows, Feature(name, feature.family, kind=kind))
-    )
-    columns = [read_column(name, kind) for name, kind in names_and_kinds]  # values, and codes of the rows
+    columns = [  # the values of each column, and the codes of the rows
+        rows.codes(name, kind) if counting else codes_to_score(rows, Feature(name, feature.family, kind=kind))
+        for name, kind in zip(feature.inputs, feature.kinds, strict=True)
+    ]
     if prod(len(column.values) + 1 for column in columns) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, len(feature.inputs))
     codes_and_values = []  # of each column: the place of each row's value among its values, and these values
@@ -411,13 +413,14 @@ class JointParameters(KeyedParameters):
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """Returns P(combination | class) of the combinations that rows had (combinations × classes), and for each line
-        the feature's number, 0, and the combination.
+        the feature's number, 0, and the combination. ``cells`` has the number of each such combination, and
+        ``shares.seen`` their log-shares.
         """
         return np.exp(self.shares.seen), [(0, key) for key in self.cells]
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
         """Draws a combination for each of these ``classes`` (class numbers): one that rows had, or another if smoothing
-        gives it a share. Returns one array per column.
+        gives it a share. Returns one array per column. ``seen_values`` are the values of each column that rows had.
         """
         keys = list(self.cells)  # the combinations that rows had
         drawn = np.empty((len(classes), len(self.seen_values)), dtype=object)  # values (rows × columns)
@@ -431,7 +434,9 @@ class JointParameters(KeyedParameters):
         return [np.array(column.tolist()) for column in drawn.T]
 
     def _draw_unoccupied(self, values_by_column: list[list[Any]], rng: Generator) -> tuple[Any, ...]:
-        """Draws a combination that no row had, a tuple with one of the values of each column (``values_by_column``)."""
+        """Draws a combination that no row had, a tuple with one of the values of each column (``values_by_column``).
+        ``self.cells`` has the combinations that rows had.
+        """
         while True:
             combination = tuple(values[int(rng.integers(len(values)))] for values in values_by_column)
             if combination not in self.cells:
@@ -439,7 +444,7 @@ class JointParameters(KeyedParameters):
 
 
 def too_many_combinations(block: str, n_columns: int) -> errors.BanburyError:
-    """Returns the error for a block (by name) whose table would be too large."""
+    """Returns the error for a block (by name) of ``n_columns`` columns whose table would be too large."""
     problem = f"block {block!r} of {n_columns} columns has too many combinations of values (more than 2**62)"
     return errors.BanburyError(f"{problem}. Use fewer columns.")
 

@@ -197,8 +197,8 @@ class KernelDensity(GridFamily):
         return () if column.has_few_values or column.n_rows > MOST_ROWS_TRIED else (self,)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> KernelDensityParameters:
-        """Places the kernels of each feature on its counts of fine bins, as ``choice`` says; ``rng`` draws their
-        weights under "gibbs".
+        """Places the kernels of each feature on its counts of fine bins (``sums``), as ``choice`` says; ``rng`` draws
+        their weights under "gibbs".
         """
         kernels = (self._kernels(feature, *sums.feature(f), choice, rng) for f, feature in enumerate(features))
         return KernelDensityParameters(features, tuple(kernels))
@@ -228,7 +228,7 @@ class KernelDensity(GridFamily):
 
     def _bandwidths(self, feature: Feature, centres: Real, rows_in_bins: Real) -> Real:
         """Returns the bandwidth of each class and column, in bins (classes × columns), from the centres of the occupied
-        bins (bins × columns) and the rows in each (bins × classes).
+        bins (bins × columns) and the rows in each (``rows_in_bins``, bins × classes).
         """
         if not isinstance(self.bandwidth, str):
             bandwidths = np.broadcast_to(np.asarray(self.bandwidth, dtype=np.float64), centres.shape[1:])  # (columns)
@@ -315,8 +315,8 @@ class KernelDensity(GridFamily):
         return not features.has_blocks and super().can_leave_one_out(features, choice, weighted)
 
     def leave_one_out(self, features: Features, sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(values | class) of each row without itself (rows × classes). Only the density of the row's own
-        class changes; the bandwidths are those of all rows.
+        """Returns log P(values | class) of each held-out row without itself (rows × classes). Only the density of the
+        row's own class changes; the bandwidths are those of all rows, whose counts are ``sums``.
         """
         parameters = self.estimate(features, sums, choice, UNUSED_GENERATOR)
         scores = held_out.scores(parameters, want="parts")  # rows × features × classes
@@ -358,7 +358,7 @@ def try_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, R
         return None
     keys, rows = sums.feature(f)  # the occupied bins, and their rows (bins × classes)
     centres = np.array(keys, dtype=np.float64) + 0.5  # in bins
-    class_rows = rows.value[:, c]
+    class_rows = rows.value[:, c]  # of each bin
     if not class_rows.any():
         return np.empty(0), np.empty(0)
     (scott,) = replace(family, bandwidth="scott")._bandwidths_by_rule(centres[:, None], class_rows)
@@ -480,8 +480,9 @@ def _density_without(kernels: Kernels, cells: Real, c: int, z: Real, bins: Int, 
 
 def _search_block_bandwidths(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
     """Returns the bandwidths of a block's columns, in bins, with the highest leave-one-out likelihood of one class's
-    rows. ``centres`` are those of cells (cells × columns), and ``rows`` has the rows in each. The search starts at
-    ``rule`` (columns); it changes all bandwidths together first, then each of them, in smaller and smaller steps.
+    rows. ``centres`` are those of cells (cells × columns), ``rows`` has the rows in each, and ``kernel`` is the
+    kernel's name. The search starts at ``rule`` (columns); it changes all bandwidths together first, then each of them,
+    in smaller and smaller steps.
     """
     has_rows = rows > 0  # of each cell
     centres = centres[has_rows]
@@ -491,7 +492,9 @@ def _search_block_bandwidths(kernel: str, centres: Real, rows: Real, rule: Real)
     likelihoods: dict[tuple[float, ...], float] = {}  # by the bandwidths of the columns
 
     def likelier(tried: Real, best: Real) -> Real:
-        """Returns whichever of two bandwidths of the columns makes the rows likelier; ``best`` if they are equal."""
+        """Returns whichever of two bandwidths of the columns, ``tried`` and ``best`` (columns each), makes the rows
+        likelier; ``best`` if they are equal.
+        """
         for bandwidths in (tried, best):
             if tuple(bandwidths) not in likelihoods:
                 likelihoods[tuple(bandwidths)] = _block_likelihood(kernel, centres, rows, bandwidths)
@@ -514,7 +517,7 @@ def _search_block_bandwidths(kernel: str, centres: Real, rows: Real, rule: Real)
 
 def _least_bandwidth_of_column(kernel: str, column: Real, rows: Real) -> float:
     """Returns the least useful bandwidth of one column of a block, in bins. ``column`` has the centre of each cell in
-    this column, and ``rows`` the rows of each cell.
+    this column, ``rows`` the rows of each cell, and ``kernel`` is the kernel's name.
     """
     column_bins, bin_of_cell = np.unique(column, return_inverse=True)  # centres in order, and which of them cells have
     return least_bandwidth(kernel, column_bins, np.asarray(np.bincount(bin_of_cell, rows), dtype=np.float64))

@@ -250,8 +250,8 @@ def check_key_order(feature: Feature, keys: Sequence[Any]) -> Keys:
 
 
 def number_values(codes: Codes, threads: int) -> NumberedValues:
-    """Returns the values of a column and the number of each row's value, from 0 on, −1 if it is missing. Values of a
-    wide range are only those that occur.
+    """Returns the values of a column (``codes``) and the number of each row's value, from 0 on, −1 if it is missing.
+    Values of a wide range are only those that occur.
     """
     renumbered = renumber_range(codes, threads)
     return NumberedValues(zero_based_codes(renumbered, threads), renumbered.values)
@@ -292,12 +292,12 @@ class KeyedFamily(Family):
         return Shares(cells, self.pseudo_counts(keys, choice.alpha), choice.how, is_declared), np.arange(len(keys))
 
     def leave_one_out(self, features: Features, sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(values | class) of each row without itself (rows × classes). Only the row's own cell changes,
-        and the formula is exact.
+        """Returns log P(values | class) of each held-out row without itself (rows × classes). Only the row's own cell
+        changes, and the formula is exact.
         """
         scores = np.zeros((len(held_out.labels), held_out.n_classes))
         for f, feature in enumerate(features):
-            keys, counts = sums.feature(f)
+            keys, counts = sums.feature(f)  # the rows of each key (keys × classes)
             if keys:
                 shares, cell_of_key = self.shares(feature, keys, counts.value, choice)
                 # The place of each row's key. A row whose place is −1 gets the last entry: it is in no cell.

@@ -40,8 +40,8 @@ class LogNormalParameters(PositiveParameters):
         return np.ones(len(self.features))
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z (numbers × 1) in each class (numbers × classes). Parameters are those of a normal
-        density of log z, or of Student's t if ``power`` is not None.
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes). Parameters are those of a
+        normal density of log z, or of Student's t if ``power`` is not None.
         """
         log_z = np.log(z)
         square = self.precision * (log_z - self.mean) ** 2  # of the distance from the mean
@@ -78,7 +78,9 @@ class LogNormalParameters(PositiveParameters):
 
     @property
     def _deviation(self) -> Real:
-        """The standard deviation of log x, or the scale of Student's t, in the shape of ``precision``."""
+        """The standard deviation σ of log x, or the scale s of Student's t, in the shape of ``precision``, which is
+        1 / (2 σ²), or 1 / (ν s²) for Student t with ν degrees of freedom.
+        """
         degrees = 2.0 if self.power is None else self._degrees
         return 1.0 / np.sqrt(self.precision * degrees)
 
@@ -115,7 +117,7 @@ class LogNormal(LogMomentFamily):
 
     def log_prior(self, parameters: Any, sums: LogMoments, choice: Choice) -> float:
         """Returns what the Gaussian prior of the logarithms adds to the log-likelihood of these parameters, over all
-        features and classes.
+        features and classes; ``sums`` are those of the features.
         """
         of_logarithms = replace(parameters, features=_of_logarithms(parameters.features))
         return Gaussian(prior=self.prior).log_prior(of_logarithms, sums.logs, choice)

@@ -218,7 +218,7 @@ class ProductCounter(Counter):
         super().check(features, sums, rows, classes)
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
-        """Returns the block with the origins and units of another, if both have as many numbers."""
+        """Returns the block with the origins and units of the block ``other``, if both have as many numbers."""
         has_as_many = len(feature.scales) == len(other.scales)  # lists may differ in length
         return feature._replace(scales=other.scales) if has_as_many else feature
 
@@ -233,8 +233,8 @@ class ProductCounter(Counter):
         return sums.shift((origin - new_origin) / unit, unit / new_unit)
 
     def summary(self, feature: Feature, sums: Products, missing: str) -> str:
-        """Describes in a few words how many rows were counted; rows that lack a value are not, so ``missing`` is not
-        shown.
+        """Describes in a few words how many rows were counted (``sums`` has their number); rows that lack a value are
+        not, so ``missing`` is not shown.
         """
         n_rows = float(sums.n.value.sum())
         if feature.holds_lists:
@@ -311,8 +311,8 @@ CELLS = 1 << 18  # rows × classes, or rows × bins, that are processed together
 
 
 def leave_out_one_by_one(family: Family, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
-    """Returns log P(values | class) of each held-out row without itself (rows × classes), for families that count sums
-    of numbers.
+    """Returns log P(values | class) of each row of ``held_out`` without itself (rows × classes), for families that
+    count sums of numbers.
 
     The sums left without each row are estimated as if they were those of a separate feature, many rows at once.
     ``sums`` are those of all rows; they must have ``as_features``, and the parameters that ``family`` estimates

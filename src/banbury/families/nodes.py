@@ -77,7 +77,9 @@ class Variable:
         return self if values == self.values else replace(self, values=values)
 
     def incompatibility(self, other: Variable) -> str | None:
-        """Returns why counts of this variable and another cannot be added, as a phrase for people; None if they can."""
+        """Returns why counts of this variable and the ``other`` cannot be added, as a phrase for people; None if they
+        can. ``cuts`` are those between bins.
+        """
         if self.cuts != other.cuts:
             return f"the bins of {self.name!r} have different edges"
         if self.family.counting_key() == other.family.counting_key() and self.kind == other.kind:
@@ -142,8 +144,8 @@ class Variable:
         return np.array(numbers, dtype=np.int32).take(codes.codes)
 
     def value_number(self, value: Any) -> int:
-        """Returns the number of a value, or of the bin that a number is in; raises if it was never counted. ``cuts`` are
-        those between bins, None for categories, and ``index`` has the number of each value.
+        """Returns the number of a value, or of the bin that a number is in; raises if it was never counted. ``cuts``
+        are those between bins, None for categories, and ``index`` has the number of each value.
         """
         value = value.item() if isinstance(value, np.generic) else value
         if self.cuts is not None and not isinstance(value, str):
@@ -492,7 +494,8 @@ class NodeForest:
 
     def log_joint(self, values: Sequence[ValueNumbers]) -> Real:
         """Returns log P(queried value, observed values) (rows × queried values). ``values`` has for each variable the
-        numbers of the rows' values, negative where there is none.
+        numbers of the rows' values, negative where there is none. ``self.query`` is the number of the queried variable,
+        and ``self.size`` that of its values.
         """
         n_rows = len(values[0])
         messages = Messages(np.zeros((n_rows, self.size)))

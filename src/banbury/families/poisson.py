@@ -25,8 +25,8 @@ class PoissonParameters(RateParameters):
     """Poisson distributions with these means, or negative binomial ones if the means are uncertain."""
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log-probability of z (numbers × 1), which are counts, in each class (numbers × classes). Rates are
-        Gamma-distributed about ``rate`` with the inverse scale ``scale``; None: they are fixed.
+        """Returns the log-probability of z (numbers × 1), which are counts, in each class (numbers × classes). Rates
+        are Gamma-distributed about ``rate`` with the inverse scale ``scale``; None: they are fixed.
         """
         from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
 
@@ -43,7 +43,7 @@ class PoissonParameters(RateParameters):
 
     def curve_terms(self) -> tuple[Any, ...] | None:
         """Returns width, centre and the coefficients of 1, x and log of the log-probability (see ``Curve``); None for a
-        negative binomial.
+        negative binomial, whose rates have an inverse ``scale``. ``rate`` has the mean counts (classes).
         """
         return None if self.scale is not None else (1.0, 0.0, -self.rate, np.log(self.rate), 0.0)
 
@@ -106,7 +106,9 @@ class Poisson(RateFamily):
         return WHOLE_NUMBERS
 
     def likeliest(self, sums: Moments) -> Real:
-        """Returns the mean counts (features × classes); a class without values has the mean of all classes."""
+        """Returns the mean counts (features × classes), from the sums of the columns; a class without values has the
+        mean of all classes.
+        """
         n_rows = sums.n.value  # features × classes
         has_no_value = ~(n_rows > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
         mean_of_all = np.where(has_no_value, 1.0, sums.pool()[1])  # features × 1
@@ -114,7 +116,7 @@ class Poisson(RateFamily):
 
     def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
         """Returns the shape and the scale of the Gamma prior: a number of events (or one for each feature, features ×
-        1), and of rows in which they happened.
+        1), and of rows in which they happened. ``sums`` are those of the columns.
         """
         n_rows = 1.0 if self.prior_rows is None else self.prior_rows
         if self.prior_count is None:  # the mean over all classes

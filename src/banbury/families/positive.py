@@ -388,7 +388,8 @@ class LogMomentCounter(PositiveCounter):
 
 
 def logarithm(x: NDArray[Any]) -> Real:
-    """Returns log x by additions, multiplications and divisions alone, so that all machines get the same bits; NaN stays NaN.
+    """Returns log x by additions, multiplications and divisions alone, so that all machines get the same bits; NaN
+    stays NaN.
 
     x = 2ᵏ m with m from √½ to √2; log m = 2 artanh(s), s = (m − 1) / (m + 1), by its series up to s²³.
     """
@@ -486,7 +487,9 @@ class RateFamily(Positive):
         return self.parameters(features, np.asarray(shape / scale), scale=None)
 
     def log_prior(self, parameters: RateParameters, sums: Moments, choice: Choice) -> float:
-        """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes."""
+        """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes;
+        ``sums`` are those of the features.
+        """
         if choice.how == "mle":
             return 0.0
         shape, scale = self.prior(parameters.features, sums)  # of the Gamma prior: numbers, or features × 1

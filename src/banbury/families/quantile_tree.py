@@ -229,7 +229,7 @@ class QuantileTree(BinnedFamily):
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
         """Returns a pair for each feature: the number of its leaves less one, which each class has, and 0 that classes
-        share.
+        share. ``sums`` are the counts from which leaves are made.
         """
         return [(max(len(leaves.cells) - 1, 0), 0) for leaves in self.leaves(features, sums)]
 
@@ -248,8 +248,8 @@ class QuantileTree(BinnedFamily):
         return encode_bins(np.where(np.isnan(numbers), MISSING_BIN, keys))
 
     def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[NumberCells]:
-        """Returns for each column its leaves as cells; with one for missing values where ``missing`` (columns ×
-        classes) has rows without a value.
+        """Returns for each column its leaves, made from the counts ``sums``, as cells; with one for missing values
+        where ``missing`` (columns × classes) has rows without a value.
         """
         leaves_of_columns = self.leaves(features, sums, threads)
         return list(map(self._cells, features, leaves_of_columns, missing))
@@ -272,12 +272,12 @@ class QuantileTree(BinnedFamily):
         return tree.with_likeliest_strengths(counts) if self.m is None else tree
 
     def leave_one_out(self, features: Features, sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(values | class) of each row without itself (rows × classes). Leaves, strengths and the prior
-        shares of the classes are those of all rows.
+        """Returns log P(values | class) of each held-out row without itself (rows × classes). Leaves, strengths and the
+        prior shares of the classes are those of all rows, whose counts are ``sums``.
         """
         scores = np.zeros((len(held_out.labels), held_out.n_classes))
         for feature, leaves in zip(features, self.leaves(features, sums), strict=True):
-            column = held_out.rows.numbers([feature.name])
+            column = held_out.rows.numbers([feature.name])  # an array of rows, in a list
             # The number of intervals if the value is missing.
             interval_of_row = _core.steps(column, [leaves.edges], held_out.threads)[:, 0].astype(np.int64)
             usable_rows = np.flatnonzero((interval_of_row < len(leaves.leaf)) & (held_out.weight > 0))
@@ -286,6 +286,7 @@ class QuantileTree(BinnedFamily):
                 interval_of_row[usable_rows], usable_rows, held_out, len(leaves.leaf)
             )
             leaf_shares = leaves.shares_left_out(choice, leaves.leaf[intervals], labels, weights)  # groups × classes
+            # Log densities, of the intervals of the leaves (groups × classes).
             group_scores = dirichlet.log(leaf_shares) + (leaves.log_tails - leaves.log_widths)[intervals, None]
             scores[usable_rows] += group_scores[group_of_row]
         return scores
@@ -359,6 +360,7 @@ class Leaves:
     def shares(self, choice: Choice, rng: Generator) -> Real:
         """Returns P(leaf | class) (leaves × classes), estimated as ``choice`` says; ``rng`` draws under "gibbs". They
         are P(class | leaf), from the tree, times the share of all rows in the leaf, normalised in each class.
+        ``self.cells`` has the rows of each leaf (leaves × classes).
         """
         prior = class_shares(self.cells)  # of each class among all rows
         if choice.how == "mle":
@@ -377,7 +379,9 @@ class Leaves:
         (leaves each).
 
         Leaves have few rows each, so their own densities would be mostly chance. All leaves of a wider interval, which
-        is a node of the tree, therefore share its density in every class.
+        is a node of the tree, therefore share its density in every class. ``cells`` has the rows of each leaf (leaves ×
+        classes), ``plain`` is the tree whose cuts do not depend on the classes, and ``log_widths`` has the log width of
+        each interval.
         """
         n_rows = float(self.cells.sum(axis=1).sum())
         most_intervals = max(2, int(2.0 * n_rows ** (1.0 / 3.0)))
@@ -397,8 +401,9 @@ class Leaves:
 
     def _draw_shares(self, prior: Real, rng: Generator) -> Real:
         """Draws the shares of the classes in each leaf (leaves × classes) from Dirichlet distributions, level by level
-        from the root of the tree down. ``prior`` has the share of each class at the root (classes). ``self.tree.sums``
-        has the rows of each level's nodes (nodes × classes).
+        from the root of the tree down. ``prior`` has the share of each class at the root (classes), and ``self.cells``
+        the rows of each leaf (leaves × classes). ``self.tree.sums`` returns the rows of each level's nodes (nodes ×
+        classes).
         """
         share = prior[None, :]  # of each class in each node of the level above (nodes × classes)
         for depth, (rows, parent) in enumerate(zip(self.tree.sums(self.cells), self.tree._parents(), strict=True)):
@@ -410,7 +415,8 @@ class Leaves:
 
     def shares_left_out(self, choice: Choice, leaf_of_row: Int, labels: Int, weights: Real) -> Real:
         """Returns P(leaf | class) of the leaf of each row (rows × classes), estimated without the row's own weight.
-        ``leaf_of_row``, ``labels`` (class numbers) and ``weights`` have an entry per row.
+        ``leaf_of_row``, ``labels`` (class numbers) and ``weights`` have an entry per row, and ``self.cells`` has the
+        rows of each leaf (leaves × classes).
         """
         if choice.how == "mle":
             row_numbers = np.arange(len(leaf_of_row))
@@ -492,7 +498,8 @@ class QuantileTreeParameters(NumericParameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
-        columns = rows.numbers(self.features.names)
+        columns = rows.numbers(self.features.names)  # arrays of rows, or of rows × columns
+        # ``edges`` are those between the intervals of each feature, and ``_table`` has the log densities of intervals.
         return [_core.StepsPart(columns, list(self.edges), self._table)]
 
     @cached_property

@@ -78,7 +78,9 @@ class BagOfWords(Family):
         raise NotImplementedError
 
     def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
-        """Returns the column and the word that a name in the table stands for; the word is None if it is a column itself."""
+        """Returns the column and the word that a name in the table stands for; the word is None if it is a column
+        itself.
+        """
         return feature.name, name
 
     def names(self, feature: Feature, words: Vocabulary) -> list[str]:
@@ -165,10 +167,10 @@ class BagOfWords(Family):
         return choice.how == "predictive" and self.counts_tokens and not self.weighs and self.model != "bernoulli"
 
     def estimate(self, features: Features, sums: Words, choice: Choice, rng: np.random.Generator) -> BagParameters:
-        """Estimates the scores of all words from their counts, as ``choice`` says; ``rng`` draws under "gibbs". The
-        rows of words may be made later, when they are needed.
+        """Estimates the scores of all words from their counts (``sums``), as ``choice`` says; ``rng`` draws under
+        "gibbs". The rows of words may be made later, when they are needed.
         """
-        (feature,) = features
+        (feature,) = features  # the only one
         words = self.words_to_estimate(feature, sums.table, choice)
         alpha = self.alpha_of(choice, words)  # one pseudo-count, or one for each word id
         weighed_words = WeighedWords(words, self.once, bool(self.idf))
@@ -197,7 +199,9 @@ class BagOfWords(Family):
         return event_models.log_prior(parameters.scores, words.ids, pseudo_counts, self.model == "bernoulli")
 
     def n_parameters(self, features: Features, sums: Words) -> list[tuple[int, int]]:
-        """Returns one pair, for the only feature: how many free probabilities each class has, and 0 that classes share."""
+        """Returns one pair, for the only feature: how many free probabilities each class has, and 0 that classes share.
+        ``sums`` are its counted words.
+        """
         n_words = self.words(features[0], sums.table).n_words
         return [(n_words if self.model == "bernoulli" else max(n_words - 1, 0), 0)]
 
@@ -211,7 +215,7 @@ class BagOfWords(Family):
 
     def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
         """Returns the numbers of the rows that have a bag; and, for every distinct word of every row, the row's number
-        and the word's id, as two arrays.
+        and the word's id, as two arrays. ``sums`` has the words that are known.
         """
         # The words of row i are ids[offsets[i]:offsets[i + 1]].
         offsets, ids, _ = self.bags(rows, feature, sums, threads)

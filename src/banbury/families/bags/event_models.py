@@ -100,7 +100,7 @@ def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
 
 def pseudo_count(model: str, how: How, alpha: float | Real) -> Any:
     """Returns what is added to every count: one number, or one for each word, like the prior's ``alpha``. It is at
-    least 1e-10.
+    least 1e-10, unless ``how`` is "mle" or "map" and the model is Bernoulli.
 
     Only Bernoulli keeps zeros and negative numbers under "mle" and "map", so that a class can require a word that all
     of its texts have. ``model`` is the name of the event model.
@@ -129,7 +129,7 @@ def total_alpha(a: float | Real, n_words: int) -> float:
 
 def log_prior(scores: WordScores, ids: Ids, pseudo_counts: Real, yes_and_no: bool) -> float:
     """Returns Σ a_w · log p_w over words and classes; with ``yes_and_no``, for Bernoulli, Σ a_w · (log p_w + log (1 −
-    p_w)). ``ids`` are those of the words w.
+    p_w)). ``ids`` are those of the words w, whose rows ``scores`` has.
 
     ``pseudo_counts`` (a) is one number, or one for each word id.
     """
@@ -158,13 +158,19 @@ def check_size(words: Vocabulary, column: str, why: str) -> None:
 
 
 def estimate_scores(
-    model: str, weighed: WeighedWords, how: How, alpha: float | Real, norm: bool, urn: bool, rng: np.random.Generator
+    model: str,
+    weighed_words: WeighedWords,
+    how: How,
+    alpha: float | Real,
+    norm: bool,
+    urn: bool,
+    rng: np.random.Generator,
 ) -> WordScores:
     """Estimates the scores of words under an event model.
 
     Args:
         model: The name of the event model.
-        weighed: The words and their counts.
+        weighed_words: The words and their counts.
         how: How they are estimated.
         alpha: The pseudo-count of the prior, one number or one for each word id.
         norm: Whether complement weights are normalised in each class.
@@ -172,53 +178,56 @@ def estimate_scores(
         rng: Draws the scores under "gibbs".
     """
     if how == "gibbs":
-        return draw_scores(model, weighed, alpha, norm, rng)
+        return draw_scores(model, weighed_words, alpha, norm, rng)
     a = pseudo_count(model, how, alpha)  # what is added to counts
     if model == "bernoulli":
-        return bernoulli(weighed.words, a, weighed.once)
-    return normalise_complement(weighed, a) if norm else count_scores(model, weighed, a, urn)
+        return bernoulli(weighed_words.words, a, weighed_words.once)
+    return normalise_complement(weighed_words, a) if norm else count_scores(model, weighed_words, a, urn)
 
 
 # Models that count: multinomial and presence; and a class against all others, complement and log-odds ----------------
 
 
-def count_scores(model: str, weighed: WeighedWords, a: float | Real, urn: bool = False) -> WordScores:
+def count_scores(model: str, weighed_words: WeighedWords, a: float | Real, urn: bool = False) -> WordScores:
     """Estimates the scores of words from counts: log P(word | class) = log (n + a) / (N + aV), or n + a and N + aV for
     Pólya's ``urn``. n is the word's count in the class, N that of all words, V the number of words.
 
     Complement is −log P(word | all other classes). Log-odds adds log P(word | class) to it and multiplies by the
-    margin. ``a`` is the pseudo-count of all words, or one for each id; ``model`` is the name of the event model.
+    margin. ``weighed_words`` are the words with their counts, ``a`` is the pseudo-count of all words, or one for each
+    id, and ``model`` the name of the event model.
     """
-    words = weighed.words
+    words = weighed_words.words
     zeros = np.zeros(words.n_classes)
     # Rows of words, which start from zeros, with room for all words.
     weights = _core.Weights(words.n_classes, zeros, len(words.ids))
     margin = log_odds_margin(words.texts)  # ``texts``: how many each class has
     scores = WordScores(weights, zeros, zeros, zeros if urn else None, margin=margin)
-    change_base(scores, weighed.per_class, words.n_words, a, model)
+    change_base(scores, weighed_words.per_class, words.n_words, a, model)
     # Whether logarithms of whole counts with one pseudo-count are all that rows need.
-    has_log_table = not (urn or weighed.idf or model == "log_odds" or isinstance(a, np.ndarray))
-    for pairs, counts, scale in set_whole_counts(weights, weighed, float(a), model) if has_log_table else weighed:
+    has_log_table = not (urn or weighed_words.idf or model == "log_odds" or isinstance(a, np.ndarray))
+    # The words whose rows are still to be set: some at a time, their pairs, the counts of these, and their scales.
+    words_left = set_whole_counts(weights, weighed_words, float(a), model) if has_log_table else weighed_words
+    for pairs, counts, scale in words_left:
         set_rows(scores, pairs, counts, a, model, scale)
     return scores
 
 
-def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, model: str) -> WeighedWords:
+def set_whole_counts(weights: _core.Weights, weighed_words: WeighedWords, a: float, model: str) -> WeighedWords:
     """Sets the rows (in ``weights``) of words whose counts are small whole numbers from a table of logarithms; returns
-    the other words, whose rows are still to be set. ``a`` is the pseudo-count, and ``model`` the name of the event
-    model.
+    those words (of ``weighed_words``, which have counts) whose rows are still to be set. ``a`` is the pseudo-count, and
+    ``model`` the name of the event model.
     """
-    words = weighed.words
+    words = weighed_words.words
     if (whole_table := whole_counts(words.table)) is None:
-        return weighed
+        return weighed_words
     # A table of whole counts, and the number of the group that is subtracted from it.
     table, left_out_group = whole_table
     of_other_classes = model == "complement"
     logs = logs_of_counts(a, model, min(len(words.ids) + 1, MOST_LOGS))  # log(n + a), by n
     other_ids = weights.set_counted(
-        table, words.ids, weighed.once, of_other_classes, logs, n_threads(None), left_out_group
+        table, words.ids, weighed_words.once, of_other_classes, logs, n_threads(None), left_out_group
     )
-    return replace(weighed, words=Vocabulary(words.table, other_ids, complete=False))
+    return replace(weighed_words, words=Vocabulary(words.table, other_ids, complete=False))
 
 
 @lru_cache(maxsize=4)
@@ -240,8 +249,8 @@ def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Rea
 
 def change_base(scores: WordScores, per_class: Real, n_words: int, a: float | Real, model: str) -> None:
     """Updates in place the part of the scores that all words of a class share, from the sum of counts of each class
-    (``per_class``) and the number of words. ``a`` is the pseudo-count of all words, or one for each id, and ``model``
-    the name of the event model.
+    (``per_class``) and the number of words (``n_words``). ``a`` is the pseudo-count of all words, or one for each id,
+    and ``model`` the name of the event model.
     """
     totals = per_class + total_alpha(a, n_words)  # N + aV of each class
     if scores.polya is not None:
@@ -280,8 +289,8 @@ def set_rows(
 
 
 def set_cells(weights: _core.Weights, ids: Ids, cells: Real, scale: Real | None = None) -> None:
-    """Sets in place the rows of words (by id) that have a number for every class (``cells``, words × classes).
-    ``scale`` is what each word's row is multiplied by, None for 1.
+    """Sets in place the rows of words (by id) in ``weights`` that have a number for every class (``cells``, words ×
+    classes). ``scale`` is what each word's row is multiplied by, None for 1.
     """
     n_words, n_classes = cells.shape
     # Every word is paired with every class: where the pairs of each word start, and the class of each pair.
@@ -340,20 +349,20 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
     return np.asarray(np.log(other_classes + total_alpha(a, n_words)))
 
 
-def normalise_complement(weighed: WeighedWords, a: float | Real) -> WordScores:
-    """Returns complement scores, divided in each class by the sum of their absolute values. ``a`` is the pseudo-count
-    of all words, or one for each id.
+def normalise_complement(weighed_words: WeighedWords, a: float | Real) -> WordScores:
+    """Returns complement scores, divided in each class by the sum of their absolute values. ``weighed_words`` are the
+    words with their counts, and ``a`` is the pseudo-count of all words, or one for each id.
     """
-    n_classes = weighed.words.n_classes
-    scores_of_words = []
-    for pairs, counts, scale in weighed:
+    words = weighed_words.words
+    scores_of_words = []  # some words' pairs, scores (words × classes) and scales
+    for pairs, counts, scale in weighed_words:
         # In the classes where the word is not (words), and in those where it is (pairs).
         absent_scores, present_scores = complement_rows(pairs, counts, a)
         # The scores of words in every class (words × classes).
-        cells = np.broadcast_to(absent_scores[:, None], (len(absent_scores), n_classes)).copy()
+        cells = np.broadcast_to(absent_scores[:, None], (len(absent_scores), words.n_classes)).copy()
         cells[pairs.per_pair(np.arange(len(absent_scores))), pairs.classes] = present_scores
         scores_of_words.append((pairs, cells, scale))
-    return divide_by_size(scores_of_words, complement_base(weighed.per_class, weighed.words.n_words, a), weighed.words)
+    return divide_by_size(scores_of_words, complement_base(weighed_words.per_class, words.n_words, a), words)
 
 
 def divide_by_size(
@@ -367,7 +376,7 @@ def divide_by_size(
     """
     sizes = sum((cells.sum(axis=0) for _, cells, _ in scores_of_words), words.n_words * base)  # of each class
     sizes = np.ones_like(sizes) if words.n_words < 2 else sizes
-    weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
+    weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))  # a row of scores for each word
     for pairs, cells, scale in scores_of_words:
         set_cells(weights, pairs.ids, cells / sizes, scale)
     return WordScores(weights, base / sizes, np.zeros(words.n_classes))
@@ -377,16 +386,16 @@ def divide_by_size(
 
 
 def draw_scores(
-    model: str, weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator
+    model: str, weighed_words: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator
 ) -> WordScores:
     """Draws P(word | class), P(word | all other classes) or both from their posteriors, for all words and classes;
     returns the scores that they make. ``alpha`` is the prior's pseudo-count, or one for each word id, and ``model`` the
     name of the event model.
 
     Under Bernoulli it draws the probability that a text has the word. ``norm``: whether the scores are normalised in
-    each class.
+    each class. ``weighed_words`` are the words with their counts.
     """
-    words = weighed.words
+    words = weighed_words.words
     n_classes = words.n_classes
     is_bernoulli = model == "bernoulli"
     margin = log_odds_margin(words.texts) if model == "log_odds" else 1.0
@@ -396,9 +405,9 @@ def draw_scores(
     totals = np.zeros((n_classes, len(signs)))  # of the draws, over words
     constant = np.zeros(n_classes)  # under Bernoulli, log P(no word | class)
     scores_of_words = []  # if they are to be normalised: some words' pairs, scores (words × classes) and scales
-    for pairs, counts, scale in weighed:
+    for pairs, counts, scale in weighed_words:
         cells = pairs.cells(counts, n_classes)  # the counts of each word in each class (words × classes)
-        # In all other classes; under Bernoulli the texts of the class without the word.
+        # In all other classes; under Bernoulli the texts of the class without the word (words × classes).
         counts_elsewhere = np.maximum((words.texts if is_bernoulli else cells.sum(axis=1, keepdims=True)) - cells, 0.0)
         # Words × classes × signs.
         gamma_shapes = np.stack(
@@ -406,7 +415,7 @@ def draw_scores(
             axis=-1,
         )
         pseudo_counts = np.reshape(raise_alpha(alpha_of_words(alpha, pairs)), (-1, 1, 1))
-        gamma_draws = np.maximum(rng.standard_gamma(gamma_shapes + pseudo_counts), TINY)
+        gamma_draws = np.maximum(rng.standard_gamma(gamma_shapes + pseudo_counts), TINY)  # in proportion to the shares
         totals += gamma_draws.sum(axis=0)
         logs_of_draws = np.log(gamma_draws)
         if is_bernoulli:

@@ -19,11 +19,12 @@ def leave_each_text_out(family: Any, feature: Feature, sums: Words, held_out: He
 
     x is how much a word counts in the text, n its count in the class, N the sum of all counts there, V the number of
     words, and ``a`` the pseudo-count. n and N of the text's own class exclude its words, and V excludes words that no
-    other text has. ``family`` is the family of the text column.
+    other text has. ``family`` is the family of the text column, ``sums`` are the counted words of all texts, and
+    ``held_out`` are the texts with their classes and weights.
     """
     from scipy.sparse import csr_matrix
 
-    vocabulary = None if family.vocabulary is None else family.vocabulary_words(sums.table)
+    vocabulary = None if family.vocabulary is None else family.vocabulary_words(sums.table)  # None: every word
     table: Any = sums.table if vocabulary is None else vocabulary.table
     n_texts = len(held_out.labels)
     n_words = int(table.n_ids)

@@ -79,7 +79,7 @@ class Bags(_core.Bags):
         """Returns for each word of the lexicon the sum of the squares of ``values``, which say how much each word of
         each text counts (words of the lexicon). ``self.words`` has the places of the words of all texts in the lexicon.
         """
-        sums = np.zeros(self.n_words)
+        sums = np.zeros(self.n_words)  # words of the lexicon
         for words in slices_of_length(len(self.words), WORDS_TOGETHER):
             sums += np.bincount(self.words[words], np.square(values[words]), self.n_words)
         return sums
@@ -130,7 +130,7 @@ class Lexicon:
         """
         # The words of row i, and how much each counts, are offsets[i] to offsets[i + 1] of ``ids`` and ``amounts``.
         offsets, ids, amounts = bag_of_words(self.feature).bags(rows, self.feature, sums, threads)
-        arrays = (
+        arrays = (  # as the kernel takes them
             np.asarray(offsets, dtype=np.int64),
             np.ascontiguousarray(ids, dtype=np.int32),
             np.ascontiguousarray(amounts, dtype=np.float64),

@@ -67,7 +67,9 @@ class LookedUpTexts:
 
     @property
     def lengths(self) -> Real:
-        """How much the words of each text count together (texts)."""
+        """How much the words of each text count together (texts). ``values`` says how much each word counts; those of
+        text i are at ``offsets[i]`` to ``offsets[i + 1]``.
+        """
         n_texts = len(self.missing)
         text_of_word = np.repeat(np.arange(n_texts), np.diff(self.offsets))
         return np.bincount(text_of_word, self.values, n_texts).astype(np.float64, copy=False)
@@ -78,8 +80,9 @@ class LookedUpTexts:
         """
         # Where the words of each row begin, and the places of all of them in ``ids`` and ``values``.
         offsets, positions = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
-        class_codes = np.where(self.missing[rows], np.int32(-1), classes)
-        table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)
+        class_codes = np.where(self.missing[rows], np.int32(-1), classes)  # −1: there is no text to count
+        table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)  # with a column for each word
+        # How much each word counts in each row (rows × words), sparse.
         matrix = _core.Matrix(self.values[positions], (offsets, self.ids[positions]), self.n_words, None, True)
         return Words(table.count(NO_TOKENISER, matrix, class_codes, weights, threads))
 

@@ -95,7 +95,7 @@ class Occurrences(BagOfWords):
         return {"threshold": self.threshold or 0.0, "count": count, "length": "none"}
 
     def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
-        """Returns a table with a word for each column, none of which has occurred yet."""
+        """Returns a table with a word for each column, none of which has occurred yet, for ``n_classes`` classes."""
         n_columns = len(feature.inputs)
         return _core.Words(n_classes, n_columns).with_columns(n_columns)
 
@@ -116,6 +116,7 @@ class Occurrences(BagOfWords):
         values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)  # rows × columns, or one per cell
         if self.threshold is not None or not values.size or values.dtype.kind not in "fi":
             return
+        # The least and the greatest number, and the largest that is valid.
         low = np.fmin.reduce(values, axis=None)
         high = np.fmax.reduce(values, axis=None)
         largest = float(np.nextafter(MOST_COUNTED, 0.0)) if counting else MOST_OCCURRENCES
@@ -154,7 +155,7 @@ class Occurrences(BagOfWords):
         """Returns the columns that occur in each row as three arrays: the word ids of row i, and how much each counts,
         are at ``offsets[i]`` to ``offsets[i + 1]`` of the other two. ``sums`` has the word of each column.
         """
-        matrix = self.number_matrix(rows, feature)
+        matrix = self.number_matrix(rows, feature)  # rows × columns, sparse
         matrix.data = self.count_numbers(matrix.data)
         matrix.eliminate_zeros()
         matrix.sum_duplicates()
@@ -164,7 +165,7 @@ class Occurrences(BagOfWords):
         """Returns the columns that occur in the only row, in order, each with its number (``table`` has their word
         ids).
         """
-        matrix = self.number_matrix(rows, feature)
+        matrix = self.number_matrix(rows, feature)  # 1 × columns, sparse
         columns = matrix.indices  # that the row has a number in
         ids = self.words(feature, table).ids[columns]
         # Of each such column: the word's id, the column, its number, and how much this counts.
@@ -191,7 +192,7 @@ class Occurrences(BagOfWords):
         """Draws for ``n_rows`` rows how often each column (``names``) occurs in each, or, under a Bernoulli model,
         whether it does; returns one array per column. ``urns`` are what the rows of each class are drawn from.
         """
-        counts = np.zeros((n_rows, len(names)))
+        counts = np.zeros((n_rows, len(names)))  # rows × columns
         for urn in urns:  # ``share``: the probability of each column in the class
             if self.model == "bernoulli":
                 counts[urn.rows] = rng.random((len(urn.rows), len(names))) < urn.share
@@ -248,7 +249,7 @@ class Occurrences(BagOfWords):
     def separate_count(self, choice: Choice, alpha: float | Real, n_cells: int = 0) -> float | Real | None:
         """Returns the pseudo-count if a column's row of scores can follow its own counts, else None. A Bernoulli model
         can if it is large (``n_cells``, columns × classes): its constant changes at once, and its rows when they are
-        needed.
+        needed. ``alpha`` is the prior's pseudo-count.
         """
         if self.model != "bernoulli" or choice.how == "gibbs":
             return super().separate_count(choice, alpha)
@@ -259,8 +260,8 @@ class Occurrences(BagOfWords):
 
 
 def informative_columns(parameters: Parameters, sums: Words, n: int | None) -> NamedValues:
-    """Returns the n columns (None: all) of a matrix of counts with the most information about the class, the most informative
-    first. ``sums`` are the counted words of the only feature.
+    """Returns the n columns (None: all) of a matrix of counts with the most information about the class, the most
+    informative first. ``sums`` are the counted words of the only feature.
     """
     assert isinstance(parameters, BagParameters)
     feature = parameters.features[0]

@@ -182,11 +182,11 @@ class BagParameters(Parameters):
         log_likelihoods = np.zeros((n_rows, len(self.scores.base)))  # rows × classes
         start = 0
         while start < n_rows:  # rows from ``start`` up to ``stop`` are scored together
-            last_word = int(offsets[start]) + CELLS // log_likelihoods.shape[1]
+            last_word = int(offsets[start]) + CELLS // log_likelihoods.shape[1]  # its place in ``ids``
             stop = max(start + 1, int(np.searchsorted(offsets, last_word, side="right")) - 1)
-            row_ids = np.asarray(ids[offsets[start] : offsets[stop]]).astype(np.uint32)
-            row_offsets = np.asarray(offsets[start : stop + 1]) - offsets[start]
-            log_likelihoods[start:stop] = self._score_without_smoothing(row_offsets, row_ids)
+            some_ids = np.asarray(ids[offsets[start] : offsets[stop]]).astype(np.uint32)
+            some_offsets = np.asarray(offsets[start : stop + 1]) - offsets[start]
+            log_likelihoods[start:stop] = self._score_without_smoothing(some_offsets, some_ids)
             start = stop
         missing = self.family.missing_rows(rows, self.features[0])  # whether each row has no text
         return line_by_line(np.where(missing, -1, np.arange(n_rows)), log_likelihoods)
@@ -197,20 +197,21 @@ class BagParameters(Parameters):
         ``self.scores.certain`` is the number of certain words of each class.
         """
         assert self.scores.certain is not None
-        _, word_rows, _ = self.scores.weights.rows(ids)  # (words, classes)
+        _, word_rows, _ = self.scores.weights.rows(ids)  # the scores of each word of each row (words × classes)
         is_impossible = np.isneginf(word_rows)  # words × classes, as ``is_certain``
         is_certain = word_rows == CERTAIN
         # Rows × classes: whether the row has an impossible word, or lacks a certain one.
         is_ruled_out = sum_slices(is_impossible.astype(np.float64), offsets) > 0
         is_ruled_out |= sum_slices(is_certain.astype(np.float64), offsets) < self.scores.certain
         finite_rows = np.where(is_certain | is_impossible, 0.0, word_rows)
+        # ``constant`` is what every row scores (classes).
         return np.where(is_ruled_out, -np.inf, self.scores.constant + sum_slices(finite_rows, offsets))
 
     # Making rows
 
     def words_in_any_order(self) -> Vocabulary:
         """Returns the words of the model in the order that takes least time; ``self.word_ids`` is None if they are all
-        words of the table.
+        words of ``self.table``.
         """
         return every_word(self.table, by_name=False) if self.word_ids is None else self.vocabulary
 
@@ -230,13 +231,15 @@ class BagParameters(Parameters):
         self.pending -= _size(kernel_input)  # bytes of text, or cells of a matrix, until all rows are made
         if self.pending < 0:
             self.make_all_rows()
-        elif self.word_ids is None:
+        elif self.word_ids is None:  # texts: the ids of their tokens, −1 if unknown
             self._make_rows(self.table.encode(self.family.tokeniser, kernel_input, 1)[1])
-        else:
+        else:  # a sparse matrix: the ids of the columns of its cells
             self._make_rows(self.word_ids[kernel_input.places[1]])
 
     def _make_rows(self, ids: NDArray[Any]) -> None:
-        """Makes the rows of scores of these words, in place, if they are pending; −1 is no word."""
+        """Makes the rows of scores of these words (``ids`` in ``self.table``), in place, if they are pending; −1 is no
+        word.
+        """
         if self.pending is not None:
             self._set_rows(pairs_of(self.table, np.unique(ids[ids >= 0]).astype(np.uint32)))
 
@@ -304,7 +307,8 @@ class BagParameters(Parameters):
 
     def _follow_bernoulli(self, pairs: WordClassPairs, pseudo_count: float) -> None:
         """Updates in place the constant of a Bernoulli model after the counts of some words (``pairs``) changed. Every
-        row depends on the number of texts too, so all become pending.
+        row depends on the number of texts too, so all become pending. ``pseudo_count`` is what was added to every
+        count, and ``self.table`` has the new counts.
         """
         n_texts = self.table.texts().value  # of each class
         self.family.check_shares(pairs, n_texts)
@@ -318,7 +322,9 @@ class BagParameters(Parameters):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The model's words in order: columns in theirs, words of texts by name."""
+        """The model's words in order: columns in theirs, words of texts by name. ``word_ids`` are those in ``table``,
+        None for all of its words.
+        """
         if self.word_ids is None:
             return every_word(self.table, by_name=True)
         return Vocabulary(self.table, self.word_ids, self.family.block)
@@ -338,7 +344,7 @@ class BagParameters(Parameters):
         text is shared out equally among its tokens.
         """
         scores = self.scores
-        ids = np.array([word.word_id for word in words], dtype=np.uint32)
+        ids = np.array([word.word_id for word in words], dtype=np.uint32)  # of the row's words
         self._make_rows(ids)
         # Whether the model has each word, its numbers for the classes (words × classes), and what multiplies them.
         has_row, word_rows, scale = scores.weights.rows(ids)
@@ -375,7 +381,9 @@ class BagParameters(Parameters):
         return np.array([word.amount for word in words], dtype=np.float64)
 
     def _are_common(self, ids: Ids) -> list[bool]:
-        """Returns for each of these words whether many of the counted texts have it; False for columns of a matrix."""
+        """Returns for each of these words (``ids`` in ``self.table``) whether many of the counted texts have it; False
+        for columns of a matrix.
+        """
         if self.family.block:
             return [False] * len(ids)
         pairs = pairs_of(self.table, ids)
@@ -390,7 +398,7 @@ class BagParameters(Parameters):
         first_text = family.first_text(rows, self.features.names[0])
         if first_text is None:
             return None, []
-        text_for_kernel, tokens = family.split_text(first_text)
+        text_for_kernel, tokens = family.split_text(first_text)  # as the kernels take it, and its tokens in order
         _, ids = self.table.encode(family.tokeniser, text_for_kernel, 1)  # of each token, −1 if unknown; on one thread
         self._make_rows(ids)
         has_row, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))  # of each token
@@ -419,8 +427,8 @@ class BagParameters(Parameters):
     def linear(self) -> LinearWords:
         """Returns the words in order with what they weigh.
 
-        Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. A weight of −inf means
-        that a class is impossible, so add up only the words that a text has.
+        Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. A weight of
+        −inf means that a class is impossible, so add up only the words that a text has.
         """
         words, weights, scale = self._every_word()  # words × classes, and a number for each word
         return LinearWords(words, scale[:, None] * weights, self.scores.constant, self.family.reading)
@@ -462,12 +470,12 @@ class BagParameters(Parameters):
     def values(self) -> Iterator[tuple[Ids, Real, Real]]:
         """Yields some words at a time: their ids, P(word | class), and the share of a class's texts that have them.
 
-        Both are words × classes. Under Bernoulli the probability is that a text has the word. Complement and log-odds give no
-        probabilities, so those of the multinomial model stand in. Words that weigh nothing are left out.
+        Both are words × classes. Under Bernoulli the probability is that a text has the word. Complement and log-odds
+        give no probabilities, so those of the multinomial model stand in. Words that weigh nothing are left out.
         """
         family = self.family
         words = self.vocabulary
-        scores = self.scores
+        scores = self.scores  # or those of the multinomial model
         self.make_all_rows()
         if family.weighs:
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
@@ -479,7 +487,7 @@ class BagParameters(Parameters):
             # Whether there is a row for each word, its numbers (words × classes), and what multiplies them.
             has_row, word_rows, scale = scores.weights.rows(pairs.ids)
             has_weight = has_row & (scale > 0)
-            counted_pairs = pairs.only(has_weight)
+            counted_pairs = pairs.only(has_weight)  # of the words that weigh something
             share = self._share(word_rows[has_weight], scores)  # P(word | class)
             yield counted_pairs.ids, share, counted_pairs.cells(counted_pairs.documents, words.n_classes) / n_texts_or_1
 
@@ -602,8 +610,8 @@ def lost_words(parameters: Parameters, sums: Any) -> int:
 
 
 def _size(kernel_input: Any) -> float:
-    """Returns about how many bytes the texts to score have, or how many cells the matrix; infinite if looking them up
-    would not pay.
+    """Returns about how many bytes the texts to score (``kernel_input``) have, or how many cells the matrix; infinite
+    if looking them up would not pay.
     """
     if isinstance(kernel_input, list):
         return sum(len(text) for text in kernel_input if isinstance(text, str))

@@ -209,7 +209,7 @@ class Text(BagOfWords):
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
         """Returns the texts of rows for the kernels: as they are, or as the words that the regular expression finds."""
-        column = rows.texts(feature.name)
+        column = rows.texts(feature.name)  # a list of strings, bytes as Arrow holds them, or texts that are encoded
         is_encoded = isinstance(column, _core.EncodedTexts)  # whether its words were found before
         return column if self.split is None or is_encoded else self.find_words(strings(column))
 
@@ -257,7 +257,7 @@ class Text(BagOfWords):
         if self.split is None:
             starts, ends = self.tokeniser.places(text)  # of each token
             return list(zip(starts.tolist(), ends.tolist(), strict=True))
-        lowered = text.lower() if self.lowercase else text
+        lowered = text.lower() if self.lowercase else text  # ``split`` is the regular expression that finds words
         group = self.split.groups  # 1 if the word is a group of the expression, 0 if it is the whole match
         matches = [match for match in self.split.finditer(lowered) if match.group(group)]
         index_in_text = [  # of each character of ``lowered``: lower case may be longer
@@ -307,12 +307,12 @@ class Text(BagOfWords):
 
         The words of text i are ``times[offsets[i]:offsets[i + 1]]``; the length is over all of them.
         """
-        values = np.log1p(times) if self.damping == "log" else times.astype(np.float64)
-        if self.length and len(values):
+        amounts = np.log1p(times) if self.damping == "log" else times.astype(np.float64)
+        if self.length and len(amounts):
             text_of_word = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))  # the number of each word's text
-            lengths = np.sqrt(np.bincount(text_of_word, values**2, len(offsets) - 1))
-            values = values / lengths[text_of_word]
-        return np.asarray(values)
+            lengths = np.sqrt(np.bincount(text_of_word, amounts**2, len(offsets) - 1))  # of each text
+            amounts = amounts / lengths[text_of_word]
+        return np.asarray(amounts)
 
     # Which words count
 
@@ -375,8 +375,8 @@ class Text(BagOfWords):
         return has_formula and choice.how != "gibbs" and not self.draws_from_urn(choice)
 
     def leave_one_out(self, features: Features, sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(text | class) of each text without itself (texts × classes). ``sums`` are the words of all
-        texts.
+        """Returns log P(text | class) of each held-out text without itself (texts × classes). ``sums`` are the words of
+        all texts.
         """
         pseudo_count = self.pseudo_count(choice, choice.alpha if self.alpha is None else self.alpha)
         return leave_each_text_out(self, features[0], sums, held_out, pseudo_count)
@@ -444,7 +444,7 @@ def label_words(family: Family, choice: Choice) -> tuple[bool, float] | None:
 
 
 def warn_of_no_words(column: str, n_words: int) -> None:
-    """Warns that pruning removed all words of a column."""
+    """Warns that pruning removed all ``n_words`` words of a column."""
     text = f"none of the {n_words:,} words of column {column!r} is left, so its texts carry no information. Prune "
     errors.warn(
         errors.BanburyWarning(f"{text}less: see min_count, min_share, max_share and drop_most_frequent of bb.Text.")

@@ -49,7 +49,7 @@ class WordClassPairs:
         """Returns the counts of pairs (``counts``) summed over the classes of each word (words). Word i has the pairs
         ``starts[i]`` to ``starts[i + 1]``.
         """
-        if self.full:
+        if self.full:  # every word has pairs
             return np.add.reduceat(counts, self.starts[:-1]) if len(counts) else counts
         word_sums = np.zeros(len(self.ids), dtype=counts.dtype)
         has_pairs = self.sizes > 0  # reduceat would give an empty word its neighbour's first pair
@@ -62,8 +62,8 @@ class WordClassPairs:
         return np.repeat(numbers, self.sizes)
 
     def per_class(self, counts: NDArray[Any], n_classes: int) -> Real:
-        """Returns the counts of pairs (``counts``) summed over the words of each class (classes). ``self.classes`` has
-        the class number of each pair.
+        """Returns the counts of pairs (``counts``) summed over the words of each of ``n_classes`` classes (classes).
+        ``self.classes`` has the class number of each pair.
         """
         sums: Real = np.bincount(self.classes, weights=counts, minlength=n_classes).astype(np.float64, copy=False)
         return sums
@@ -187,7 +187,7 @@ class Learned:
         """Returns sums of the table's classes (``per_class``) added up for the classes here: class c of the table is
         ``self.index[c]`` here, or left out if that is −1.
         """
-        learned_classes = np.flatnonzero(self.index >= 0)
+        learned_classes = np.flatnonzero(self.index >= 0)  # classes of the table
         return per_class.take(learned_classes, 0).merge(self.index[learned_classes], self.n_classes, 0)
 
 
@@ -248,7 +248,7 @@ class AllBut(Learned):
         key = ids.tobytes()
         if key not in cached_pairs:
             cached_pairs[key] = self.groups.pairs_without(self.total, self.group, ids)
-        starts, classes, occurrences, documents = cached_pairs[key]
+        starts, classes, occurrences, documents = cached_pairs[key]  # the classes are those of all texts
         if self.new_class is not None:
             classes = self.new_class[classes].astype(np.int32)
         if self.only_class is None:
@@ -379,7 +379,7 @@ class Pruning:
             return words
         occurrences, documents, information = self._totals(words)  # of each word
         n_texts = float(words.texts.sum())
-        rounding = 1.0 - ROUNDING
+        rounding = 1.0 - ROUNDING  # lets sums that rounding made a little too small pass
         # Whether each word is frequent enough.
         stays = (occurrences >= self.min_count * rounding) & (documents >= self.min_share * n_texts * rounding)
         if self.max_share < 1:
@@ -387,6 +387,7 @@ class Pruning:
         if self.drop_most_frequent:
             stays[_best(occurrences, self.drop_most_frequent)] = False
         if self.max_words is not None:
+            # What words are ranked by.
             scores = np.where(stays, occurrences if self.choose_by == "count" else information, -np.inf)
             is_best = np.zeros(len(stays), dtype=np.bool_)
             is_best[_best(scores, self.max_words)] = True

@@ -125,7 +125,7 @@ class UnreadWords(Words):
         """Returns the words of the classes with these numbers, in this order, still unread unless a class is asked for
         twice.
         """
-        class_numbers = as_index(classes)
+        class_numbers = as_index(classes)  # ``_rows`` are the rows whose texts are not read yet
         if len(np.unique(class_numbers)) < len(class_numbers):
             return super().take(class_numbers)
         index = np.full(self._rows.n_classes, -1, dtype=np.int64)  # the new number of each class; −1: left out
@@ -153,8 +153,8 @@ def add_texts(
 
 
 def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Any) -> None:
-    """Raises if class number ``every``, which has all rows, has one of the words (their ``ids``; None: any word) less
-    often than another class. ``classes`` are the labels, and ``feature`` is named in the message.
+    """Raises if class number ``every``, which has all rows, has one of the words (their ``ids`` in ``table``; None: any
+    word) less often than another class. ``classes`` are the labels, and ``feature`` is named in the message.
     """
     # The pairs of word i and its classes are starts[i] to starts[i + 1] of the other arrays.
     starts, class_of_pair, occurrences, documents = table.pairs(ids)
@@ -232,10 +232,11 @@ def subtract(features: Features, a: Any, b: Any, classes: Sequence[Any]) -> Any:
     except _core.NotThere as absent:
         word_or_none, c, count_left = absent.args  # None: there are too few rows; a class number; a count below 0
         family: Any = features[0].family
-        column, value = (features.names[0], None) if word_or_none is None else family.word(features[0], word_or_none)
-        value_in_words = None if value is None else f"value {value!r}"
-        what = "rows" if word_or_none is None or value is not None else "occurrences"
-        raise errors.negative_count(count_left, classes[c], column, value_in_words, what) from None
+        # The column, and the word in it; None: the column itself is the word, or there is no word.
+        column, word = (features.names[0], None) if word_or_none is None else family.word(features[0], word_or_none)
+        value_in_words = None if word is None else f"value {word!r}"
+        unit = "rows" if word_or_none is None or word is not None else "occurrences"  # of the count
+        raise errors.negative_count(count_left, classes[c], column, value_in_words, unit) from None
 
 
 def without_rare_words(words: Words, min_count: float, every: int | None) -> Words:
