@@ -94,10 +94,11 @@ class Bernoulli(KeyedFamily):
         """Returns the pseudo-counts of no and of yes, in this order, whatever ``keys`` are; ``alpha`` is the one for
         families that do not set their own.
         """
-        if self.m is not None:
-            share = 0.5 if self.p is None else self.p
+        if self.m is not None:  # an m-estimate
+            share = 0.5 if self.p is None else self.p  # of yes
             return self.m * np.array([1.0 - share, share])
         yes_count = float(self.alpha if self.alpha is not None else alpha)
+        # ``beta`` is that of no, if it was set.
         return np.array([yes_count if self.beta is None else self.beta, yes_count])
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:

@@ -248,6 +248,7 @@ def scalar_values(values: Any) -> Keys:
     """Returns the distinct values in order, as a tuple; raises unless they are scalars."""
     expected = "a list of at least one value: texts, numbers or booleans"
     errors.require(not isinstance(values, (str, bytes)) and isinstance(values, Iterable), "values", values, expected)
+    # Without NumPy's own types.
     python_values = [value.item() if isinstance(value, np.generic) else value for value in values]
     are_scalars = all(isinstance(value, (bool, int, float, str)) and value == value for value in python_values)
     errors.require(bool(python_values) and are_scalars, "values", values, expected)
@@ -393,12 +394,14 @@ class CategoricalParameters(KeyedParameters):
             inside = (places >= 0) & (places < len(values))
             lookup[places[inside]] = (start + np.arange(len(numbers)))[inside]
             return lookup
-        line_of_key = self._line_of_key[f]
+        line_of_key = self._line_of_key[f]  # by key
         return np.fromiter((line_of_key.get(value, unseen) for value in values), dtype=np.uint32, count=len(values))
 
     @cached_property
     def _line_of_key(self) -> list[dict[Any, int]]:
-        """A dictionary for each feature, from each key to its line of the table."""
+        """A dictionary for each feature, from each key to its line of the table; ``offsets`` has the line of its first
+        key.
+        """
         keys_and_starts = zip(self.keys, self.offsets.tolist(), strict=False)
         return [{key: line for line, key in enumerate(keys, start)} for keys, start in keys_and_starts]
 
@@ -406,7 +409,7 @@ class CategoricalParameters(KeyedParameters):
         """Returns the line of the table for a missing value of feature f; −1 if missing values say nothing."""
         if not counts_missing(self._columns[f].family):
             return -1
-        keys = self.keys[f]
+        keys = self.keys[f]  # the values of the feature, whose lines begin at ``offsets[f]``
         return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen_line(f)
 
     def select(self, index: Sequence[int]) -> CategoricalParameters:

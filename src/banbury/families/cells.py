@@ -99,7 +99,7 @@ class Tree:
         """Returns the tree with the strengths that maximise the leave-one-out likelihood of the rows (``cells``, cells
         × classes).
         """
-        # Of this only tree, on one thread.
+        # The two strengths of this only tree, on one thread; ``cut_by_class``: whether the first level has its own.
         (strengths,), _ = self._kernel_tree().strengths(cells, [self.cut_by_class], class_shares(cells), 1)
         return replace(self, strengths=(strengths[0], strengths[1]))
 
@@ -171,11 +171,13 @@ class Forest:
         share of each class. Each tree gets one more cell in the result, for values in none of its cells, with the
         shares of the prior.
         """
+        # ``_strengths`` has the two strengths of the prior of each tree.
         return self._trees.shares(cells, self._strengths, prior, left_out, threads)
 
     def gains(self, cells: Real, prior: Real, threads: int) -> Real:
         """Returns for each tree how much likelier its rows are than by ``prior`` alone, in nats. ``cells`` has the rows
-        of the cells of all trees (cells × classes), and ``prior`` the share of each class.
+        of the cells of all trees (cells × classes), and ``prior`` the share of each class. ``_cut_by_class``: whether
+        the first level of each tree depends on the classes.
         """
         return self._trees.strengths(cells, self._cut_by_class, prior, threads)[1]
 
@@ -246,7 +248,7 @@ class Nodes:
 
     def __init__(self, tree: Tree) -> None:
         """Selects a coarse and a fine level of a column's tree."""
-        coarse = tree.levels[tree.up_to(FEW_NODES)]
+        coarse = tree.levels[tree.up_to(FEW_NODES)]  # the node of each cell on these levels
         fine = tree.levels[tree.up_to(MANY_NODES)]
         self.levels = tree.up_to(FEW_NODES), tree.up_to(MANY_NODES)  # the numbers of the two levels
         self.n_coarse = n_nodes(coarse)

@@ -602,7 +602,7 @@ class CountedPairs:
         for column, start, size in zip(varied, starts.tolist(), sizes, strict=False):
             new_number[self.starts[column] : self.starts[column + 1]] = start + np.arange(size)
         rows = self.cells.value  # keys × classes
-        upper_columns, lower_columns = self._columns_of_keys  # of each key
+        upper_columns, lower_columns = self._columns_of_keys  # of the two values of each key
         for start, size, column in zip(starts[1:].tolist(), sizes[1:], varied[1:], strict=False):
             table = np.zeros((start * size, rows.shape[1]))
             # Whether each key is a pair of this column and an earlier one of ``varied``; and the lines of those that are.
@@ -756,7 +756,7 @@ class TreeParameters(Parameters):
         """
         # Of the first row (columns).
         value_numbers = np.array([column[:1] for column in self.value_numbers(rows)], dtype=np.int32)[:, 0]
-        # The columns that have a value, parents first.
+        # The columns that have a value, parents first (``forest.nodes`` has them children first).
         order = [node.variable for node in reversed(self.forest.nodes) if value_numbers[node.variable] != MISSING]
         # Artificial rows: the first has no value, and each of the next has the value of one more column.
         values_shown = np.full((len(value_numbers), len(order) + 1), MISSING, dtype=np.int32)  # columns × rows

@@ -63,8 +63,8 @@ class NamedValues(NamedTuple):
     chosen: str = "frequent"  # why these are shown: they are the most frequent, or the most "informative"
 
     def most_frequent(self, n: int | None) -> NamedValues:
-        """Returns the n most frequent values (None: all), in the order that they have here. ``hidden`` is the number of
-        others.
+        """Returns the n most frequent values (None: all), in the order that they have here. ``rows`` has the number of
+        rows with each value, and ``hidden`` will be the number of others.
         """
         kept = np.sort(np.argsort(-self.rows, kind="stable")[:n]).tolist()  # places in ``self.values``
         values = [self.values[k] for k in kept]
@@ -220,7 +220,9 @@ class DrawnNumbers:
         return mean, np.sqrt(((self.values[:, None] - mean) ** 2 * self.share).sum(axis=0))
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) in each class, for these numbers (cuts × classes each); ``f`` is 0."""
+        """Returns P(value < cut) and P(value ≥ cut) in each class, for these numbers (cuts × classes each); ``f`` is 0.
+        ``values`` are the points of a grid, and ``share`` their probabilities (points × classes).
+        """
         # The probability of the points before each point of the grid (points + 1 × classes).
         cumulative = np.concatenate([np.zeros((1, self.share.shape[1])), np.cumsum(self.share, axis=0)])
         below = np.minimum(cumulative[np.searchsorted(self.values, cuts)], 1.0)

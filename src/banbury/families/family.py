@@ -218,7 +218,9 @@ class Features(Sequence[Feature]):
         return repr(tuple(self))
 
     def take(self, index: Sequence[int] | Int) -> Features:
-        """Returns the features with these numbers (``index``), in this order; a number may come twice."""
+        """Returns the features with these numbers (``index``), in this order; a number may come twice. ``codes`` has
+        the place of each feature's template among ``templates``.
+        """
         feature_numbers = np.asarray(index, dtype=np.int64)
         names = tuple(map(self.names.__getitem__, feature_numbers.tolist()))
         return Features(
@@ -373,7 +375,9 @@ class HeldOutRows:
         return np.ones(len(self.labels)) if self.weights is None else self.weights
 
     def take(self, rows: Int) -> HeldOutRows:
-        """Returns the held-out rows with these numbers (``rows``), in this order."""
+        """Returns the held-out rows with these numbers (``rows``), in this order. ``labels`` are the class numbers of
+        all held-out rows, ``weights`` their weights, None if all are 1.
+        """
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, rows=self.rows.take(rows), labels=self.labels[rows], weights=weights)
 

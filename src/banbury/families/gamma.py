@@ -46,12 +46,12 @@ class Gamma(LogMomentFamily):
     def estimate(self, features: Features, sums: LogMoments, choice: Choice, rng: Generator) -> GammaParameters:
         """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
         if choice.how == "mle":
-            # Of z and of log z (features × classes each).
+            # The means of z and of log z (features × classes each).
             _, mean, mean_log = sums.means(features.units, prior_rows=0.0)
             return GammaParameters(features, shape_of(np.log(mean) - mean_log), mean, strength=None)
-        # With those of the prior; ``rows`` is features × classes, too.
+        # The same with the prior's rows, and how many rows these are (features × classes).
         rows, mean, mean_log = sums.means(features.units, 1.0 if self.prior_rows is None else self.prior_rows)
-        shape = shape_of(np.log(mean) - mean_log)
+        shape = shape_of(np.log(mean) - mean_log)  # of z's distribution, at its mode
         if choice.how == "map":
             return GammaParameters(features, shape, mean, strength=None)
         if choice.how == "gibbs":
@@ -134,7 +134,7 @@ class GammaParameters(PositiveParameters):
         return None if self.strength is not None else (self.mean, 1.0, one, 0.0, k)
 
     def draw(self, rng: Generator) -> Real:
-        """Draws a z for each shape and mean, in their shape."""
+        """Draws a z for each shape and mean of the distributions, in the shape of these arrays."""
         mean = self.mean
         if self.strength is not None:  # the rate has a Gamma distribution with this shape
             mean = mean * self.strength / np.maximum(rng.standard_gamma(self.strength), TINY)

@@ -502,6 +502,7 @@ class GaussianParameters(NumericParameters):
         """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         columns = rows.numbers(self.features.names)  # arrays of rows, or of rows × columns
         curves = (self.mean, self.precision, self.constant, self.power)  # features × classes each; normal: no power
+        # z = (number − origin) / unit, with one of each for every feature.
         return [_core.NormalPart(columns, self.origin, self.unit, *curves)]
 
     def curve(self, f: int) -> Curve | None:
@@ -542,7 +543,8 @@ class GaussianParameters(NumericParameters):
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Returns the mean and the standard deviation of feature number f in each class (classes each), in its own
-        unit; for Student t the scale. The precision is 1 / (2 σ²), or 1 / (ν s²) for Student t.
+        unit; for Student t, which has a ``power``, the scale. The precision of z = (number − origin) / unit is 1 / (2
+        σ²), or 1 / (ν s²) for Student t.
         """
         variance = 0.5 / self.precision[f] if self.power is None else 1.0 / (self.precision[f] * self._nu(f))
         return self.origin[f] + self.unit[f] * self.mean[f], self.unit[f] * np.sqrt(variance)
@@ -843,7 +845,7 @@ class GaussianBlockParameters(Parameters):
         has, and by none if it has none.
         """
         values = np.column_stack(block_columns(rows, self.features[0]))  # rows × columns; NaN: missing
-        n_classes, n_columns = self.mean.shape
+        n_classes, n_columns = self.mean.shape  # ``mean`` has the means of z
         log_likelihoods = np.zeros((rows.n_rows, n_classes))
         # Rows that have values in the same columns are scored together.
         for column_numbers, rows_of_pattern in rows_by_columns_present(values):

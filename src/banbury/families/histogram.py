@@ -528,7 +528,8 @@ class HistogramParameters(NumericParameters):
         column.
         """
         columns = []
-        for axis, table in zip(self.axes, self.tables, strict=True):  # log densities (steps × classes)
+        # The bins of each feature, which consist of steps, and the log densities of the steps (steps × classes).
+        for axis, table in zip(self.axes, self.tables, strict=True):
             share = np.exp(table + np.log(axis.width))  # of each step (steps × classes)
             share[[0, -1]] *= 2.0  # as much lies beyond an outer step as in it
             steps = dirichlet.draw_cells(share, classes, rng)  # of each row
@@ -756,8 +757,8 @@ class HistogramBlockParameters(Parameters):
         return self.cells.axes[names.index(column)].cuts()
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
-        """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
-        column.
+        """Draws a value of each column for a row of each of these ``classes`` (class numbers); returns an array per
+        column. ``cells`` has the bins of each column (``axes``) and the log-shares of cells.
         """
         drawn = np.empty((len(self.cells.axes), len(classes)))  # columns × rows
         for c, rows in enumerate(rows_by_class(classes, len(self.cells.shares.empty))):

@@ -114,7 +114,7 @@ class MeasuredPairs(NamedTuple):
 
     def beyond(self, level: float, n_pairs: int) -> Int:
         """Returns the numbers of the pairs with significant information, at a level that holds for all ``n_pairs``
-        pairs that were examined.
+        pairs that were examined. ``p`` has the p-value and ``bits`` the information of each pair.
         """
         return np.flatnonzero((self.p * n_pairs < level) & (self.bits > 0))
 
@@ -136,7 +136,9 @@ class PairInformation(NamedTuple):
 
     def beyond_chance(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> MeasuredPairs:
         """Returns for each pair the bits beyond chance, and the test. ``names`` returns the names of the columns of
-        pair k. ``self.rows`` are shares of ``total``, which ``scale`` converts to numbers of rows.
+        pair k. ``self.rows`` are shares of ``total``, which ``scale`` converts to numbers of rows; ``joint`` is I(A; B
+        | class), ``first`` and ``second`` are H(A | class) and H(B | class), ``repeated`` is I(A; B) as a share of the
+        smaller entropy, and ``freedom`` and ``excess`` are what the test needs.
         """
         rows = self.rows * total  # of each pair, as all that follows
         rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)

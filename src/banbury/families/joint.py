@@ -362,7 +362,9 @@ class JointParameters(KeyedParameters):
     log_unseen: Real
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
-        """Returns the part with which the kernel adds log P(combination | class) of these rows."""
+        """Returns the part with which the kernel adds log P(combination | class) of these rows. ``log_unseen`` has a
+        number per class.
+        """
         combinations = encode_combinations(rows, self.features[0])
         table = np.zeros((len(combinations.values), len(self.log_unseen)))  # distinct combinations × classes
         for k, values in enumerate(combinations.values):
@@ -395,8 +397,8 @@ class JointParameters(KeyedParameters):
         return log(np.exp(shares.seen[matching_cells]).sum(axis=0) + share_of_empty)
 
     def categories(self, f: int, column: str) -> Keys:
-        """Returns the values that rows had in one column of the block, by its name, in order. ``f`` is 0, the only
-        feature.
+        """Returns the values that rows had in one column of the block, by its name, in order (``seen_values`` has them
+        for each column). ``f`` is 0, the only feature.
         """
         return sort_keys(self.seen_values[self.features[0].columns.index(column)])
 

@@ -46,7 +46,7 @@ class LogNormalParameters(PositiveParameters):
         log_z = np.log(z)
         square = self.precision * (log_z - self.mean) ** 2  # of the distance from the mean
         fall = square if self.power is None else self.power * np.log1p(square)  # of the log density, from its peak
-        return self.constant - fall - log_z
+        return self.constant - fall - log_z  # ``constant`` is the log density of log z at its peak
 
     def draw(self, rng: Generator) -> Real:
         """Draws a number for each mean and precision, of which there is one for each row to draw."""

@@ -118,7 +118,7 @@ class Poisson(RateFamily):
         """Returns the shape and the scale of the Gamma prior: a number of events (or one for each feature, features ×
         1), and of rows in which they happened. ``sums`` are those of the columns.
         """
-        n_rows = 1.0 if self.prior_rows is None else self.prior_rows
+        n_rows = 1.0 if self.prior_rows is None else self.prior_rows  # ``prior_count`` is the number of events in them
         if self.prior_count is None:  # the mean over all classes
             return n_rows * np.maximum(sums.pool()[1], SMALLEST_RATE), n_rows
         return self.prior_count, n_rows

@@ -205,7 +205,7 @@ class PositiveParameters(NumericParameters):
         default one for each feature.
         """
         unit = self.units[f]  # of feature f, or of all
-        with np.errstate(over="ignore"):  # of the largest doubles, whose z is as far as any
+        with np.errstate(over="ignore"):  # z of the largest doubles, which is then the farthest that there is
             z = np.minimum(x / unit, self.farthest)
         log_densities = self.at(f).log_density(z[:, None])  # of z (numbers × classes)
         return np.asarray(log_densities - np.reshape(np.log(unit), (-1, 1)))
@@ -248,7 +248,7 @@ class PositiveParameters(NumericParameters):
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Returns the mean and the standard deviation of feature f in each class (classes each); for a predictive
-        distribution, those of the distributions that it mixes.
+        distribution, those of the distributions that it mixes. ``units`` has the unit of each feature.
         """
         mean, deviation = self.at(f).moments()  # of z in each class
         unit = self.units[f]
@@ -281,7 +281,9 @@ class LogMoments(SumsOfParts):
         return self.values.n
 
     def times(self, factor: float) -> tuple[LogMoments, bool]:
-        """Returns the sums multiplied by a factor, and whether the product is exact."""
+        """Returns the sums multiplied by a factor, and whether the product is exact. ``values`` are the moments of the
+        numbers, and ``logs`` those of their logarithms.
+        """
         values, are_values_exact = self.values.times(factor)
         logs, are_logs_exact = self.logs.times(factor)
         return LogMoments(values, logs), are_values_exact and are_logs_exact
@@ -319,7 +321,7 @@ class LogMoments(SumsOfParts):
         ``prior_rows`` average rows added.
 
         An average row has the means of the column over all classes. A class without rows has those means too. ``units``
-        has the unit of each feature.
+        has the unit of each feature; ``values`` are the moments of z, and ``logs`` those of log x.
         """
         log_units = np.log(units[:, None])
         n_rows = self.values.n.value  # features × classes

@@ -392,8 +392,8 @@ class Leaves:
         return interval_of_leaf, np.asarray(widths / np.bincount(interval_of_leaf, widths)[interval_of_leaf])
 
     def overall_shares(self) -> Real:
-        """Returns the share of all rows in each leaf (leaves). Rows are spread uniformly over a wider interval, to each
-        of which half a row is added.
+        """Returns the share of all rows in each leaf (leaves); ``cells`` has the rows of leaves (leaves × classes).
+        Rows are spread uniformly over a wider interval, to each of which half a row is added.
         """
         interval_of_leaf, part_of_interval = self._wider_intervals  # of each leaf, its number and its part
         rows_of_interval = np.bincount(interval_of_leaf, self.cells.sum(axis=1)) + HALF_ROW
@@ -553,7 +553,7 @@ class QuantileTreeParameters(NumericParameters):
         """Returns for each of the wanted numbers (``near``) the nearest cut between leaves of feature f, in the same
         shape; multiples of ``step`` if there is only one leaf.
         """
-        cuts = self.leaf_cuts[f]
+        cuts = self.leaf_cuts[f]  # between leaves, in order
         if not len(cuts):
             return super().ends(f, near, step)
         # The places of the cuts on both sides of each number.

@@ -514,7 +514,7 @@ class AlikeWords:
         counts = sorted(count for count in self.n_words[c] if count > 0)
         # The first number is that of the words that occur in no text of the class.
         words_with_count = np.array([0, *map(self.n_words[c].__getitem__, counts)])
-        words_with_count[0] = n_words - words_with_count.sum()
+        words_with_count[0] = n_words - words_with_count.sum()  # 0 before
         # For each count, log P(a word with this count is absent).
         _, log_absent = log_shares(np.array([0.0, *counts]), np.float64(n_texts), a)  # type: ignore[arg-type]
         is_certain = np.isneginf(log_absent)
@@ -528,12 +528,12 @@ class BernoulliGrowth:
     """
 
     def __init__(self, words: Vocabulary) -> None:
-        """Reads the counts of all words."""
+        """Reads the counts of all ``words`` of the model."""
         self.counts = np.zeros((int(words.ids.max(initial=0)) + 1, words.n_classes))  # ids × classes
         self.like = AlikeWords(words.n_classes)  # how many words of each class have each count
         self.texts = words.texts  # the number of texts of each class
         self.n_words = words.n_words
-        for pairs in words:
+        for pairs in words:  # of a word and a class
             self.like.add(pairs, pairs.occurrences)
             self.counts[pairs.per_pair(pairs.ids), pairs.classes] = pairs.occurrences
 
@@ -544,12 +544,12 @@ class BernoulliGrowth:
         ``self.like.n_words``, which maps a count to the number of words that have it.
         """
         old_counts = self.counts[pairs.ids]  # words × classes
-        new_counts = pairs.cells(pairs.occurrences, len(texts))
+        new_counts = pairs.cells(pairs.occurrences, len(texts))  # words × classes
         is_changed = old_counts != new_counts
         _, classes = np.nonzero(is_changed)  # of each cell that changed
         changed_cells = (classes.tolist(), old_counts[is_changed].tolist(), new_counts[is_changed].tolist())
         for c, old_count, new_count in zip(*changed_cells, strict=True):
-            words_with_count = self.like.n_words[c]
+            words_with_count = self.like.n_words[c]  # the number of words, by count
             if old_count > 0:
                 words_with_count[old_count] -= 1
                 if not words_with_count[old_count]:

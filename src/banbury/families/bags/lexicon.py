@@ -48,6 +48,7 @@ class Bags(_core.Bags):
             positions = np.repeat(shift[some_texts], sizes[some_texts]) + np.arange(start, end)
             words[start:end] = self.words[positions]
             times[start:end] = self.times[positions]
+        # ``hashes`` are those of the texts, and ``n_words`` is the number of words of the lexicon.
         return Bags(offsets, words, times, self.hashes[texts], self.n_words)
 
     @classmethod
@@ -120,13 +121,13 @@ class Lexicon:
         return ranks
 
     def documents(self) -> Real:
-        """Returns how many texts of each class have each word (words × classes)."""
+        """Returns how many texts of each class have each word (words × classes). ``used`` are the words in their table."""
         tables = [pairs.cells(pairs.documents, self.used.n_classes) for pairs in self.used]  # for some words each
         return np.concatenate(tables) if tables else np.zeros((0, self.used.n_classes))
 
     def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
-        """Returns the bags of rows, with words as their places in this list. ``sums`` are the counted words, which
-        decide which words are known.
+        """Returns the bags of rows, with words as their places in this list, which ``ranks`` has for each word id.
+        ``sums`` are the counted words, which decide which words are known.
         """
         # The words of row i, and how much each counts, are offsets[i] to offsets[i + 1] of ``ids`` and ``amounts``.
         offsets, ids, amounts = bag_of_words(self.feature).bags(rows, self.feature, sums, threads)

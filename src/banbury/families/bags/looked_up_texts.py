@@ -78,7 +78,8 @@ class LookedUpTexts:
         """Returns the words of the rows with these numbers, each counted in its class of ``n_classes``; a row may come
         more than once. ``classes`` and ``weights`` (whole numbers, or limbs) have one for each of them.
         """
-        # Where the words of each row begin, and the places of all of them in ``ids`` and ``values``.
+        # Where the words of each row begin, and the places of all of them in ``ids`` and ``values``; those of text i were
+        # at offsets[i] to offsets[i + 1].
         offsets, positions = positions_in_slices(self.offsets[:-1][rows], np.diff(self.offsets)[rows])
         class_codes = np.where(self.missing[rows], np.int32(-1), classes)  # −1: there is no text to count
         table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)  # with a column for each word

@@ -149,6 +149,7 @@ class BagParameters(Parameters):
         """The scores of all words in single precision, as the kernel takes them, which is enough for a first look; None
         if there are many, or one is not finite.
         """
+        # ``base`` is added to the score of every word (classes).
         return self.scores.weights.rough(self.table, self.scores.base, self.n_words, n_threads(None))
 
     @property
@@ -244,8 +245,8 @@ class BagParameters(Parameters):
             self._set_rows(pairs_of(self.table, np.unique(ids[ids >= 0]).astype(np.uint32)))
 
     def _set_rows(self, pairs: WordClassPairs) -> None:
-        """Makes the rows of scores of some words, in place, from their own counts in each class. A word without
-        occurrences has no row, but a column of a matrix has.
+        """Makes the rows of scores of some words (``pairs`` of words and classes), in place, from their own counts in
+        each class. A word without occurrences has no row, but a column of a matrix has.
         """
         family = self.family
         pseudo_count: Any = self.pseudo_count  # what is added to every count
@@ -312,7 +313,8 @@ class BagParameters(Parameters):
         """
         n_texts = self.table.texts().value  # of each class
         self.family.check_shares(pairs, n_texts)
-        if self.growth is None:  # what the constant is computed from
+        # ``growth`` has the counts that the constant is computed from; ``vocabulary`` are the model's words.
+        if self.growth is None:
             self.growth = BernoulliGrowth(self.vocabulary)
             self.scores.constant, _ = self.growth.like.absent(self.n_words, self.growth.texts, pseudo_count)
         self.scores.constant = self.growth.follow(pairs, n_texts, pseudo_count, self.scores.constant)
@@ -343,7 +345,7 @@ class BagParameters(Parameters):
         Under a Bernoulli model the last term is what all absent words say together. Under Pólya's urn the length of the
         text is shared out equally among its tokens.
         """
-        scores = self.scores
+        scores = self.scores  # of all words of the model
         ids = np.array([word.word_id for word in words], dtype=np.uint32)  # of the row's words
         self._make_rows(ids)
         # Whether the model has each word, its numbers for the classes (words × classes), and what multiplies them.
@@ -401,7 +403,8 @@ class BagParameters(Parameters):
         text_for_kernel, tokens = family.split_text(first_text)  # as the kernels take it, and its tokens in order
         _, ids = self.table.encode(family.tokeniser, text_for_kernel, 1)  # of each token, −1 if unknown; on one thread
         self._make_rows(ids)
-        has_row, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))  # of each token
+        # Whether the model has a row of scores for each token.
+        has_row, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))
         is_unknown = (ids < 0) | ~has_row
         return first_text, list(dict.fromkeys(compress(tokens, is_unknown.tolist())))
 
@@ -431,6 +434,7 @@ class BagParameters(Parameters):
         −inf means that a class is impossible, so add up only the words that a text has.
         """
         words, weights, scale = self._every_word()  # words × classes, and a number for each word
+        # ``constant`` is what every row scores (classes).
         return LinearWords(words, scale[:, None] * weights, self.scores.constant, self.family.reading)
 
     def _every_word(self) -> tuple[list[str], Real, Real]:
@@ -474,7 +478,7 @@ class BagParameters(Parameters):
         give no probabilities, so those of the multinomial model stand in. Words that weigh nothing are left out.
         """
         family = self.family
-        words = self.vocabulary
+        words = self.vocabulary  # those of the model
         scores = self.scores  # or those of the multinomial model
         self.make_all_rows()
         if family.weighs:
@@ -510,7 +514,7 @@ class BagParameters(Parameters):
         if family.weighs:
             expected = f"a model that can generate {'rows' if family.block else 'texts'}, such as 'multinomial'"
             raise errors.bad_setting("model", family.model, expected)
-        words = self.vocabulary
+        words = self.vocabulary  # those of the model
         names = family.names(self.features[0], words)  # of the words
         return family.draw(names, self._urns(classes, words), len(classes), rng)  # type: ignore[no-any-return]
 

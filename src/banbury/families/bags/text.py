@@ -178,12 +178,15 @@ class Text(BagOfWords):
     @cached_property
     def tokeniser(self) -> _core.Tokeniser:
         """The kernel that turns texts into words as the settings say."""
-        shortest, longest = check_ngrams(self.ngrams)
-        # "given": Python finds the words.
+        shortest, longest = check_ngrams(self.ngrams)  # n-gram
+        # The name of the pattern that finds words; "given": Python finds them.
         pattern = "given" if self.split is not None else self.tokens
-        characters = self.unit == "characters"
-        damping_and_length = self.damping == "log", bool(self.length)
-        only = list(self.only) if isinstance(self.only, tuple) else []
+        characters = self.unit == "characters"  # whether tokens are made of characters, not words
+        damping_and_length = (
+            self.damping == "log",
+            bool(self.length),
+        )  # whether counts are damped, and divided by length
+        only = list(self.only) if isinstance(self.only, tuple) else []  # the words that alone are counted; empty: all
         stop_words = list(self.stop_words or ())
         return _core.Tokeniser(
             pattern, bool(self.lowercase), characters, shortest, longest, stop_words, *damping_and_length, only
@@ -208,7 +211,9 @@ class Text(BagOfWords):
         return _core.Words(n_classes, 0)
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
-        """Returns the texts of rows for the kernels: as they are, or as the words that the regular expression finds."""
+        """Returns the texts of rows for the kernels: as they are, or as the words that the regular expression ``split``
+        finds, if there is one.
+        """
         column = rows.texts(feature.name)  # a list of strings, bytes as Arrow holds them, or texts that are encoded
         is_encoded = isinstance(column, _core.EncodedTexts)  # whether its words were found before
         return column if self.split is None or is_encoded else self.find_words(strings(column))
@@ -238,6 +243,7 @@ class Text(BagOfWords):
         texts = self.kernel_input(rows, feature)
         if isinstance(texts, _core.EncodedTexts) and texts.times is not None:  # their words were looked up before
             return texts.offsets, texts.ids, texts.times  # type: ignore[return-value]
+        # A table with all words that are known.
         table = sums.table if self.vocabulary is None else self.words_in_use(feature, sums).table
         return core_of(table).bags(self.tokeniser, texts, threads)  # type: ignore[return-value]
 
@@ -259,6 +265,7 @@ class Text(BagOfWords):
             return list(zip(starts.tolist(), ends.tolist(), strict=True))
         lowered = text.lower() if self.lowercase else text  # ``split`` is the regular expression that finds words
         group = self.split.groups  # 1 if the word is a group of the expression, 0 if it is the whole match
+        # Of the words.
         matches = [match for match in self.split.finditer(lowered) if match.group(group)]
         index_in_text = [  # of each character of ``lowered``: lower case may be longer
             index for index, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)
@@ -351,6 +358,7 @@ class Text(BagOfWords):
         needed_words = table.needed_ids if is_partial else NO_WORDS if choice.waits else None
         if needed_words is not None and self.separate_count(choice, alpha=1.0) is not None:
             return Vocabulary(table, needed_words, complete=True, size=table.n_words)
+        # Whether the estimate adds up numbers that are not whole.
         adds_reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any or choice.how == "gibbs"
         words = self.words(feature, table, by_name=adds_reals)
         if table.n_words and not words.n_words and not is_partial:  # those who leave rows out warn once themselves

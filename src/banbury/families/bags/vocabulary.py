@@ -46,8 +46,8 @@ class WordClassPairs:
         return bool(self.sizes.all())
 
     def per_word(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Returns the counts of pairs (``counts``) summed over the classes of each word (words). Word i has the pairs
-        ``starts[i]`` to ``starts[i + 1]``.
+        """Returns the counts of pairs (``counts``) summed over the classes of each word (words). Word i, with the id
+        ``ids[i]``, has the pairs ``starts[i]`` to ``starts[i + 1]``, which are ``sizes[i]``.
         """
         if self.full:  # every word has pairs
             return np.add.reduceat(counts, self.starts[:-1]) if len(counts) else counts
@@ -77,13 +77,14 @@ class WordClassPairs:
         return table
 
     def only(self, keeps_word: NDArray[np.bool_]) -> WordClassPairs:
-        """Returns the pairs of the words that a mask selects, which has a boolean for each word. Word i has the pairs
-        ``starts[i]`` to ``starts[i + 1]``.
+        """Returns the pairs of the words that a mask selects (``keeps_word``), which has a boolean for each word. Word
+        i has the pairs ``starts[i]`` to ``starts[i + 1]``, which are ``sizes[i]``.
         """
         if keeps_word.all():
             return self
         starts = np.concatenate([[0], np.cumsum(self.sizes[keeps_word])])
         keeps_pair = self.per_pair(keeps_word)
+        # Of the pairs that stay.
         counts = self.occurrences[keeps_pair], self.documents[keeps_pair]
         return WordClassPairs(self.ids[keeps_word], starts, self.classes[keeps_pair], *counts)
 
@@ -121,8 +122,8 @@ class Learned:
 
     @cached_property
     def learned_ids(self) -> Ids:
-        """The ids of the words that some of these texts have, in order; ``self.index`` is −1 for classes of the table
-        that are left out.
+        """The ids of the words that some of these texts have, in order; ``self.core`` is the table, and ``self.index``
+        is −1 for classes of the table that are left out.
         """
         return self.core.having(self.index)
 

@@ -47,6 +47,7 @@ class WeighedTextParameters(BagParameters):
         has a number for each word, sum to 1.
         """
         times = np.array([word.times for word in words], dtype=np.float64)
+        # A word counts the root of its occurrences, or once.
         counts = np.sqrt(times) if self.use_counts else np.ones(len(times))
         length = float(np.sqrt(np.sum((counts * scale) ** 2)))  # of the row, Euclidean
         return counts / length if length else counts
@@ -61,7 +62,7 @@ class WeighedTextParameters(BagParameters):
 
     def linear(self) -> LinearWords:
         """Returns the words in order with what they weigh; a word counts its share of the length of its text."""
-        words, weights, scale = self._every_word()
+        words, weights, scale = self._every_word()  # words × classes, and a number for each word
         reading = {**self.family.reading, "count": "root" if self.use_counts else "presence", "length": "known"}
         return LinearWords(words, weights, self.scores.constant, reading, scale)
 
@@ -70,7 +71,7 @@ class WeighedTextParameters(BagParameters):
         needed.
         """
         assert self.lexicon is not None and self.documents is not None and self.n_texts is not None
-        ids = self.lexicon.used.ids
+        ids = self.lexicon.used.ids  # of all words; ``documents`` are texts with each (words × classes)
         texts_or_tiny = np.maximum(self.n_texts, 1e-300)  # of each class
         _, word_rows, scale = self.scores.weights.rows(ids)  # words × classes, and what multiplies each word's numbers
         n_documents = self.documents.sum(axis=1)  # texts with each word

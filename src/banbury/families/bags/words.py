@@ -112,8 +112,8 @@ class UnreadWords(Words):
         return Words(self.table)
 
     def add_to(self, table: _core.Words) -> _core.Words:
-        """Returns the table with these words added; the texts are read straight into it unless they were read before
-        (then ``table`` is cached).
+        """Returns the table with these words added; the texts of ``_rows`` are read straight into it unless they were
+        read before (then the words are cached as ``self.table``).
         """
         return super().add_to(table) if "table" in self.__dict__ else self._rows.change(table.count)
 
@@ -200,6 +200,7 @@ class WordCounter(Counter):
         # The column and the word, which is None if it is the column itself.
         columns_and_words = (family.word(feature, name) for name in sums.most_frequent(5))
         names = [repr(column if word is None else word) for column, word in columns_and_words]
+        # In words.
         most_frequent = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
         n_occurrences = float(sums.occurrences.value.sum())
         has_fractions = sums.occurrences.digits > 0
