@@ -160,7 +160,7 @@ class ColumnTree(Family):
         return tuple(as_node(batch, column, self.bins, n_fine=n_fine) for column in columns)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> TreeParameters:
-        """Finds the tree of a block and estimates its tables P(value | class, parent's value) from the counts of pairs,
+        """Finds the tree of a block and estimates its tables P(value | class, parent's value) from the counts of pairs
         (``sums``), as ``choice`` says; ``rng`` draws under "gibbs".
         """
         tree = self.find_tree(features[0], sums)
@@ -168,8 +168,9 @@ class ColumnTree(Family):
         for k in tree.columns_with_values:
             variable = tree.variables[k]
             parent = tree.parents[k]
-            alpha = variable.family.pseudo_counts(variable.values, choice.alpha)
-            # Values × classes × parent's values, and without values; without a parent, the last axis is added.
+            alpha = variable.family.pseudo_counts(variable.values, choice.alpha)  # of each value
+            # Probabilities (values × classes × parent's values), and the log-probability of a value that was never
+            # counted (classes × parent's values); without a parent, the last axis is added.
             table, unseen = conditional(tree.cells(k).value, alpha, choice.how, rng)
             if parent is None:
                 table = table[..., None]
@@ -744,6 +745,7 @@ class TreeParameters(Parameters):
         """
         n_rows = len(values[0])
         scores = np.empty((n_rows, self.forest.size))  # rows × classes
+        # ``width`` is how many numbers a row needs at most.
         rows_at_once = max(int(MOST_NUMBERS_AT_ONCE // max(self.forest.width, 1)), 1)
         for start in range(0, n_rows, rows_at_once):
             chunk = slice(start, start + rows_at_once)

@@ -153,8 +153,8 @@ class GammaParameters(PositiveParameters):
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
         shape = self.shape
-        ratio = z / self.mean
+        ratio = z / self.mean  # numbers × classes
         if self.strength is None:
             return gammainc(shape, shape * ratio), gammaincc(shape, shape * ratio)
-        share = shape * ratio / (self.strength + shape * ratio)
+        share = shape * ratio / (self.strength + shape * ratio)  # has a Beta distribution
         return betainc(shape, self.strength, share), betainc(self.strength, shape, 1.0 - share)

@@ -71,7 +71,7 @@ class Variable:
 
     def of_keys(self, keys: Iterable[Key]) -> Variable:
         """Returns the variable with the values of these keys and the declared ones, sorted; bins stay as they are."""
-        if self.cuts is not None:
+        if self.cuts is not None:  # numbers in bins
             return self
         values = sort_keys({*keys, *(self.family.permanent_keys() or ())})
         return self if values == self.values else replace(self, values=values)
@@ -112,7 +112,7 @@ class Variable:
         """Returns the key of each row of ``batch`` as codes, −1 if the row has no value. Keys of numbers are the
         numbers of their bins.
         """
-        if self.cuts is None:
+        if self.cuts is None:  # categories
             keys = self.family.keys_of(batch, Feature(self.name, self.family, kind=self.kind), threads)
             assert keys is not None
             return keys

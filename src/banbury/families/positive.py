@@ -226,7 +226,7 @@ class PositiveParameters(NumericParameters):
         parts = []
         for f in range(len(self.features)):
             column = self.codes(rows, f)  # numbers, and the index of each row's number among them
-            table = self.log_probability(np.asarray(column.values, dtype=np.float64), f)
+            table = self.log_probability(np.asarray(column.values, dtype=np.float64), f)  # numbers × classes
             parts.append(line_by_line(column.codes, table, column.low))
         return parts
 

@@ -185,8 +185,8 @@ class BagOfWords(Family):
         return BagParameters(features, choice, table, word_ids, words.n_words, scores, separate_count, pending)
 
     def log_prior(self, parameters: BagParameters, sums: Words, choice: Choice) -> float:
-        """Returns the log prior of the word probabilities, over words and classes; 0 for weights, which are no
-        probabilities.
+        """Returns the log prior of the word probabilities that are among ``parameters``, over words and classes; 0 for
+        weights, which are no probabilities. ``sums`` make no difference.
         """
         if choice.how == "mle" or self.weighs or self.idf:
             return 0.0

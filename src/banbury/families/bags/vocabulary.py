@@ -129,7 +129,9 @@ class Learned:
 
     @cached_property
     def needed_ids(self) -> Ids | None:
-        """The ids of the words that scoring will ask for and that some of these texts have; None for any word."""
+        """The ids of the words that scoring will ask for (``tested_ids``) and that some of these texts have
+        (``learned_ids``); None for any word.
+        """
         return (
             None if self.tested_ids is None else np.intersect1d(self.tested_ids, self.learned_ids, assume_unique=True)
         )
@@ -227,7 +229,9 @@ class AllBut(Learned):
 
     @cached_property
     def needed_ids(self) -> Ids | None:
-        """The ids of the words that scoring will ask for and that other texts have too; None for any word."""
+        """The ids of the words that scoring will ask for (``tested_ids``) and that not only texts of the group have
+        (``lost_ids``); None for any word.
+        """
         return None if self.tested_ids is None else np.setdiff1d(self.tested_ids, self.lost_ids, assume_unique=True)
 
     @cached_property
