@@ -160,6 +160,8 @@ class Forest:
     def __init__(self, trees: Sequence[Tree]) -> None:
         """Joins the trees of columns into one forest."""
         self._trees = join_trees(trees)  # as the kernel takes them
+        # Of each tree: the prior's strength on the first level and on all others (trees × 2); and whether the cuts of
+        # the first level depend on the classes.
         self._strengths = np.array([tree.strengths for tree in trees], dtype=np.float64)
         self._cut_by_class = [tree.cut_by_class for tree in trees]
 

@@ -493,7 +493,7 @@ def _search_block_bandwidths(kernel: str, centres: Real, rows: Real, rule: Real)
 
     def likelier(tried: Real, best: Real) -> Real:
         """Returns whichever of two bandwidths of the columns, ``tried`` and ``best`` (columns each), makes the rows
-        likelier; ``best`` if they are equal.
+        likelier; ``best`` if they are equal. Keeps the likelihoods that it computes.
         """
         for bandwidths in (tried, best):
             if tuple(bandwidths) not in likelihoods:

@@ -496,8 +496,9 @@ class BagParameters(Parameters):
             yield counted_pairs.ids, share, counted_pairs.cells(counted_pairs.documents, words.n_classes) / n_texts_or_1
 
     def _share(self, word_rows: Real, scores: WordScores) -> Real:
-        """Returns the probabilities that rows of ``scores`` stand for; both they and ``word_rows``, the rows, are words
-        × classes.
+        """Returns the probabilities (words × classes) that the rows of some words in ``scores`` stand for
+        (``word_rows``, words × classes). ``polya`` has the balls in each class's urn, ``base`` what is added to the
+        score of every word.
         """
         if self.family.model == "bernoulli":
             with np.errstate(over="ignore"):
@@ -537,7 +538,7 @@ class BagParameters(Parameters):
         """Returns the probability of each word in one class (words) from the scores of all words in that class (words)."""
         if self.family.model == "bernoulli":
             return self._share(class_scores, self.scores)
-        has_urn = self.scores.polya is not None
+        has_urn = self.scores.polya is not None  # whether words are drawn from Pólya's urn
         # In proportion to the probabilities; in an urn, balls.
         weights = class_scores if has_urn else np.exp(class_scores - max(float(class_scores.max()), -1e300))
         return weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
