@@ -214,8 +214,8 @@ def _count_numbers(features: Features, rows: RowsToCount) -> Integers:
     names = features.names
     thresholds_or_none = [_family(feature).threshold for feature in features]
     threshold = np.array([np.nan if limit is None else limit for limit in thresholds_or_none], dtype=np.float64)
-    columns = rows.batch.numbers(names) if names else []
-    cells: Integers = rows.run_kernel(_core.count_flags, names, columns, threshold)
+    columns = rows.batch.numbers(names) if names else []  # arrays of rows, or of rows × columns
+    cells: Integers = rows.run_kernel(_core.count_flags, names, columns, threshold)  # in another shape
     return cells.arranged([2 * len(features), len(rows.labels)])
 
 

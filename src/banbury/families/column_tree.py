@@ -291,7 +291,7 @@ class TreeCounter(CombinationCounter):
         """
 
         def with_nodes(feature: Feature) -> Feature:
-            """Returns a feature with the nodes of its columns."""
+            """Returns a feature whose family has the nodes of its columns."""
             family: Any = feature.family
             if family.nodes:
                 return feature
@@ -574,7 +574,7 @@ class CountedPairs:
         """Returns pairs of columns, by number, with I(A; B | class) in bits, largest first: those that are significant
         at ``level``, or all if it is None.
         """
-        # Those of the column with fewest gaps.
+        # The rows of the column with fewest gaps.
         n_rows = max((float(self.count_values(k).value.sum()) for k in range(len(self.variables))), default=0.0)
         if not n_rows > 0:
             return []

@@ -664,7 +664,8 @@ def shrink_scatter(sums: Products) -> Real:
 
 def shrinkage(sum_of_squares: float, n_columns: int, degrees_of_freedom: float) -> float:
     """Returns which share of the correlations is taken away, from 0 to 1, given the sum of their squares over the whole
-    matrix (with the ones of the diagonal), the number of columns, and the degrees of freedom of the sample.
+    matrix (``sum_of_squares``, with the ones of the diagonal), the number of columns, and the degrees of freedom of the
+    sample.
     """
     denominator = (degrees_of_freedom + 1.0 - 2.0 / max(n_columns, 1)) * (sum_of_squares - n_columns)
     if n_columns <= 1 or not denominator > 0:

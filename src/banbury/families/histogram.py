@@ -374,7 +374,7 @@ class Histogram(GridFamily):
         key, a fine bin, the number of its bin. ``cells`` has the rows of each key (keys × classes).
         """
         bins = self.join_bins(keys, cells)
-        log_width = np.log(bins.axis(feature.origin, feature.unit).width)
+        log_width = np.log(bins.axis(feature.origin, feature.unit).width)  # of a bin, in the column's unit
         n_bins = len(bins.cells)
         stays = np.ones(n_bins, dtype=np.bool_)  # whether a bin is there even without rows
         shares = Shares(bins.cells, np.full(n_bins, self._alpha(choice)), choice.how, stays, log_width=log_width)

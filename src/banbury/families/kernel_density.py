@@ -300,8 +300,10 @@ class KernelDensity(GridFamily):
         return float(rows @ log_densities) - float(n_rows * np.log(bandwidth))
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
-        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share."""
-        features_and_bins = zip(features, sums.keys, strict=True)  # the occupied bins (``keys``) of each feature
+        """Returns a pair for each feature: its number of parameters per class, and the number that all classes share;
+        ``sums`` has the occupied bins.
+        """
+        features_and_bins = zip(features, sums.keys, strict=True)
         return [(max(len(keys) - 1, 0) + len(feature.inputs), 0) for feature, keys in features_and_bins]
 
     def join_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:

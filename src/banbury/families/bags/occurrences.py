@@ -261,15 +261,16 @@ class Occurrences(BagOfWords):
 
 def informative_columns(parameters: Parameters, sums: Words, n: int | None) -> NamedValues:
     """Returns the n columns (None: all) of a matrix of counts with the most information about the class, the most
-    informative first. ``sums`` are the counted words of the only feature.
+    informative first. ``sums`` are the counted words of the only feature, and ``parameters`` were estimated from them.
     """
     assert isinstance(parameters, BagParameters)
     feature = parameters.features[0]
     names = feature.inputs
-    words = parameters.family.words(feature, sums.table)
+    words = parameters.family.words(feature, sums.table)  # one for each column
     information = np.concatenate([mutual_information(pairs, words.texts) for pairs in words])  # of each column
     best = np.argsort(-information, kind="stable")[:n].tolist()  # column numbers
-    share = np.concatenate([shares for _, shares, _ in parameters.values()])[best]  # best columns × classes
+    # P(word | class) (best columns × classes).
+    share = np.concatenate([shares for _, shares, _ in parameters.values()])[best]
     best_names = [names[k] for k in best]
     return NamedValues(
         best_names, best_names, information[best], len(names) - len(best), share, "column", "informative"
