@@ -481,7 +481,8 @@ class BinAxis:
 
     def cuts(self) -> list[float]:
         """Returns the edges between bins in the column's unit, in order. ``self.sizes`` has the number of steps in each
-        bin, ``self.first`` the number of the first step, and ``self.width`` that of a step, in the column's unit.
+        bin, and ``self.first`` is the number of the first one; step 0 begins at ``self.start``, and steps are
+        ``self.width`` wide.
         """
         return [self.start + self.width * (self.first + int(step)) for step in np.cumsum(self.sizes)[:-1]]
 
@@ -687,7 +688,7 @@ def join_columns(family: Histogram, keys: Sequence[Any], cells: Real, n_columns:
     counted, each with the bin of every column, and ``cells`` their rows (cells × classes). Bins are wider than those of
     a single column, because a block has more cells.
     """
-    fine_bins = np.array(keys, dtype=np.int64).reshape(len(keys), n_columns)
+    fine_bins = np.array(keys, dtype=np.int64).reshape(len(keys), n_columns)  # cells × columns
     bins_by_column = []
     for j in range(n_columns):
         # The occupied fine bins of the column, and which of them each cell is in.

@@ -534,6 +534,7 @@ def _block_likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -
     # How often bins are joined in pairs, so that the narrowest bandwidth is only a few bins.
     n_joins = max(int(np.floor(np.log2(bandwidth.min() / MOST_BLOCK_BINS_PER_BANDWIDTH))), 0)
     if n_joins:
+        # The joined cells (cells × columns), and which of them each old one is in.
         cells, new_cell = np.unique(np.floor(centres / 2.0**n_joins), axis=0, return_inverse=True)
         rows = np.asarray(np.bincount(new_cell.reshape(-1), rows), dtype=np.float64)
         centres = cells + 0.5

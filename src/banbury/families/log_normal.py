@@ -68,6 +68,7 @@ class LogNormalParameters(PositiveParameters):
         """Returns the probabilities below and above each z (numbers × classes each)."""
         with np.errstate(divide="ignore"):
             distance = (np.log(z) - self.mean) / self._deviation  # of log z from its mean, in deviations
+        # ``power`` is None for normal densities; ``_degrees`` are those of freedom of Student's t.
         return normal_tails(distance, None if self.power is None else self._degrees)
 
     @property

@@ -43,8 +43,8 @@ def first_rows(batch: Batch, names: Sequence[str]) -> Real:
     """Returns the first rows (up to 1,000) of the numeric columns with these names (rows × columns), with infinite
     values as NaN.
     """
-    # Arrays of rows, or of rows × columns, as matrices.
-    columns = batch.numbers(names) if names else []
+    columns = batch.numbers(names) if names else []  # arrays of rows, or of rows × columns
+    # Their first rows, all as rows × columns.
     matrices = [column[:SAMPLE] if column.ndim == 2 else column[:SAMPLE, None] for column in columns]
     if not matrices:
         return np.zeros((0, 0))

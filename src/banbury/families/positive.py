@@ -236,7 +236,8 @@ class PositiveParameters(NumericParameters):
         """
         if (terms := self.at(f).curve_terms()) is None:
             return None
-        width, centre, one, x, log = np.broadcast_arrays(*terms)  # of each class; the last three are coefficients
+        # Of each class; the last three are the coefficients of 1, x and log.
+        width, centre, one, x, log = np.broadcast_arrays(*terms)
         return Curve(0.0, float(self.units[f]), width, centre, one, x, x2=np.zeros_like(one), log=log)
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:

@@ -220,10 +220,11 @@ def set_whole_counts(weights: _core.Weights, weighed_words: WeighedWords, a: flo
     words = weighed_words.words
     if (whole_table := whole_counts(words.table)) is None:
         return weighed_words
-    # A table of whole counts, and the number of the group that is subtracted from it.
+    # A table of whole counts, and what is subtracted from it: all groups and the number of one; None: nothing.
     table, left_out_group = whole_table
     of_other_classes = model == "complement"
     logs = logs_of_counts(a, model, min(len(words.ids) + 1, MOST_LOGS))  # log(n + a), by n
+    # The ids of the words that the kernel leaves over.
     other_ids = weights.set_counted(
         table, words.ids, weighed_words.once, of_other_classes, logs, n_threads(None), left_out_group
     )
