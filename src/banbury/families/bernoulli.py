@@ -94,10 +94,11 @@ class Bernoulli(KeyedFamily):
         """Returns the pseudo-counts of no and of yes, in this order, whatever ``keys`` are; ``alpha`` is the one for
         families that do not set their own.
         """
-        if self.m is not None:
-            share = 0.5 if self.p is None else self.p
+        if self.m is not None:  # an m-estimate
+            share = 0.5 if self.p is None else self.p  # of yes
             return self.m * np.array([1.0 - share, share])
         yes_count = float(self.alpha if self.alpha is not None else alpha)
+        # ``beta`` is that of no, if it was set.
         return np.array([yes_count if self.beta is None else self.beta, yes_count])
 
     def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
@@ -107,16 +108,12 @@ class Bernoulli(KeyedFamily):
         name = feature.name
         if self.threshold is not None:
             numbers = finite_numbers(rows, name)
-            return Codes(
-                np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32), low=0, values=(False, True)
-            )
-        code_of_row, distinct_values = number_values(rows.codes(name), threads)
-        # Entry −1 of the array, the last, is for missing values.
-        return Codes(
-            np.array([*self.means_yes(distinct_values, name), -1], dtype=np.int32)[code_of_row],
-            low=0,
-            values=(False, True),
-        )
+            is_yes = np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32)
+            return Codes(is_yes, low=0, values=(False, True))
+        number_of_row, distinct_values = number_values(rows.codes(name), threads)
+        # Of each distinct value; the last entry, −1, is for rows without one.
+        meanings = np.array([*self.means_yes(distinct_values, name), -1], dtype=np.int32)
+        return Codes(meanings[number_of_row], low=0, values=(False, True))
 
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
         """Returns for each of these values of column ``name`` whether it means yes; raises for a value that means
@@ -135,15 +132,16 @@ class Bernoulli(KeyedFamily):
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> BernoulliParameters:
         """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
-        alpha = np.tile(self.pseudo_counts(KEYS, choice.alpha), len(features))
-        share = dirichlet.shares(sums.cells.value, sums.offsets, alpha, choice.how, rng)
+        alpha = np.tile(self.pseudo_counts(KEYS, choice.alpha), len(features))  # of no and yes of each feature
+        share = dirichlet.shares(sums.cells.value, sums.offsets, alpha, choice.how, rng)  # (2 · features) × classes
         table = dirichlet.log(share).reshape(len(features), 2, -1)
         return BernoulliParameters(features, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
 
     def log_prior(self, parameters: BernoulliParameters, sums: Counts, choice: Choice) -> float:
         """Returns what the Beta prior adds to the log-likelihood of these parameters, over all features and classes."""
-        logs = np.stack([parameters.no.sum(axis=0), parameters.yes.sum(axis=0)])
-        return dirichlet.log_prior(logs, self.pseudo_counts(KEYS, choice.alpha), choice.how)
+        # Log-probabilities of no and of yes, summed over features (2 × classes).
+        log_shares = np.stack([parameters.no.sum(axis=0), parameters.yes.sum(axis=0)])
+        return dirichlet.log_prior(log_shares, self.pseudo_counts(KEYS, choice.alpha), choice.how)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         """Returns this family, with a threshold unless the values are 0 and 1, for a column of two values; nothing for
@@ -153,10 +151,10 @@ class Bernoulli(KeyedFamily):
             return ()
         least = column.least
         greatest = column.greatest
+        if (least, greatest) == (0.0, 1.0):
+            return (self,)
         middle = least / 2.0 + greatest / 2.0
-        return (
-            self if (least, greatest) == (0.0, 1.0) else Bernoulli(threshold=middle if middle < greatest else least),
-        )
+        return (Bernoulli(threshold=middle if middle < greatest else least),)
 
 
 class FlagCounter(KeyCounter):
@@ -176,7 +174,7 @@ class FlagCounter(KeyCounter):
         """Counts no and yes of these rows. Returns the features as they are, and their counts. Counts have two lines
         per feature, no and yes (lines × classes).
         """
-        numeric_features = [f for f, feature in enumerate(features) if _is_numeric(feature, rows.batch)]
+        numeric_features = [f for f, feature in enumerate(features) if _is_numeric(feature, rows.batch)]  # by number
         numeric_cells = _count_numbers(features.take(numeric_features), rows)
         if len(numeric_features) == len(features):
             return features, Counts((KEYS,) * len(features), numeric_cells)
@@ -216,8 +214,8 @@ def _count_numbers(features: Features, rows: RowsToCount) -> Integers:
     names = features.names
     thresholds_or_none = [_family(feature).threshold for feature in features]
     threshold = np.array([np.nan if limit is None else limit for limit in thresholds_or_none], dtype=np.float64)
-    columns = rows.batch.numbers(names) if names else []
-    cells: Integers = rows.run_kernel(_core.count_flags, names, columns, threshold)
+    columns = rows.batch.numbers(names) if names else []  # arrays of rows, or of rows × columns
+    cells: Integers = rows.run_kernel(_core.count_flags, names, columns, threshold)  # in another shape
     return cells.arranged([2 * len(features), len(rows.labels)])
 
 
@@ -264,7 +262,8 @@ class BernoulliParameters(KeyedParameters):
             limit = np.nan if self.family.threshold is None else self.family.threshold
             return [_core.FlagsPart(rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
         columns = [rows.codes(name) for name in names]
-        low = np.array([column.low for column in columns], dtype=np.int64)
+        low = np.array([column.low for column in columns], dtype=np.int64)  # the lowest code of each column
+        # For each column, whether each of its values means yes.
         are_yes = (self.family.means_yes(column.values, name) for name, column in zip(names, columns, strict=True))
         # The line of ``_table`` of each value of a column; feature f has the lines 2f and 2f + 1.
         lookups = [np.array(is_yes, dtype=np.uint32) + np.uint32(2 * f) for f, is_yes in enumerate(are_yes)]
@@ -294,14 +293,14 @@ class BernoulliParameters(KeyedParameters):
         """A value that means no, like those of the column: False, "not …" for strings, 0 (or 1 if 0 means yes) for
         numbers.
         """
-        yes = self.family.yes
+        yes = self.family.yes  # the declared value that means yes
         return False if yes is None else f"not {yes}" if isinstance(yes, str) else 0 if yes else 1
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
         """Draws a value of each feature for a row of each of these ``classes`` (class numbers): a boolean, or a value
         that means yes or no in the column. Returns one array per feature.
         """
-        share = np.exp(self.yes)
+        share = np.exp(self.yes)  # P(yes | class) (features × classes)
         drawn = [rng.random(len(classes)) < share[f, classes] for f in range(len(self.features))]
-        yes = self.family.yes
+        yes = self.family.yes  # the value that means yes; None: True
         return list(drawn) if yes is None else [np.where(column, yes, self._no) for column in drawn]

@@ -55,7 +55,7 @@ class BinCounter(KeyCounter):
         """Returns the features with the start and the width of their bins (origin and unit), settled by the first rows
         (``batch``).
         """
-        fine_widths = _fine_widths(batch, features.names)
+        fine_widths = _fine_widths(batch, features.names)  # of each column
         # The start and width of each column's bins.
         grids = [_grid(feature, fine_widths[f : f + 1])[0] for f, feature in enumerate(features)]
         origins, units = np.array(grids, dtype=np.float64).reshape(-1, 2).T.copy()
@@ -74,18 +74,20 @@ class BinCounter(KeyCounter):
         """Returns the interval of a bin (``key`` is its number), or of a block's cell in each column, in words for
         messages.
         """
-        bin_numbers = key if feature.columns else [key]
-        grids = zip(
-            feature.inputs, bin_starts(feature).tolist(), bin_widths(feature).tolist(), bin_numbers, strict=True
-        )
+        bin_numbers = key if feature.columns else [key]  # one of each column
+        starts = bin_starts(feature).tolist()
+        widths = bin_widths(feature).tolist()
         intervals = (
-            f"{name} {start + width * k:.9g} to {start + width * (k + 1):.9g}" for name, start, width, k in grids
+            f"{name} {start + width * k:.9g} to {start + width * (k + 1):.9g}"
+            for name, start, width, k in zip(feature.inputs, starts, widths, bin_numbers, strict=True)
         )
         return errors.listed(intervals, most=6)
 
     def widen(self, features: Features, sums: Counts) -> Features:
-        """Returns the features with wider bins (a larger unit) where more bins are occupied than may be."""
-        overfull = [f for f, keys in enumerate(sums.keys) if len(keys) > self.most]
+        """Returns the features with wider bins (a larger unit) where more bins are occupied in ``sums`` than may be
+        (``self.most``).
+        """
+        overfull = [f for f, keys in enumerate(sums.keys) if len(keys) > self.most]  # feature numbers
         if not overfull:
             return features
         units = features.units.copy()
@@ -123,20 +125,21 @@ def _fine_widths(batch: Batch, names: Sequence[str]) -> Real:
     """Returns the width of a fine bin of each of these columns (columns), from the spread of the first rows
     (``batch``).
     """
-    return np.maximum(scales(first_rows(batch, names))[1] * 2.0**-DOUBLINGS_TO_SPREAD, 2.0**-1020)
+    _, spreads = scales(first_rows(batch, names))
+    return np.maximum(spreads * 2.0**-DOUBLINGS_TO_SPREAD, 2.0**-1020)
 
 
 def _encode_bins(feature: Feature, rows: RowsToCount) -> Codes:
     """Returns the number of the fine bin of each row's value of a single column, as codes."""
     bin_numbers = number_bins(number_column(rows.batch, feature.name), feature.name, feature.origin, feature.unit, rows)
-    # The kernel returns the lowest and the highest number of each column.
-    low, high = (int(lowest_or_highest[0]) for lowest_or_highest in _core.span([bin_numbers], rows.threads))
-    return renumber_wide_range(Codes(bin_numbers, low, range(low, high + 1)), rows)
+    # Of each column, here the only one.
+    lowest, highest = _core.span([bin_numbers], rows.threads)
+    return renumber_wide_range(Codes(bin_numbers, int(lowest[0]), range(int(lowest[0]), int(highest[0]) + 1)), rows)
 
 
 def number_bins(column: NDArray[Any], name: str, start: float, width: float, rows: RowsToCount) -> Int:
-    """Returns for each row the number of its value's bin, MISSING_BIN if it has none, given where bin 0 starts and how
-    wide bins are; raises for a value that no bin can have. ``name`` is the column, for messages.
+    """Returns for each row the number of its value's bin, MISSING_BIN if it has none, given where bin 0 starts and the
+    width of bins; raises for a value that no bin can have. ``name`` is the column, for messages.
     """
     try:
         return _core.bins(column, start, width, rows.threads)
@@ -161,7 +164,7 @@ def _doublings(old: Feature, new: Feature) -> Any:
     """
     old_widths = bin_widths(old)
     new_widths = bin_widths(new)
-    doublings = np.log2(new_widths / old_widths)
+    doublings = np.log2(new_widths / old_widths)  # of each column
     is_impossible = (doublings < 0) | (doublings != np.rint(doublings))
     if is_impossible.any():
         j = int(np.argmax(is_impossible))
@@ -179,7 +182,7 @@ class CellCounter(BinCounter):
         """Returns the blocks with a start and a width of the bins of each column (``scales``), from the spread of the
         first rows (``batch``).
         """
-        return Features.of(f._replace(scales=_grid(f, _fine_widths(batch, f.inputs))) for f in features)
+        return Features.of(block._replace(scales=_grid(block, _fine_widths(batch, block.inputs))) for block in features)
 
     def has_valid_scale(self, feature: Feature) -> bool:
         """Whether a block from a file has a scale for each column, and its bins were joined in pairs."""
@@ -189,22 +192,22 @@ class CellCounter(BinCounter):
         """Counts rows in bins that are as wide as these rows need, so that no more cells are created than are kept.
         Returns the blocks, whose bins may be wider than before, and the rows of each cell.
         """
-        blocks = []
-        counts = []
+        blocks = []  # with bins that are wide enough
+        counts = []  # of each block: occupied cells, and their rows (cells × classes)
         for feature in features:
             bin_numbers = _number_fine_bins(feature, rows)  # rows × columns
-            _, cells = distinct_cells(
-                bin_numbers[(rows.classes >= 0) & (bin_numbers != MISSING_BIN).all(axis=1)], rows.threads
-            )
+            is_counted = (rows.classes >= 0) & (bin_numbers != MISSING_BIN).all(axis=1)  # of each row
+            _, cells = distinct_cells(bin_numbers[is_counted], rows.threads)  # cells × columns
             block = widen_block(feature, cells, rows.threads)
             blocks.append(block)
-            bin_numbers = bin_numbers if block is feature else _number_fine_bins(block, rows)
+            if block is not feature:
+                bin_numbers = _number_fine_bins(block, rows)
             counts += count_codes([feature.name], [_encode_cells(bin_numbers, rows)], rows)
         return Features.of(blocks), Counts.join(counts, len(rows.labels))
 
     def widen(self, features: Features, sums: Counts) -> Features:
-        """Returns the blocks with wider bins (a larger unit) where more cells are occupied than may be."""
-        blocks = list(zip(features, sums.keys, strict=True))
+        """Returns the blocks with wider bins (a larger unit) where more cells are occupied in ``sums`` than may be."""
+        blocks = list(zip(features, sums.keys, strict=True))  # each with its occupied cells
         if all(len(keys) <= most_cells(feature) for feature, keys in blocks):
             return features
         return Features.of(widen_block(feature, np.array(keys, dtype=np.int64)) for feature, keys in blocks)
@@ -228,7 +231,7 @@ class CellCounter(BinCounter):
         """Returns the keys of a block from a file, as tuples of bin numbers, one per column; raises unless they are
         valid, distinct and in order.
         """
-        cells = tuple(tuple(key) for key in keys)
+        cells = tuple(tuple(key) for key in keys)  # tuples of bin numbers
         n_columns = len(feature.inputs)
         are_cells = all(
             len(cell) == n_columns
@@ -245,8 +248,10 @@ def _number_fine_bins(feature: Feature, rows: RowsToCount) -> Int:
     # Arrays of rows × columns, which together have the columns in order.
     matrices = [column.reshape(rows.batch.n_rows, -1) for column in rows.batch.numbers(feature.inputs)]
     columns = [np.ascontiguousarray(matrix[:, j]) for matrix in matrices for j in range(matrix.shape[1])]
-    grids = zip(columns, feature.inputs, bin_starts(feature), bin_widths(feature), strict=True)
-    return np.column_stack([number_bins(*column_and_grid, rows) for column_and_grid in grids])
+    columns_and_grids = zip(columns, feature.inputs, bin_starts(feature), bin_widths(feature), strict=True)
+    return np.column_stack(
+        [number_bins(column, name, start, width, rows) for column, name, start, width in columns_and_grids]
+    )
 
 
 def _encode_cells(codes: Int, rows: RowsToCount) -> Codes:
@@ -254,7 +259,7 @@ def _encode_cells(codes: Int, rows: RowsToCount) -> Codes:
     class or one of the values has none (−1). A cell's key is the tuple of its bins.
     """
     is_counted = (rows.classes >= 0) & (codes != MISSING_BIN).all(axis=1)
-    cell_numbers = np.full(len(codes), -1, dtype=np.int32)
+    cell_numbers = np.full(len(codes), -1, dtype=np.int32)  # of each row, among the distinct ``cells``
     cell_numbers[is_counted], cells = distinct_cells(codes[is_counted], rows.threads)
     keys: Any = [tuple(cell) for cell in cells.tolist()]
     return Codes(cell_numbers, low=0, values=keys)
@@ -274,7 +279,8 @@ def block_doublings(feature: Feature) -> Int:
     to how often that happened in all; the first columns come first.
     """
     n_columns = len(feature.inputs)
-    return (round(float(np.log2(feature.unit))) + np.arange(n_columns - 1, -1, -1)) // n_columns
+    doublings_in_all = round(float(np.log2(feature.unit)))
+    return (doublings_in_all + np.arange(n_columns - 1, -1, -1)) // n_columns
 
 
 def bin_widths(feature: Feature) -> Real:
@@ -305,8 +311,8 @@ def distinct_cells(codes: NDArray[Any], threads: int = 1) -> tuple[NDArray[np.in
     first occur. ``codes`` has the bins of rows (rows × columns).
     """
     codes = np.ascontiguousarray(codes)
-    records = codes.view(np.uint8).reshape(len(codes), codes.shape[1] * codes.itemsize)
-    cell_of_row, first_rows, _ = _core.encode_records(records, threads)
+    records = codes.view(np.uint8).reshape(len(codes), codes.shape[1] * codes.itemsize)  # rows × bytes
+    cell_of_row, first_rows, _ = _core.encode_records(records, threads)  # ``first_rows``: the first row of each cell
     return cell_of_row, codes[first_rows]
 
 
@@ -328,7 +334,7 @@ def number_block_bins(rows: ColumnReader, feature: Feature, widths: Real) -> Rea
     bin_numbers = np.empty((rows.n_rows, len(widths)))
     for j, (column, start) in enumerate(zip(block_columns(rows, feature), bin_starts(feature), strict=True)):
         with np.errstate(over="ignore", invalid="ignore"):
-            distance = np.clip((column - start) / widths[j], -FARTHEST_BIN, FARTHEST_BIN)
+            distance = np.clip((column - start) / widths[j], -FARTHEST_BIN, FARTHEST_BIN)  # from ``start``, in bins
             bin_numbers[:, j] = np.where(np.isnan(distance), np.nan, np.floor(distance) + 0.0)  # + 0 turns −0 into 0
     return bin_numbers
 

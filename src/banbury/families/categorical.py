@@ -93,7 +93,7 @@ class Categorical(KeyedFamily):
         """
         if self.m is not None:
             return self.m * _prior_shares(self.p, keys)
-        pseudo_count = self.alpha if self.alpha is not None else alpha
+        pseudo_count = self.alpha if self.alpha is not None else alpha  # a number, or a mapping from key to number
         if isinstance(pseudo_count, Mapping):
             check_covers("alpha", pseudo_count, keys)
             return np.array([pseudo_count[key] for key in keys], dtype=np.float64)
@@ -104,29 +104,30 @@ class Categorical(KeyedFamily):
         value of another kind than the feature's; otherwise it is an unknown value.
         """
         column = rows.codes(feature.name, feature.kind) if strict else codes_to_score(rows, feature)
-        numbers, names = number_values(column, threads)
+        numbers, values = number_values(column, threads)  # the number of each row's value among the distinct ``values``
         if self.missing == "skip":
-            return Codes(numbers, low=0, values=names)
-        with_none: Any = [*names, None]
-        return Codes(np.where(numbers < 0, np.int32(len(names)), numbers), low=0, values=with_none)
+            return Codes(numbers, low=0, values=values)
+        with_none: Any = [*values, None]
+        return Codes(np.where(numbers < 0, np.int32(len(values)), numbers), low=0, values=with_none)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> CategoricalParameters:
         """Estimates the parameters of these features from their sums, as ``choice`` says; ``rng`` draws under "gibbs"."""
-        counted_keys = sums.keys
+        counted_keys = sums.keys  # the values of each column that rows have or that were declared
         if self.codes is not None:
             sums = sums.with_keys(tuple(self._all_codes(keys) for keys in sums.keys))
-        cells = sums.cells.value
-        alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in sums.keys])
-        log_shares = dirichlet.log(dirichlet.shares(cells, sums.offsets, alpha, choice.how, rng))
-        log_shares_of_new = dirichlet.unseen(cells, sums.offsets, alpha, choice.how)
-        return CategoricalParameters(
-            features, sums.keys, sums.offsets, np.concatenate([log_shares, log_shares_of_new]), counted_keys
-        )
+        offsets = sums.offsets  # the line of ``cells`` at which each column starts
+        cells = sums.cells.value  # rows (keys of all columns × classes)
+        alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in sums.keys])  # of each line
+        shares = dirichlet.shares(cells, offsets, alpha, choice.how, rng)  # in the shape of ``cells``
+        log_shares_of_new = dirichlet.unseen(cells, offsets, alpha, choice.how)  # of unseen values (columns × classes)
+        table = np.concatenate([dirichlet.log(shares), log_shares_of_new])
+        return CategoricalParameters(features, sums.keys, offsets, table, counted_keys)
 
     def log_prior(self, parameters: CategoricalParameters, sums: Counts, choice: Choice) -> float:
         """Returns what the Dirichlet prior adds to the log-likelihood of these parameters, over all features and
-        classes.
+        classes; ``sums`` make no difference.
         """
+        # The pseudo-count of each value of each column; ``table`` has their log-shares, and then those of unseen values.
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in parameters.keys])
         return dirichlet.log_prior(parameters.table[: len(alpha)], alpha, choice.how)
 
@@ -136,11 +137,9 @@ class Categorical(KeyedFamily):
         """
         whole_numbers = [int(key) for key in keys if isinstance(key, (int, np.integer))]
         all_numbers = tuple(range(max(max(whole_numbers, default=-1) + 1, self.codes or 0)))
-        return (
-            all_numbers
-            if len(whole_numbers) == len(keys) and min(whole_numbers, default=0) >= 0
-            else sort_keys({*all_numbers, *keys})
-        )
+        if len(whole_numbers) == len(keys) and min(whole_numbers, default=0) >= 0:  # no other keys
+            return all_numbers
+        return sort_keys({*all_numbers, *keys})
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         """Returns this family for a column of numbers that has few values, but more than two."""
@@ -148,19 +147,16 @@ class Categorical(KeyedFamily):
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
         """Returns a pair for each feature: the number of its values less one, which each class has, and 0 that classes
-        share.
+        share. ``sums`` has the values of each feature.
         """
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
 
     def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[Any]:
         """Returns the cells by which the evidence of each column is weighed: one for each value, None for a column
-        without values. Missing values have no cell, so ``missing`` is not used.
+        without values. ``sums`` are the counts of the columns. Missing values have no cell, so ``missing`` is not used.
         """
-        rows = sums.cells.value
-        offsets = sums.offsets
-        return [
-            self._cells(feature, sums.keys[f], rows[offsets[f] : offsets[f + 1]]) for f, feature in enumerate(features)
-        ]
+        rows_by_column = np.split(sums.cells.value, sums.offsets[1:-1])  # keys × classes each
+        return list(map(self._cells, features, sums.keys, rows_by_column))
 
     def _cells(self, feature: Feature, keys: Keys, rows: Real) -> NamedCells | None:
         """Returns the cells of one column, one for each key, from the ``rows`` of the keys (keys × classes); None
@@ -202,11 +198,11 @@ class ValueCounter(KeyCounter):
         classes).
         """
         counts = count_values(features.names, [feature.kind for feature in features], rows)
-        completed = [
+        complete_counts = [
             _complete_keys(feature, keys, cells, rows.per_class)
             for feature, (keys, cells) in zip(features, counts, strict=True)
         ]
-        return features, Counts.join(completed, len(rows.labels))
+        return features, Counts.join(complete_counts, len(rows.labels))
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
         """Returns the keys of a feature from a file, as a tuple; raises unless they are valid, distinct and in order."""
@@ -227,7 +223,7 @@ def _complete_keys(feature: Feature, keys: Keys, cells: Integers, per_class: Int
     family = feature.family
     assert isinstance(family, Categorical)
     if family.missing == "category":
-        missing_rows = per_class.arranged([1, *per_class.shape]) - sum_axis(cells, 0)
+        missing_rows = per_class.arranged([1, *per_class.shape]) - sum_axis(cells, 0)  # 1 × classes
         keys = (*keys, None)
         cells = Integers.join([cells, missing_rows])
     declared = family.permanent_keys()
@@ -252,11 +248,10 @@ def scalar_values(values: Any) -> Keys:
     """Returns the distinct values in order, as a tuple; raises unless they are scalars."""
     expected = "a list of at least one value: texts, numbers or booleans"
     errors.require(not isinstance(values, (str, bytes)) and isinstance(values, Iterable), "values", values, expected)
+    # Without NumPy's own types.
     python_values = [value.item() if isinstance(value, np.generic) else value for value in values]
-    if not python_values or not all(
-        isinstance(value, (bool, int, float, str)) and value == value for value in python_values
-    ):
-        raise errors.bad_setting("values", values, expected)
+    are_scalars = all(isinstance(value, (bool, int, float, str)) and value == value for value in python_values)
+    errors.require(bool(python_values) and are_scalars, "values", values, expected)
     return sort_keys(dict.fromkeys(python_values))
 
 
@@ -273,8 +268,9 @@ def check_prior(alpha: Any, m: Any, p: Any) -> None:
         check_positive("p", share, zero=True)
     if isinstance(p, Mapping) and abs(sum(p.values()) - 1.0) > 1e-9:
         raise errors.bad_setting("p", p, f"shares that sum to 1 (these sum to {sum(p.values()):g})")
-    for number in alpha.values() if isinstance(alpha, Mapping) else () if alpha is None else (alpha,):
-        check_positive("alpha", number, zero=True)
+    pseudo_counts = alpha.values() if isinstance(alpha, Mapping) else () if alpha is None else (alpha,)
+    for pseudo_count in pseudo_counts:
+        check_positive("alpha", pseudo_count, zero=True)
 
 
 def check_covers(setting: str, shares: Mapping[Key, float], keys: Keys) -> None:
@@ -346,8 +342,9 @@ class CategoricalParameters(KeyedParameters):
         columns = [self._column(f, feature, rows) for f, feature in enumerate(self._columns)]
         # Of each column: codes, lowest code, line of each code from there on, line of all other codes.
         codes, low, lookups, outside = zip(*columns, strict=True)
-        arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
-        return [_core.TablePart(side_by_side(codes), *arrays, self.table)]
+        lookup_arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
+        # ``table`` has a line of log-probabilities for each value (lines × classes).
+        return [_core.TablePart(side_by_side(codes), *lookup_arrays, self.table)]
 
     def _column(
         self, f: int, feature: Feature, rows: ColumnReader
@@ -366,6 +363,7 @@ class CategoricalParameters(KeyedParameters):
         """Returns the range from the lowest to the highest whole number among the values of feature f; None if it has
         other values, or its numbers are far apart or huge.
         """
+        # The feature's values, in order.
         numbers = [key for key in self.keys[f] if key is not None] if self._columns[f].kind == "integer" else []
         if not numbers or not all(isinstance(number, int) for number in numbers):
             return None
@@ -385,22 +383,25 @@ class CategoricalParameters(KeyedParameters):
         """Returns the line of the table for each of these values of feature f, as an array."""
         start = self.offsets[f]  # the line of the feature's first key
         unseen = self._unseen_line(f)  # the line of values that no row had
+        # Whole numbers are looked up in an array, if the feature's values and those asked for are such numbers.
         numbers = [key for key in self.keys[f] if key is not None] if isinstance(values, range) else []
         is_small = (
             isinstance(number, int) and -LARGEST_INDEX <= number < LARGEST_INDEX for number in (*numbers, *values[:1])
         )
         if numbers and isinstance(values, range) and all(is_small):
             lookup = np.full(len(values), unseen, dtype=np.uint32)
-            indices = np.array(numbers, dtype=np.int64) - values.start
-            inside = (indices >= 0) & (indices < len(values))
-            lookup[indices[inside]] = (start + np.arange(len(numbers)))[inside]
+            places = np.array(numbers, dtype=np.int64) - values.start  # of the feature's values in the range
+            inside = (places >= 0) & (places < len(values))
+            lookup[places[inside]] = (start + np.arange(len(numbers)))[inside]
             return lookup
-        line_of_key = self._line_of_key[f]
+        line_of_key = self._line_of_key[f]  # by key
         return np.fromiter((line_of_key.get(value, unseen) for value in values), dtype=np.uint32, count=len(values))
 
     @cached_property
     def _line_of_key(self) -> list[dict[Any, int]]:
-        """A dictionary for each feature, from each key to its line of the table."""
+        """A dictionary for each feature, from each key to its line of the table; ``offsets`` has the line of its first
+        key.
+        """
         keys_and_starts = zip(self.keys, self.offsets.tolist(), strict=False)
         return [{key: line for line, key in enumerate(keys, start)} for keys, start in keys_and_starts]
 
@@ -408,15 +409,16 @@ class CategoricalParameters(KeyedParameters):
         """Returns the line of the table for a missing value of feature f; −1 if missing values say nothing."""
         if not counts_missing(self._columns[f].family):
             return -1
-        keys = self.keys[f]
+        keys = self.keys[f]  # the values of the feature, whose lines begin at ``offsets[f]``
         return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen_line(f)
 
     def select(self, index: Sequence[int]) -> CategoricalParameters:
-        """Returns the parameters of the features with these numbers, in this order. The lines of feature f in ``table``
-        begin at ``offsets[f]``; after those of all features comes one line each for unseen values.
+        """Returns the parameters of the features with these numbers (``index``), in this order. The lines of feature f
+        in ``table`` begin at ``offsets[f]``; after those of all features comes one line each for unseen values.
         """
-        lines = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]
+        lines = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]  # in the old table, of each feature
         unseen_lines = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
+        # ``keys`` are the values of each feature, ``counted`` those that rows had or that were declared.
         keys = tuple(self.keys[f] for f in index)
         offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
         table = self.table[np.concatenate([*lines, unseen_lines])]
@@ -433,7 +435,9 @@ class CategoricalParameters(KeyedParameters):
         """
 
         def is_unseen(feature: Feature, seen_keys: set[Key]) -> Int:
-            """Returns for each row 1 if its value of this feature is not among the counted ones, else 0."""
+            """Returns for each row 1 if its value of this feature is not among the counted ones (``seen_keys``), else
+            0.
+            """
             codes = codes_to_score(rows, feature)
             return map_values(codes, lambda values: [value not in seen_keys for value in values], missing=0)
 
@@ -441,10 +445,10 @@ class CategoricalParameters(KeyedParameters):
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """Returns P(value | class) of the values of all features (values × classes), and for each line the feature's
-        number and the value.
+        number and the value. ``table`` has log-probabilities: those of values come first.
         """
-        names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
-        return np.exp(self.table[: len(names)]), names
+        values_of_lines = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
+        return np.exp(self.table[: len(values_of_lines)]), values_of_lines
 
     def sample(self, classes: Int, rng: Generator) -> list[NDArray[Any]]:
         """Draws a value of each feature for a row of each of these ``classes`` (class numbers); returns an array per
@@ -452,9 +456,9 @@ class CategoricalParameters(KeyedParameters):
         """
         columns = []
         for f, keys in enumerate(self.keys):
-            share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])
+            share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])  # values × classes
             has_one_type = len({type(key) for key in keys}) == 1
             values = np.array(keys if keys else [None], dtype=None if has_one_type else object)
-            drawn_keys = dirichlet.draw_cells(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)
-            columns.append(values[drawn_keys])
+            drawn = dirichlet.draw_cells(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)
+            columns.append(values[drawn])  # ``drawn``: the place of each row's value among ``values``
         return columns

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,9 @@ class Tree:
         return len(self.levels[-1])
 
     def sums(self, cells: Real) -> list[Real]:
-        """Returns for each level the rows of its nodes (nodes × classes), from those of the cells (cells × classes)."""
+        """Returns for each level the rows of its nodes (nodes × classes), from those of the cells (cells × classes).
+        ``levels`` has for each level the node of every cell.
+        """
         return [sum_by_node(cells, level) for level in self.levels]
 
     def strength(self, depth: int) -> float:
@@ -66,35 +69,38 @@ class Tree:
         """Returns for each level P(class | node) (nodes × classes). ``cells`` has the rows of the cells (cells ×
         classes), and ``prior`` the share of each class at the root.
         """
-        # False: no row is left out.
+        # ``strengths`` are those of the prior, in rows: of the first level, and of all others. False: no row is left out.
         return self._kernel_tree().shares_by_level(cells, self.strengths, prior, False)
 
     def shares_left_out(self, cells: Real, prior: Real) -> list[Real]:
         """Returns for each level P(class | node) without one row of each class in turn (nodes × class of the row ×
-        classes). The arguments are those of ``shares``.
+        classes). ``cells`` has the rows of the cells (cells × classes), and ``prior`` the share of each class at the
+        root.
         """
-        # True: a row is left out.
+        # ``strengths`` are those of the prior, in rows: of the first level, and of all others. True: a row is left out.
         return self._kernel_tree().shares_by_level(cells, self.strengths, prior, True)
 
     def shares_without_rows(self, cells: Real, prior: Real, row_cells: Int, labels: Int, weights: Real) -> Real:
         """Returns P(class | cell) for rows in the cells ``row_cells``, of the classes ``labels`` (class numbers), each
-        computed without the row's own weight (rows × classes). The first two arguments are those of ``shares``.
+        computed without the row's own weight (rows × classes). ``cells`` has the rows of the cells (cells × classes),
+        and ``prior`` the share of each class at the root.
         """
         row_numbers = np.arange(len(row_cells))
-        share = np.broadcast_to(prior, (len(row_cells), len(prior)))
-        for depth, (rows, level) in enumerate(zip(self.sums(cells), self.levels, strict=True)):
-            rows_without_own = rows[level[row_cells]]  # of the node that each row is in (rows × classes)
-            rows_without_own[row_numbers, labels] = np.maximum(rows_without_own[row_numbers, labels] - weights, 0.0)
-            strength = self.strength(depth)
-            total = rows_without_own.sum(axis=1, keepdims=True) + strength
-            share = divide(rows_without_own + strength * share, total, share)
+        share = np.broadcast_to(prior, (len(row_cells), len(prior)))  # in each row's node of the level above
+        # ``counts`` has the rows of the level's nodes (nodes × classes), and ``node_of_cell`` the node of each cell.
+        for depth, (counts, node_of_cell) in enumerate(zip(self.sums(cells), self.levels, strict=True)):
+            others = counts[node_of_cell[row_cells]]  # other rows in the node that each row is in (rows × classes)
+            others[row_numbers, labels] = np.maximum(others[row_numbers, labels] - weights, 0.0)
+            strength = self.strength(depth)  # of the prior, in rows
+            total = others.sum(axis=1, keepdims=True) + strength
+            share = divide(others + strength * share, total, share)
         return share
 
     def with_likeliest_strengths(self, cells: Real) -> Tree:
-        """Returns the tree with the strengths that maximise the leave-one-out likelihood of the rows (``cells``, cells ×
-        classes).
+        """Returns the tree with the strengths that maximise the leave-one-out likelihood of the rows (``cells``, cells
+        × classes).
         """
-        # Of this only tree, on one thread.
+        # The two strengths of this only tree, on one thread; ``cut_by_class``: whether the first level has its own.
         (strengths,), _ = self._kernel_tree().strengths(cells, [self.cut_by_class], class_shares(cells), 1)
         return replace(self, strengths=(strengths[0], strengths[1]))
 
@@ -107,16 +113,17 @@ class Tree:
         (nodes); 0, the root, for those of the first level.
         """
         parents = [np.zeros(int(self.levels[0].max(initial=-1)) + 1, dtype=np.int64)]
-        for wide, fine in pairwise(self.levels):
-            parent = np.zeros(int(fine.max(initial=-1)) + 1, dtype=np.int64)
-            parent[fine] = wide
+        for wider_node, node in pairwise(self.levels):  # of each cell, on neighbouring levels
+            parent = np.zeros(int(node.max(initial=-1)) + 1, dtype=np.int64)
+            parent[node] = wider_node
             parents.append(parent)
         return parents
 
     def up_to(self, n: int) -> int:
         """Returns the number of the finest level with at most n nodes, or 0, the widest, if all have more."""
-        finer = (k for k, level in enumerate(self.levels) if level.max(initial=-1) >= n)
-        return max(next(finer, len(self.levels)) - 1, 0)
+        # The numbers of the levels with more nodes; a level has the node of every cell.
+        too_fine = (k for k, level in enumerate(self.levels) if level.max(initial=-1) >= n)
+        return max(next(too_fine, len(self.levels)) - 1, 0)
 
     def with_missing(self) -> Tree:
         """Returns the tree with an additional cell for missing values, the last; on every level it is a node by itself."""
@@ -128,19 +135,19 @@ def class_shares(cells: Real) -> Real:
     """Returns the share of each class among the rows (classes), with half a row added to each. ``cells`` has the rows
     of any cells (cells × classes).
     """
-    rows = cells.sum(axis=0) + HALF_ROW
-    return np.asarray(rows / rows.sum())
+    rows_per_class = cells.sum(axis=0) + HALF_ROW
+    return np.asarray(rows_per_class / rows_per_class.sum())
 
 
 def sum_by_node(cells: Real, nodes: Int) -> Real:
     """Returns the rows of nodes (nodes × classes), from those of cells (cells × classes). ``nodes`` has the node of
     each cell; rows are added in the order of the cells.
     """
-    n = int(nodes.max(initial=-1)) + 1
     n_classes = cells.shape[1]
-    node_and_class = nodes[:, None] * n_classes + np.arange(n_classes)
-    sums = np.bincount(node_and_class.ravel(), cells.ravel(), n * n_classes)
-    return np.asarray(sums, dtype=np.float64).reshape(n, n_classes)
+    shape = int(nodes.max(initial=-1)) + 1, n_classes  # nodes × classes
+    node_and_class = nodes[:, None] * n_classes + np.arange(n_classes)  # as one number (cells × classes)
+    sums = np.bincount(node_and_class.ravel(), cells.ravel(), prod(shape))
+    return np.asarray(sums, dtype=np.float64).reshape(shape)
 
 
 def flat_tree(n_cells: int) -> Tree:
@@ -154,6 +161,8 @@ class Forest:
     def __init__(self, trees: Sequence[Tree]) -> None:
         """Joins the trees of columns into one forest."""
         self._trees = join_trees(trees)  # as the kernel takes them
+        # Of each tree: the prior's strength on the first level and on all others (trees × 2); and whether the cuts of
+        # the first level depend on the classes.
         self._strengths = np.array([tree.strengths for tree in trees], dtype=np.float64)
         self._cut_by_class = [tree.cut_by_class for tree in trees]
 
@@ -165,17 +174,20 @@ class Forest:
         share of each class. Each tree gets one more cell in the result, for values in none of its cells, with the
         shares of the prior.
         """
+        # ``_strengths`` has the two strengths of the prior of each tree.
         return self._trees.shares(cells, self._strengths, prior, left_out, threads)
 
     def gains(self, cells: Real, prior: Real, threads: int) -> Real:
         """Returns for each tree how much likelier its rows are than by ``prior`` alone, in nats. ``cells`` has the rows
-        of the cells of all trees (cells × classes), and ``prior`` the share of each class.
+        of the cells of all trees (cells × classes), and ``prior`` the share of each class. ``_cut_by_class``: whether
+        the first level of each tree depends on the classes.
         """
         return self._trees.strengths(cells, self._cut_by_class, prior, threads)[1]
 
 
 def join_trees(trees: Sequence[Tree]) -> _core.Trees:
     """Returns several trees, one after the other, as the kernel takes them."""
+    # The node of every cell of every tree, level by level.
     levels = np.concatenate([level for tree in trees for level in tree.levels])
     # The number of levels of each tree, and of cells.
     sizes = np.array([(len(tree.levels), tree.n_cells) for tree in trees], dtype=np.int64).T
@@ -189,12 +201,13 @@ def grow_trees(cells: Sequence[Real], threads: int) -> list[tuple[Tree, Tree]]:
     gains more than it costs to describe the cuts; otherwise both are the same. ``cells`` has the rows of each column's
     leaves (leaves × classes).
     """
-    all_leaves = np.concatenate(cells)
-    sizes = np.array([len(column) for column in cells], dtype=np.int64)
+    all_leaves = np.concatenate(cells)  # rows (leaves of all columns × classes)
+    sizes = np.array([len(column) for column in cells], dtype=np.int64)  # leaves of each column
+    # Of each column, the rows and the share of each class (columns × classes).
     rows_per_class = np.add.reduceat(all_leaves, np.cumsum(sizes) - sizes, axis=0) + HALF_ROW
     priors = rows_per_class / rows_per_class.sum(axis=1, keepdims=True)
     trees = []
-    # Each is a pair of levels and strengths; ``by_class`` is None if it gains nothing.
+    # Two trees of each column, each a pair of levels and strengths; ``by_class`` is None if it gains nothing.
     for by_count, by_class in _core.Trees.grown(all_leaves, all_leaves.sum(axis=1), sizes, priors, threads):
         plain = Tree(tuple(by_count[0]), by_count[1])
         trees.append((plain if by_class is None else Tree(tuple(by_class[0]), by_class[1], cut_by_class=True), plain))
@@ -214,7 +227,7 @@ def bin_edges(keys: Int, unit: float | Real) -> Real:
     """Returns the lower edge of each bin of leading bits. A key is the bits of a number shifted right as often as
     ``unit`` (of each key, or of all) is 2.
     """
-    shift = np.log2(unit).astype(np.int64)
+    shift = np.log2(unit).astype(np.int64)  # dropped bits
     farthest = (INFINITE >> shift) + 1  # no key is beyond ± this
     return numbers_of_keys(np.minimum(np.maximum(keys, -farthest), farthest - (shift > 0)) << shift)
 
@@ -238,7 +251,7 @@ class Nodes:
 
     def __init__(self, tree: Tree) -> None:
         """Selects a coarse and a fine level of a column's tree."""
-        coarse = tree.levels[tree.up_to(FEW_NODES)]
+        coarse = tree.levels[tree.up_to(FEW_NODES)]  # the node of each cell on these levels
         fine = tree.levels[tree.up_to(MANY_NODES)]
         self.levels = tree.up_to(FEW_NODES), tree.up_to(MANY_NODES)  # the numbers of the two levels
         self.n_coarse = n_nodes(coarse)
@@ -380,24 +393,21 @@ class NumberCells(Cells):
     def rows_by_cell(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         """Returns the rows of each cell (cells × classes), from the bins of leading bits ``keys`` that ``feature``
         counted, their ``rows`` (keys × classes), and the number of rows of each class without a value (``missing``).
+        ``self.cuts`` are those between the cells.
         """
-        n_classes = len(missing)
         bins = np.array(keys, dtype=np.int64)
         middles = midpoints(bin_edges(bins, feature.unit), bin_edges(bins + 1, feature.unit))
-        cell_and_class = np.searchsorted(self.cuts, middles, side="right")[:, None] * n_classes + np.arange(n_classes)
-        counts = np.bincount(cell_and_class.ravel(), rows.ravel(), (len(self.cuts) + 2) * n_classes).reshape(
-            -1, n_classes
-        )
-        counts[-1] = missing
-        return np.asarray(counts[: self.n_cells], dtype=np.float64)
+        # Of each bin, and of missing values, which are the cell after all intervals.
+        cell_of_bin = np.append(np.searchsorted(self.cuts, middles, side="right"), len(self.cuts) + 1)
+        return sum_by_node(np.vstack([rows, missing]), cell_of_bin)[: self.n_cells]
 
     def name(self, first: int, last: int) -> Any:
         """Returns the interval of the neighbouring cells from number ``first`` to number ``last``, in words; None for
-        the cell of missing values.
+        the cell of missing values. ``self.cuts`` are those between the intervals.
         """
         if first > len(self.cuts):
             return None
-        ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
+        ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])  # of the intervals
         return name_interval(float(ends[first]), float(ends[last + 1]), whole_numbers=self.feature.kind == "integer")
 
     @property
@@ -408,19 +418,20 @@ class NumberCells(Cells):
     @cached_property
     def positions(self) -> Real:
         """The middles of the intervals, shifted and scaled so that a normal distribution would have mean 0 and variance
-        1, and clipped at ±4. The outer intervals are as wide as their neighbours.
+        1, and clipped at ±4. The outer intervals are as wide as their neighbours. ``self.cuts`` are those between them.
         """
         if len(self.cuts) < 2:
             return np.zeros(len(self.cuts) + 1)
-        cuts = self.cuts / (np.abs(self.cuts).max() or 1.0)
+        cuts = self.cuts / (np.abs(self.cuts).max() or 1.0)  # from −1 to 1, as the ends and middles of the intervals
         ends = np.concatenate([[2 * cuts[0] - cuts[1]], cuts, [2 * cuts[-1] - cuts[-2]]])
         middles = (ends[1:] + ends[:-1]) / 2.0
         n_intervals = len(cuts) + 1
-        low, middle, high = middles[[n_intervals // 20, n_intervals // 2, n_intervals - 1 - n_intervals // 20]]
+        # The 5 %, 50 % and 95 % quantiles, if intervals have equally many rows.
+        low, median, high = middles[[n_intervals // 20, n_intervals // 2, n_intervals - 1 - n_intervals // 20]]
         deviation = (high - low) / NINE_TENTHS
-        return (
-            np.clip((middles - middle) / deviation, -OUTERMOST, OUTERMOST) if deviation > 0 else np.zeros(n_intervals)
-        )
+        if not deviation > 0:
+            return np.zeros(n_intervals)
+        return np.asarray(np.clip((middles - median) / deviation, -OUTERMOST, OUTERMOST))
 
 
 def find_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:
@@ -429,11 +440,9 @@ def find_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> li
     """
     # By the column's place among ``columns``.
     numeric_columns = {j: cells for j, cells in enumerate(columns) if isinstance(cells, NumberCells)}
-    number_cells = (
-        _find_intervals(list(numeric_columns.values()), rows, threads)
-        if numeric_columns
-        else np.zeros((rows.n_rows, 0), dtype=np.uint16)
-    )
+    number_cells = np.zeros((rows.n_rows, 0), dtype=np.uint16)  # the cell of each row (rows × numeric columns)
+    if numeric_columns:
+        number_cells = _find_intervals(list(numeric_columns.values()), rows, threads)
     if len(numeric_columns) == len(columns):
         return [number_cells]
     cells_of_numbers = dict(zip(numeric_columns, number_cells.T, strict=True))
@@ -444,7 +453,7 @@ def find_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> li
 
 def encode_cells(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
     """Returns the cell of each row in each column (rows × columns). A value in no cell has the number of cells."""
-    columns_of_cells = [
+    columns_of_cells = [  # rows × columns each
         column if column.ndim == 2 else column[:, None] for column in find_cells(columns, rows, threads)
     ]
     n_cells = np.array([cells.n_cells for cells in columns], dtype=np.uint32)

@@ -145,37 +145,38 @@ class ColumnTree(Family):
             return features
         nodes = self.settle_nodes(tree_columns, batch)
         names = tuple(node.name for node in nodes)
-        block = Feature("tree", replace(self, nodes=nodes), columns=names)
-        while block.name in batch.names:
-            block = block._replace(name=f"({block.name})")
-        block.family.check_columns(block)
-        return Features.of([block, *(feature for feature in features if not can_be_node(feature))])
+        tree = Feature("tree", replace(self, nodes=nodes), columns=names)
+        while tree.name in batch.names:  # the name of a column
+            tree = tree._replace(name=f"({tree.name})")
+        tree.family.check_columns(tree)
+        return Features.of([tree, *(feature for feature in features if not can_be_node(feature))])
 
     def settle_nodes(self, columns: Sequence[Feature], batch: Batch) -> tuple[Variable, ...]:
         """Returns the columns (features) as nodes of the tree. The more columns of numbers there are, the fewer fine
         bins each has. ``batch`` has the first rows, which decide where numbers are cut.
         """
-        n_numbers = sum(column.family.has_density() for column in columns)
-        n_fine = int(np.clip(FINE_IN_ALL // max(n_numbers, 1), FEWEST_FINE, MOST_FINE))
+        n_numbers = sum(column.family.has_density() for column in columns)  # columns of numbers
+        n_fine = int(np.clip(FINE_IN_ALL // max(n_numbers, 1), FEWEST_FINE, MOST_FINE))  # fine bins of each
         return tuple(as_node(batch, column, self.bins, n_fine=n_fine) for column in columns)
 
     def estimate(self, features: Features, sums: Counts, choice: Choice, rng: Generator) -> TreeParameters:
-        """Finds the tree of a block and estimates its tables P(value | class, parent's value) from the counts of pairs,
-        as ``choice`` says; ``rng`` draws under "gibbs".
+        """Finds the tree of a block and estimates its tables P(value | class, parent's value) from the counts of pairs
+        (``sums``), as ``choice`` says; ``rng`` draws under "gibbs".
         """
         tree = self.find_tree(features[0], sums)
         nodes = dict[int, Node]()  # by the number of the column
         for k in tree.columns_with_values:
             variable = tree.variables[k]
             parent = tree.parents[k]
-            alpha = variable.family.pseudo_counts(variable.values, choice.alpha)
-            # Values × classes × parent's values, and without values; without a parent, the last axis is added.
+            alpha = variable.family.pseudo_counts(variable.values, choice.alpha)  # of each value
+            # Probabilities (values × classes × parent's values), and the log-probability of a value that was never
+            # counted (classes × parent's values); without a parent, the last axis is added.
             table, unseen = conditional(tree.cells(k).value, alpha, choice.how, rng)
             if parent is None:
                 table = table[..., None]
                 unseen = unseen[..., None]
             nodes[k] = Node(k, parent, np.ascontiguousarray(table.transpose(1, 2, 0)), unseen)
-        order = [k for k in children_first(tree.parents) if k in nodes]
+        order = [k for k in children_first(tree.parents) if k in nodes]  # column numbers
         forest = NodeForest(tuple(nodes[k] for k in order), query=None, size=tree.pairs.cells.shape[1])
         return TreeParameters(features, tree, forest)
 
@@ -234,7 +235,7 @@ def _plain_node(node: Variable) -> list[Any]:
     """Returns a node as a nested list for JSON: name, family, settings, type of values, cuts (None for categories), and
     lowest and highest number.
     """
-    settings = [
+    settings = [  # pairs of name and value
         [name, list(value) if isinstance(value, tuple) else value] for name, value in node.family.settings().items()
     ]
     cuts = None if node.cuts is None else list(node.cuts)
@@ -242,7 +243,10 @@ def _plain_node(node: Variable) -> list[Any]:
 
 
 def _restore_node(node: Any) -> Variable:
-    """Returns the node that a list made by ``_plain_node`` describes; raises an error if it is malformed."""
+    """Returns the node that a list made by ``_plain_node`` describes; raises an error if it is malformed. The list has
+    the name of the column, that of its family, the family's settings as pairs, the type of values, the cuts of numbers
+    (None for categories), and the lowest and highest number.
+    """
     name, family, settings, kind, cuts, ends = node
     family_settings = {
         key: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value for key, value in settings
@@ -276,10 +280,10 @@ class TreeCounter(CombinationCounter):
         """Returns where the first rows cut numbers, as a phrase, which is what differs between trees of the same
         columns.
         """
-        cuts = [
+        columns_with_cuts = [
             f"{node.name!r} at {errors.listed(map(str, node.cuts), most=6)}" for node in nodes_of(feature) if node.cuts
         ]
-        return f" that cuts {errors.listed(cuts)}" if cuts else ""
+        return f" that cuts {errors.listed(columns_with_cuts)}" if columns_with_cuts else ""
 
     def settle(self, features: Features, batch: Batch) -> Features:
         """Returns the features with the nodes of their columns (in the family), settled by the first rows (``batch``):
@@ -287,7 +291,7 @@ class TreeCounter(CombinationCounter):
         """
 
         def with_nodes(feature: Feature) -> Feature:
-            """Returns a feature with the nodes of its columns."""
+            """Returns a feature whose family has the nodes of its columns."""
             family: Any = feature.family
             if family.nodes:
                 return feature
@@ -307,18 +311,20 @@ class TreeCounter(CombinationCounter):
         classes). The values of all columns are numbered one after the other; a pair is an upper value, of the later
         column, and a lower one.
         """
-        columns = [
+        columns = [  # the values of each column in order, and the code of each row's value
             number_in_order(node.codes_to_count(rows.batch, rows.threads), rows.threads) for node in nodes_of(feature)
         ]
         sizes = [len(column.values) for column in columns]
         check_pairs(feature.columns, sizes, len(rows.labels))
-        numbered_values = stack_columns([column.values for column in columns])
+        numbered_values = stack_columns([column.values for column in columns])  # pairs of column number and value
         first_values = np.cumsum([0, *sizes])  # the number of each column's first value
-        keys = [np.zeros(0, dtype=np.int64)]  # upper value · number of values + lower value
-        cells = list[Integers]()
+        keys = [np.zeros(0, dtype=np.int64)]  # of each table: upper value · number of all values + lower value
+        cells = list[Integers]()  # of each table: rows (keys × classes)
         for later_column, column in enumerate(columns):
             n_values = max(len(column.values), 1)
             first_lower = 0  # the first value of the earlier columns in the next table
+            # The lines of the first are the column's values; those of the others are pairs, an earlier column's value ·
+            # n_values + this column's, for a few earlier columns each.
             tables = [
                 *fill_tables([column], [], rows),
                 *fill_tables(columns[:later_column], [column], rows, COLUMNS_TOGETHER),
@@ -334,7 +340,7 @@ class TreeCounter(CombinationCounter):
                     first_lower += table.shape[0] // n_values
                 keys.append(upper_values * len(numbered_values) + lower_values)
         key_numbers = np.concatenate(keys)
-        order = np.argsort(key_numbers)
+        order = np.argsort(key_numbers)  # sorts the keys
         return Combinations((numbered_values, numbered_values), key_numbers[order]), Integers.join(cells).take(order, 0)
 
     def check(self, features: Features, sums: Counts, rows: Integers, classes: Sequence[Any]) -> None:
@@ -343,11 +349,11 @@ class TreeCounter(CombinationCounter):
         """
         for f, feature in enumerate(features):  # a row counts once for each pair
             n_columns = len(feature.columns)
-            n_pairs_of_rows, _ = rows.times(n_columns * (n_columns + 1) / 2)
+            n_pairs_of_rows, _ = rows.times(n_columns * (n_columns + 1) / 2)  # of each class
             super().check(features.take([f]), sums.select([f]), n_pairs_of_rows, classes)
             pairs = CountedPairs.of(feature, sums.select([f]), joins_bins=False)
-            for column, _ in np.argwhere(pairs.has_too_many_rows(rows.value)):
-                raise errors.impossible_sums(classes[0], feature.columns[column])
+            for column, c in np.argwhere(pairs.has_too_many_rows(rows.value)):
+                raise errors.impossible_sums(classes[c], feature.columns[column])
 
     def key(self, feature: Feature, key: Any) -> str:
         """Returns a key, which is a pair of (column number, value) pairs, in words for messages."""
@@ -421,13 +427,13 @@ def _is_key(node: Variable, key: Any) -> bool:
 
 
 def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> None:
-    """Raises an error if the tables of all pairs of the columns with these names would be too large. ``sizes`` has the
-    number of values of each column.
+    """Raises an error if the tables of all pairs of the columns with these names, in ``n_classes`` classes, would be
+    too large. ``sizes`` has the number of values of each column.
     """
     n_values = np.array(sizes, dtype=np.float64)
-    n_cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes
+    n_cells = (n_values.sum() ** 2 - (n_values**2).sum()) / 2 * n_classes  # of all tables
     if n_cells > MOST_CELLS:
-        widest = int(n_values.argmax())
+        widest = int(n_values.argmax())  # the column with most values
         text = (
             f"the tables of all pairs of columns would have {int(n_cells):,} cells, but the limit is {MOST_CELLS:,}; "
         )
@@ -457,13 +463,13 @@ class CountedPairs:
         """Returns the pairs that one feature has counted (``sums`` are its own). ``joins_bins``: whether fine bins are
         merged where the class frequencies do not change.
         """
-        keys, cells = sums.feature(0)
-        values: list[set[Any]] = [set() for _ in feature.columns]
+        keys, cells = sums.feature(0)  # pairs of (column number, value) pairs, and the rows of each (keys × classes)
+        values: list[set[Any]] = [set() for _ in feature.columns]  # that occur in each column
         for column, value in _values_of(keys):
             values[column].add(value)
         variables = [node.of_keys(column_values) for node, column_values in zip(nodes_of(feature), values, strict=True)]
         check_pairs(feature.columns, [variable.size for variable in variables], cells.shape[1])
-        numbered_keys = stack_columns([variable.keys for variable in variables])
+        numbered_keys = stack_columns([variable.keys for variable in variables])  # (column number, value) pairs
         # The number of a key's cell is upper · number of values + lower.
         upper, lower = np.divmod(cells_of(keys, (numbered_keys, numbered_keys)), max(len(numbered_keys), 1))
         pairs = cls(tuple(variables), upper, lower, cells)
@@ -477,14 +483,14 @@ class CountedPairs:
         if not any(variable.cut_by_class for variable in self.variables):
             return self
         variables = []
-        new_numbers = list[Int]()  # of the values of each column
-        start = 0
+        new_numbers = list[Int]()  # of each column's old values, as numbered over all columns
+        start = 0  # the new number of the column's first value
         for k, fine_variable in enumerate(self.variables):
-            variable, column_numbers = fine_variable.join_bins(self.count_values(k).value)
+            variable, bin_of_value = fine_variable.join_bins(self.count_values(k).value)
             variables.append(variable)
-            new_numbers.append(start + column_numbers)  # ``start`` is the first number of the column
+            new_numbers.append(start + bin_of_value)
             start += variable.size
-        new_number = np.concatenate(new_numbers)
+        new_number = np.concatenate(new_numbers)  # of each old value
         return replace(self, variables=tuple(variables), upper=new_number[self.upper], lower=new_number[self.lower])
 
     @cached_property
@@ -498,6 +504,7 @@ class CountedPairs:
     def _columns_of_keys(self) -> tuple[Int, Int]:
         """The column of the upper value of each key, and that of the lower value. ``self.upper`` and ``self.lower``
         have the numbers of each key's two values, counted over all columns; the upper one belongs to the later column.
+        ``self.starts`` has the number of each column's first value.
         """
         column_of_value = np.repeat(np.arange(len(self.variables)), np.diff(self.starts))
         return column_of_value[self.upper], column_of_value[self.lower]
@@ -506,8 +513,9 @@ class CountedPairs:
         """Returns whether each column has more rows of a class than there are (columns × classes). ``rows`` is the
         number of rows of each class.
         """
-        upper_columns, lower_columns = self._columns_of_keys
+        upper_columns, lower_columns = self._columns_of_keys  # of the two values of each key
         single_values = np.flatnonzero(upper_columns == lower_columns)  # keys that are a value alone
+        # The rows with a value (columns × classes), from those of each key (keys × classes).
         present = self.cells.take(single_values, 0).merge(
             as_index(upper_columns[single_values]), len(self.variables), 0
         )
@@ -515,16 +523,18 @@ class CountedPairs:
 
     def count_values(self, k: int) -> Integers:
         """Returns the rows of each value of column number k (values × classes). ``self.upper`` has the number of each
-        key's upper value, counted over all columns.
+        key's upper value, counted over all columns, and ``self.starts`` that of each column's first value.
         """
         return self._table(k, k, self.variables[k].size, self.upper - self.starts[k])
 
     def count_pairs(self, k: int, j: int) -> Integers:
         """Returns the rows of each pair of values of two different columns, by their numbers k and j (values of k ×
         values of j × classes). ``self.upper`` and ``self.lower`` have the numbers of each key's two values, counted
-        over all columns; the upper one belongs to the later column.
+        over all columns; the upper one belongs to the later column. ``self.starts`` has the number of each column's
+        first value.
         """
-        sizes = self.variables[k].size, self.variables[j].size
+        sizes = self.variables[k].size, self.variables[j].size  # how many values the two columns have
+        # Of each key: its values, counted within the two columns (meaningless for keys of other columns).
         later = self.upper - self.starts[max(k, j)]
         earlier = self.lower - self.starts[min(k, j)]
         value_of_k, value_of_j = (later, earlier) if k > j else (earlier, later)
@@ -535,8 +545,8 @@ class CountedPairs:
         """Returns the counts of the pairs of columns k and j, k the later one, as a table of ``size`` lines (lines ×
         classes). ``lines`` has the line of each key. ``self.cells`` has the rows of each key (keys × classes).
         """
-        columns = self._columns_of_keys
-        keys_of_pair = np.flatnonzero((columns[0] == k) & (columns[1] == j))
+        upper_columns, lower_columns = self._columns_of_keys  # of the two values of each key
+        keys_of_pair = np.flatnonzero((upper_columns == k) & (lower_columns == j))
         return self.cells.take(keys_of_pair, 0).merge(as_index(lines[keys_of_pair]), size, 0)
 
     def parents(self, level: float | None, root: str | None) -> list[int | None]:
@@ -553,51 +563,50 @@ class CountedPairs:
         """Returns the pairs of columns with at least ``fewest`` values each, as two arrays of column numbers, and the
         information that each pair shares. A class counts if it has at least the share ``least`` of the ``n_rows`` rows.
         """
-        usable_columns = [k for k, variable in enumerate(self.variables) if variable.size >= fewest]
-        sizes = [self.variables[k].size for k in usable_columns]
-        first_places, second_places, information = pair_information(
-            self._tables(usable_columns, sizes), sizes, n_rows, least
-        )
-        return as_index(usable_columns)[first_places], as_index(usable_columns)[second_places], information
+        usable_columns = as_index([k for k, variable in enumerate(self.variables) if variable.size >= fewest])
+        sizes = [self.variables[k].size for k in usable_columns.tolist()]  # how many values each has
+        tables = self._tables(usable_columns.tolist(), sizes)
+        # Where the two columns of each pair are among ``usable_columns``, and what the pairs share.
+        first_places, second_places, information = pair_information(tables, sizes, n_rows, least)
+        return usable_columns[first_places], usable_columns[second_places], information
 
     def rank_edges(self, level: float | None) -> list[tuple[int, int, float]]:
         """Returns pairs of columns, by number, with I(A; B | class) in bits, largest first: those that are significant
         at ``level``, or all if it is None.
         """
-        # Those of the column with fewest gaps.
+        # The rows of the column with fewest gaps.
         n_rows = max((float(self.count_values(k).value.sum()) for k in range(len(self.variables))), default=0.0)
         if not n_rows > 0:
             return []
-        least = 0.0 if level is None else FEWEST_ROWS / n_rows
+        least = 0.0 if level is None else FEWEST_ROWS / n_rows  # share of rows that a class needs
         # The numbers of each pair's columns, and what the pair shares.
         first, second, information = self.information(n_rows, least, fewest=2)
-        bits = information.joint
-        ranked_pairs = np.arange(len(first))
+        bits = information.joint  # of each pair
+        chosen_pairs = np.arange(len(first))  # where they are in these arrays
         if level is not None:
             measured_pairs = information.beyond_chance(lambda k: (str(first[k]), str(second[k])), n_rows, scale=1.0)
             bits = measured_pairs.bits
-            ranked_pairs = measured_pairs.beyond(level, len(first))
-        order = ranked_pairs[
-            np.lexsort((second[ranked_pairs], first[ranked_pairs], -np.round(bits[ranked_pairs], DECIMALS_OF_BITS)))
-        ]
+            chosen_pairs = measured_pairs.beyond(level, len(first))
+        ranks = second, first, -np.round(bits, DECIMALS_OF_BITS)  # of each pair; the last one decides first
+        order = chosen_pairs[np.lexsort([rank[chosen_pairs] for rank in ranks])]
         return [(int(first[pair]), int(second[pair]), float(bits[pair])) for pair in order]
 
     def _tables(self, varied: Sequence[int], sizes: Sequence[int]) -> Iterator[Real]:
         """Yields for each of the columns ``varied`` but the first a table of rows: values of all earlier ones × its own
         values × classes. ``sizes`` has the number of values of each. ``self.upper`` and ``self.lower`` have the numbers
-        of each key's two values, counted over all columns; the upper one belongs to the later column.
+        of each key's two values, counted over all columns; the upper one belongs to the later column. ``self.starts``
+        has the number of each column's first value.
         """
         # Of each value, counting those of ``varied`` alone; −1: of another column.
         new_number = np.full(int(self.starts[-1]), -1)
-        starts = np.cumsum([0, *sizes])
-        for column_number, start in zip(varied, starts.tolist(), strict=False):
-            new_number[self.starts[column_number] : self.starts[column_number + 1]] = start + np.arange(
-                self.variables[column_number].size
-            )
-        rows = self.cells.value
-        upper_columns, lower_columns = self._columns_of_keys
+        starts = np.cumsum([0, *sizes])  # the new number of the first value of each column
+        for column, start, size in zip(varied, starts.tolist(), sizes, strict=False):
+            new_number[self.starts[column] : self.starts[column + 1]] = start + np.arange(size)
+        rows = self.cells.value  # keys × classes
+        upper_columns, lower_columns = self._columns_of_keys  # of the two values of each key
         for start, size, column in zip(starts[1:].tolist(), sizes[1:], varied[1:], strict=False):
             table = np.zeros((start * size, rows.shape[1]))
+            # Whether each key is a pair of this column and an earlier one of ``varied``; and the lines of those that are.
             is_pair = (upper_columns == column) & (lower_columns < column) & (new_number[self.lower] >= 0)
             lines = new_number[self.lower[is_pair]] * size + self.upper[is_pair] - self.starts[column]
             np.add.at(table, lines, rows[is_pair])
@@ -609,7 +618,7 @@ def _values_of(keys: Sequence[Any]) -> Iterable[tuple[int, Any]]:
     those whose two values are the same.
     """
     if isinstance(keys, Combinations):
-        upper, lower = np.unravel_index(keys.cells, [len(numbered_values) for numbered_values in keys.axes])
+        upper, lower = np.unravel_index(keys.cells, [len(axis) for axis in keys.axes])  # the numbers of their values
         numbered_values: Any = keys.axes[0]
         return [numbered_values[k] for k in upper[upper == lower].tolist()]
     return [upper for upper, lower in keys if upper == lower]
@@ -639,9 +648,9 @@ class DependencyTree:
         """The number of free parameters per class: each column has one distribution, or one for each value of its
         parent (``self.parents`` has its number).
         """
-        n_values = [variable.size for variable in self.variables]
-        n_distributions = (1 if parent is None else n_values[parent] for parent in self.parents)
-        return sum(max(n - 1, 0) * copies for n, copies in zip(n_values, n_distributions, strict=True))
+        sizes = [variable.size for variable in self.variables]  # how many values each column has
+        n_distributions = (1 if parent is None else sizes[parent] for parent in self.parents)
+        return sum(max(size - 1, 0) * copies for size, copies in zip(sizes, n_distributions, strict=True))
 
     def cells(self, k: int) -> Integers:
         """Returns the rows of column k by its values and classes (values × classes), or by the values of its parent too
@@ -650,7 +659,7 @@ class DependencyTree:
         parent = self.parents[k]
         if parent is None:
             return self.pairs.count_values(k)
-        table = self.pairs.count_pairs(k, parent)
+        table = self.pairs.count_pairs(k, parent)  # values × parent's values × classes
         cell_numbers = np.arange(np.prod(table.shape)).reshape(table.shape).transpose(0, 2, 1)
         # The parent's values become the last axis.
         return table.arranged(list(cell_numbers.shape), as_index(cell_numbers.reshape(-1)))
@@ -658,9 +667,9 @@ class DependencyTree:
 
 def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tuple[int, int]]:
     """Returns those edges that close no cycle with earlier ones (Kruskal's algorithm), in their order. Edges are pairs
-    of node numbers, with the heaviest first.
+    of node numbers below ``n_nodes``, with the heaviest first.
     """
-    parent_of = list(range(n_nodes))
+    parent_of = list(range(n_nodes))  # in the union–find forest: a node that is in the same tree
 
     def find(node: int) -> int:
         """Returns the node that stands for the tree in which a node is (union–find with path halving)."""
@@ -678,17 +687,17 @@ def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tupl
 
 
 def direct_edges(edges: Iterable[tuple[int, int]], n_nodes: int, root: int = 0) -> list[int | None]:
-    """Returns the number of the parent of each node, None for none, if edges (pairs of node numbers) lead away from
-    ``root``, and in other trees of the forest from their first node.
+    """Returns the number of the parent of each of ``n_nodes`` nodes, None for none, if edges (pairs of node numbers)
+    lead away from ``root``, and in other trees of the forest from their first node.
     """
-    neighbours: list[list[int]] = [[] for _ in range(n_nodes)]
+    neighbours: list[list[int]] = [[] for _ in range(n_nodes)]  # the numbers of each node's neighbours
     for first_node, second_node in edges:
         neighbours[first_node].append(second_node)
         neighbours[second_node].append(first_node)
     parents: list[int | None] = [None] * n_nodes
     visited: set[int] = set()
     for start in (root, *range(n_nodes)):
-        waiting = [] if start in visited or start >= n_nodes else [start]
+        waiting = [] if start in visited or start >= n_nodes else [start]  # visited nodes whose neighbours are not
         visited.update(waiting)
         while waiting:
             node = waiting.pop()
@@ -732,29 +741,32 @@ class TreeParameters(Parameters):
 
     def log_likelihood(self, values: Sequence[ValueNumbers]) -> Real:
         """Returns log P(observed values | class) (rows × classes). ``values`` has for each column the numbers of the
-        rows' values, negative where there is none.
+        rows' values, negative where there is none. ``self.forest`` has the tables of the tree.
         """
         n_rows = len(values[0])
         scores = np.empty((n_rows, self.forest.size))  # rows × classes
+        # ``width`` is how many numbers a row needs at most.
         rows_at_once = max(int(MOST_NUMBERS_AT_ONCE // max(self.forest.width, 1)), 1)
         for start in range(0, n_rows, rows_at_once):
-            batch_rows = slice(start, start + rows_at_once)
-            scores[batch_rows] = self.forest.log_joint([column[batch_rows] for column in values])
+            chunk = slice(start, start + rows_at_once)
+            scores[chunk] = self.forest.log_joint([column[chunk] for column in values])
         return scores
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         """Explains the first row: returns a term for each column that has a value, given the columns above it; parents
         come before their children. ``log_likelihoods`` are not used.
         """
+        # Of the first row (columns).
         value_numbers = np.array([column[:1] for column in self.value_numbers(rows)], dtype=np.int32)[:, 0]
-        # The columns that have a value, parents first.
+        # The columns that have a value, parents first (``forest.nodes`` has them children first).
         order = [node.variable for node in reversed(self.forest.nodes) if value_numbers[node.variable] != MISSING]
         # Artificial rows: the first has no value, and each of the next has the value of one more column.
-        values_shown = np.full((len(value_numbers), len(order) + 1), MISSING, dtype=np.int32)
+        values_shown = np.full((len(value_numbers), len(order) + 1), MISSING, dtype=np.int32)  # columns × rows
         for n_shown, k in enumerate(order, 1):
             values_shown[k, n_shown:] = value_numbers[k]
-        scores = self.log_likelihood(list(values_shown))
+        scores = self.log_likelihood(list(values_shown))  # rows × classes
         is_ruled_out = np.isneginf(scores[:-1])  # already, so that nothing is added
+        # What each column of ``order`` adds (columns × classes).
         differences = np.where(is_ruled_out, 0.0, scores[1:] - np.where(is_ruled_out, 0.0, scores[:-1]))
         terms = []
         for k, difference in zip(order, differences, strict=True):
@@ -767,12 +779,14 @@ class TreeParameters(Parameters):
         column.
         """
         drawn: dict[int, Int] = {}  # the number of each row's value, by column
-        for node in reversed(self.forest.nodes):
+        for node in reversed(self.forest.nodes):  # parents before their children
+            # The number of each row's value in the parent's column.
             parent_values = drawn[node.parent] if node.parent is not None else np.zeros(len(classes), dtype=np.int64)
-            # Classes × parent's values × values.
+            # Cumulative probabilities (classes × parent's values × values).
             cumulative = np.cumsum(node.table, axis=2)[:, :, :-1]
-            is_below = cumulative[classes, parent_values] <= rng.random(len(classes))[:, None]
-            drawn[node.variable] = is_below.sum(axis=1)
+            # Rows × values but the last: whether the drawn value is a later one.
+            is_later = cumulative[classes, parent_values] <= rng.random(len(classes))[:, None]
+            drawn[node.variable] = is_later.sum(axis=1)
         all_missing = np.full(len(classes), None, dtype=object)
         numbered_variables = enumerate(self.variables)
         return [variable.draw(drawn[k], rng) if k in drawn else all_missing for k, variable in numbered_variables]

@@ -10,12 +10,8 @@ from numpy.typing import NDArray
 
 from banbury.arrays import Bool, Real, divide
 
-LARGEST_RATIO = (
-    1e3  # larger ratios rank equal: if the other classes hardly ever have a value, the ratio is mostly chance
-)
-TWO_ENDS = (
-    0.95  # the score of an interval with two ends is multiplied by this, so that one with a single end is preferred
-)
+LARGEST_RATIO = 1e3  # larger ratios rank equal: where the other classes hardly ever have a value, it is mostly chance
+TWO_ENDS = 0.95  # the score of an interval with two ends is multiplied by this, so that a single end is preferred
 FARTHEST = 3.0  # an interval ends at most so many deviations from the mean
 ENDS = 13  # numbers at which an interval may end
 DIGITS = 12  # of the ends in an interval's name
@@ -67,10 +63,10 @@ class NamedValues(NamedTuple):
     chosen: str = "frequent"  # why these are shown: they are the most frequent, or the most "informative"
 
     def most_frequent(self, n: int | None) -> NamedValues:
-        """Returns the n most frequent values (None: all), in the order that they have here. ``hidden`` is the number of
-        others.
+        """Returns the n most frequent values (None: all), in the order that they have here. ``rows`` has the number of
+        rows with each value, and ``hidden`` will be the number of others.
         """
-        kept = np.sort(np.argsort(-self.rows, kind="stable")[:n]).tolist()
+        kept = np.sort(np.argsort(-self.rows, kind="stable")[:n]).tolist()  # places in ``self.values``
         values = [self.values[k] for k in kept]
         names = [self.names[k] for k in kept]
         return self._replace(values=values, names=names, rows=self.rows[kept], hidden=len(self.values) - len(kept))
@@ -88,7 +84,7 @@ class InformativeValues(NamedTuple):
 
 def measure_informativeness(share: Real, share_of_rest: Real, difference: Real) -> tuple[Real, Real]:
     """Returns the ratio of P(value | class) to P(value | rest), and a score of how informative the value is, both in
-    the shape of the arguments, which broadcast.
+    the shape of the arguments, which broadcast. ``share`` and ``share_of_rest`` are the two probabilities.
 
     The score is the logarithm of the ratio times ``difference``, the difference between the shares of rows that have
     the value; 0 if the value does not favour the class.
@@ -116,21 +112,24 @@ class HasTails(Protocol):
 
 def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[InformativeValues]:
     """Yields the most informative interval of each column of numbers for each class that is compared: below a cut, from
-    a cut up, or between two. Each result has the intervals of one column for some of the classes.
+    a cut up, or between two. Each result has the intervals of one column for some of the classes. ``group`` has the
+    parameters of the columns.
     """
     rest = compared.rest  # the weights that mix all classes but c are column c
     n_classes = len(rest)
-    n_together = max(1, CELLS // (n_classes * ENDS**2))
-    ends_in_deviations = np.linspace(-FARTHEST, FARTHEST, ENDS)
+    n_together = max(1, CELLS // (n_classes * ENDS**2))  # classes that are compared at once
+    ends_in_deviations = np.linspace(-FARTHEST, FARTHEST, ENDS)  # from the mean
     for f, feature in enumerate(group.features):
-        mean, deviation = group.spread(f)
-        usable = [c for c in compared.chosen if 0 < deviation[c] < np.inf and abs(mean[c]) < np.inf]
+        mean, deviation = group.spread(f)  # of each class
+        usable = [c for c in compared.chosen if 0 < deviation[c] < np.inf and abs(mean[c]) < np.inf]  # class numbers
         for classes in (usable[start : start + n_together] for start in range(0, len(usable), n_together)):
-            wanted_ends = mean[classes, None] + deviation[classes, None] * ends_in_deviations
-            cuts = group.ends(f, wanted_ends, _round_steps(deviation[classes] / 2.0)[:, None])
+            # The numbers at which an interval may end (compared classes × ends), first exact, then round.
+            exact_ends = mean[classes, None] + deviation[classes, None] * ends_in_deviations
+            cuts = group.ends(f, exact_ends, _round_steps(deviation[classes] / 2.0)[:, None])
             # (compared classes, intervals, all classes), and twice (compared classes, intervals).
             share, low, high = _intervals_of_cuts(group, f, cuts)
-            share_of_class = np.stack([share[k, :, c] for k, c in enumerate(classes)])  # (compared classes, intervals)
+            # (compared classes, intervals), as all that follows.
+            share_of_class = np.stack([share[k, :, c] for k, c in enumerate(classes)])
             share_of_rest = np.einsum("ksc,ck->ks", share, rest[:, classes])
             _, score = measure_informativeness(share_of_class, share_of_rest, share_of_class - share_of_rest)
             has_two_ends = np.isfinite(low) & np.isfinite(high)
@@ -149,7 +148,7 @@ def informative_intervals(group: HasTails, compared: Comparison) -> Iterator[Inf
 
 def _round_steps(steps: Real) -> Real:
     """Returns for each step the largest number of the form 1, 2 or 5 times a power of ten that is not above it."""
-    power = 10.0 ** np.floor(np.log10(steps))
+    power = 10.0 ** np.floor(np.log10(steps))  # the largest power of ten that is not above the step
     return np.asarray(power * np.select([steps >= 5 * power, steps >= 2 * power], [5.0, 2.0], 1.0))
 
 
@@ -163,10 +162,11 @@ class _Intervals(NamedTuple):
 
 def _intervals_of_cuts(group: HasTails, f: int, cuts: Real) -> _Intervals:
     """Returns the intervals of feature number f below each cut, above each, and between every two of them; ``cuts`` are
-    those of each compared class (classes × cuts).
+    those of each compared class (classes × cuts), and ``group`` has the parameters of the features.
     """
-    # (compared classes, cuts, all classes).
+    # P(value < cut | class) and P(value ≥ cut | class): (compared classes, cuts, all classes).
     below, above = (tail.reshape(*cuts.shape, -1) for tail in group.tails(f, cuts.ravel()))
+    # The cuts that bound each interval with two ends, and its probability: (compared classes, intervals, all classes).
     lower_cut, upper_cut = np.triu_indices(cuts.shape[1], 1)
     inside = np.where(
         below[:, lower_cut] < 0.5, below[:, upper_cut] - below[:, lower_cut], above[:, lower_cut] - above[:, upper_cut]
@@ -182,12 +182,12 @@ def name_interval(low: float, high: float, whole_numbers: bool = False) -> str:
     and last number in it.
     """
     if whole_numbers:
-        first = np.ceil(low) + 0.0
+        first = np.ceil(low) + 0.0  # no "-0"
         last = np.ceil(high) - 1.0 + 0.0
         if np.isneginf(low) or np.isposinf(high):
             return f"≤ {last:.{DIGITS}g}" if np.isneginf(low) else f"≥ {first:.{DIGITS}g}"
         return f"= {first:.{DIGITS}g}" if first == last else f"from {first:.{DIGITS}g} to {last:.{DIGITS}g}"
-    low = low + 0.0  # no "-0"
+    low = low + 0.0
     high = high + 0.0
     if np.isneginf(low):
         return f"< {high:.{DIGITS}g}"
@@ -206,20 +206,24 @@ class DrawnNumbers:
         """
         self.features = (feature,) = alone.features
         finite = drawn[np.isfinite(drawn)]
+        # The ends of the grid.
         low, high = np.quantile(finite, [0.001, 0.999]).tolist() if len(finite) else (0.0, 0.0)
         self.values = np.linspace(low, high, POINTS)  # the points of the grid
-        share = np.exp(log_likelihood(alone, {feature.name: self.values}))
-        self.share = divide(share, share.sum(axis=0))  # the probability of each point (points × classes)
+        density = np.exp(log_likelihood(alone, {feature.name: self.values}))  # points × classes
+        self.share = divide(density, density.sum(axis=0))  # the probability of each point (points × classes)
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Returns the mean and the standard deviation in each class (classes each); ``f`` is 0, because there is one
-        column.
+        column. ``values`` are the points of a grid, and ``share`` their probabilities (points × classes).
         """
         mean = self.values @ self.share
         return mean, np.sqrt(((self.values[:, None] - mean) ** 2 * self.share).sum(axis=0))
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """Returns P(value < cut) and P(value ≥ cut) in each class, for these numbers (cuts × classes each); ``f`` is 0."""
+        """Returns P(value < cut) and P(value ≥ cut) in each class, for these numbers (cuts × classes each); ``f`` is 0.
+        ``values`` are the points of a grid, and ``share`` their probabilities (points × classes).
+        """
+        # The probability of the points before each point of the grid (points + 1 × classes).
         cumulative = np.concatenate([np.zeros((1, self.share.shape[1])), np.cumsum(self.share, axis=0)])
         below = np.minimum(cumulative[np.searchsorted(self.values, cuts)], 1.0)
         return below, 1.0 - below
@@ -235,13 +239,14 @@ def round_ends(feature: Any, near: Real, step: Real) -> Real:
     """Returns multiples of a round ``step`` near the wanted numbers (``near``), in their shape; for whole numbers, just
     below the next one. ``feature`` tells whether they are whole.
     """
-    ends = np.round(near / step) * step
-    return np.ceil(ends) - 0.5 if feature.kind == "integer" else ends
+    multiples = np.round(near / step) * step
+    return np.ceil(multiples) - 0.5 if feature.kind == "integer" else multiples
 
 
 def values_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[InformativeValues]:
     """Yields informative intervals of a column, or its values if they are not numbers, from values drawn from it
-    (``drawn``, from all classes). ``alone`` has the parameters of this column alone.
+    (``drawn``, in rows of all classes). ``alone`` has the parameters of this column alone, and ``compared`` says which
+    classes are compared with which others.
     """
     if drawn.dtype.kind in "iuf":
         yield from informative_intervals(
@@ -250,5 +255,5 @@ def values_from_draws(alone: Any, drawn: NDArray[Any], compared: Comparison) -> 
         return
     name = alone.features.names[0]
     values = sorted(set(drawn.tolist()), key=str)
-    share = np.exp(compared.log_likelihood(alone, {name: values}))
+    share = np.exp(compared.log_likelihood(alone, {name: values}))  # P(value | class) (values × classes)
     yield InformativeValues(share, share, [(name, value) for value in values].__getitem__)

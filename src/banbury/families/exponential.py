@@ -19,14 +19,16 @@ class ExponentialParameters(RateParameters):
     """Exponential distributions with these rates, or Lomax distributions if the rates are uncertain."""
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes). Rates are Gamma-distributed
+        about ``rate`` with the inverse scale ``scale``; None: they are fixed.
+        """
         if self.scale is None:
             return np.log(self.rate) - self.rate * z
         return np.log(self.rate) - (self.rate * self.scale + 1.0) * np.log1p(z / self.scale)
 
     def curve_terms(self) -> tuple[Any, ...] | None:
         """Returns width, centre and the coefficients of 1, x and log of the log density of z (see ``Curve``); None for
-        Lomax, which has another form.
+        Lomax, whose rates have an inverse ``scale``, because it has another form. ``rate`` has the rates (classes).
         """
         return None if self.scale is not None else (1.0, 0.0, np.log(self.rate), -self.rate, 0.0)
 
@@ -42,7 +44,9 @@ class ExponentialParameters(RateParameters):
         return 1.0 / self.rate, 1.0 / self.rate
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above each z (numbers × classes each)."""
+        """Returns the probabilities below and above each z (numbers × classes each). Rates are Gamma-distributed about
+        ``rate`` with the inverse scale ``scale``; None: they are fixed.
+        """
         log_above = -self.rate * z if self.scale is None else -self.rate * self.scale * np.log1p(z / self.scale)
         return -np.expm1(log_above), np.exp(log_above)
 
@@ -83,21 +87,23 @@ class Exponential(RateFamily):
         return 1.0 if self.prior_rows is None else self.prior_rows
 
     def likeliest(self, sums: Moments) -> Real:
-        """Returns the rates 1 / mean of z (features × classes); a class without values has the mean of all classes."""
-        n = sums.n.value
-        mean = np.where(n > 0, sums.mean, sums.pool()[1])
+        """Returns the rates 1 / mean of z (features × classes), from the sums of the columns; a class without values
+        has the mean of all classes.
+        """
+        # Of z (features × classes); ``pool`` has the mean over all classes.
+        mean = np.where(sums.n.value > 0, sums.mean, sums.pool()[1])
         return 1.0 / np.maximum(mean, SMALLEST_MEAN)
 
     def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
         """Returns the shape and the scale of the Gamma prior: a number of rows, and their total in units of z (features
-        × 1).
+        × 1), by default from the mean in ``sums`` over all classes.
         """
         if self.prior_total is None:
             return self._rows, self._rows * np.maximum(sums.pool()[1], SMALLEST_MEAN)
         return self._rows, (self.prior_total / features.units)[:, None]
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
-        """Returns the shape and the scale of the Gamma posterior (features × classes each): n rows are n events in the
-        time ``total``.
+        """Returns the shape and the scale of the Gamma posterior (features × classes each), given those of the prior: n
+        rows are n events in the time ``total`` (features × classes each).
         """
         return shape + n, scale + total

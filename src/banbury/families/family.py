@@ -166,6 +166,7 @@ class Features(Sequence[Feature]):
         templates, new_code = _number_templates([template for group in groups for template in group.templates])
         # The place of each group's first template among those of all groups; ``new_code`` has its new number.
         first_templates = accumulate((len(group.templates) for group in groups), initial=0)
+        # The new template number of each feature: an array per group.
         codes = [new_code[group.codes + first] for group, first in zip(groups, first_templates, strict=False)]
         return cls(
             tuple(chain.from_iterable(group.names for group in groups)),
@@ -179,8 +180,8 @@ class Features(Sequence[Feature]):
         return len(self.names)
 
     def __iter__(self) -> Iterator[Feature]:
-        """Makes the features one by one."""
-        families = [template.family for template in self.templates]
+        """Makes the features one by one; ``codes`` has the number of each feature's template."""
+        families = [template.family for template in self.templates]  # by template number, as ``other_fields``
         other_fields = [template[4:] for template in self.templates]  # all after name, family, origin and unit
         columns = zip(self.names, self.origins.tolist(), self.units.tolist(), self.codes.tolist(), strict=True)
         return (
@@ -192,7 +193,9 @@ class Features(Sequence[Feature]):
     @overload
     def __getitem__(self, index: slice) -> Features: ...
     def __getitem__(self, index: int | slice) -> Feature | Features:
-        """Returns one feature, or a slice of them."""
+        """Returns the feature with this number (``index``), or a slice of them. ``codes`` has the number of each
+        feature's template.
+        """
         if isinstance(index, slice):
             return self.take(range(len(self))[index])
         _, family, _, _, *other_fields = self.templates[self.codes[index]]  # without name, origin and unit
@@ -215,7 +218,9 @@ class Features(Sequence[Feature]):
         return repr(tuple(self))
 
     def take(self, index: Sequence[int] | Int) -> Features:
-        """Returns the features with these numbers (``index``), in this order; a number may come twice."""
+        """Returns the features with these numbers (``index``), in this order; a number may come twice. ``codes`` has
+        the place of each feature's template among ``templates``.
+        """
         feature_numbers = np.asarray(index, dtype=np.int64)
         names = tuple(map(self.names.__getitem__, feature_numbers.tolist()))
         return Features(
@@ -230,8 +235,8 @@ class Features(Sequence[Feature]):
         replace, and the new features, one for each of them.
         """
         index = np.arange(len(self))  # where each feature of the result is among those of ``joined``
-        joined = [self]
-        n_joined = len(self)
+        joined = [self]  # and then the new features of each group
+        n_joined = len(self)  # the number of features in ``joined``
         for replaced, features in groups:
             index[replaced] = np.arange(n_joined, n_joined + len(features))
             joined.append(features)
@@ -240,8 +245,8 @@ class Features(Sequence[Feature]):
 
     def where(self, test: Callable[[Feature], Any]) -> Int:
         """Returns the numbers of the features whose template passes ``test``, in order."""
-        passes = np.array([bool(test(template)) for template in self.templates], dtype=np.bool_)
-        return np.flatnonzero(passes[self.codes])
+        passes = np.array([bool(test(template)) for template in self.templates], dtype=np.bool_)  # of each template
+        return np.flatnonzero(passes[self.codes])  # ``codes``: the template number of each feature
 
     def change(self, change: Callable[[Feature], Feature], at: Any = slice(None)) -> Features:
         """Returns the features with their templates changed by a function, to another family for example. ``at``
@@ -249,14 +254,16 @@ class Features(Sequence[Feature]):
         """
         # The templates of the selected features, and the number of each one's template among them.
         changed, changed_codes = _drop_unused(self.templates, self.codes[at])
+        # ``number_of_template``: where each of the old and then of the changed ones is in the new ``templates``.
         templates, number_of_template = _number_templates([*self.templates, *map(change, changed)])
-        codes = self.codes.copy()
+        codes = self.codes.copy()  # of each feature: where its template is among the old and then the changed ones
         codes[at] = changed_codes + np.int32(len(self.templates))
         templates, codes = _drop_unused(templates, number_of_template[codes])
         return replace(self, templates=templates, codes=codes)
 
     def pair_templates(self, other: Features) -> Iterator[tuple[Feature, Feature, int]]:
         """Yields each distinct pair of templates of feature i here and feature i of ``other``, with the first such i."""
+        # The two templates of each feature as one number: own · number of templates of ``other`` + that of ``other``.
         pair_of_feature = self.codes * np.int64(len(other.templates)) + other.codes
         pairs, first_features = np.unique(pair_of_feature, return_index=True)
         for pair, first_feature in zip(pairs.tolist(), first_features.tolist(), strict=True):
@@ -273,9 +280,9 @@ class Features(Sequence[Feature]):
         """The columns that the features are counted from, in order: a block has several."""
         if not self.has_blocks:
             return self.names
-        columns = [template.columns for template in self.templates]
-        features = zip(self.names, self.codes.tolist(), strict=True)
-        return tuple([column for name, code in features for column in columns[code] or (name,)])
+        columns = [template.columns for template in self.templates]  # of each template; empty: not a block
+        names_and_codes = zip(self.names, self.codes.tolist(), strict=True)  # of each feature: name, template number
+        return tuple([column for name, code in names_and_codes for column in columns[code] or (name,)])
 
 
 Templates = tuple[tuple[Feature, ...], NDArray[np.int32]]  # templates, and the number of each feature's template
@@ -288,9 +295,9 @@ def _number_templates(features: Sequence[Feature]) -> Templates:
     them apart. A template is a feature without name, origin and unit.
     """
     feature_by_id = dict(zip(map(id, features), features, strict=True))
-    numbers = dict[tuple[Any, ...], int]()
+    numbers = dict[tuple[Any, ...], int]()  # of each template: the key is its family's id and its other fields
     templates = list[Feature]()
-    number_of_id = dict[int, int]()
+    number_of_id = dict[int, int]()  # the template number of each feature, by the feature's id
     for feature_id, feature in feature_by_id.items():
         # The fields from 4 on are all after unit.
         template_number = number_of_id[feature_id] = numbers.setdefault(
@@ -305,10 +312,10 @@ def _drop_unused(templates: tuple[Feature, ...], codes: NDArray[np.int32]) -> Te
     """Returns the templates that some feature has, and the new number of each feature's template (``codes`` are the old
     ones).
     """
-    is_used = np.bincount(codes, minlength=len(templates)) > 0
+    is_used = np.bincount(codes, minlength=len(templates)) > 0  # of each template
     if is_used.all():
         return templates, codes
-    new_numbers = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    new_numbers = np.cumsum(is_used, dtype=np.int32) - np.int32(1)  # of each template that is used
     return tuple(compress(templates, is_used.tolist())), new_numbers[codes]
 
 
@@ -368,7 +375,9 @@ class HeldOutRows:
         return np.ones(len(self.labels)) if self.weights is None else self.weights
 
     def take(self, rows: Int) -> HeldOutRows:
-        """Returns the held-out rows with these numbers (``rows``), in this order."""
+        """Returns the held-out rows with these numbers (``rows``), in this order. ``labels`` are the class numbers of
+        all held-out rows, ``weights`` their weights, None if all are 1.
+        """
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, rows=self.rows.take(rows), labels=self.labels[rows], weights=weights)
 
@@ -376,7 +385,7 @@ class HeldOutRows:
         """Returns log P(values | class) of each row under some parameters (rows × classes), or with ``want="parts"``
         one for each feature (rows × features × classes).
         """
-        parts = parameters.parts(self.rows)
+        parts = parameters.parts(self.rows)  # what the kernel adds up
         n_rows = self.rows.n_rows
         # The zeros are the log prior of the classes.
         return _core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0]
@@ -431,7 +440,8 @@ class Parameters:
     def select(self, index: Sequence[int]) -> Self:
         """Returns the parameters of the features with these numbers, in this order.
 
-        By default these entries of each field: ``features``, and arrays and tuples with one entry per feature.
+        By default these entries (``index``) of each field: ``features``, and arrays and tuples with one entry per
+        feature.
         """
         if is_all(index, len(self.features)):
             return self
@@ -471,9 +481,12 @@ class Parameters:
         """
         features = self.features
         has_blocks = features.has_blocks
+        # The row's value of each feature; None: missing.
         values = [first_value(rows, feature) for feature in features] if has_blocks else rows.first(features.names)
-        never_seen = self.never_seen(rows)
+        never_seen = self.never_seen(rows)  # rows × features, or None
+        # The masks have an entry per feature.
         is_unseen = np.zeros(len(values), dtype=np.bool_) if never_seen is None else never_seen[0]
+        # ``codes`` has the number of each feature's template.
         is_block = np.array([bool(template.columns) for template in features.templates], dtype=np.bool_)[features.codes]
         is_known = is_block | ~is_unseen
         return list(map(Term, features.names, values, log_likelihoods, is_known.tolist()))
@@ -481,15 +494,18 @@ class Parameters:
     def informative_values(self, compared: Comparison) -> Iterator[InformativeValues] | None:
         """Yields values that may tell classes apart, for one column after the other.
 
-        None if columns are modelled jointly and have none. ``compared`` says which classes are compared with which others.
-        Here values are drawn, as many of each class.
+        None if columns are modelled jointly and have none. ``compared`` says which classes are compared with which
+        others. Here values are drawn, as many of each class.
         """
         if self.features.has_blocks:
             return None
-        drawn = self.sample(np.repeat(np.arange(len(compared.rest)), evidence.DRAWS), np.random.default_rng(0))
-        columns = ((self.select([f]), values) for f, values in enumerate(drawn))
+        n_classes = len(compared.rest)
+        # An array of values (rows) for each column; the rows of each class are adjacent.
+        drawn = self.sample(np.repeat(np.arange(n_classes), evidence.DRAWS), np.random.default_rng(0))
         return (
-            values_of_column for column in columns for values_of_column in evidence.values_from_draws(*column, compared)
+            values_of_column
+            for f, values in enumerate(drawn)
+            for values_of_column in evidence.values_from_draws(self.select([f]), values, compared)
         )
 
     def cuts(self, column: str | None) -> list[float] | None:
@@ -563,17 +579,22 @@ class KeyedParameters(Parameters):
         """Yields all values at once, any of which may tell classes apart. The share of rows that had a value is taken
         to be its probability; ``compared`` is not used.
         """
-        share, of_line = self.values()  # the feature's number and the value of each line
-        return iter(
-            [InformativeValues(share, share, lambda line: (self.features.names[of_line[line][0]], of_line[line][1]))]
-        )
+        # P(value | class) (lines × classes), and the feature's number and the value of each line.
+        probability, of_line = self.values()
+
+        def name_line(line: int) -> tuple[str, Any]:
+            """Returns the feature's name and the value of a line of ``probability``."""
+            f, value = of_line[line]
+            return self.features.names[f], value
+
+        return iter([InformativeValues(probability, probability, name_line)])
 
 
 def first_value(rows: ColumnReader, feature: Feature) -> Any:
     """Returns the value of a feature in the first row, None if missing; for a block, a tuple with that of each column;
     for a column of lists, the list.
     """
-    values = tuple(rows.first(feature.inputs))
+    values = tuple(rows.first(feature.inputs))  # one of each column
     return values if feature.columns and not feature.holds_lists else values[0]
 
 
@@ -644,6 +665,7 @@ class Counter:
         A block has the start of each column's bins and their width.
         """
         if feature.scales:
+            # A phrase for each column of the block.
             grids = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
             return f" about {errors.listed(grids)}"
         return f" about {feature.origin:g} in units of {feature.unit:g}"
@@ -665,7 +687,8 @@ class Counter:
 
         ``rows`` has the number of rows of each class, and ``classes`` their labels.
         """
-        has_too_many_rows = sums.present.value > rows.value  # rounding keeps the order of the exact numbers
+        # Features × classes; ``present`` has the rows with a value. Rounding keeps the order of the exact numbers.
+        has_too_many_rows = sums.present.value > rows.value
         for f, c in np.argwhere(has_too_many_rows):
             raise errors.impossible_sums(classes[c], features.names[f])
 
@@ -755,10 +778,11 @@ class Family:
         raise NotImplementedError
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
-        """Returns the log prior that "map" and "mean" add to the log-likelihood of ``parameters``.
+        """Returns the log prior that "map" and "mean" add to the log-likelihood of ``parameters``, which were estimated
+        from ``sums``.
 
-        It is known up to a constant; 0 without a prior. The mean under a Dirichlet, Beta or Gamma prior is the mode under one
-        that is worth one more of each.
+        It is known up to a constant; 0 without a prior. The mean under a Dirichlet, Beta or Gamma prior is the mode
+        under one that is worth one more of each.
         """
         return 0.0
 
@@ -803,7 +827,8 @@ class Family:
     def cells(self, features: Features, sums: Any, missing: Real, threads: int) -> Sequence[Any]:
         """Returns for each column the cells by which its evidence is weighed (``Cells``).
 
-        None for a column without keys. ``missing`` has the number of rows without a value (columns × classes).
+        None for a column without keys. ``sums`` are the counts of the columns, and ``missing`` has the number of rows
+        without a value (columns × classes).
         """
         return [None] * len(features)
 
@@ -816,11 +841,13 @@ class Family:
         return choice.how != "gibbs"
 
     def leave_one_out(self, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(values | class) of each row under the parameters of all other rows, rows × classes.
+        """Returns log P(values | class) of each held-out row under the parameters of all other rows, rows × classes.
+        ``sums`` are those of all rows.
 
         Here everything is estimated anew for every row, which is slow but right for all sums that can be subtracted.
         """
-        scores_of_rows = [np.zeros((0, held_out.n_classes))]  # so that there is an array if there are no rows
+        # Arrays 1 × classes, after one without rows so that there is an array if there are no rows.
+        scores_of_rows = [np.zeros((0, held_out.n_classes))]
         for row, parameters in enumerate(estimates_without_each(self, features, sums, choice, held_out)):
             scores_of_rows.append(held_out.take(np.array([row])).scores(parameters))
         return np.concatenate(scores_of_rows)
@@ -831,12 +858,17 @@ class Family:
 
     def settings(self) -> dict[str, Any]:
         """Returns the settings that differ from the defaults, by name."""
-        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}  # type: ignore[arg-type]
+        settings = {}
+        for setting in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, setting.name)
+            if value != setting.default:
+                settings[setting.name] = value
+        return settings
 
     def __str__(self) -> str:
         """Returns the name of the family with the settings that differ from the defaults."""
-        inside = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
-        return f"{self.name}({inside})" if inside else self.name
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{self.name}({arguments})" if arguments else self.name
 
     def __repr__(self) -> str:
         """Returns the family as Python code, with the settings that differ from the defaults."""
@@ -846,10 +878,12 @@ class Family:
 def estimates_without_each(
     family: Family, features: Features, sums: Any, choice: Choice, held_out: HeldOutRows
 ) -> Iterator[Parameters]:
-    """Yields for each row the parameters estimated after subtracting the row's own sums."""
-    sums_by_row = held_out.own_sums(features)
+    """Yields for each row of ``held_out`` the parameters of ``features`` estimated as ``choice`` says from ``sums`` (of
+    all rows) less the row's own sums.
+    """
+    sums_by_row = held_out.own_sums(features)  # as if each row were a class
     for row, own_class in enumerate(held_out.labels.tolist()):
-        sums_of_row = sums_by_row.take([row]).merge([own_class], held_out.n_classes)
+        sums_of_row = sums_by_row.take([row]).merge([own_class], held_out.n_classes)  # now of the real classes
         sums_of_others = (sums - sums_of_row).without_empty(permanent_keys(features))
         yield family.estimate(features, sums_of_others, choice, UNUSED_GENERATOR)
 
@@ -857,7 +891,7 @@ def estimates_without_each(
 def permanent_keys(features: Features) -> Iterator[frozenset[Key] | None]:
     """Yields the keys of each feature that stay in a tally even when no row has them, None if it has none."""
     keys = [template.family.permanent_keys() for template in features.templates]
-    return map(keys.__getitem__, features.codes.tolist())
+    return map(keys.__getitem__, features.codes.tolist())  # ``codes``: the template number of each feature
 
 
 def in_words(family: Family) -> str:
@@ -870,8 +904,8 @@ def block_columns(rows: ColumnReader, feature: Feature) -> list[Real]:
     """Returns the numbers of a block to be scored, one array of rows per column, NaN where missing; raises if one is
     infinite.
     """
-    blocks = [_matrix(column) for column in feature.numbers(rows)]
-    columns = list((blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)).T)
+    matrices = [_matrix(column) for column in feature.numbers(rows)]  # rows × columns each
+    columns = list((matrices[0] if len(matrices) == 1 else np.concatenate(matrices, axis=1)).T)
     names = feature.inputs * len(columns) if feature.holds_lists else feature.inputs
     for name, column in zip(names, columns, strict=True):
         check_finite_column(column, name, rows)
@@ -900,6 +934,7 @@ def rows_by_columns_present(numbers: Real) -> Iterator[tuple[Int, Int]]:
     a number. Yields for each group the numbers of these columns, and those of its rows; rows without any number are in
     none.
     """
+    # Which columns have a number (patterns × columns), and the number of each row's pattern.
     patterns, pattern_of_row = np.unique(~np.isnan(numbers), axis=0, return_inverse=True)
     for p, pattern in enumerate(patterns):
         if pattern.any():
@@ -911,9 +946,11 @@ def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     reads each row once; others as they are.
     """
     first = columns[0] if columns else np.empty(0)
-    if len(columns) < 2 or len(first) < 2 or any(c.dtype != first.dtype or c.strides != first.strides for c in columns):
+    if len(columns) < 2 or len(first) < 2:
         return list(columns)
-    addresses = [column.__array_interface__["data"][0] for column in columns]
+    if any(column.dtype != first.dtype or column.strides != first.strides for column in columns):
+        return list(columns)
+    addresses = [column.__array_interface__["data"][0] for column in columns]  # in memory, in bytes
     if any(next_address - address != first.itemsize for address, next_address in pairwise(addresses)):
         return list(columns)
     shape = (len(first), len(columns))
@@ -926,7 +963,7 @@ def line_by_line(lines: NDArray[Any], table: Real, low: int = 0) -> _core.Part:
     (lines × classes). ``lines`` has the number of each row's line, counted from ``low``; any other number adds nothing
     to the row.
     """
-    lookup = np.arange(len(table), dtype=np.uint32)
+    lookup = np.arange(len(table), dtype=np.uint32)  # the line of each number from ``low`` on
     # −1: numbers outside the lookup have no line.
     return _core.TablePart([lines], np.array([low]), [lookup], np.full(1, -1), table)
 
@@ -959,8 +996,9 @@ def check_finite(setting: str, value: Any) -> None:
 
 
 def rows_by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[Int]:
-    """Returns for each class the numbers of its rows, in order; rows of class −1 are left out. ``classes`` has the
-    class of each row.
+    """Returns for each of ``n_classes`` classes the numbers of its rows, in order; rows of class −1 are left out.
+    ``classes`` has the class of each row.
     """
+    # The row numbers sorted by class, and where each class starts among them; last, where the last class ends.
     order, starts = _core.by_class(np.ascontiguousarray(classes, dtype=np.int32), n_classes, n_threads(None))
     return [order[start:end] for start, end in pairwise(starts.tolist())]

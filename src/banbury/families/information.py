@@ -38,7 +38,7 @@ def entropy(share: Real) -> float:
 
 def bits_of(cells: Real) -> float:
     """Returns the mutual information of rows and columns of a table of counts (``cells``, with two axes), in bits."""
-    share = shares(cells)
+    share = shares(cells)  # of all counts
     return max(entropy(share.sum(axis=0)) + entropy(share.sum(axis=1)) - entropy(share), 0.0)
 
 
@@ -47,11 +47,11 @@ def equal_groups(cells: Real, n_groups: Int) -> Int:
     equal size, of neighbouring lines. A line as large as a group is a group by itself, numbered after the others.
     ``n_groups`` has the number of groups of each column.
     """
-    totals = cells.sum(axis=0)
-    is_large = cells * n_groups > totals
+    is_large = cells * n_groups > cells.sum(axis=0)  # whether a line is as large as a group (lines × columns)
     other_cells = np.where(is_large, 0.0, cells)
-    sums = other_cells.sum(axis=0)
+    sums = other_cells.sum(axis=0)  # of each column
     n_other_groups = n_groups - is_large.sum(axis=0)
+    # The share of the other lines that come before the middle of each (lines × columns).
     middle_of_share = divide(np.cumsum(other_cells, axis=0) - other_cells / 2.0, sums)
     group_of_others = np.clip((middle_of_share * n_other_groups).astype(np.int64), 0, n_other_groups - 1)
     return np.asarray(np.where(is_large, n_other_groups + np.cumsum(is_large, axis=0) - 1, group_of_others))
@@ -78,6 +78,7 @@ def p_values(bits: Any, freedom: Any, excess: Any, n: Any) -> Real:
 
     has_freedom = np.asarray(freedom) > 0
     freedom = np.where(has_freedom, freedom, 1.0)
+    # G, scaled down.
     g = 2.0 * BIT * np.asarray(n) * bits * freedom / (freedom + excess)
     return np.where(has_freedom, chdtrc(freedom, g), 1.0)
 
@@ -113,7 +114,7 @@ class MeasuredPairs(NamedTuple):
 
     def beyond(self, level: float, n_pairs: int) -> Int:
         """Returns the numbers of the pairs with significant information, at a level that holds for all ``n_pairs``
-        pairs that were examined.
+        pairs that were examined. ``p`` has the p-value and ``bits`` the information of each pair.
         """
         return np.flatnonzero((self.p * n_pairs < level) & (self.bits > 0))
 
@@ -135,18 +136,18 @@ class PairInformation(NamedTuple):
 
     def beyond_chance(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> MeasuredPairs:
         """Returns for each pair the bits beyond chance, and the test. ``names`` returns the names of the columns of
-        pair k. ``self.rows`` are shares of ``total``, which ``scale`` converts to numbers of rows.
+        pair k. ``self.rows`` are shares of ``total``, which ``scale`` converts to numbers of rows; ``joint`` is I(A; B
+        | class), ``first`` and ``second`` are H(A | class) and H(B | class), ``repeated`` is I(A; B) as a share of the
+        smaller entropy, and ``freedom`` and ``excess`` are what the test needs.
         """
-        rows = self.rows * total
+        rows = self.rows * total  # of each pair, as all that follows
         rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)
         bits_of_chance = bits_by_chance(self.freedom, rows * scale)
         smaller_entropy = np.minimum(self.first, self.second)
         bits = np.maximum(self.joint - bits_of_chance, 0.0)
-        most_beyond_chance = smaller_entropy - bits_of_chance
-        share = np.minimum(divide(bits, most_beyond_chance), 1.0)
-        share = np.where(
-            (self.joint >= smaller_entropy * (1.0 - SAME)) & (smaller_entropy > SAME) & (bits > 0), 1.0, share
-        )
+        share = np.minimum(divide(bits, smaller_entropy - bits_of_chance), 1.0)  # of the most beyond chance
+        is_all = (self.joint >= smaller_entropy * (1.0 - SAME)) & (smaller_entropy > SAME) & (bits > 0)
+        share = np.where(is_all, 1.0, share)
         duplicated = (share >= NEARLY) & (self.repeated >= NEARLY)
         p = p_values(np.maximum(self.joint, 0.0), self.freedom, self.excess / (total * scale), rows * scale)
         return MeasuredPairs(names, bits, share, p, rows, duplicated)
@@ -167,8 +168,8 @@ def pair_information(
         total: The number of all rows.
         least: The share of all rows that a class must have to be examined.
     """
-    measures = [PairInformation(*NO_PAIRS)]
-    starts = np.cumsum([0, *sizes])
+    measures = [PairInformation(*NO_PAIRS)]  # and then those of each column with all earlier ones
+    starts = np.cumsum([0, *sizes])  # where the values of each column start, if all are numbered one after the other
     for column, table in enumerate(tables, 1):
         # Values of all earlier columns × classes × values of this one.
         shares = np.divide(table.transpose(0, 2, 1), total, order="C")
@@ -185,26 +186,33 @@ def measure_column(table: Real, starts: Int, least: float) -> PairInformation:
     """
     if not len(starts):
         return PairInformation(*NO_PAIRS)
+    # Rows, here and below, are shares of all rows.
     rows_of_class = np.add.reduceat(table.sum(axis=2), starts, axis=0)  # (A, classes)
     is_large = rows_of_class >= least * (1.0 - SAME)
     if not is_large.all():
         table = np.where(np.repeat(is_large, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
         rows_of_class = np.where(is_large, rows_of_class, 0.0)
-    rows_of_a = table.sum(axis=2)  # (groups of A, classes)
-    rows_of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
-    rows = rows_of_class.sum(axis=1)
+    rows_of_a = table.sum(axis=2)  # (values of all A, classes)
+    rows_of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, values of B)
+    rows = rows_of_class.sum(axis=1)  # (A)
     total = np.where(rows > 0, rows, 1.0)
+    # Joint entropies with the class, not yet divided by the rows (A each): H(A, B, class), H(A, class), H(B, class),
+    # and H(class).
     entropy_cells = np.add.reduceat(entropy_terms(table).sum(axis=(1, 2)), starts)
     entropy_a = np.add.reduceat(entropy_terms(rows_of_a).sum(axis=1), starts)
     entropy_b = entropy_terms(rows_of_b).sum(axis=(1, 2))
     entropy_class = entropy_terms(rows_of_class).sum(axis=1)
+    # How many values occur in each class (A, classes).
     n_values_a = np.add.reduceat((rows_of_a > 0).astype(np.int64), starts, axis=0)
     n_values_b = np.count_nonzero(rows_of_b, axis=2)
     freedom = np.maximum(n_values_a - 1, 0) * np.maximum(n_values_b - 1, 0)  # (A, classes)
-    rare_a = rows_of_class * np.add.reduceat(divide(1.0, rows_of_a), starts, axis=0)
-    rare_b = rows_of_class * divide(1.0, rows_of_b).sum(axis=2)
-    excess_of_g = np.where(freedom > 0, excess(rare_a, rare_b, np.where(rows_of_class > 0, rows_of_class, 1.0)), 0.0)
-    bits = (
+    # Σ rows of the class / rows of a value, over the values of A and of B (A, classes); and what Williams' correction
+    # makes of them.
+    rarity_a = rows_of_class * np.add.reduceat(divide(1.0, rows_of_a), starts, axis=0)
+    rarity_b = rows_of_class * divide(1.0, rows_of_b).sum(axis=2)
+    correction = excess(rarity_a, rarity_b, np.where(rows_of_class > 0, rows_of_class, 1.0))
+    excess_of_g = np.where(freedom > 0, correction, 0.0)
+    bits = (  # I(A; B | class), H(A | class), H(B | class)
         (entropy_a + entropy_b - entropy_cells - entropy_class) / total,
         (entropy_a - entropy_class) / total,
         (entropy_b - entropy_class) / total,
@@ -217,13 +225,12 @@ def _repetition(table: Real, starts: Int) -> Real:
     """Returns I(A; B) of B with each A as a share of the smaller entropy (one entry per A). ``table`` has the shares of
     rows, values of all A × values of B; the values of each A begin at ``starts``.
     """
-    rows_of_b = np.add.reduceat(table, starts, axis=0)
-    entropy_cells, entropy_a = (
-        np.add.reduceat(terms, starts) for terms in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
-    )
+    rows_of_b = np.add.reduceat(table, starts, axis=0)  # (A, values of B)
+    # Entropies before shares are divided by their sum (A each): of A and B, of A, of B, and of the sum itself.
+    entropy_cells = np.add.reduceat(entropy_terms(table).sum(axis=1), starts)
+    entropy_a = np.add.reduceat(entropy_terms(table.sum(axis=1)), starts)
     entropy_b = entropy_terms(rows_of_b).sum(axis=1)
     entropy_rows = entropy_terms(rows_of_b.sum(axis=1))
     smaller_entropy = np.minimum(entropy_a, entropy_b) - entropy_rows
-    return np.asarray(
-        (entropy_a + entropy_b - entropy_cells - entropy_rows) / np.where(smaller_entropy > 0, smaller_entropy, np.inf)
-    )
+    bits = entropy_a + entropy_b - entropy_cells - entropy_rows
+    return np.asarray(bits / np.where(smaller_entropy > 0, smaller_entropy, np.inf))

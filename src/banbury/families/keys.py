@@ -75,7 +75,7 @@ class KeyCounter(Counter):
         """Raises an error if no rows can have these sums. ``rows`` has the number of rows of each class, and
         ``classes`` their labels.
         """
-        for line, c in np.argwhere(sums.cells.is_negative()):
+        for line, c in np.argwhere(sums.cells.is_negative()):  # the lines of feature f start at offsets[f]
             f = int(np.searchsorted(sums.offsets, line, side="right")) - 1
             key = sums.keys[f][line - sums.offsets[f]]
             name = features.names[f]
@@ -87,9 +87,9 @@ class KeyCounter(Counter):
         """Describes how many values were counted for one feature (``sums`` are its own), and which are the most
         frequent; ``missing`` is a phrase to append about rows without a value.
         """
-        by_frequency = [repr(sums.keys[0][k]) for k in np.argsort(-sums.cells.value.sum(axis=1), kind="stable")]
-        n_keys = errors.many(len(by_frequency), "combination" if feature.columns else "value")
-        return f"{n_keys}{missing}: {errors.listed(by_frequency, most=6)}"
+        keys_by_frequency = [repr(sums.keys[0][k]) for k in np.argsort(-sums.cells.value.sum(axis=1), kind="stable")]
+        n_keys = errors.many(len(keys_by_frequency), "combination" if feature.columns else "value")
+        return f"{n_keys}{missing}: {errors.listed(keys_by_frequency, most=6)}"
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Counts:
         """Returns the counts of ``features`` in ``n_classes`` classes that a file holds (``stored``); raises an error
@@ -113,8 +113,9 @@ def count_values(names: Sequence[str], kinds: Sequence[Kind | None], rows: RowsT
     """Counts the rows of each value and class of these columns. Returns for each column its distinct values, in order,
     and their counts (values × classes). ``kinds`` are the types that values are read as, None for the column's own.
     """
-    columns = zip(names, kinds, strict=True)
-    return count_codes(names, [renumber_wide_range(rows.batch.codes(name, kind), rows) for name, kind in columns], rows)
+    names_and_kinds = zip(names, kinds, strict=True)
+    columns = [renumber_wide_range(rows.batch.codes(name, kind), rows) for name, kind in names_and_kinds]
+    return count_codes(names, columns, rows)
 
 
 def count_codes(names: Sequence[str], columns: Sequence[Codes], rows: RowsToCount) -> CountsByColumn:
@@ -124,6 +125,7 @@ def count_codes(names: Sequence[str], columns: Sequence[Codes], rows: RowsToCoun
     """
     if not columns:
         return []
+    # Of each column: its lowest code, and how many values it has.
     lowest_codes = np.array([column.low for column in columns], dtype=np.int64)
     n_values_of = np.array([len(column.values) for column in columns], dtype=np.int64)
     if int(n_values_of.sum()) * len(rows.labels) * (1 if rows.has_whole_weights else 2) > MOST_CELLS:
@@ -138,17 +140,17 @@ def count_codes(names: Sequence[str], columns: Sequence[Codes], rows: RowsToCoun
     cells: Integers
     # The rows of each value of all columns, one column below the other (values × classes).
     cells, _ = rows.run_kernel(_core.count_codes, names, codes, lowest_codes, n_values_of)
-    is_occupied = np.asarray(is_nonzero(cells).any(axis=1))
+    is_occupied = np.asarray(is_nonzero(cells).any(axis=1))  # of each line
     counts_by_column = []
-    first_line = 0
+    first_line = 0  # of the column
     for column in columns:
-        used_codes = np.flatnonzero(is_occupied[first_line : first_line + len(column.values)])
+        used_codes = np.flatnonzero(is_occupied[first_line : first_line + len(column.values)])  # counted from 0
         keys = [column.values[k] for k in used_codes.tolist()]
-        order = sort_keys(keys)
-        if order != tuple(keys):
+        sorted_keys = sort_keys(keys)
+        if sorted_keys != tuple(keys):
             code_of_key: dict[Any, int] = dict(zip(keys, used_codes.tolist(), strict=True))
-            used_codes = np.array([code_of_key[key] for key in order])
-        counts_by_column.append((order, cells.take(as_index(first_line + used_codes), 0)))
+            used_codes = np.array([code_of_key[key] for key in sorted_keys])
+        counts_by_column.append((sorted_keys, cells.take(as_index(first_line + used_codes), 0)))
         first_line += len(column.values)
     return counts_by_column
 
@@ -168,11 +170,11 @@ def renumber_range(column: Codes, threads: int) -> Codes:
     """
     if not isinstance(column.values, range):
         return column
-    integers = np.ascontiguousarray(column.codes)
+    integers = np.ascontiguousarray(column.codes)  # of each row
     if len(column.values) <= FEW_VALUES:
-        return Codes(
-            _core.shifted(integers, column.low, len(column.values), threads), low=0, values=list(column.values)
-        )
+        codes = _core.shifted(integers, column.low, len(column.values), threads)
+        return Codes(codes, low=0, values=list(column.values))
+    # Numbers distinct integers as they occur, from their bytes: the code of each row, and the first row of each code.
     codes, first_rows, _ = _core.encode_records(
         integers.view(np.uint8).reshape(len(integers), integers.itemsize), threads
     )
@@ -188,17 +190,18 @@ def map_values(column: Codes, to_numbers: Callable[[Sequence[Any]], Sequence[int
     """Returns a number for each row (rows): that of its value. ``to_numbers`` returns the numbers of a list of values,
     in its order; ``missing`` is the number of a missing value.
     """
-    value_positions = np.subtract(column.codes, column.low - 1, dtype=np.int64)  # 1 for the first value
+    places = np.subtract(column.codes, column.low - 1, dtype=np.int64)  # of each row: 1 for the first value
     values = column.values
-    if len(values) > len(value_positions):  # few of the values occur
-        has_value = (value_positions > 0) & (value_positions <= len(values))
-        used_codes, index_in_used = np.unique(value_positions[has_value], return_inverse=True)
-        value_positions[:] = 0
-        value_positions[has_value] = index_in_used + 1
-        values = [values[k - 1] for k in used_codes.tolist()]
-    number_of_code = np.full(len(values) + 2, missing, dtype=np.int64)  # other codes are clipped to the first or last
-    number_of_code[1:-1] = to_numbers(values)
-    return np.asarray(number_of_code.take(value_positions, mode="clip"))
+    if len(values) > len(places):  # few of the values occur
+        has_value = (places > 0) & (places <= len(values))
+        used_places, index_in_used = np.unique(places[has_value], return_inverse=True)
+        places[:] = 0
+        places[has_value] = index_in_used + 1
+        values = [values[place - 1] for place in used_places.tolist()]
+    # The number at each place; other places are clipped to the first or last.
+    numbers = np.full(len(values) + 2, missing, dtype=np.int64)
+    numbers[1:-1] = to_numbers(values)
+    return np.asarray(numbers.take(places, mode="clip"))
 
 
 def key_positions(codes: Codes | None, keys: Keys) -> Int:
@@ -206,6 +209,7 @@ def key_positions(codes: Codes | None, keys: Keys) -> Int:
     assert codes is not None
     if isinstance(codes.values, range) and codes.values.stop - codes.low > len(codes.codes):  # bins of wide numbers
         bins = np.array(keys, dtype=np.int64)
+        # The place of the first of these bins that is not below the row's.
         nearest = np.minimum(np.searchsorted(bins, codes.codes), max(len(bins) - 1, 0))
         return np.where(bins[nearest] == codes.codes, nearest, -1) if len(bins) else np.full(len(codes.codes), -1)
     position_of_key = {key: position for position, key in enumerate(keys)}
@@ -246,8 +250,8 @@ def check_key_order(feature: Feature, keys: Sequence[Any]) -> Keys:
 
 
 def number_values(codes: Codes, threads: int) -> NumberedValues:
-    """Returns the values of a column and the number of each row's value, from 0 on, −1 if it is missing. Values of a
-    wide range are only those that occur.
+    """Returns the values of a column (``codes``) and the number of each row's value, from 0 on, −1 if it is missing.
+    Values of a wide range are only those that occur.
     """
     renumbered = renumber_range(codes, threads)
     return NumberedValues(zero_based_codes(renumbered, threads), renumbered.values)
@@ -283,21 +287,21 @@ class KeyedFamily(Family):
         """Returns the shares of a feature's cells, from which rows can be left out, and for each key the number of its
         cell. ``cells`` has the rows of each key (keys × classes).
         """
-        declared = self.permanent_keys() or frozenset()
+        declared = self.permanent_keys() or frozenset()  # keys that stay without rows
         is_declared = np.array([key in declared for key in keys], dtype=np.bool_)
         return Shares(cells, self.pseudo_counts(keys, choice.alpha), choice.how, is_declared), np.arange(len(keys))
 
     def leave_one_out(self, features: Features, sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(values | class) of each row without itself (rows × classes). Only the row's own cell changes,
-        and the formula is exact.
+        """Returns log P(values | class) of each held-out row without itself (rows × classes). Only the row's own cell
+        changes, and the formula is exact.
         """
         scores = np.zeros((len(held_out.labels), held_out.n_classes))
         for f, feature in enumerate(features):
-            keys, counts = sums.feature(f)
+            keys, counts = sums.feature(f)  # the rows of each key (keys × classes)
             if keys:
                 shares, cell_of_key = self.shares(feature, keys, counts.value, choice)
+                # The place of each row's key. A row whose place is −1 gets the last entry: it is in no cell.
                 positions = key_positions(self.keys_of(held_out.rows, feature, held_out.threads), keys)
-                # A row whose position is −1 gets the last entry: it is in no cell.
                 scores += shares.log_leave_one_out(np.append(cell_of_key, -1)[positions], held_out)
         return scores
 

@@ -40,17 +40,18 @@ class LogNormalParameters(PositiveParameters):
         return np.ones(len(self.features))
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
-        logs = np.log(z)
-        square = self.precision * (logs - self.mean) ** 2
-        if self.power is not None:
-            square = self.power * np.log1p(square)
-        return self.constant - square - logs
+        """Returns the log density of z (numbers × 1) in each class (numbers × classes). Parameters are those of a
+        normal density of log z, or of Student's t if ``power`` is not None.
+        """
+        log_z = np.log(z)
+        square = self.precision * (log_z - self.mean) ** 2  # of the distance from the mean
+        fall = square if self.power is None else self.power * np.log1p(square)  # of the log density, from its peak
+        return self.constant - fall - log_z  # ``constant`` is the log density of log z at its peak
 
     def draw(self, rng: Generator) -> Real:
         """Draws a number for each mean and precision, of which there is one for each row to draw."""
-        noise = rng.standard_normal(len(self.mean))
-        if self.power is not None:
+        noise = rng.standard_normal(len(self.mean))  # in deviations from the mean of log x
+        if self.power is not None:  # Student's t
             noise = rng.standard_t(self._degrees)
         return np.exp(np.clip(self.mean + noise * self._deviation, LOWEST, HIGHEST))
 
@@ -58,7 +59,7 @@ class LogNormalParameters(PositiveParameters):
         """Returns the mean and the standard deviation of numbers, in the shape of the parameters; for the predictive
         distribution, those of a log-normal distribution of the same scale.
         """
-        variance = self._deviation**2
+        variance = self._deviation**2  # of log x, about ``self.mean``
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.exp(self.mean + variance / 2.0)
             return mean, mean * np.sqrt(np.expm1(variance))
@@ -66,7 +67,8 @@ class LogNormalParameters(PositiveParameters):
     def tails_of(self, z: Real) -> tuple[Real, Real]:
         """Returns the probabilities below and above each z (numbers × classes each)."""
         with np.errstate(divide="ignore"):
-            distance = (np.log(z) - self.mean) / self._deviation
+            distance = (np.log(z) - self.mean) / self._deviation  # of log z from its mean, in deviations
+        # ``power`` is None for normal densities; ``_degrees`` are those of freedom of Student's t.
         return normal_tails(distance, None if self.power is None else self._degrees)
 
     @property
@@ -77,7 +79,9 @@ class LogNormalParameters(PositiveParameters):
 
     @property
     def _deviation(self) -> Real:
-        """The standard deviation of log x, or the scale of Student's t, in the shape of ``precision``."""
+        """The standard deviation σ of log x, or the scale s of Student's t, in the shape of ``precision``, which is
+        1 / (2 σ²), or 1 / (ν s²) for Student t with ν degrees of freedom.
+        """
         degrees = 2.0 if self.power is None else self._degrees
         return 1.0 / np.sqrt(self.precision * degrees)
 
@@ -108,12 +112,13 @@ class LogNormal(LogMomentFamily):
         """Estimates the parameters of these features: those of a Gaussian, from the sums of the logarithms, as
         ``choice`` says; ``rng`` draws under "gibbs".
         """
+        # The parameters of the logarithms (features × classes each).
         normal: Any = Gaussian(prior=self.prior).estimate(_of_logarithms(features), sums.logs, choice, rng)
         return LogNormalParameters(features, normal.mean, normal.precision, normal.constant, normal.power)
 
     def log_prior(self, parameters: Any, sums: LogMoments, choice: Choice) -> float:
         """Returns what the Gaussian prior of the logarithms adds to the log-likelihood of these parameters, over all
-        features and classes.
+        features and classes; ``sums`` are those of the features.
         """
         of_logarithms = replace(parameters, features=_of_logarithms(parameters.features))
         return Gaussian(prior=self.prior).log_prior(of_logarithms, sums.logs, choice)

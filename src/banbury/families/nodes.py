@@ -71,13 +71,15 @@ class Variable:
 
     def of_keys(self, keys: Iterable[Key]) -> Variable:
         """Returns the variable with the values of these keys and the declared ones, sorted; bins stay as they are."""
-        if self.cuts is not None:
+        if self.cuts is not None:  # numbers in bins
             return self
         values = sort_keys({*keys, *(self.family.permanent_keys() or ())})
         return self if values == self.values else replace(self, values=values)
 
     def incompatibility(self, other: Variable) -> str | None:
-        """Returns why counts of this variable and another cannot be added, as a phrase for people; None if they can."""
+        """Returns why counts of this variable and the ``other`` cannot be added, as a phrase for people; None if they
+        can. ``cuts`` are those between bins.
+        """
         if self.cuts != other.cuts:
             return f"the bins of {self.name!r} have different edges"
         if self.family.counting_key() == other.family.counting_key() and self.kind == other.kind:
@@ -97,9 +99,10 @@ class Variable:
         """
         if self.cuts is None or not (isinstance(self.family, Histogram) and self.cut_by_class):
             return self, np.arange(self.size)
-        occupied = np.flatnonzero(cells.sum(axis=1) > 0)
+        occupied = np.flatnonzero(cells.sum(axis=1) > 0)  # the numbers of fine bins with rows
+        # Cuts between the numbers of fine bins; and the last fine bin of each new bin but the last.
         cut_positions = self.family.node_cuts(occupied.astype(np.float64), cells[occupied], "mdl", self.name)
-        last_fine_bins = np.floor(cut_positions).astype(np.int64)  # of the fine bins of each bin, but for the last
+        last_fine_bins = np.floor(cut_positions).astype(np.int64)
         cuts = tuple(self.cuts[k] for k in last_fine_bins.tolist())
         return replace(self, values=intervals(cuts), cuts=cuts), np.searchsorted(last_fine_bins, np.arange(self.size))
 
@@ -109,11 +112,11 @@ class Variable:
         """Returns the key of each row of ``batch`` as codes, −1 if the row has no value. Keys of numbers are the
         numbers of their bins.
         """
-        if self.cuts is None:
+        if self.cuts is None:  # categories
             keys = self.family.keys_of(batch, Feature(self.name, self.family, kind=self.kind), threads)
             assert keys is not None
             return keys
-        numbers = finite_numbers(batch, self.name)
+        numbers = finite_numbers(batch, self.name)  # rows; NaN: missing
         bins = np.searchsorted(np.array(self.cuts), numbers, side="right").astype(np.int32)
         bins[np.isnan(numbers)] = MISSING
         return Codes(bins, low=0, values=self.keys)  # type: ignore[arg-type]
@@ -123,7 +126,7 @@ class Variable:
         declared.
         """
         codes = self.codes(batch, threads)
-        declared = self.family.permanent_keys() if self.cuts is None else None
+        declared = self.family.permanent_keys() if self.cuts is None else None  # None: any value is allowed
         for key in codes.values if declared else ():
             if key is not None and key not in declared:  # type: ignore[operator]
                 raise errors.unknown_value(key, self.name, sort_keys(declared))
@@ -133,15 +136,17 @@ class Variable:
         """Returns the number of each row's value (rows): MISSING if there is none, UNSEEN if the value was never
         counted.
         """
-        codes = self.codes(batch, threads)
+        codes = self.codes(batch, threads)  # the distinct keys of the rows, and which of them each row has
         if codes.values is self.keys:
             return codes.codes
-        # The last entry is that of code −1.
+        # The number of each distinct key, by the variable's ``index``; the last entry is that of code −1.
         numbers = [*(self.index.get(key, UNSEEN) for key in codes.values), MISSING]
         return np.array(numbers, dtype=np.int32).take(codes.codes)
 
     def value_number(self, value: Any) -> int:
-        """Returns the number of a value, or of the bin that a number is in; raises if it was never counted."""
+        """Returns the number of a value, or of the bin that a number is in; raises if it was never counted. ``cuts``
+        are those between bins, None for categories, and ``index`` has the number of each value.
+        """
         value = value.item() if isinstance(value, np.generic) else value
         if self.cuts is not None and not isinstance(value, str):
             if isinstance(value, (int, float)) and abs(value) < np.inf:
@@ -164,18 +169,17 @@ class Variable:
         likelihoods = np.zeros(self.size)
         if isinstance(evidence, np.ndarray) and evidence.ndim == 0:
             evidence = evidence.item()
-        if not isinstance(evidence, Mapping):
+        if not isinstance(evidence, Mapping):  # one value, or several
             values = evidence if isinstance(evidence, (list, tuple, set, frozenset, np.ndarray)) else (evidence,)
             likelihoods[[self.value_number(value) for value in values]] = 1.0
             return likelihoods
         value_numbers = [self.value_number(value) for value in evidence]
         expected = "one number for each value, and each value once"
-        errors.require(
-            len(set(value_numbers)) == len(value_numbers), f"the evidence of {self.name!r}", evidence, expected
-        )
-        for number, (value, weight) in zip(value_numbers, evidence.items(), strict=True):
-            check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
-            likelihoods[number] = weight
+        are_distinct = len(set(value_numbers)) == len(value_numbers)
+        errors.require(are_distinct, f"the evidence of {self.name!r}", evidence, expected)
+        for number, (value, likelihood) in zip(value_numbers, evidence.items(), strict=True):
+            check_positive(f"the evidence of {self.name} = {value!r}", likelihood, zero=True)
+            likelihoods[number] = likelihood
         if without_likelihood := [value for number, value in enumerate(self.values) if number not in value_numbers]:
             text = f"the soft evidence of {self.name!r} has no likelihood for "
             text += f"{errors.listed(map(repr, without_likelihood))}. Give every value, with 0 for impossible ones: "
@@ -188,20 +192,20 @@ class Variable:
         ``self.ends`` are the lowest and the highest number seen, and ``self.cuts`` the cuts between bins.
         """
         if self.cuts is None:
-            same_type = len({type(value) for value in self.values}) == 1
-            return np.array(self.values, dtype=None if same_type else object)[numbers]
+            have_one_type = len({type(value) for value in self.values}) == 1
+            return np.array(self.values, dtype=None if have_one_type else object)[numbers]
         first_edge = min([self.ends[0], *self.cuts[:1]])
         last_edge = max([self.ends[1], *self.cuts[-1:]])
-        edges = np.array([first_edge, *self.cuts, last_edge])
-        low = edges[numbers]
+        edges = np.array([first_edge, *self.cuts, last_edge])  # of the bins
+        low = edges[numbers]  # of each draw's bin, as all that follows
         high = edges[numbers + 1]
         if self.kind != "integer" or np.abs(edges).max() >= LARGEST_INTEGER:
             half_offset = (high / 2.0 - low / 2.0) * rng.random(len(numbers))  # the whole width may overflow
             return low + half_offset + half_offset
-        first = np.ceil(low).astype(np.int64)
-        last = np.ceil(high).astype(np.int64)
-        last += (numbers == len(self.cuts)) & (high == last)  # the highest itself is in the last bin
-        return np.asarray(rng.integers(first, np.maximum(last, first + 1)))
+        first = np.ceil(low).astype(np.int64)  # whole number in the bin
+        after_last = np.ceil(high).astype(np.int64)
+        after_last += (numbers == len(self.cuts)) & (high == after_last)  # the highest itself is in the last bin
+        return np.asarray(rng.integers(first, np.maximum(after_last, first + 1)))
 
 
 def kind_of_values(values: Sequence[Any]) -> Kind:
@@ -223,12 +227,13 @@ def count_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple
     """Returns the distinct numbers of a column, in order, and the rows of each, or their total weight. Missing numbers
     and rows of weight 0 do not count. ``weights`` has one for each row.
     """
-    numbers = finite_numbers(batch, name)
+    numbers = finite_numbers(batch, name)  # rows; NaN: missing
     is_counted = ~np.isnan(numbers)
     if weights is not None:
         if len(weights) != batch.n_rows:
             raise errors.length_mismatch("weights", len(weights), batch.n_rows)
         is_counted &= weights > 0
+    # The distinct numbers, and which of them each counted row has.
     values, value_number = np.unique(numbers[is_counted], return_inverse=True)
     rows_of_value = np.bincount(value_number.reshape(-1), None if weights is None else weights[is_counted], len(values))
     return values, rows_of_value.astype(np.float64)
@@ -245,10 +250,10 @@ def fine_cuts(values: Real, rows: Real, n_bins: int) -> tuple[float, ...]:
         n_rows = rows.sum()
         # The bin of each value but the last, if all bins had as many rows.
         bin_by_size = ((np.cumsum(rows) - rows / 2.0) / n_rows * n_bins).astype(np.int64)[:-1]
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # by bin, the values before the widest gaps first
             widest_first = np.lexsort((-np.diff(values), bin_by_size))
         last_of_bin = widest_first[np.unique(bin_by_size[widest_first], return_index=True)[1]]
-        frequent_values = np.flatnonzero(rows * n_bins > n_rows)
+        frequent_values = np.flatnonzero(rows * n_bins > n_rows)  # indices, too
         last_of_bin = np.unique(np.concatenate([last_of_bin, frequent_values, frequent_values - 1]))
         last_of_bin = last_of_bin[(last_of_bin >= 0) & (last_of_bin < len(values) - 1)]
     return cuts_after(values, last_of_bin)
@@ -274,7 +279,7 @@ def as_node(
     histogram = cutting_histogram(feature) if feature.family.has_density() else None
     if histogram is None:
         return Variable(feature.name, sort_keys(feature.family.permanent_keys() or ()), feature.family, feature.kind)
-    values, rows = count_numbers(batch, feature.name, weights)
+    values, rows = count_numbers(batch, feature.name, weights)  # distinct numbers in order, and the rows of each
     if histogram.bins == "auto":
         histogram = replace(histogram, bins=bins)
     if histogram.bins == "mdl" and histogram.width is None:
@@ -290,7 +295,7 @@ def intervals(cuts: Sequence[float]) -> Keys:
     """Returns names of the intervals between cuts, in order: "below 2", "2 to 5", "5 and above"; "any" without cuts."""
     if not cuts:
         return ("any",)
-    names_of_cuts = format_distinctly(cuts)
+    names_of_cuts = format_distinctly(cuts)  # with as few digits as tell them apart
     middle_intervals = (f"{low} to {high}" for low, high in pairwise(names_of_cuts))
     return (f"below {names_of_cuts[0]}", *middle_intervals, f"{names_of_cuts[-1]} and above")
 
@@ -333,26 +338,30 @@ class Node:
         ``values`` has the number of each row's value, and ``parent_values`` of the parent's. If it is None because
         these rows lack the parent's value: rows × queried values × parent's values.
         """
-        # ``logs`` are queried values × parent's values × values.
+        # ``logs``: log-probabilities, queried values × parent's values × values.
         if parent_values is None:
             return self.logs.transpose(2, 0, 1)[values]
         return self.logs.transpose(2, 1, 0)[values, parent_values]
 
     def sum_out(self, messages: Real, parent_values: ValueNumbers | None) -> Real:
-        """Returns the message of rows that lack the variable, summed over its values, in the shape of ``log_observed``.
+        """Returns the message of rows that lack the variable, summed over its values: rows × queried values, and if
+        ``parent_values`` is None because these rows lack the parent's value, × parent's values.
 
-        ``messages`` has the sum of the messages from the variable's children (rows × queried values × values).
+        ``messages`` has the sum of the messages from the variable's children (rows × queried values × values), and
+        ``parent_values`` the number of the parent's value in each row. ``self.table`` has P(value | queried value,
+        parent's value): queried values × parent's values × values.
         """
         highest = messages.max(axis=2, keepdims=True)  # so that no exponential is too small
         highest = np.where(np.isfinite(highest), highest, 0.0)
-        weights = np.exp(messages - highest)
+        weights = np.exp(messages - highest)  # in the shape of ``messages``
         if parent_values is None:
             return log((weights.transpose(1, 0, 2) @ self.table.transpose(0, 2, 1)).transpose(1, 0, 2)) + highest
         return log((weights * self.table.transpose(1, 0, 2)[parent_values]).sum(axis=2)) + highest[:, :, 0]
 
     def log_unseen(self, unseen: Real, parent_values: ValueNumbers | None) -> Real:
-        """Returns the message of rows with a value that was never counted, in the shape of ``log_observed``; ``unseen`` has
-        the log-probability of such a value (queried values × parent's values).
+        """Returns the message of rows with a value that was never counted: rows × queried values, and if
+        ``parent_values`` (the number of the parent's value in each row) is None, × parent's values. ``unseen`` has the
+        log-probability of such a value (queried values × parent's values).
         """
         return unseen[None] if parent_values is None else unseen.T[parent_values]
 
@@ -376,8 +385,9 @@ class Messages:
         parent's value, otherwise to the messages that the parent has received.
 
         ``parent_values`` has the number of the parent's value in each row, negative if it has none, and ``message``
-        computes the message for some of the rows. ``self.below`` has, by variable, the sum of the messages from its
-        children for rows that lack it (rows × queried values × values), and ``self.lacking`` which rows these are.
+        computes the message for some of the rows. ``self.log_joint`` is rows × queried values; ``self.below`` has, by
+        variable, the sum of the messages from its children for rows that lack it (rows × queried values × values), and
+        ``self.lacking`` which rows these are.
         """
         has_parent = parent_values[rows] >= 0
         complete_rows = rows[has_parent]
@@ -397,17 +407,28 @@ class Messages:
         parent. ``self.below`` has, by variable, the messages from its children for rows that lack it, and
         ``self.lacking`` which rows these are.
         """
-        self.add(node, np.flatnonzero(values >= 0), parent_values, lambda rows, at: node.log_observed(values[rows], at))
+
+        def message_of_value(rows: Int, parent_values: ValueNumbers | None) -> Real:
+            """Returns the message of rows that have a value of the node."""
+            return node.log_observed(values[rows], parent_values)
+
+        self.add(node, np.flatnonzero(values >= 0), parent_values, message_of_value)
         if node.variable in self.below:
             from_children = self.below.pop(node.variable)
             lacking = self.lacking.pop(node.variable)
-            self.add(
-                node, np.flatnonzero(lacking), parent_values, lambda rows, at: node.sum_out(from_children[rows], at)
-            )
+
+            def message_of_children(rows: Int, parent_values: ValueNumbers | None) -> Real:
+                """Returns the message of rows that lack a value of the node, from those of its children."""
+                return node.sum_out(from_children[rows], parent_values)
+
+            self.add(node, np.flatnonzero(lacking), parent_values, message_of_children)
         if (unseen := node.unseen) is not None:
-            self.add(
-                node, np.flatnonzero(values == UNSEEN), parent_values, lambda rows, at: node.log_unseen(unseen, at)
-            )
+
+            def message_of_unseen(rows: Int, parent_values: ValueNumbers | None) -> Real:
+                """Returns the message of rows whose value of the node was never counted."""
+                return node.log_unseen(unseen, parent_values)
+
+            self.add(node, np.flatnonzero(values == UNSEEN), parent_values, message_of_unseen)
 
 
 @dataclass(frozen=True)
@@ -436,15 +457,15 @@ class NodeForest:
             parents: For each variable, the numbers of its parents.
             query: The number of the queried variable, or None.
         """
-        other_parents = [[other for other in node_parents if other != query] for node_parents in parents]
+        other_parents = [[k for k in node_parents if k != query] for node_parents in parents]  # of each variable
         if any(len(node_parents) > 1 for node_parents in other_parents):
             return None
         parent = [node_parents[0] if node_parents else None for node_parents in other_parents]
-        n_queried = 1 if query is None else len(tables[query])
+        n_queried = 1 if query is None else len(tables[query])  # values of the queried variable
         nodes = []
         for variable in children_first(parent):
-            scope = (variable, *parents[variable])  # of the given table's axes
-            axes = (query, parent[variable])  # of the new table's first axes
+            scope = (variable, *parents[variable])  # the variables of the old table's axes
+            axes = (query, parent[variable])  # those of the new table's first axes
             log_unseen = unseen[variable]
             if variable == query:  # it has one value, whichever is asked for
                 table = _arrange_axes(tables[variable], scope, axes, n_queried)[:, :, None]
@@ -460,9 +481,10 @@ class NodeForest:
         """Returns the forest whose tables have value number k of the queried variable alone, so that their first axis
         has length 1. Tables are queried values × parent's values × values.
         """
-        this_value = slice(k, k + 1)
-        tables_at = ((node, None if node.unseen is None else node.unseen[this_value]) for node in self.nodes)
-        nodes = (replace(node, table=node.table[this_value], unseen=unseen) for node, unseen in tables_at)
+        nodes = []
+        for node in self.nodes:
+            unseen = None if node.unseen is None else node.unseen[k : k + 1]  # queried values × parent's values
+            nodes.append(replace(node, table=node.table[k : k + 1], unseen=unseen))
         return replace(self, nodes=tuple(nodes), size=1)
 
     @property
@@ -472,11 +494,12 @@ class NodeForest:
 
     def log_joint(self, values: Sequence[ValueNumbers]) -> Real:
         """Returns log P(queried value, observed values) (rows × queried values). ``values`` has for each variable the
-        numbers of the rows' values, negative where there is none.
+        numbers of the rows' values, negative where there is none. ``self.query`` is the number of the queried variable,
+        and ``self.size`` that of its values.
         """
         n_rows = len(values[0])
         messages = Messages(np.zeros((n_rows, self.size)))
-        zeros = np.zeros(n_rows, dtype=np.int32)
+        zeros = np.zeros(n_rows, dtype=np.int32)  # value numbers of the queried variable, and of a missing parent
         for node in self.nodes:
             node_values = zeros if node.variable == self.query else values[node.variable]
             messages.send(node, node_values, zeros if node.parent is None else values[node.parent])
@@ -487,20 +510,21 @@ def children_first(parent: Sequence[int | None]) -> list[int]:
     """Returns the numbers of the nodes with children before their parents. ``parent`` has the parent of each node, or
     None.
     """
-    children: list[list[int]] = [[] for _ in parent]
+    children: list[list[int]] = [[] for _ in parent]  # of each node
     for node, node_parent in enumerate(parent):
         if node_parent is not None:
             children[node_parent].append(node)
-    order = [node for node, node_parent in enumerate(parent) if node_parent is None]
-    for node in order:
-        order += children[node]
-    return order[::-1]
+    parents_first = [node for node, node_parent in enumerate(parent) if node_parent is None]
+    for node in parents_first:  # which grows meanwhile
+        parents_first += children[node]
+    return parents_first[::-1]
 
 
 def _arrange_axes(table: Real, scope: tuple[int, ...], axes: tuple[int | None, ...], size: int) -> Real:
     """Returns ``table``, whose axes belong to the variables ``scope``, with the axes ``axes`` instead. An axis that the
     table does not have (None, or another variable) gets length 1, and the first axis length ``size``.
     """
-    transposed = table.transpose([scope.index(axis) for axis in axes if axis in scope])
-    expanded = np.expand_dims(transposed, [at for at, axis in enumerate(axes) if axis not in scope])
+    transposed = table.transpose([scope.index(variable) for variable in axes if variable in scope])
+    # With axes of length 1 for the variables that the table does not have.
+    expanded = np.expand_dims(transposed, [axis for axis, variable in enumerate(axes) if variable not in scope])
     return np.broadcast_to(expanded, (size, *expanded.shape[1:]))

@@ -25,14 +25,16 @@ class PoissonParameters(RateParameters):
     """Poisson distributions with these means, or negative binomial ones if the means are uncertain."""
 
     def log_density(self, z: Real) -> Real:
-        """Returns the log density of z (numbers × 1) in each class (numbers × classes)."""
+        """Returns the log-probability of z (numbers × 1), which are counts, in each class (numbers × classes). Rates
+        are Gamma-distributed about ``rate`` with the inverse scale ``scale``; None: they are fixed.
+        """
         from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
 
         if self.scale is None:
             return np.asarray(xlogy(z, self.rate) - self.rate - gammaln(z + 1.0))
-        shape = self.rate * self.scale
-        choose = log_rising(shape, z) - gammaln(z + 1.0)
-        return np.asarray(choose - shape * np.log1p(1.0 / self.scale) - z * np.log1p(self.scale))
+        shape = self.rate * self.scale  # of the Gamma distribution
+        log_binomial = log_rising(shape, z) - gammaln(z + 1.0)
+        return np.asarray(log_binomial - shape * np.log1p(1.0 / self.scale) - z * np.log1p(self.scale))
 
     def codes(self, rows: ColumnReader, f: int) -> Codes:
         """Returns the counts of feature number f as codes; raises for a number that is no count."""
@@ -41,7 +43,7 @@ class PoissonParameters(RateParameters):
 
     def curve_terms(self) -> tuple[Any, ...] | None:
         """Returns width, centre and the coefficients of 1, x and log of the log-probability (see ``Curve``); None for a
-        negative binomial.
+        negative binomial, whose rates have an inverse ``scale``. ``rate`` has the mean counts (classes).
         """
         return None if self.scale is not None else (1.0, 0.0, -self.rate, np.log(self.rate), 0.0)
 
@@ -51,18 +53,20 @@ class PoissonParameters(RateParameters):
 
     def moments(self) -> tuple[Real, Real]:
         """Returns the mean and the standard deviation of counts, in the shape of the rates; the latter is larger if the
-        means are uncertain.
+        means are uncertain, with the inverse scale ``scale``.
         """
         return self.rate, np.sqrt(self.rate if self.scale is None else self.rate * (1.0 + 1.0 / self.scale))
 
     def tails_of(self, z: Real) -> tuple[Real, Real]:
-        """Returns the probabilities below and above each z (numbers × classes each)."""
+        """Returns the probabilities below and above each z (numbers × classes each). Rates are Gamma-distributed about
+        ``rate`` with the inverse scale ``scale``; None: they are fixed.
+        """
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
         if self.scale is None:
             return gammaincc(z, self.rate), gammainc(z, self.rate)
         shape = self.rate * self.scale
-        p = self.scale / (self.scale + 1.0)
+        p = self.scale / (self.scale + 1.0)  # of the negative binomial distribution
         return betainc(shape, z, p), betainc(z, shape, 1.0 - p)
 
     def ends(self, f: int, near: Real, step: Real) -> Real:
@@ -102,22 +106,27 @@ class Poisson(RateFamily):
         return WHOLE_NUMBERS
 
     def likeliest(self, sums: Moments) -> Real:
-        """Returns the mean counts (features × classes); a class without values has the mean of all classes."""
-        n = sums.n.value
-        has_no_value = ~(n > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
-        return np.where(n > 0, np.maximum(sums.mean, 0.0), np.where(has_no_value, 1.0, sums.pool()[1]))
+        """Returns the mean counts (features × classes), from the sums of the columns; a class without values has the
+        mean of all classes.
+        """
+        n_rows = sums.n.value  # features × classes
+        has_no_value = ~(n_rows > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
+        mean_of_all = np.where(has_no_value, 1.0, sums.pool()[1])  # features × 1
+        return np.where(n_rows > 0, np.maximum(sums.mean, 0.0), mean_of_all)
 
     def prior(self, features: Features, sums: Moments) -> tuple[Any, Any]:
         """Returns the shape and the scale of the Gamma prior: a number of events (or one for each feature, features ×
-        1), and of rows in which they happened.
+        1), and of rows in which they happened. ``sums`` are those of the columns.
         """
-        rows = 1.0 if self.prior_rows is None else self.prior_rows
-        if self.prior_count is None:
-            return rows * np.maximum(sums.pool()[1], SMALLEST_RATE), rows
-        return self.prior_count, rows
+        n_rows = 1.0 if self.prior_rows is None else self.prior_rows  # ``prior_count`` is the number of events in them
+        if self.prior_count is None:  # the mean over all classes
+            return n_rows * np.maximum(sums.pool()[1], SMALLEST_RATE), n_rows
+        return self.prior_count, n_rows
 
     def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
-        """Returns the shape and the scale of the Gamma posterior (features × classes each): ``total`` events in n rows."""
+        """Returns the shape and the scale of the Gamma posterior (features × classes each), given those of the prior:
+        ``total`` events in n rows (features × classes each).
+        """
         return shape + total, scale + n
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:

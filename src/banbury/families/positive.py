@@ -45,7 +45,7 @@ class PositiveCounter(MomentCounter):
 
     def settle(self, features: Features, batch: Batch) -> Features:
         """Returns the features with origin 0 and a unit near the spread of the first rows (``batch``)."""
-        units = scales(first_rows(batch, features.names))[1]
+        _, units = scales(first_rows(batch, features.names))  # of each feature
         return replace(features.change(as_number), origins=np.zeros(len(features)), units=units)
 
     def has_valid_scale(self, feature: Feature) -> bool:
@@ -64,7 +64,7 @@ class PositiveCounter(MomentCounter):
         ``classes`` their labels.
         """
         super().check(features, sums, rows, classes)
-        for f, c in np.argwhere(sums.sums.is_negative()[..., 0]):  # Σz
+        for f, c in np.argwhere(sums.sums.is_negative()[..., 0]):  # Σz (features × classes)
             raise errors.impossible_sums(classes[c], features.names[f])
 
     def adopt_scale(self, feature: Feature, other: Feature) -> Feature:
@@ -73,13 +73,15 @@ class PositiveCounter(MomentCounter):
 
 
 def check_least(rows: Any, names: Sequence[str], family: Family) -> None:
-    """Raises an error unless all numbers of the columns with these names are at least as large as their family allows."""
+    """Raises an error unless all numbers of the columns with these names in ``rows``, a batch, are at least as large as
+    their family allows.
+    """
     least = family.least
     start = 0  # the place of an array's first column among the names
     for array in rows.numbers(names):
-        columns = array[:, None] if array.ndim == 1 else array
+        columns = array[:, None] if array.ndim == 1 else array  # rows × columns
         is_below = columns < least
-        if is_below.any():
+        if is_below.any():  # the first number of the first such column
             column_of_array = int(is_below.any(axis=0).argmax())
             row = int(is_below[:, column_of_array].argmax())
             column = names[start + column_of_array]
@@ -119,13 +121,14 @@ class WholeNumberCounter(PositiveCounter):
         ``classes`` their labels.
         """
         super().check(features, sums, rows, classes)
-        is_impossible = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]  # Σx ≤ Σx²
+        # Σx > Σx² (features × classes); no whole number is greater than its square.
+        is_impossible = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]
         for f, c in np.argwhere(is_impossible):
             raise errors.impossible_sums(classes[c], features.names[f])
 
 
 def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
-    """Raises unless the columns with these names hold whole numbers from 0 up."""
+    """Raises unless the columns with these names in ``rows``, a batch, hold whole numbers from 0 up."""
     try:
         _core.not_counts(rows.numbers(names), threads)
     except _core.BadValue as bad:
@@ -201,28 +204,29 @@ class PositiveParameters(NumericParameters):
         """Returns the log density of numbers ``x`` in their own unit (numbers × classes): all of feature f, or by
         default one for each feature.
         """
-        unit = self.units[f]
-        with np.errstate(over="ignore"):  # of the largest doubles, whose z is as far as any
+        unit = self.units[f]  # of feature f, or of all
+        with np.errstate(over="ignore"):  # z of the largest doubles, which is then the farthest that there is
             z = np.minimum(x / unit, self.farthest)
-        logs = self.at(f).log_density(z[:, None])
-        return np.asarray(logs - np.reshape(np.log(unit), (-1, 1)))
+        log_densities = self.at(f).log_density(z[:, None])  # of z (numbers × classes)
+        return np.asarray(log_densities - np.reshape(np.log(unit), (-1, 1)))
 
     def codes(self, rows: ColumnReader, f: int) -> Codes:
         """Returns the numbers of feature f as codes: the numbers to score, and the index of each row's number among
         them, −1 if it is missing.
         """
         check_least(rows, self.features.names[f : f + 1], self.features.templates[0].family)
-        x = number_column(rows, self.features.names[f]).astype(np.float64)
+        x = number_column(rows, self.features.names[f]).astype(np.float64)  # rows; NaN: missing
         is_present = ~np.isnan(x)
-        # Codes count from 0.
-        return Codes(np.where(is_present, np.arange(len(x)), -1), 0, np.where(is_present, x, self.features.units[f]))  # type: ignore[arg-type]
+        codes = np.where(is_present, np.arange(len(x)), -1)
+        numbers: Any = np.where(is_present, x, self.features.units[f])  # any number where none is present
+        return Codes(codes, 0, numbers)
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
         parts = []
         for f in range(len(self.features)):
-            column = self.codes(rows, f)
-            table = self.log_probability(np.asarray(column.values, dtype=np.float64), f)
+            column = self.codes(rows, f)  # numbers, and the index of each row's number among them
+            table = self.log_probability(np.asarray(column.values, dtype=np.float64), f)  # numbers × classes
             parts.append(line_by_line(column.codes, table, column.low))
         return parts
 
@@ -232,6 +236,7 @@ class PositiveParameters(NumericParameters):
         """
         if (terms := self.at(f).curve_terms()) is None:
             return None
+        # Of each class; the last three are the coefficients of 1, x and log.
         width, centre, one, x, log = np.broadcast_arrays(*terms)
         return Curve(0.0, float(self.units[f]), width, centre, one, x, x2=np.zeros_like(one), log=log)
 
@@ -244,9 +249,9 @@ class PositiveParameters(NumericParameters):
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Returns the mean and the standard deviation of feature f in each class (classes each); for a predictive
-        distribution, those of the distributions that it mixes.
+        distribution, those of the distributions that it mixes. ``units`` has the unit of each feature.
         """
-        mean, deviation = self.at(f).moments()
+        mean, deviation = self.at(f).moments()  # of z in each class
         unit = self.units[f]
         return unit * mean, unit * deviation
 
@@ -277,7 +282,9 @@ class LogMoments(SumsOfParts):
         return self.values.n
 
     def times(self, factor: float) -> tuple[LogMoments, bool]:
-        """Returns the sums multiplied by a factor, and whether the product is exact."""
+        """Returns the sums multiplied by a factor, and whether the product is exact. ``values`` are the moments of the
+        numbers, and ``logs`` those of their logarithms.
+        """
         values, are_values_exact = self.values.times(factor)
         logs, are_logs_exact = self.logs.times(factor)
         return LogMoments(values, logs), are_values_exact and are_logs_exact
@@ -315,14 +322,16 @@ class LogMoments(SumsOfParts):
         ``prior_rows`` average rows added.
 
         An average row has the means of the column over all classes. A class without rows has those means too. ``units``
-        has the unit of each feature.
+        has the unit of each feature; ``values`` are the moments of z, and ``logs`` those of log x.
         """
         log_units = np.log(units[:, None])
-        n_rows = self.values.n.value
-        n_column, column_mean, _ = self.values.pool()  # over all classes (features × 1)
+        n_rows = self.values.n.value  # features × classes
+        # Over all classes (features × 1): the number of rows, the mean of z, and the mean of log z.
+        n_column, column_mean, _ = self.values.pool()
         has_rows = n_column > 0  # a column without any number has a mean of 1
         column_mean = np.maximum(np.where(has_rows, column_mean, 1.0), SMALLEST_MEAN)
         column_log = np.where(has_rows, self.logs.pool()[1] - log_units, 0.0)
+        # Of each class (features × classes).
         mean = np.maximum(self.values.mean, SMALLEST_MEAN)
         mean_log = self.logs.mean - log_units
         if not prior_rows:
@@ -340,16 +349,15 @@ class LogMomentCounter(PositiveCounter):
         names = features.names
         n_features = len(features)
         check_least(rows.batch, features.names, features.templates[0].family)
-        columns = rows.batch.numbers(names)
-        units = np.concatenate([features.units, np.ones(n_features)])
-        # The columns, then their logarithms, in units of 1.
+        columns = rows.batch.numbers(names)  # arrays of rows, or of rows × columns
+        # The columns, then their logarithms, which have origin 0 too, and units of 1.
         numbers_and_logs = [*columns, *(logarithm(column) for column in columns)]
-        all_moments = Moments(
-            *rows.run_kernel(_core.count_moments, (*names, *names), numbers_and_logs, np.zeros(2 * n_features), units)
-        )
-        return features, LogMoments(
-            all_moments.select(range(n_features)), all_moments.select(range(n_features, 2 * n_features))
-        )
+        origins = np.zeros(2 * n_features)
+        units = np.concatenate([features.units, np.ones(n_features)])
+        n_rows, sums = rows.run_kernel(_core.count_moments, (*names, *names), numbers_and_logs, origins, units)
+        moments = Moments(n_rows, sums)
+        values = moments.select(range(n_features))
+        return features, LogMoments(values, moments.select(range(n_features, 2 * n_features)))
 
     def check(self, features: Features, sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
         """Raises if no rows can have these sums, of the numbers or of their logarithms. ``rows`` has the number of rows
@@ -362,7 +370,7 @@ class LogMomentCounter(PositiveCounter):
         """Returns the sums of numbers moved from the units of ``old`` to those of ``new``; sums of logarithms have
         none.
         """
-        values = super().move_sums(old, new, sums.values)
+        values = super().move_sums(old, new, sums.values)  # moments of the numbers
         return sums if values is sums.values else LogMoments(values, sums.logs)
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
@@ -375,7 +383,7 @@ class LogMomentCounter(PositiveCounter):
         """Returns the sums of ``features`` in ``n_classes`` classes that a file holds (``stored``); raises an error if
         no rows can have them.
         """
-        values = super().restore(features, stored, n_classes)
+        values = super().restore(features, stored, n_classes)  # moments of the numbers
         logs = Moments(values.n, stored.integers("logs", (len(features), n_classes, 2), signed=True))
         if logs.below_zero().any() or not np.isfinite(logs.sums.values(-2 * GRID)).all():
             raise ValueError("there are sums of logarithms that no rows have")
@@ -383,11 +391,12 @@ class LogMomentCounter(PositiveCounter):
 
 
 def logarithm(x: NDArray[Any]) -> Real:
-    """Returns log x by additions, multiplications and divisions alone, so that all machines get the same bits; NaN stays NaN.
+    """Returns log x by additions, multiplications and divisions alone, so that all machines get the same bits; NaN
+    stays NaN.
 
     x = 2ᵏ m with m from √½ to √2; log m = 2 artanh(s), s = (m − 1) / (m + 1), by its series up to s²³.
     """
-    m, k = np.frexp(np.asarray(x, dtype=np.float64))
+    m, k = np.frexp(np.asarray(x, dtype=np.float64))  # m from ½ to 1 at first
     is_low = m < 0.7071067811865476  # √½
     m = np.where(is_low, 2.0 * m, m)
     k = np.where(is_low, k - 1, k)
@@ -437,7 +446,7 @@ class RateParameters(PositiveParameters):
 
     def draw_rates(self, rng: Generator) -> Real:
         """Returns the rates (features × classes, or as they were indexed); if they are uncertain, draws each from its
-        Gamma distribution.
+        Gamma distribution, which has the mean ``self.rate`` and the inverse scale ``self.scale``.
         """
         if self.scale is None:
             return self.rate
@@ -469,7 +478,8 @@ class RateFamily(Positive):
         how = choice.how
         if how == "mle":
             return self.parameters(features, self.likeliest(sums), scale=None)
-        n_rows = sums.n.value
+        n_rows = sums.n.value  # features × classes
+        # Of the Gamma posterior (features × classes each).
         shape, scale = self.posterior(*self.prior(features, sums), n_rows, np.maximum(n_rows * sums.mean, 0.0))
         if how == "predictive":
             return self.parameters(features, shape / scale, scale)
@@ -480,11 +490,14 @@ class RateFamily(Positive):
         return self.parameters(features, np.asarray(shape / scale), scale=None)
 
     def log_prior(self, parameters: RateParameters, sums: Moments, choice: Choice) -> float:
-        """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes."""
+        """Returns what the prior adds to the log-likelihood of these parameters, over all features and classes;
+        ``sums`` are those of the features.
+        """
         if choice.how == "mle":
             return 0.0
-        shape, scale = self.prior(parameters.features, sums)
-        shape = np.maximum(shape - 1.0, 0.0) if choice.how == "map" else shape
+        shape, scale = self.prior(parameters.features, sums)  # of the Gamma prior: numbers, or features × 1
+        if choice.how == "map":
+            shape = np.maximum(shape - 1.0, 0.0)
         has_shape = np.asarray(shape) > 0
-        logs = np.where(has_shape, np.log(np.where(has_shape, parameters.rate, 1.0)), 0.0)
-        return float((shape * logs - scale * parameters.rate).sum())
+        log_rates = np.where(has_shape, np.log(np.where(has_shape, parameters.rate, 1.0)), 0.0)  # features × classes
+        return float((shape * log_rates - scale * parameters.rate).sum())

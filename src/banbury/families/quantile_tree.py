@@ -71,10 +71,9 @@ def value_range(
         return None
     bins = np.array(keys, dtype=np.int64)
     if rows is not None and rows.sum() > 0:
-        cumulative = np.cumsum(rows) / rows.sum()
-        bins = bins[
-            [int(np.searchsorted(cumulative, share)), min(int(np.searchsorted(cumulative, 1.0 - share)), len(bins) - 1)]
-        ]
+        cumulative = np.cumsum(rows) / rows.sum()  # the share of rows up to each bin
+        first, last = np.searchsorted(cumulative, [share, 1.0 - share]).tolist()
+        bins = bins[[first, min(last, len(bins) - 1)]]
     # The greatest number's bin ends where the next begins, unless it is a number by itself (unit 1).
     low, high = bin_edges(bins[[0, -1]] + np.array([0, feature.unit > 1.0]), feature.unit).tolist()
     return low, high
@@ -112,7 +111,7 @@ class LeadingBitsCounter(BinCounter):
         names = features.names
         shifts = np.log2(features.units).astype(np.int64)  # how many bits of each column are dropped
         counted_columns = rows.run_kernel(_core.count_leading, names, rows.batch.numbers(names), shifts, MOST_KEYS)
-        keys_and_cells: Any = [(WholeKeys(keys), cells) for keys, cells, _ in counted_columns]
+        keys_and_cells: Any = [(WholeKeys(keys), cells) for keys, cells, _ in counted_columns]  # cells: bins × classes
         new_shifts = [shift for *_, shift in counted_columns]
         if shifts.tolist() != new_shifts:
             features = replace(features, units=np.exp2(new_shifts))
@@ -131,7 +130,7 @@ class LeadingBitsCounter(BinCounter):
         if not sums.keys[0]:
             return f"no value{missing}"
         keys = np.array(sums.keys[0], dtype=np.int64)  # the leading bits that occur, in order
-        low, high = bin_edges(keys[[0, -1]], feature.unit)
+        low, high = bin_edges(keys[[0, -1]], feature.unit)  # numbers in the column's unit
         return f"{len(keys):,} {'values' if feature.unit == 1.0 else 'bins'} from {low:.6g} to {high:.6g}{missing}"
 
     def check_keys(self, feature: Feature, keys: Any) -> Keys:
@@ -213,8 +212,8 @@ class QuantileTree(BinnedFamily):
         cache_keys = [(type(self), self.m, unit) for unit in units]
         uncached_features = [f for f, cache_key in enumerate(cache_keys) if cache_key not in sums.caches[f]]
         if uncached_features:
-            rows = sums.cells.value
-            offsets = sums.offsets
+            rows = sums.cells.value  # keys of all columns × classes
+            offsets = sums.offsets  # where the keys of each column start
             # Of each column the keys, the rows of each key and class, and the unit.
             columns = [
                 (np.array(sums.keys[f], dtype=np.int64), rows[offsets[f] : offsets[f + 1]], units[f])
@@ -230,7 +229,7 @@ class QuantileTree(BinnedFamily):
 
     def n_parameters(self, features: Features, sums: Counts) -> list[tuple[int, int]]:
         """Returns a pair for each feature: the number of its leaves less one, which each class has, and 0 that classes
-        share.
+        share. ``sums`` are the counts from which leaves are made.
         """
         return [(max(len(leaves.cells) - 1, 0), 0) for leaves in self.leaves(features, sums)]
 
@@ -249,11 +248,11 @@ class QuantileTree(BinnedFamily):
         return encode_bins(np.where(np.isnan(numbers), MISSING_BIN, keys))
 
     def cells(self, features: Features, sums: Counts, missing: Real, threads: int) -> Sequence[NumberCells]:
-        """Returns for each column its leaves as cells; with one for missing values where ``missing`` (columns ×
-        classes) has rows without a value.
+        """Returns for each column its leaves, made from the counts ``sums``, as cells; with one for missing values
+        where ``missing`` (columns × classes) has rows without a value.
         """
-        columns = zip(features, self.leaves(features, sums, threads), missing, strict=True)
-        return [self._cells(*column) for column in columns]
+        leaves_of_columns = self.leaves(features, sums, threads)
+        return list(map(self._cells, features, leaves_of_columns, missing))
 
     def _cells(self, feature: Feature, leaves: Leaves, missing: Real) -> NumberCells:
         """Returns the cells of a column, with a cell for missing values if there are any; ``missing`` has the number of
@@ -261,7 +260,7 @@ class QuantileTree(BinnedFamily):
         """
         trees = leaves.tree, leaves.plain  # the second one's cuts do not depend on the classes
         if missing.any():
-            counts = np.vstack([leaves.cells, missing])
+            counts = np.vstack([leaves.cells, missing])  # rows (leaves and the missing value × classes)
             trees = self._with_missing(leaves.tree, counts), self._with_missing(leaves.plain, counts)
         return NumberCells(feature, *trees, leaves.cuts)
 
@@ -273,19 +272,21 @@ class QuantileTree(BinnedFamily):
         return tree.with_likeliest_strengths(counts) if self.m is None else tree
 
     def leave_one_out(self, features: Features, sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(values | class) of each row without itself (rows × classes). Leaves, strengths and the prior
-        shares of the classes are those of all rows.
+        """Returns log P(values | class) of each held-out row without itself (rows × classes). Leaves, strengths and the
+        prior shares of the classes are those of all rows, whose counts are ``sums``.
         """
         scores = np.zeros((len(held_out.labels), held_out.n_classes))
         for feature, leaves in zip(features, self.leaves(features, sums), strict=True):
-            column = held_out.rows.numbers([feature.name])
+            column = held_out.rows.numbers([feature.name])  # an array of rows, in a list
             # The number of intervals if the value is missing.
             interval_of_row = _core.steps(column, [leaves.edges], held_out.threads)[:, 0].astype(np.int64)
             usable_rows = np.flatnonzero((interval_of_row < len(leaves.leaf)) & (held_out.weight > 0))
+            # Rows with equal interval, class and weight are scored as one: these of each group, and each row's group.
             intervals, labels, weights, group_of_row = group_alike_rows(
                 interval_of_row[usable_rows], usable_rows, held_out, len(leaves.leaf)
             )
-            leaf_shares = leaves.shares_left_out(choice, leaves.leaf[intervals], labels, weights)
+            leaf_shares = leaves.shares_left_out(choice, leaves.leaf[intervals], labels, weights)  # groups × classes
+            # Log densities, of the intervals of the leaves (groups × classes).
             group_scores = dirichlet.log(leaf_shares) + (leaves.log_tails - leaves.log_widths)[intervals, None]
             scores[usable_rows] += group_scores[group_of_row]
         return scores
@@ -326,29 +327,28 @@ class Leaves:
         the strength of the prior on all levels; None chooses it.
         """
         no_key = np.zeros(1, dtype=np.int64)  # stands for the keys of a column without any
-        keys_and_rows = [
+        keys_and_rows = [  # of each column
             (keys, rows) if len(keys) else (no_key, np.zeros((1, rows.shape[1]))) for keys, rows, _ in columns
         ]
         # Of each column the leaf of every key, and the rows of each leaf.
         joined = _join_bins([rows for _, rows in keys_and_rows], threads)
-        first_keys_of_leaves = [np.append(0, np.flatnonzero(leaf[1:] != leaf[:-1]) + 1) for leaf, _ in joined]
-        keys_and_begins = zip((keys for keys, _ in keys_and_rows), first_keys_of_leaves, strict=True)
-        # Where all leaves but the last end, where they begin, and where the last one ends.
-        edge_keys = [
-            np.concatenate([keys[firsts[1:] - 1] + 1, keys[firsts], keys[-1:] + 1]) for keys, firsts in keys_and_begins
-        ]
+        # Of each column the keys at which all leaves but the last end, all leaves begin, and the last one ends.
+        edge_keys = list[Int]()
+        for (keys, _), (leaf_of_key, _) in zip(keys_and_rows, joined, strict=True):
+            first_places = np.append(0, np.flatnonzero(np.diff(leaf_of_key)) + 1)  # of each leaf's first key
+            edge_keys.append(np.concatenate([keys[first_places[1:] - 1] + 1, keys[first_places], keys[-1:] + 1]))
         sizes = np.array([len(keys) for keys in edge_keys])  # 2 · leaves each
         edges = bin_edges(np.concatenate(edge_keys), np.repeat([unit for *_, unit in columns], sizes))
         intervals_of_column: list[tuple[Any, ...]] = [()] * len(columns)
         for size in set(sizes.tolist()):  # columns of as many leaves at once
-            columns_of_size = np.flatnonzero(sizes == size)
+            columns_of_size = np.flatnonzero(sizes == size).tolist()
             n_leaves = size // 2
-            ends = edges[np.repeat(sizes == size, sizes)].reshape(-1, size)
-            cuts = midpoints(ends[:, : n_leaves - 1], ends[:, n_leaves:-1])
-            for column, intervals in zip(
-                columns_of_size.tolist(), _cut_line(cuts, ends[:, n_leaves - 1], ends[:, -1]), strict=True
-            ):
+            ends = edges[np.repeat(sizes == size, sizes)].reshape(-1, size)  # columns × the edges of their leaves
+            cuts = midpoints(ends[:, : n_leaves - 1], ends[:, n_leaves:-1])  # columns × cuts
+            cut_lines = _cut_line(cuts, ends[:, n_leaves - 1], ends[:, -1])
+            for column, intervals in zip(columns_of_size, cut_lines, strict=True):
                 intervals_of_column[column] = intervals
+        # The two trees of each column: with a first level that may be cut by class, and without.
         trees = grow_trees([cells for _, cells in joined], threads)
         if m is not None:
             trees = [(replace(tree, strengths=(m, m)), replace(plain, strengths=(m, m))) for tree, plain in trees]
@@ -360,17 +360,17 @@ class Leaves:
     def shares(self, choice: Choice, rng: Generator) -> Real:
         """Returns P(leaf | class) (leaves × classes), estimated as ``choice`` says; ``rng`` draws under "gibbs". They
         are P(class | leaf), from the tree, times the share of all rows in the leaf, normalised in each class.
+        ``self.cells`` has the rows of each leaf (leaves × classes).
         """
-        prior = class_shares(self.cells)
-        n_leaves = len(self.cells)
+        prior = class_shares(self.cells)  # of each class among all rows
         if choice.how == "mle":
-            total = self.cells.sum(axis=0)
-            return divide(self.cells, total, 1.0 / n_leaves)
+            return divide(self.cells, self.cells.sum(axis=0), 1.0 / len(self.cells))
+        # P(class | leaf), leaves × classes.
         if choice.how == "gibbs":
             share_of_class = self._draw_shares(prior, rng)
         else:
             share_of_class = self.tree.shares(self.cells, prior)[-1]
-        joint = share_of_class * self.overall_shares()[:, None]
+        joint = share_of_class * self.overall_shares()[:, None]  # P(class, leaf)
         return np.asarray(joint / joint.sum(axis=0))
 
     @cached_property
@@ -379,31 +379,35 @@ class Leaves:
         (leaves each).
 
         Leaves have few rows each, so their own densities would be mostly chance. All leaves of a wider interval, which
-        is a node of the tree, therefore share its density in every class.
+        is a node of the tree, therefore share its density in every class. ``cells`` has the rows of each leaf (leaves ×
+        classes), ``plain`` is the tree whose cuts do not depend on the classes, and ``log_widths`` has the log width of
+        each interval.
         """
-        rows = self.cells.sum(axis=1)
-        interval_of_leaf = self.plain.levels[self.plain.up_to(max(2, int(2.0 * float(rows.sum()) ** (1.0 / 3.0))))]
+        n_rows = float(self.cells.sum(axis=1).sum())
+        most_intervals = max(2, int(2.0 * n_rows ** (1.0 / 3.0)))
+        interval_of_leaf = self.plain.levels[self.plain.up_to(most_intervals)]  # the nodes of one level of the tree
         # Of the leaves alone: intervals beyond the outer leaves are dropped.
         widths = np.exp(self.log_widths[TAILS : len(self.log_widths) - TAILS] - self.log_widths[TAILS:-TAILS].max())
         widths = np.maximum(widths, SMALLEST)
         return interval_of_leaf, np.asarray(widths / np.bincount(interval_of_leaf, widths)[interval_of_leaf])
 
     def overall_shares(self) -> Real:
-        """Returns the share of all rows in each leaf (leaves). Rows are spread uniformly over a wider interval, to each
-        of which half a row is added.
+        """Returns the share of all rows in each leaf (leaves); ``cells`` has the rows of leaves (leaves × classes).
+        Rows are spread uniformly over a wider interval, to each of which half a row is added.
         """
-        interval_of_leaf, part_of_interval = self._wider_intervals
+        interval_of_leaf, part_of_interval = self._wider_intervals  # of each leaf, its number and its part
         rows_of_interval = np.bincount(interval_of_leaf, self.cells.sum(axis=1)) + HALF_ROW
         return np.asarray((rows_of_interval / rows_of_interval.sum())[interval_of_leaf] * part_of_interval)
 
     def _draw_shares(self, prior: Real, rng: Generator) -> Real:
         """Draws the shares of the classes in each leaf (leaves × classes) from Dirichlet distributions, level by level
-        from the root of the tree down. ``prior`` has the share of each class at the root (classes). ``self.tree.sums``
-        has the rows of each level's nodes (nodes × classes).
+        from the root of the tree down. ``prior`` has the share of each class at the root (classes), and ``self.cells``
+        the rows of each leaf (leaves × classes). ``self.tree.sums`` returns the rows of each level's nodes (nodes ×
+        classes).
         """
-        share = prior[None, :]
+        share = prior[None, :]  # of each class in each node of the level above (nodes × classes)
         for depth, (rows, parent) in enumerate(zip(self.tree.sums(self.cells), self.tree._parents(), strict=True)):
-            strength = self.tree.strength(depth)
+            strength = self.tree.strength(depth)  # of the prior, in rows
             # ``parent`` has the wider node of each node of this level.
             drawn = rng.standard_gamma(np.maximum(rows + strength * share[parent], 1e-3))
             share = np.maximum(drawn, 1e-300) / np.maximum(drawn, 1e-300).sum(axis=1, keepdims=True)
@@ -411,27 +415,27 @@ class Leaves:
 
     def shares_left_out(self, choice: Choice, leaf_of_row: Int, labels: Int, weights: Real) -> Real:
         """Returns P(leaf | class) of the leaf of each row (rows × classes), estimated without the row's own weight.
-        ``leaf_of_row``, ``labels`` (class numbers) and ``weights`` have an entry per row.
+        ``leaf_of_row``, ``labels`` (class numbers) and ``weights`` have an entry per row, and ``self.cells`` has the
+        rows of each leaf (leaves × classes).
         """
-        prior = class_shares(self.cells)
-        n_leaves = len(self.cells)
-        row_numbers = np.arange(len(leaf_of_row))
         if choice.how == "mle":
+            row_numbers = np.arange(len(leaf_of_row))
+            # The rows of each class in the row's leaf, and in all leaves (rows × classes), without the row itself.
             cells = self.cells[leaf_of_row]
-            total = np.broadcast_to(self.cells.sum(axis=0), cells.shape).copy()
+            totals = np.broadcast_to(self.cells.sum(axis=0), cells.shape).copy()
             cells[row_numbers, labels] = np.maximum(cells[row_numbers, labels] - weights, 0.0)
-            total[row_numbers, labels] = np.maximum(total[row_numbers, labels] - weights, 0.0)
-            return divide(cells, total, 1.0 / n_leaves)
+            totals[row_numbers, labels] = np.maximum(totals[row_numbers, labels] - weights, 0.0)
+            return divide(cells, totals, 1.0 / len(self.cells))
+        prior = class_shares(self.cells)  # of each class among all rows
+        # P(class | leaf) without each row (rows × classes), and P(class) from all rows (classes).
         share = self.tree.shares_without_rows(self.cells, prior, leaf_of_row, labels, weights)
         expected_share = (self.tree.shares(self.cells, prior)[-1] * self.overall_shares()[:, None]).sum(axis=0)
+        # P(leaf): rows are spread uniformly over the wider intervals of which leaves are a part.
         interval_of_leaf, part_of_interval = self._wider_intervals
         rows_of_interval = np.bincount(interval_of_leaf, self.cells.sum(axis=1))
         rows_left = np.maximum(rows_of_interval[interval_of_leaf[leaf_of_row]] - weights, 0.0) + HALF_ROW
-        leaf_share = (
-            rows_left
-            / (rows_of_interval.sum() - weights + HALF_ROW * len(rows_of_interval))
-            * part_of_interval[leaf_of_row]
-        )
+        rows_left_in_all = rows_of_interval.sum() - weights + HALF_ROW * len(rows_of_interval)
+        leaf_share = rows_left / rows_left_in_all * part_of_interval[leaf_of_row]  # (rows)
         return np.asarray(share * leaf_share[:, None] / expected_share)
 
 
@@ -439,8 +443,8 @@ def _join_bins(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
     """Returns for each column the leaf of every bin (bins), and the rows of each leaf (leaves × classes). ``columns``
     has the rows of each column's occupied bins (bins × classes), in order.
     """
-    all_bins = np.concatenate(columns)
-    sizes = np.array([len(rows) for rows in columns], dtype=np.int64)
+    all_bins = np.concatenate(columns)  # rows (bins of all columns × classes)
+    sizes = np.array([len(rows) for rows in columns], dtype=np.int64)  # bins of each column
     return _core.Trees.leaves(all_bins, over_classes(np.add, all_bins), sizes, MOST_LEAVES, threads)
 
 
@@ -452,13 +456,12 @@ def _cut_line(cuts: Real, low: Real, high: Real) -> Iterator[tuple[Real, Real, I
     greatest number of each.
     """
     n_leaves = cuts.shape[1] + 1
-    first, last = (cuts[:, 0], cuts[:, -1]) if n_leaves > 1 else (high, low)
+    first, last = (cuts[:, 0], cuts[:, -1]) if n_leaves > 1 else (high, low)  # the outer leaves' other ends (columns)
     smallest_width = np.maximum(np.abs(low), np.abs(high)) * 2.0**-40
     smallest_width = np.where(smallest_width > 0, smallest_width, 2.0**-1000)
     with np.errstate(over="ignore"):
-        below = np.minimum(
-            np.maximum(first - low, smallest_width), LARGEST
-        )  # from the least number to the largest is more than the largest
+        # The widths of the outer leaves (columns); from the least number to the largest is more than the largest.
+        below = np.minimum(np.maximum(first - low, smallest_width), LARGEST)
         above = np.minimum(np.maximum(high - last, smallest_width), LARGEST)
         # Edges of the intervals beyond the outer leaves (columns × TAILS each).
         left = np.maximum(low[:, None] - below[:, None] * DISTANCES[::-1], -LARGEST)
@@ -467,16 +470,17 @@ def _cut_line(cuts: Real, low: Real, high: Real) -> Iterator[tuple[Real, Real, I
         # The widths that the two endless intervals are taken to have (columns × 2).
         outermost = np.array([below, above]).T * 2.0 ** (TAILS - 1)
         widths = np.concatenate([outermost[:, :1], np.diff(edges), outermost[:, 1:]], axis=1)
-    log_widths = np.log(np.minimum(np.maximum(widths, 2.0**-1060), LARGEST))
+    log_widths = np.log(np.minimum(np.maximum(widths, 2.0**-1060), LARGEST))  # columns × intervals
+    # Of each interval, the same in every column: its leaf, and the log share of the leaf's rows in it.
     leaf = np.concatenate([np.zeros(TAILS, np.int64), np.arange(n_leaves), np.full(TAILS, n_leaves - 1, np.int64)])
-    log_part = np.zeros(len(leaf))  # log share of the leaf's rows
+    log_part = np.zeros(len(leaf))
     log_part[:TAILS] = LOG_TAILS[::-1]
     log_part[-TAILS:] = LOG_TAILS
     log_part[[TAILS, -TAILS - 1]] = -np.log(2.0)
     if n_leaves == 1:  # one leaf has both tails
         log_part[:TAILS] -= np.log(2.0)
         log_part[-TAILS:] -= np.log(2.0)
-    return ((*line, leaf, widths, log_part) for *line, widths in zip(cuts, edges, log_widths, strict=True))
+    return ((cuts[j], edges[j], leaf, log_widths[j], log_part) for j in range(len(cuts)))
 
 
 @dataclass(frozen=True)
@@ -494,7 +498,8 @@ class QuantileTreeParameters(NumericParameters):
 
     def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """Returns the parts with which the kernel adds up log P(value | class) of the features for each of these rows."""
-        columns = rows.numbers(self.features.names)
+        columns = rows.numbers(self.features.names)  # arrays of rows, or of rows × columns
+        # ``edges`` are those between the intervals of each feature, and ``_table`` has the log densities of intervals.
         return [_core.StepsPart(columns, list(self.edges), self._table)]
 
     @cached_property
@@ -510,13 +515,10 @@ class QuantileTreeParameters(NumericParameters):
         for f in range(len(self.features)):
             ends = self._ends(f)  # of the intervals
             masses = self._masses(f)  # intervals × classes
-            drawn_intervals = dirichlet.draw_cells(masses, classes, rng)
-            position = rng.random(len(classes))
-            columns.append(
-                np.clip(
-                    ends[drawn_intervals] * (1.0 - position) + ends[drawn_intervals + 1] * position, -LARGEST, LARGEST
-                )
-            )
+            drawn_intervals = dirichlet.draw_cells(masses, classes, rng)  # of each row
+            position = rng.random(len(classes))  # in the interval, from 0 to 1
+            numbers = ends[drawn_intervals] * (1.0 - position) + ends[drawn_intervals + 1] * position
+            columns.append(np.clip(numbers, -LARGEST, LARGEST))
         return columns
 
     def spread(self, f: int) -> tuple[Real, Real]:
@@ -526,10 +528,11 @@ class QuantileTreeParameters(NumericParameters):
         ends = self._ends(f)  # of the intervals
         masses = self._masses(f)  # their probabilities (intervals × classes)
         clipped_ends = np.clip(ends, ends[TAILS], ends[-TAILS - 1])
-        middle = clipped_ends[:-1] / 2.0 + clipped_ends[1:] / 2.0
+        middle = clipped_ends[:-1] / 2.0 + clipped_ends[1:] / 2.0  # of each interval
         with np.errstate(over="ignore", invalid="ignore"):
             width = np.diff(clipped_ends)
             mean = np.asarray(middle @ masses)
+            # The mean square of the distance between a number in the interval and the mean (intervals × classes).
             squares_about_mean = (middle[:, None] - mean) ** 2 + (width**2 / 12.0)[:, None]
             return mean, np.sqrt((squares_about_mean * masses).sum(axis=0))
 
@@ -541,6 +544,7 @@ class QuantileTreeParameters(NumericParameters):
         masses = self._masses(f)  # their probabilities (intervals × classes)
         masses = masses / masses.sum(axis=0)
         nothing = np.zeros((1, masses.shape[1]))
+        # The probabilities below and above each end (ends × classes).
         below = np.concatenate([nothing, np.cumsum(masses, axis=0)])
         above = np.concatenate([np.cumsum(masses[::-1], axis=0)[::-1], nothing])
         return tuple(np.stack([np.interp(cuts, ends, column) for column in tail.T], axis=1) for tail in (below, above))  # type: ignore[return-value]
@@ -549,9 +553,10 @@ class QuantileTreeParameters(NumericParameters):
         """Returns for each of the wanted numbers (``near``) the nearest cut between leaves of feature f, in the same
         shape; multiples of ``step`` if there is only one leaf.
         """
-        cuts = self.leaf_cuts[f]
+        cuts = self.leaf_cuts[f]  # between leaves, in order
         if not len(cuts):
             return super().ends(f, near, step)
+        # The places of the cuts on both sides of each number.
         right = np.clip(np.searchsorted(cuts, near), min(1, len(cuts) - 1), len(cuts) - 1)
         left = np.maximum(right - 1, 0)
         return np.where(near - cuts[left] < cuts[right] - near, cuts[left], cuts[right])

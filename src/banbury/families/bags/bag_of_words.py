@@ -78,7 +78,9 @@ class BagOfWords(Family):
         raise NotImplementedError
 
     def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
-        """Returns the column and the word that a name in the table stands for; the word is None if it is a column itself."""
+        """Returns the column and the word that a name in the table stands for; the word is None if it is a column
+        itself.
+        """
         return feature.name, name
 
     def names(self, feature: Feature, words: Vocabulary) -> list[str]:
@@ -165,29 +167,31 @@ class BagOfWords(Family):
         return choice.how == "predictive" and self.counts_tokens and not self.weighs and self.model != "bernoulli"
 
     def estimate(self, features: Features, sums: Words, choice: Choice, rng: np.random.Generator) -> BagParameters:
-        """Estimates the scores of all words from their counts, as ``choice`` says; ``rng`` draws under "gibbs". The
-        rows of words may be made later, when they are needed.
+        """Estimates the scores of all words from their counts (``sums``), as ``choice`` says; ``rng`` draws under
+        "gibbs". The rows of words may be made later, when they are needed.
         """
-        (feature,) = features
+        (feature,) = features  # the only one
         words = self.words_to_estimate(feature, sums.table, choice)
-        alpha = self.alpha_of(choice, words)
-        weighed = WeighedWords(words, self.once, bool(self.idf))
-        draws_from_urn = self.draws_from_urn(choice)
-        scores = event_models.estimate_scores(self.model, weighed, choice.how, alpha, self.norm, draws_from_urn, rng)
-        word_ids = None if words.complete and not self.block else words.ids
-        count_if_separate = self.separate_count(choice, alpha, words.n_words * words.n_classes)
-        makes_rows_later = choice.waits and count_if_separate is not None and not self.block
-        pending = float(sums.table.n_words) if makes_rows_later else None
+        alpha = self.alpha_of(choice, words)  # one pseudo-count, or one for each word id
+        weighed_words = WeighedWords(words, self.once, bool(self.idf))
+        urn = self.draws_from_urn(choice)
+        scores = event_models.estimate_scores(self.model, weighed_words, choice.how, alpha, self.norm, urn, rng)
+        word_ids = None if words.complete and not self.block else words.ids  # None: all words of the table
+        # The pseudo-count, if a word's row of scores depends on its own counts alone.
+        separate_count = self.separate_count(choice, alpha, words.n_words * words.n_classes)
+        makes_rows_later = choice.waits and separate_count is not None and not self.block
+        pending = float(sums.table.n_words) if makes_rows_later else None  # bytes of text until all rows are made
         table = core_of(words.table)
-        return BagParameters(features, choice, table, word_ids, words.n_words, scores, count_if_separate, pending)
+        return BagParameters(features, choice, table, word_ids, words.n_words, scores, separate_count, pending)
 
     def log_prior(self, parameters: BagParameters, sums: Words, choice: Choice) -> float:
-        """Returns the log prior of the word probabilities, over words and classes; 0 for weights, which are no
-        probabilities.
+        """Returns the log prior of the word probabilities that are among ``parameters``, over words and classes; 0 for
+        weights, which are no probabilities. ``sums`` make no difference.
         """
         if choice.how == "mle" or self.weighs or self.idf:
             return 0.0
         words = parameters.words_in_any_order()
+        # An array with one for each word id, or one number without an axis.
         pseudo_counts = np.maximum(np.asarray(self.alpha_of(choice, words)) - (choice.how == "map"), 0.0)
         if not pseudo_counts.any():
             return 0.0
@@ -195,7 +199,9 @@ class BagOfWords(Family):
         return event_models.log_prior(parameters.scores, words.ids, pseudo_counts, self.model == "bernoulli")
 
     def n_parameters(self, features: Features, sums: Words) -> list[tuple[int, int]]:
-        """Returns one pair, for the only feature: how many free probabilities each class has, and 0 that classes share."""
+        """Returns one pair, for the only feature: how many free probabilities each class has, and 0 that classes share.
+        ``sums`` are its counted words.
+        """
         n_words = self.words(features[0], sums.table).n_words
         return [(n_words if self.model == "bernoulli" else max(n_words - 1, 0), 0)]
 
@@ -209,8 +215,9 @@ class BagOfWords(Family):
 
     def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
         """Returns the numbers of the rows that have a bag; and, for every distinct word of every row, the row's number
-        and the word's id, as two arrays.
+        and the word's id, as two arrays. ``sums`` has the words that are known.
         """
+        # The words of row i are ids[offsets[i]:offsets[i + 1]].
         offsets, ids, _ = self.bags(rows, feature, sums, threads)
         row_of_word = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
         return np.flatnonzero(~self.missing_rows(rows, feature)), row_of_word, np.asarray(ids, dtype=np.int64)

@@ -68,9 +68,9 @@ class WeighedWords:
         """Yields some words at a time: their word-class pairs, the counts of the pairs, and the scale of each word,
         which is None without ``idf``.
         """
-        n_texts = float(self.words.texts.sum())
+        n_texts = float(self.words.texts.sum())  # of all classes
         for pairs in self.words:
-            counts = pairs.documents if self.once else pairs.occurrences
+            counts = pairs.documents if self.once else pairs.occurrences  # of each pair
             if self.idf:
                 scale = inverse_document_frequency(pairs.per_word(pairs.documents), n_texts)
                 yield pairs, counts * pairs.per_pair(scale), scale
@@ -80,14 +80,14 @@ class WeighedWords:
     @cached_property
     def per_class(self) -> Real:
         """The sum of all counts in each class (classes)."""
-        if self.words.complete and not self.idf:
+        if self.words.complete and not self.idf:  # these are all words of the table
             table = self.words.table
-            counted: Integers = table.documents() if self.once else table.occurrences()
-            return counted.value
-        total = np.zeros(self.words.n_classes)
+            counts_of_classes: Integers = table.documents() if self.once else table.occurrences()
+            return counts_of_classes.value
+        sums = np.zeros(self.words.n_classes)
         for pairs, counts, _ in self:
-            total += pairs.per_class(counts, len(total))
-        return total
+            sums += pairs.per_class(counts, len(sums))
+        return sums
 
 
 def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
@@ -100,16 +100,17 @@ def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
 
 def pseudo_count(model: str, how: How, alpha: float | Real) -> Any:
     """Returns what is added to every count: one number, or one for each word, like the prior's ``alpha``. It is at
-    least 1e-10.
+    least 1e-10, unless ``how`` is "mle" or "map" and the model is Bernoulli.
 
     Only Bernoulli keeps zeros and negative numbers under "mle" and "map", so that a class can require a word that all
     of its texts have. ``model`` is the name of the event model.
     """
     if how not in ("mle", "map"):
         return raise_alpha(alpha)
-    mode = np.asarray(alpha) - 1.0 if how == "map" else np.zeros(np.shape(alpha))
-    mode = mode if model == "bernoulli" else np.maximum(mode, SMALLEST_ALPHA)
-    return mode if mode.ndim else float(mode)
+    pseudo_counts = np.asarray(alpha) - 1.0 if how == "map" else np.zeros(np.shape(alpha))  # (words), or one number
+    if model != "bernoulli":
+        pseudo_counts = np.maximum(pseudo_counts, SMALLEST_ALPHA)
+    return pseudo_counts if pseudo_counts.ndim else float(pseudo_counts)
 
 
 def alpha_of_words(a: float | Real, pairs: WordClassPairs) -> float | Real:
@@ -128,20 +129,20 @@ def total_alpha(a: float | Real, n_words: int) -> float:
 
 def log_prior(scores: WordScores, ids: Ids, pseudo_counts: Real, yes_and_no: bool) -> float:
     """Returns Σ a_w · log p_w over words and classes; with ``yes_and_no``, for Bernoulli, Σ a_w · (log p_w + log (1 −
-    p_w)). ``ids`` are those of the words w.
+    p_w)). ``ids`` are those of the words w, whose rows ``scores`` has.
 
     ``pseudo_counts`` (a) is one number, or one for each word id.
     """
-    total = 0.0
-    step = max(1, CELLS // max(len(scores.base), 1))
-    for start in range(0, len(ids), step):
-        some_ids = ids[start : start + step]
-        logs = scores.weights.rows(some_ids)[1] + scores.base  # words × classes; for Bernoulli log odds
-        if yes_and_no:
+    log_prior = 0.0
+    n_together = max(1, CELLS // max(len(scores.base), 1))  # words that are added up at once
+    for start in range(0, len(ids), n_together):
+        some_ids = ids[start : start + n_together]
+        logs = scores.weights.rows(some_ids)[1] + scores.base  # log p (words × classes); for Bernoulli log odds
+        if yes_and_no:  # from log odds to log p + log (1 − p)
             logs = logs - 2.0 * np.logaddexp(0.0, logs)
-        a_of_words = pseudo_counts[some_ids, None] if pseudo_counts.ndim else pseudo_counts
-        total += float((a_of_words * np.where(a_of_words > 0, logs, 0.0)).sum())
-    return total
+        a_of_words = pseudo_counts[some_ids, None] if pseudo_counts.ndim else pseudo_counts  # words × 1, or a number
+        log_prior += float((a_of_words * np.where(a_of_words > 0, logs, 0.0)).sum())
+    return log_prior
 
 
 def check_size(words: Vocabulary, column: str, why: str) -> None:
@@ -157,13 +158,19 @@ def check_size(words: Vocabulary, column: str, why: str) -> None:
 
 
 def estimate_scores(
-    model: str, weighed: WeighedWords, how: How, alpha: float | Real, norm: bool, urn: bool, rng: np.random.Generator
+    model: str,
+    weighed_words: WeighedWords,
+    how: How,
+    alpha: float | Real,
+    norm: bool,
+    urn: bool,
+    rng: np.random.Generator,
 ) -> WordScores:
     """Estimates the scores of words under an event model.
 
     Args:
         model: The name of the event model.
-        weighed: The words and their counts.
+        weighed_words: The words and their counts.
         how: How they are estimated.
         alpha: The pseudo-count of the prior, one number or one for each word id.
         norm: Whether complement weights are normalised in each class.
@@ -171,50 +178,57 @@ def estimate_scores(
         rng: Draws the scores under "gibbs".
     """
     if how == "gibbs":
-        return draw_scores(model, weighed, alpha, norm, rng)
+        return draw_scores(model, weighed_words, alpha, norm, rng)
     a = pseudo_count(model, how, alpha)  # what is added to counts
     if model == "bernoulli":
-        return bernoulli(weighed.words, a, weighed.once)
-    return normalise_complement(weighed, a) if norm else count_scores(model, weighed, a, urn)
+        return bernoulli(weighed_words.words, a, weighed_words.once)
+    return normalise_complement(weighed_words, a) if norm else count_scores(model, weighed_words, a, urn)
 
 
 # Models that count: multinomial and presence; and a class against all others, complement and log-odds ----------------
 
 
-def count_scores(model: str, weighed: WeighedWords, a: float | Real, urn: bool = False) -> WordScores:
+def count_scores(model: str, weighed_words: WeighedWords, a: float | Real, urn: bool = False) -> WordScores:
     """Estimates the scores of words from counts: log P(word | class) = log (n + a) / (N + aV), or n + a and N + aV for
     Pólya's ``urn``. n is the word's count in the class, N that of all words, V the number of words.
 
     Complement is −log P(word | all other classes). Log-odds adds log P(word | class) to it and multiplies by the
-    margin. ``a`` is the pseudo-count of all words, or one for each id; ``model`` is the name of the event model.
+    margin. ``weighed_words`` are the words with their counts, ``a`` is the pseudo-count of all words, or one for each
+    id, and ``model`` the name of the event model.
     """
-    words = weighed.words
+    words = weighed_words.words
     zeros = np.zeros(words.n_classes)
     # Rows of words, which start from zeros, with room for all words.
     weights = _core.Weights(words.n_classes, zeros, len(words.ids))
-    margin = log_odds_margin(words.texts)
+    margin = log_odds_margin(words.texts)  # ``texts``: how many each class has
     scores = WordScores(weights, zeros, zeros, zeros if urn else None, margin=margin)
-    change_base(scores, weighed.per_class, words.n_words, a, model)
-    has_log_table = not (urn or weighed.idf or model == "log_odds" or isinstance(a, np.ndarray))
-    for pairs, counts, scale in set_whole_counts(weights, weighed, float(a), model) if has_log_table else weighed:
+    change_base(scores, weighed_words.per_class, words.n_words, a, model)
+    # Whether logarithms of whole counts with one pseudo-count are all that rows need.
+    has_log_table = not (urn or weighed_words.idf or model == "log_odds" or isinstance(a, np.ndarray))
+    # The words whose rows are still to be set: some at a time, their pairs, the counts of these, and their scales.
+    words_left = set_whole_counts(weights, weighed_words, float(a), model) if has_log_table else weighed_words
+    for pairs, counts, scale in words_left:
         set_rows(scores, pairs, counts, a, model, scale)
     return scores
 
 
-def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, model: str) -> WeighedWords:
+def set_whole_counts(weights: _core.Weights, weighed_words: WeighedWords, a: float, model: str) -> WeighedWords:
     """Sets the rows (in ``weights``) of words whose counts are small whole numbers from a table of logarithms; returns
-    the other words, whose rows are still to be set. ``a`` is the pseudo-count.
+    those words (of ``weighed_words``, which have counts) whose rows are still to be set. ``a`` is the pseudo-count, and
+    ``model`` the name of the event model.
     """
-    words = weighed.words
+    words = weighed_words.words
     if (whole_table := whole_counts(words.table)) is None:
-        return weighed
+        return weighed_words
+    # A table of whole counts, and what is subtracted from it: all groups and the number of one; None: nothing.
     table, left_out_group = whole_table
     of_other_classes = model == "complement"
-    logs = logs_of_counts(a, model, min(len(words.ids) + 1, MOST_LOGS))
+    logs = logs_of_counts(a, model, min(len(words.ids) + 1, MOST_LOGS))  # log(n + a), by n
+    # The ids of the words that the kernel leaves over.
     other_ids = weights.set_counted(
-        table, words.ids, weighed.once, of_other_classes, logs, n_threads(None), left_out_group
+        table, words.ids, weighed_words.once, of_other_classes, logs, n_threads(None), left_out_group
     )
-    return replace(weighed, words=Vocabulary(words.table, other_ids, complete=False))
+    return replace(weighed_words, words=Vocabulary(words.table, other_ids, complete=False))
 
 
 @lru_cache(maxsize=4)
@@ -228,7 +242,7 @@ def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Rea
     """Returns log(n + a) for each word in the classes where it does not occur (words), and in those where it does
     (pairs). ``counts`` has n of each pair; ``a`` is one pseudo-count, or one for each word id.
     """
-    pseudo_counts = alpha_of_words(a, pairs)
+    pseudo_counts = alpha_of_words(a, pairs)  # one of each word, or one number
     if isinstance(pseudo_counts, np.ndarray):
         return np.log(pseudo_counts), np.log(counts + pairs.per_pair(pseudo_counts))
     return np.full(len(pairs.ids), np.log(a)), np.log(counts + a)
@@ -236,16 +250,17 @@ def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Rea
 
 def change_base(scores: WordScores, per_class: Real, n_words: int, a: float | Real, model: str) -> None:
     """Updates in place the part of the scores that all words of a class share, from the sum of counts of each class
-    (``per_class``) and the number of words. ``a`` is the pseudo-count of all words, or one for each id.
+    (``per_class``) and the number of words (``n_words``). ``a`` is the pseudo-count of all words, or one for each id,
+    and ``model`` the name of the event model.
     """
-    total = per_class + total_alpha(a, n_words)
+    totals = per_class + total_alpha(a, n_words)  # N + aV of each class
     if scores.polya is not None:
-        scores.polya = total
+        scores.polya = totals
     elif model in WEIGHING:
-        complement = complement_base(per_class, n_words, a)
-        scores.base = complement if model == "complement" else scores.margin * (complement - np.log(total))
+        complement = complement_base(per_class, n_words, a)  # the same of all other classes, as logarithms
+        scores.base = complement if model == "complement" else scores.margin * (complement - np.log(totals))
     elif model != "bernoulli":
-        scores.base = -np.log(total)
+        scores.base = -np.log(totals)
 
 
 def set_rows(
@@ -257,8 +272,10 @@ def set_rows(
     scale: Real | None = None,
 ) -> None:
     """Makes the rows of some words in place, from the counts of their pairs (``counts``). ``a`` is the pseudo-count of
-    all words, or one for each id; ``scale`` is what each word's row is multiplied by, None for 1.
+    all words, or one for each id; ``model`` is the name of the event model; ``scale`` is what each word's row is
+    multiplied by, None for 1.
     """
+    # Scores of each word in the classes where it does not occur (words), and in those where it does (pairs).
     if model == "complement":
         absent_scores, present_scores = complement_rows(pairs, counts, a)
     elif model == "log_odds":
@@ -273,10 +290,11 @@ def set_rows(
 
 
 def set_cells(weights: _core.Weights, ids: Ids, cells: Real, scale: Real | None = None) -> None:
-    """Sets in place the rows of words (by id) that have a number for every class (``cells``, words × classes).
-    ``scale`` is what each word's row is multiplied by, None for 1.
+    """Sets in place the rows of words (by id) in ``weights`` that have a number for every class (``cells``, words ×
+    classes). ``scale`` is what each word's row is multiplied by, None for 1.
     """
     n_words, n_classes = cells.shape
+    # Every word is paired with every class: where the pairs of each word start, and the class of each pair.
     starts = np.arange(0, (n_words + 1) * n_classes, max(n_classes, 1), dtype=np.int64)
     classes = np.tile(np.arange(n_classes, dtype=np.int32), n_words)
     weights.set(ids, np.zeros(n_words), scale, starts, classes, np.ascontiguousarray(cells).ravel(), n_threads(None))
@@ -287,9 +305,10 @@ def log_odds_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, 
     does (pairs). ``counts`` has the count of each pair, ``a`` is the pseudo-count of all words, or one for each id, and
     ``margin`` is what they are multiplied by.
     """
-    class_rows = multinomial_rows(pairs, counts, a)
-    complement = complement_rows(pairs, counts, a)
-    return margin * (class_rows[0] + complement[0]), margin * (class_rows[1] + complement[1])
+    # log p in the class, and −log p in all other classes.
+    absent_scores, present_scores = multinomial_rows(pairs, counts, a)
+    absent_complement, present_complement = complement_rows(pairs, counts, a)
+    return margin * (absent_scores + absent_complement), margin * (present_scores + present_complement)
 
 
 def log_odds_margin(texts: Real) -> float:
@@ -308,15 +327,14 @@ def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real
     and for those where it is (pairs). ``counts`` has the count of each pair; ``a`` is one pseudo-count, or one for each
     word id.
     """
-    word_totals = pairs.per_word(counts)
-    pseudo_counts = alpha_of_words(a, pairs)
-    counts_elsewhere = pairs.per_pair(word_totals) - counts
+    word_totals = pairs.per_word(counts)  # over all classes
+    counts_elsewhere = pairs.per_pair(word_totals) - counts  # of each pair's word, in all other classes
     if counts_elsewhere.dtype.kind == "f":  # whole numbers do not round
         # Of a class with most of a word's count, the difference would be of its rounding.
         is_majority = counts > 0.5 * pairs.per_pair(word_totals)
-        counts_elsewhere = np.where(
-            is_majority, pairs.per_pair(pairs.per_word(np.where(is_majority, 0.0, counts))), counts_elsewhere
-        )
+        sums_of_minorities = pairs.per_pair(pairs.per_word(np.where(is_majority, 0.0, counts)))
+        counts_elsewhere = np.where(is_majority, sums_of_minorities, counts_elsewhere)
+    pseudo_counts = alpha_of_words(a, pairs)  # one of each word, or one number
     per_pair = pairs.per_pair(pseudo_counts) if isinstance(pseudo_counts, np.ndarray) else pseudo_counts
     return -np.log(word_totals + pseudo_counts), -np.log(counts_elsewhere + per_pair)
 
@@ -327,24 +345,25 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
     classes of a majority class are added up afresh, because a difference would be of its rounding.
     """
     total_of_all = per_class.sum()
-    is_majority = per_class > 0.5 * total_of_all
+    is_majority = per_class > 0.5 * total_of_all  # of each class: whether it has more than half
     other_classes = np.where(is_majority, np.where(is_majority, 0.0, per_class).sum(), total_of_all - per_class)
     return np.asarray(np.log(other_classes + total_alpha(a, n_words)))
 
 
-def normalise_complement(weighed: WeighedWords, a: float | Real) -> WordScores:
-    """Returns complement scores, divided in each class by the sum of their absolute values. ``a`` is the pseudo-count
-    of all words, or one for each id.
+def normalise_complement(weighed_words: WeighedWords, a: float | Real) -> WordScores:
+    """Returns complement scores, divided in each class by the sum of their absolute values. ``weighed_words`` are the
+    words with their counts, and ``a`` is the pseudo-count of all words, or one for each id.
     """
-    n_classes = weighed.words.n_classes
-    scores_of_words = []
-    for pairs, counts, scale in weighed:
+    words = weighed_words.words
+    scores_of_words = []  # some words' pairs, scores (words × classes) and scales
+    for pairs, counts, scale in weighed_words:
+        # In the classes where the word is not (words), and in those where it is (pairs).
         absent_scores, present_scores = complement_rows(pairs, counts, a)
         # The scores of words in every class (words × classes).
-        cells = np.broadcast_to(absent_scores[:, None], (len(absent_scores), n_classes)).copy()
+        cells = np.broadcast_to(absent_scores[:, None], (len(absent_scores), words.n_classes)).copy()
         cells[pairs.per_pair(np.arange(len(absent_scores))), pairs.classes] = present_scores
         scores_of_words.append((pairs, cells, scale))
-    return divide_by_size(scores_of_words, complement_base(weighed.per_class, weighed.words.n_words, a), weighed.words)
+    return divide_by_size(scores_of_words, complement_base(weighed_words.per_class, words.n_words, a), words)
 
 
 def divide_by_size(
@@ -353,12 +372,12 @@ def divide_by_size(
     """Returns the scores of words divided by the sum of their absolute values in each class over the vocabulary.
 
     ``scores_of_words`` has some words at a time: their pairs, their scores (words × classes) and their scales. ``base``
-    is the part of the scores that all words of a class share. The only word of a vocabulary has scores of 0, which
-    stay.
+    is the part of the scores that all words of a class share (classes). The only word of a vocabulary has scores of 0,
+    which stay.
     """
-    sizes = sum((cells.sum(axis=0) for _, cells, _ in scores_of_words), words.n_words * base)
+    sizes = sum((cells.sum(axis=0) for _, cells, _ in scores_of_words), words.n_words * base)  # of each class
     sizes = np.ones_like(sizes) if words.n_words < 2 else sizes
-    weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
+    weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))  # a row of scores for each word
     for pairs, cells, scale in scores_of_words:
         set_cells(weights, pairs.ids, cells / sizes, scale)
     return WordScores(weights, base / sizes, np.zeros(words.n_classes))
@@ -368,27 +387,28 @@ def divide_by_size(
 
 
 def draw_scores(
-    model: str, weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator
+    model: str, weighed_words: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator
 ) -> WordScores:
     """Draws P(word | class), P(word | all other classes) or both from their posteriors, for all words and classes;
-    returns the scores that they make. ``alpha`` is the prior's pseudo-count, or one for each word id.
+    returns the scores that they make. ``alpha`` is the prior's pseudo-count, or one for each word id, and ``model`` the
+    name of the event model.
 
     Under Bernoulli it draws the probability that a text has the word. ``norm``: whether the scores are normalised in
-    each class.
+    each class. ``weighed_words`` are the words with their counts.
     """
-    words = weighed.words
+    words = weighed_words.words
     n_classes = words.n_classes
     is_bernoulli = model == "bernoulli"
-    factor = log_odds_margin(words.texts) if model == "log_odds" else 1.0
+    margin = log_odds_margin(words.texts) if model == "log_odds" else 1.0
     # What the logarithms of each share are multiplied by: of the class, and of all other classes (or of absence).
-    signs = np.array([factor] * (model != "complement") + [-factor] * (is_bernoulli or model in WEIGHING))
+    signs = np.array([margin] * (model != "complement") + [-margin] * (is_bernoulli or model in WEIGHING))
     weights = _core.Weights(n_classes, np.zeros(n_classes))
     totals = np.zeros((n_classes, len(signs)))  # of the draws, over words
-    constant = np.zeros(n_classes)
-    scores_of_words = []
-    for pairs, counts, scale in weighed:
-        cells = pairs.cells(counts, n_classes)
-        # In all other classes; under Bernoulli the texts of the class without the word.
+    constant = np.zeros(n_classes)  # under Bernoulli, log P(no word | class)
+    scores_of_words = []  # if they are to be normalised: some words' pairs, scores (words × classes) and scales
+    for pairs, counts, scale in weighed_words:
+        cells = pairs.cells(counts, n_classes)  # the counts of each word in each class (words × classes)
+        # In all other classes; under Bernoulli the texts of the class without the word (words × classes).
         counts_elsewhere = np.maximum((words.texts if is_bernoulli else cells.sum(axis=1, keepdims=True)) - cells, 0.0)
         # Words × classes × signs.
         gamma_shapes = np.stack(
@@ -396,20 +416,20 @@ def draw_scores(
             axis=-1,
         )
         pseudo_counts = np.reshape(raise_alpha(alpha_of_words(alpha, pairs)), (-1, 1, 1))
-        gamma_draws = np.maximum(rng.standard_gamma(gamma_shapes + pseudo_counts), TINY)
+        gamma_draws = np.maximum(rng.standard_gamma(gamma_shapes + pseudo_counts), TINY)  # in proportion to the shares
         totals += gamma_draws.sum(axis=0)
         logs_of_draws = np.log(gamma_draws)
-        constant += (
-            (logs_of_draws[..., -1] - np.logaddexp(logs_of_draws[..., 0], logs_of_draws[..., -1])).sum(axis=0)
-            if is_bernoulli
-            else 0.0
-        )
+        if is_bernoulli:
+            with_word = logs_of_draws[..., 0]
+            without_word = logs_of_draws[..., -1]
+            constant += (without_word - np.logaddexp(with_word, without_word)).sum(axis=0)
         if norm:
             scores_of_words.append((pairs, logs_of_draws @ signs, scale))
         else:
             set_cells(weights, pairs.ids, logs_of_draws @ signs, scale)
+    # What is added to the score of every word (classes).
     base = constant * 0.0 if is_bernoulli else -np.log(np.where(totals > 0, totals, 1.0)) @ signs
-    return divide_by_size(scores_of_words, base, words) if norm else WordScores(weights, base, constant, margin=factor)
+    return divide_by_size(scores_of_words, base, words) if norm else WordScores(weights, base, constant, margin=margin)
 
 
 # Bernoulli -----------------------------------------------------------------------------------------------------------
@@ -428,23 +448,24 @@ def bernoulli(words: Vocabulary, a: float | Real, once: bool = True) -> WordScor
     # Of a word that no text of the class has (classes).
     log_present, log_absent = log_shares(np.zeros(n_classes), words.texts, a)
     weights = _core.Weights(n_classes, log_present - log_absent)
-    alike_words = AlikeWords(n_classes)
+    alike_words = AlikeWords(n_classes)  # counts how many words have each count
     for pairs in words:
-        counts = pairs.documents if once else pairs.occurrences
+        counts = pairs.documents if once else pairs.occurrences  # d of each pair of a word and a class
         presence_rows = presence(counts, words.texts[pairs.classes], a)
         zeros = np.zeros(len(pairs.ids))
         # No scale; classes without the word have ``zeros`` added to what ``weights`` starts from.
         weights.set(pairs.ids, zeros, None, pairs.starts, pairs.classes, presence_rows, n_threads(None))
         alike_words.add(pairs, counts)
-    constant, certain = alike_words.absent(words.n_words, words.texts, a)
-    return WordScores(weights, np.zeros(n_classes), constant, polya=None, certain=certain if certain.any() else None)
+    # Of each class: the log-likelihood of a text without any word, and how many words all texts have.
+    constant, n_certain = alike_words.absent(words.n_words, words.texts, a)
+    return WordScores(weights, np.zeros(n_classes), constant, certain=n_certain if n_certain.any() else None)
 
 
 def presence(documents: NDArray[Any], texts: Real, a: float | Real) -> Real:
     """Returns log p − log(1 − p) of a word's presence, if ``documents`` of the ``texts`` of a class have it and ``a``
     is the pseudo-count; CERTAIN where every text of the class has the word. The arguments broadcast.
     """
-    log_present, log_absent = log_shares(documents, texts, a)
+    log_present, log_absent = log_shares(documents, texts, a)  # log p and log(1 − p)
     is_certain = np.isneginf(log_absent)
     return np.where(is_certain, CERTAIN, log_present - np.where(is_certain, 0.0, log_absent))
 
@@ -461,17 +482,18 @@ class AlikeWords:
         each pair.
         """
         n_classes = len(self.n_words)
-        n_counts = int(counts.max(initial=0)) + 1
+        n_counts = int(counts.max(initial=0)) + 1  # possible counts, if they are whole numbers
+        # Distinct combinations of a class and a count, and how many words have each.
         if n_classes * n_counts <= max(len(counts), 1 << 16) and (counts == np.rint(counts)).all():
+            # By class · n_counts + count.
             table = np.bincount(pairs.classes * n_counts + counts.astype(np.int64), minlength=n_classes * n_counts)
             classes, distinct_counts = np.divmod(np.flatnonzero(table), n_counts)
-            counts_of_classes = zip(classes.tolist(), distinct_counts.tolist(), table[table > 0].tolist(), strict=True)
+            n_words = table[table > 0]
         else:
-            sorted_pairs, sizes = np.unique(pairs.classes + 1j * counts, return_counts=True)  # by class, then by count
-            counts_of_classes = zip(
-                sorted_pairs.real.astype(int).tolist(), sorted_pairs.imag.tolist(), sizes.tolist(), strict=True
-            )
-        for c, count, n in counts_of_classes:
+            class_and_count, n_words = np.unique(pairs.classes + 1j * counts, return_counts=True)
+            classes = class_and_count.real.astype(int)
+            distinct_counts = class_and_count.imag
+        for c, count, n in zip(classes.tolist(), distinct_counts.tolist(), n_words.tolist(), strict=True):
             self.n_words[c][count] = self.n_words[c].get(count, 0) + n
 
     def absent(self, n_words: int, texts: Real, a: float) -> tuple[Real, Int]:
@@ -479,10 +501,11 @@ class AlikeWords:
         all of its texts have (classes each). ``texts`` has the number of texts of each class, and ``a`` is the
         pseudo-count.
         """
-        score_and_certain = [self.absent_from(c, n_words, float(texts[c]), a) for c in range(len(texts))]
-        return np.array([log_likelihood for log_likelihood, _ in score_and_certain]), np.array(
-            [n_certain for _, n_certain in score_and_certain], dtype=np.int64
-        )
+        log_likelihood = np.zeros(len(texts))
+        n_certain = np.zeros(len(texts), dtype=np.int64)
+        for c, n_texts in enumerate(texts.tolist()):
+            log_likelihood[c], n_certain[c] = self.absent_from(c, n_words, n_texts, a)
+        return log_likelihood, n_certain
 
     def absent_from(self, c: int, n_words: int, n_texts: float, a: float) -> tuple[float, int]:
         """Returns for class c, with ``n_texts`` texts, the log-likelihood of a text without any of the ``n_words``
@@ -492,12 +515,12 @@ class AlikeWords:
         counts = sorted(count for count in self.n_words[c] if count > 0)
         # The first number is that of the words that occur in no text of the class.
         words_with_count = np.array([0, *map(self.n_words[c].__getitem__, counts)])
-        words_with_count[0] = n_words - words_with_count.sum()
+        words_with_count[0] = n_words - words_with_count.sum()  # 0 before
+        # For each count, log P(a word with this count is absent).
         _, log_absent = log_shares(np.array([0.0, *counts]), np.float64(n_texts), a)  # type: ignore[arg-type]
         is_certain = np.isneginf(log_absent)
-        return float((words_with_count * np.where(is_certain, 0.0, log_absent)).sum()), int(
-            words_with_count[is_certain].sum()
-        )
+        log_likelihood = float((words_with_count * np.where(is_certain, 0.0, log_absent)).sum())
+        return log_likelihood, int(words_with_count[is_certain].sum())
 
 
 class BernoulliGrowth:
@@ -506,12 +529,12 @@ class BernoulliGrowth:
     """
 
     def __init__(self, words: Vocabulary) -> None:
-        """Reads the counts of all words."""
+        """Reads the counts of all ``words`` of the model."""
         self.counts = np.zeros((int(words.ids.max(initial=0)) + 1, words.n_classes))  # ids × classes
         self.like = AlikeWords(words.n_classes)  # how many words of each class have each count
         self.texts = words.texts  # the number of texts of each class
         self.n_words = words.n_words
-        for pairs in words:
+        for pairs in words:  # of a word and a class
             self.like.add(pairs, pairs.occurrences)
             self.counts[pairs.per_pair(pairs.ids), pairs.classes] = pairs.occurrences
 
@@ -521,22 +544,19 @@ class BernoulliGrowth:
         pseudo-count. Updates the counts kept here: ``self.counts`` (ids × classes), ``self.texts`` and, for each class,
         ``self.like.n_words``, which maps a count to the number of words that have it.
         """
-        old_counts = self.counts[pairs.ids]
-        new_counts = pairs.cells(pairs.occurrences, len(texts))
-        changed_cells = np.nonzero(old_counts != new_counts)
-        for c, old_count, new_count in zip(
-            changed_cells[1].tolist(),
-            old_counts[changed_cells].tolist(),
-            new_counts[changed_cells].tolist(),
-            strict=True,
-        ):
-            words_with_count = self.like.n_words[c]
+        old_counts = self.counts[pairs.ids]  # words × classes
+        new_counts = pairs.cells(pairs.occurrences, len(texts))  # words × classes
+        is_changed = old_counts != new_counts
+        _, classes = np.nonzero(is_changed)  # of each cell that changed
+        changed_cells = (classes.tolist(), old_counts[is_changed].tolist(), new_counts[is_changed].tolist())
+        for c, old_count, new_count in zip(*changed_cells, strict=True):
+            words_with_count = self.like.n_words[c]  # the number of words, by count
             if old_count > 0:
                 words_with_count[old_count] -= 1
                 if not words_with_count[old_count]:
                     del words_with_count[old_count]
             words_with_count[new_count] = words_with_count.get(new_count, 0) + 1
-        changed_classes = np.union1d(changed_cells[1], np.flatnonzero(texts != self.texts)).tolist()
+        changed_classes = np.union1d(classes, np.flatnonzero(texts != self.texts)).tolist()
         self.counts[pairs.ids] = new_counts
         self.texts = texts
         constant = constant.copy()
@@ -546,23 +566,22 @@ class BernoulliGrowth:
 
 
 def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:
-    """Returns Bernoulli scores where each word has its own pseudo-count (``a``, by word id); ``once`` as in
-    ``bernoulli``.
+    """Returns Bernoulli scores where each word has its own pseudo-count (``a``, by word id). ``once``: whether texts
+    that have a word are counted, rather than its occurrences.
     """
     n_classes = words.n_classes
     weights = _core.Weights(n_classes, np.zeros(n_classes))
-    constant = np.zeros(n_classes)
-    certain = np.zeros(n_classes)
+    constant = np.zeros(n_classes)  # the log-likelihood of a text without any word
+    n_certain = np.zeros(n_classes, dtype=np.int64)  # words that all texts of the class have
     for pairs in words:
-        cells = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes)
+        cells = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes)  # words × classes
         pseudo_counts = a[pairs.ids][:, None]
         set_cells(weights, pairs.ids, presence(cells, words.texts, pseudo_counts))
-        _, log_absent = log_shares(cells, words.texts, pseudo_counts)
+        _, log_absent = log_shares(cells, words.texts, pseudo_counts)  # words × classes
         is_certain = np.isneginf(log_absent)
         constant += np.where(is_certain, 0.0, log_absent).sum(axis=0)
-        certain += is_certain.sum(axis=0)
-    n_certain = certain.astype(np.int64) if certain.any() else None
-    return WordScores(weights, np.zeros(n_classes), constant, polya=None, certain=n_certain)
+        n_certain += is_certain.sum(axis=0)
+    return WordScores(weights, np.zeros(n_classes), constant, certain=n_certain if n_certain.any() else None)
 
 
 def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[Real, Real]:
@@ -573,8 +592,8 @@ def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[R
     documents_without = np.where(documents_without <= ROUNDING * texts, 0.0, documents_without)
     weight_with = np.maximum(documents + a, 0.0)
     weight_without = np.maximum(documents_without + a, 0.0)
-    has_no_weight = weight_with + weight_without <= 0
-    total_weight = np.where(has_no_weight, 2.0, weight_with + weight_without)
-    return log(np.where(has_no_weight, 1.0, weight_with) / total_weight), log(
-        np.where(has_no_weight, 1.0, weight_without) / total_weight
-    )
+    has_no_weight = weight_with + weight_without <= 0  # a half each
+    weight_with = np.where(has_no_weight, 1.0, weight_with)
+    weight_without = np.where(has_no_weight, 1.0, weight_without)
+    total_weight = weight_with + weight_without
+    return log(weight_with / total_weight), log(weight_without / total_weight)

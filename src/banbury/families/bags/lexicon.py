@@ -36,16 +36,19 @@ class Bags(_core.Bags):
         """
         if np.array_equal(texts, np.arange(len(self))):
             return self
-        sizes = np.diff(self.offsets)[texts]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        words, times = (np.empty(offsets[-1], dtype=array.dtype) for array in (self.words, self.times))
+        sizes = np.diff(self.offsets)[texts]  # how many words each text has
+        offsets = np.concatenate([[0], np.cumsum(sizes)])  # of the new bags, as ``words`` and ``times``
+        words = np.empty(offsets[-1], dtype=self.words.dtype)
+        times = np.empty(offsets[-1], dtype=self.times.dtype)
         shift = self.offsets[:-1][texts] - offsets[:-1]  # how far each text's words are from their new place
         for some_texts in slices_of_length(len(texts)):
             start = offsets[some_texts.start]
             end = offsets[some_texts.stop]
+            # Where the words from ``start`` to ``end`` are in the old bags.
             positions = np.repeat(shift[some_texts], sizes[some_texts]) + np.arange(start, end)
             words[start:end] = self.words[positions]
             times[start:end] = self.times[positions]
+        # ``hashes`` are those of the texts, and ``n_words`` is the number of words of the lexicon.
         return Bags(offsets, words, times, self.hashes[texts], self.n_words)
 
     @classmethod
@@ -53,10 +56,11 @@ class Bags(_core.Bags):
         """Returns the bags of several batches one after the other."""
         if len(batches) == 1:
             return batches[0]
-        starts = np.concatenate([[0], np.cumsum([len(bags.words) for bags in batches])])
+        starts = np.concatenate([[0], np.cumsum([len(bags.words) for bags in batches])])  # where each batch starts
         offsets = [bags.offsets[1:] + start for bags, start in zip(batches, starts, strict=False)]
-        arrays = ([getattr(bags, name) for bags in batches] for name in ("words", "times", "hashes"))
-        words, times, hashes = map(np.concatenate, arrays)
+        words = np.concatenate([bags.words for bags in batches])  # ranks in the lexicon
+        times = np.concatenate([bags.times for bags in batches])  # how much each of them counts
+        hashes = np.concatenate([bags.hashes for bags in batches])  # of the texts
         return cls(np.concatenate([[0], *offsets]), words, times, hashes, batches[0].n_words)
 
     def sums(self, numbers: Any) -> Real:
@@ -64,20 +68,19 @@ class Bags(_core.Bags):
         words of text i are at ``offsets[i]`` to ``offsets[i + 1]``.
         """
         sums = np.zeros(len(self))
-        sizes = np.diff(self.offsets)
+        sizes = np.diff(self.offsets)  # how many words each text has
         for texts in slices_of_length(len(self)):
             n_texts = texts.stop - texts.start
             text_of_word = np.repeat(np.arange(n_texts), sizes[texts])
-            sums[texts] = np.bincount(
-                text_of_word, numbers[self.offsets[texts.start] : self.offsets[texts.stop]], n_texts
-            )
+            words = slice(self.offsets[texts.start], self.offsets[texts.stop])
+            sums[texts] = np.bincount(text_of_word, numbers[words], n_texts)
         return sums
 
     def squares(self, values: Real) -> Real:
         """Returns for each word of the lexicon the sum of the squares of ``values``, which say how much each word of
         each text counts (words of the lexicon). ``self.words`` has the places of the words of all texts in the lexicon.
         """
-        sums = np.zeros(self.n_words)
+        sums = np.zeros(self.n_words)  # words of the lexicon
         for words in slices_of_length(len(self.words), WORDS_TOGETHER):
             sums += np.bincount(self.words[words], np.square(values[words]), self.n_words)
         return sums
@@ -113,23 +116,27 @@ class Lexicon:
     def ranks(self) -> NDArray[np.uint32]:
         """For each id of the table the word's place in this list (ids); NOT_LISTED if the list does not have the word."""
         ranks = np.full(self.used.table.n_ids, NOT_LISTED, dtype=np.uint32)
+        # ``used.ids`` has the id of each word of the list.
         ranks[self.used.ids] = np.arange(len(self), dtype=np.uint32)
         return ranks
 
     def documents(self) -> Real:
-        """Returns how many texts of each class have each word (words × classes)."""
-        tables = [pairs.cells(pairs.documents, self.used.n_classes) for pairs in self.used]
+        """Returns how many texts of each class have each word (words × classes). ``used`` are the words in their table."""
+        tables = [pairs.cells(pairs.documents, self.used.n_classes) for pairs in self.used]  # for some words each
         return np.concatenate(tables) if tables else np.zeros((0, self.used.n_classes))
 
     def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
-        """Returns the bags of rows, with words as their places in this list. ``sums`` are the counted words, which
-        decide which words are known.
+        """Returns the bags of rows, with words as their places in this list, which ``ranks`` has for each word id.
+        ``sums`` are the counted words, which decide which words are known.
         """
-        offsets, ids, times = bag_of_words(self.feature).bags(rows, self.feature, sums, threads)
-        whole_offsets = np.asarray(offsets, dtype=np.int64)
-        whole_ids = np.ascontiguousarray(ids, dtype=np.int32)
-        amounts = np.ascontiguousarray(times, dtype=np.float64)
-        return Bags(*Bags.ranked(whole_offsets, whole_ids, amounts, self.ranks, threads), len(self))
+        # The words of row i, and how much each counts, are offsets[i] to offsets[i + 1] of ``ids`` and ``amounts``.
+        offsets, ids, amounts = bag_of_words(self.feature).bags(rows, self.feature, sums, threads)
+        arrays = (  # as the kernel takes them
+            np.asarray(offsets, dtype=np.int64),
+            np.ascontiguousarray(ids, dtype=np.int32),
+            np.ascontiguousarray(amounts, dtype=np.float64),
+        )
+        return Bags(*Bags.ranked(*arrays, self.ranks, threads), len(self))
 
     def positions(self, words: Sequence[str]) -> Int:
         """Returns the place of each of these words in the list (words), which has all of them."""

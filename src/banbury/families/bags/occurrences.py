@@ -95,16 +95,17 @@ class Occurrences(BagOfWords):
         return {"threshold": self.threshold or 0.0, "count": count, "length": "none"}
 
     def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
-        """Returns a table with a word for each column, none of which has occurred yet."""
+        """Returns a table with a word for each column, none of which has occurred yet, for ``n_classes`` classes."""
         n_columns = len(feature.inputs)
         return _core.Words(n_classes, n_columns).with_columns(n_columns)
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> _core.Matrix:
         """Returns the numbers of the rows as a dense or sparse matrix for the kernels (rows × columns)."""
-        matrix_or_parts = rows.occurrences(feature.inputs)
-        is_sparse = isinstance(matrix_or_parts, tuple)
-        # Parts of a sparse matrix are the offsets of rows, the columns of cells, and their values.
-        values, places = (matrix_or_parts[2], matrix_or_parts[:2]) if is_sparse else (matrix_or_parts, None)
+        values = rows.occurrences(feature.inputs)  # a dense matrix, or the three arrays of a sparse one
+        places = None
+        if isinstance(values, tuple):
+            offsets, columns, values = values  # where each row starts; the column and the number of each cell
+            places = (offsets, columns)
         return _core.Matrix(values, places, len(feature.inputs), self.threshold, self.missing == "skip")
 
     def check_rows(self, rows: ColumnReader, feature: Feature, counting: bool = False) -> None:
@@ -112,19 +113,20 @@ class Occurrences(BagOfWords):
         ``counting``: whether rows are counted rather than scored, which allows less.
         """
         cells = rows.occurrences(feature.inputs)  # a matrix, or (offsets of rows, columns, values) if it is sparse
-        values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
+        values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)  # rows × columns, or one per cell
         if self.threshold is not None or not values.size or values.dtype.kind not in "fi":
             return
+        # The least and the greatest number, and the largest that is valid.
         low = np.fmin.reduce(values, axis=None)
         high = np.fmax.reduce(values, axis=None)
         largest = float(np.nextafter(MOST_COUNTED, 0.0)) if counting else MOST_OCCURRENCES
         if (low >= 0 and high <= largest) or low != low:
             return
-        first_bad = int(np.argmax((values < 0) | (values > largest)))
+        first_bad = int(np.argmax((values < 0) | (values > largest)))  # its place in ``values``, row by row
         if isinstance(cells, tuple):
-            starts, columns = (np.asarray(part) for part in cells[:2])
-            row = int(np.searchsorted(starts, first_bad, side="right")) - 1
-            column = int(columns[first_bad])
+            offsets, columns, _ = cells
+            row = int(np.searchsorted(np.asarray(offsets), first_bad, side="right")) - 1
+            column = int(np.asarray(columns)[first_bad])
         else:
             row, column = divmod(first_bad, values.shape[1])
         number = float(values.reshape(-1)[first_bad])
@@ -137,8 +139,9 @@ class Occurrences(BagOfWords):
 
         cells = rows.occurrences(feature.inputs)  # a matrix, or (offsets of rows, columns, values) if it is sparse
         shape = rows.n_rows, len(feature.inputs)
-        source = (cells[2], cells[1], cells[0]) if isinstance(cells, tuple) else np.asarray(cells)
-        matrix = sparse.csr_matrix(source, shape=shape, dtype=np.float64, copy=True)
+        # SciPy takes the three arrays in the opposite order.
+        contents = cells[::-1] if isinstance(cells, tuple) else np.asarray(cells)
+        matrix = sparse.csr_matrix(contents, shape=shape, dtype=np.float64, copy=True)
         np.nan_to_num(matrix.data, copy=False, posinf=np.inf)
         return matrix
 
@@ -152,7 +155,7 @@ class Occurrences(BagOfWords):
         """Returns the columns that occur in each row as three arrays: the word ids of row i, and how much each counts,
         are at ``offsets[i]`` to ``offsets[i + 1]`` of the other two. ``sums`` has the word of each column.
         """
-        matrix = self.number_matrix(rows, feature)
+        matrix = self.number_matrix(rows, feature)  # rows × columns, sparse
         matrix.data = self.count_numbers(matrix.data)
         matrix.eliminate_zeros()
         matrix.sum_duplicates()
@@ -162,14 +165,15 @@ class Occurrences(BagOfWords):
         """Returns the columns that occur in the only row, in order, each with its number (``table`` has their word
         ids).
         """
-        matrix = self.number_matrix(rows, feature)
-        columns = matrix.indices
+        matrix = self.number_matrix(rows, feature)  # 1 × columns, sparse
+        columns = matrix.indices  # that the row has a number in
         ids = self.words(feature, table).ids[columns]
+        # Of each such column: the word's id, the column, its number, and how much this counts.
         arrays = (ids, columns, matrix.data, self.count_numbers(matrix.data))
         return [
-            RowWord(word_id, feature.inputs[column], int(number) if number.is_integer() else number, count)
-            for word_id, column, number, count in zip(*(array.tolist() for array in arrays), strict=True)
-            if count
+            RowWord(word_id, feature.inputs[column], int(number) if number.is_integer() else number, amount)
+            for word_id, column, number, amount in zip(*(array.tolist() for array in arrays), strict=True)
+            if amount
         ]
 
     def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
@@ -188,12 +192,12 @@ class Occurrences(BagOfWords):
         """Draws for ``n_rows`` rows how often each column (``names``) occurs in each, or, under a Bernoulli model,
         whether it does; returns one array per column. ``urns`` are what the rows of each class are drawn from.
         """
-        counts = np.zeros((n_rows, len(names)))
-        for urn in urns:
+        counts = np.zeros((n_rows, len(names)))  # rows × columns
+        for urn in urns:  # ``share``: the probability of each column in the class
             if self.model == "bernoulli":
                 counts[urn.rows] = rng.random((len(urn.rows), len(names))) < urn.share
             else:
-                lengths = rng.poisson(min(urn.length, LONGEST), len(urn.rows))
+                lengths = rng.poisson(min(urn.length, LONGEST), len(urn.rows))  # occurrences in each row
                 counts[urn.rows] = rng.multinomial(lengths, urn.share)
         return [np.ascontiguousarray(column) for column in counts.T]
 
@@ -238,35 +242,34 @@ class Occurrences(BagOfWords):
         alpha = self.alpha_of_columns(choice, words.n_words)
         if not isinstance(alpha, np.ndarray):
             return alpha
-        by_id = np.ones(int(words.ids.max(initial=0)) + 1)
-        by_id[words.ids] = alpha
-        return by_id
+        alpha_by_id = np.ones(int(words.ids.max(initial=0)) + 1)
+        alpha_by_id[words.ids] = alpha
+        return alpha_by_id
 
     def separate_count(self, choice: Choice, alpha: float | Real, n_cells: int = 0) -> float | Real | None:
         """Returns the pseudo-count if a column's row of scores can follow its own counts, else None. A Bernoulli model
         can if it is large (``n_cells``, columns × classes): its constant changes at once, and its rows when they are
-        needed.
+        needed. ``alpha`` is the prior's pseudo-count.
         """
         if self.model != "bernoulli" or choice.how == "gibbs":
             return super().separate_count(choice, alpha)
-        pseudo_count = self.pseudo_count(choice, alpha)
-        return (
-            None
-            if fits_in_matrix(n_cells) or isinstance(pseudo_count, np.ndarray) or pseudo_count <= 0
-            else float(pseudo_count)
-        )
+        pseudo_count = self.pseudo_count(choice, alpha)  # one number, or one for each word id
+        if fits_in_matrix(n_cells) or isinstance(pseudo_count, np.ndarray) or pseudo_count <= 0:
+            return None
+        return float(pseudo_count)
 
 
 def informative_columns(parameters: Parameters, sums: Words, n: int | None) -> NamedValues:
-    """Returns the n columns (None: all) of a matrix of counts with the most information about the class, the most informative
-    first. ``sums`` are the counted words of the only feature.
+    """Returns the n columns (None: all) of a matrix of counts with the most information about the class, the most
+    informative first. ``sums`` are the counted words of the only feature, and ``parameters`` were estimated from them.
     """
     assert isinstance(parameters, BagParameters)
     feature = parameters.features[0]
     names = feature.inputs
-    words = parameters.family.words(feature, sums.table)
-    information = np.concatenate([mutual_information(pairs, words.texts) for pairs in words])
-    best = np.argsort(-information, kind="stable")[:n].tolist()
+    words = parameters.family.words(feature, sums.table)  # one for each column
+    information = np.concatenate([mutual_information(pairs, words.texts) for pairs in words])  # of each column
+    best = np.argsort(-information, kind="stable")[:n].tolist()  # column numbers
+    # P(word | class) (best columns × classes).
     share = np.concatenate([shares for _, shares, _ in parameters.values()])[best]
     best_names = [names[k] for k in best]
     return NamedValues(

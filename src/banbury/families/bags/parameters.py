@@ -111,17 +111,18 @@ class BagParameters(Parameters):
 
     def _part(self, rows: ColumnReader) -> _core.Part:
         """Returns the part that scores these rows, after making the rows of scores that they need. A small matrix has a
-        part of its own.
+        part of its own. ``self.table`` has the counted words.
         """
         scores = self.scores
         kernel_input = self.family.kernel_input(rows, self.features[0])  # texts, or a matrix of counts
         self._make_rows_of(kernel_input)
-        rough = None
+        rough = None  # the scores of all words in single precision
         if isinstance(kernel_input, _core.Matrix):
             if self._is_small and self._is_finite:
                 return _core.LinearPart(kernel_input, self.weights, scores.constant)
             rough = self._rough_of(kernel_input)
         base = scores.base if scores.polya is None else None  # an urn has its balls instead
+        # The words, the weights of each (words × classes), and what is added per word and per row (classes each).
         word_rows = self.table, scores.weights, base, scores.constant
         return _core.WordsPart(kernel_input, self.family.tokeniser, *word_rows, self.counting, scores.polya, rough)
 
@@ -134,24 +135,21 @@ class BagParameters(Parameters):
         """Returns the rows of all words in single precision if they exist already, or if the matrix to score has so
         many cells that making them pays; else None.
         """
-        # Some rows are not made yet, or the matrix is not sparse (``places`` are offsets of rows, and columns).
-        if (
-            self.pending is not None
-            or matrix.places is None
-            or self.n_words * len(self.scores.base) > MOST_ROUGH_WEIGHTS
-        ):
+        # Some rows are not made yet, or the matrix is not sparse.
+        if self.pending is not None or matrix.places is None:
             return None
-        return (
-            self._rough
-            if len(matrix.places[1]) >= CELLS_PER_COLUMN * self.n_words or "_rough" in self.__dict__
-            else None
-        )
+        if self.n_words * len(self.scores.base) > MOST_ROUGH_WEIGHTS:  # words × classes
+            return None
+        _, column_of_cell = matrix.places
+        pays = len(column_of_cell) >= CELLS_PER_COLUMN * self.n_words
+        return self._rough if pays or "_rough" in self.__dict__ else None
 
     @cached_property
     def _rough(self) -> _core.Rough | None:
         """The scores of all words in single precision, as the kernel takes them, which is enough for a first look; None
         if there are many, or one is not finite.
         """
+        # ``base`` is added to the score of every word (classes).
         return self.scores.weights.rough(self.table, self.scores.base, self.n_words, n_threads(None))
 
     @property
@@ -169,7 +167,7 @@ class BagParameters(Parameters):
     @cached_property
     def weights(self) -> Real:
         """What one occurrence of each word adds to the score of each class (words × classes)."""
-        weights, scale = self._weights_and_scale()
+        weights, scale = self._weights_and_scale()  # words × classes, and of each word
         return np.asarray(scale[:, None] * weights)
 
     def _part_without_smoothing(self, rows: ColumnReader) -> _core.Part:
@@ -182,16 +180,16 @@ class BagParameters(Parameters):
         # The words of row i are ids[offsets[i]:offsets[i + 1]].
         offsets, ids, _ = self.family.bags(rows, self.features[0], Words(self.table), threads=1)
         n_rows = len(offsets) - 1
-        log_likelihoods = np.zeros((n_rows, len(self.scores.base)))
+        log_likelihoods = np.zeros((n_rows, len(self.scores.base)))  # rows × classes
         start = 0
-        while start < n_rows:
-            last_word = int(offsets[start]) + CELLS // log_likelihoods.shape[1]
+        while start < n_rows:  # rows from ``start`` up to ``stop`` are scored together
+            last_word = int(offsets[start]) + CELLS // log_likelihoods.shape[1]  # its place in ``ids``
             stop = max(start + 1, int(np.searchsorted(offsets, last_word, side="right")) - 1)
-            row_ids = np.asarray(ids[offsets[start] : offsets[stop]]).astype(np.uint32)
-            row_offsets = np.asarray(offsets[start : stop + 1]) - offsets[start]
-            log_likelihoods[start:stop] = self._score_without_smoothing(row_offsets, row_ids)
+            some_ids = np.asarray(ids[offsets[start] : offsets[stop]]).astype(np.uint32)
+            some_offsets = np.asarray(offsets[start : stop + 1]) - offsets[start]
+            log_likelihoods[start:stop] = self._score_without_smoothing(some_offsets, some_ids)
             start = stop
-        missing = self.family.missing_rows(rows, self.features[0])
+        missing = self.family.missing_rows(rows, self.features[0])  # whether each row has no text
         return line_by_line(np.where(missing, -1, np.arange(n_rows)), log_likelihoods)
 
     def _score_without_smoothing(self, offsets: Int, ids: Ids) -> Real:
@@ -200,20 +198,21 @@ class BagParameters(Parameters):
         ``self.scores.certain`` is the number of certain words of each class.
         """
         assert self.scores.certain is not None
-        _, word_rows, _ = self.scores.weights.rows(ids)  # (words, classes)
-        impossible = sum_slices(np.isneginf(word_rows).astype(np.float64), offsets) > 0
-        certain = word_rows == CERTAIN
-        impossible |= sum_slices(certain.astype(np.float64), offsets) < self.scores.certain
-        log_likelihoods = self.scores.constant + sum_slices(
-            np.where(certain | np.isneginf(word_rows), 0.0, word_rows), offsets
-        )
-        return np.where(impossible, -np.inf, log_likelihoods)
+        _, word_rows, _ = self.scores.weights.rows(ids)  # the scores of each word of each row (words × classes)
+        is_impossible = np.isneginf(word_rows)  # words × classes, as ``is_certain``
+        is_certain = word_rows == CERTAIN
+        # Rows × classes: whether the row has an impossible word, or lacks a certain one.
+        is_ruled_out = sum_slices(is_impossible.astype(np.float64), offsets) > 0
+        is_ruled_out |= sum_slices(is_certain.astype(np.float64), offsets) < self.scores.certain
+        finite_rows = np.where(is_certain | is_impossible, 0.0, word_rows)
+        # ``constant`` is what every row scores (classes).
+        return np.where(is_ruled_out, -np.inf, self.scores.constant + sum_slices(finite_rows, offsets))
 
     # Making rows
 
     def words_in_any_order(self) -> Vocabulary:
         """Returns the words of the model in the order that takes least time; ``self.word_ids`` is None if they are all
-        words of the table.
+        words of ``self.table``.
         """
         return every_word(self.table, by_name=False) if self.word_ids is None else self.vocabulary
 
@@ -230,33 +229,36 @@ class BagParameters(Parameters):
         """
         if self.pending is None:
             return
-        self.pending -= _size(kernel_input)
+        self.pending -= _size(kernel_input)  # bytes of text, or cells of a matrix, until all rows are made
         if self.pending < 0:
             self.make_all_rows()
-        elif self.word_ids is None:
+        elif self.word_ids is None:  # texts: the ids of their tokens, −1 if unknown
             self._make_rows(self.table.encode(self.family.tokeniser, kernel_input, 1)[1])
-        else:
+        else:  # a sparse matrix: the ids of the columns of its cells
             self._make_rows(self.word_ids[kernel_input.places[1]])
 
     def _make_rows(self, ids: NDArray[Any]) -> None:
-        """Makes the rows of scores of these words, in place, if they are pending; −1 is no word."""
+        """Makes the rows of scores of these words (``ids`` in ``self.table``), in place, if they are pending; −1 is no
+        word.
+        """
         if self.pending is not None:
             self._set_rows(pairs_of(self.table, np.unique(ids[ids >= 0]).astype(np.uint32)))
 
     def _set_rows(self, pairs: WordClassPairs) -> None:
-        """Makes the rows of scores of some words, in place, from their own counts in each class. A word without
-        occurrences has no row, but a column of a matrix has.
+        """Makes the rows of scores of some words (``pairs`` of words and classes), in place, from their own counts in
+        each class. A word without occurrences has no row, but a column of a matrix has.
         """
         family = self.family
-        pseudo_count: Any = self.pseudo_count
+        pseudo_count: Any = self.pseudo_count  # what is added to every count
         if family.model == "bernoulli":
-            n_texts = self.table.texts().value
-            cells = pairs.cells(pairs.occurrences, len(n_texts))
-            presence_rows = event_models.presence(cells, n_texts, pseudo_count)
+            n_texts = self.table.texts().value  # of each class
+            cells = pairs.cells(pairs.occurrences, len(n_texts))  # texts with each word (words × classes)
+            presence_rows = event_models.presence(cells, n_texts, pseudo_count)  # log-odds (words × classes)
             event_models.set_cells(self.scores.weights, pairs.ids, presence_rows)
         else:
-            pairs = pairs if family.block else pairs.only(pairs.sizes > 0)  # a block is a matrix
-            counts = pairs.documents if family.once else pairs.occurrences
+            if not family.block:  # a text; a block is a matrix
+                pairs = pairs.only(pairs.sizes > 0)
+            counts = pairs.documents if family.once else pairs.occurrences  # of each pair of a word and a class
             event_models.set_rows(self.scores, pairs, counts, pseudo_count, family.model)
 
     # Following the counts
@@ -266,14 +268,15 @@ class BagParameters(Parameters):
         False if the model has to be estimated anew.
         """
         family = self.family
-        table = sums.table
-        pseudo_count = self.pseudo_count
+        table = sums.table  # the new counts; ``self.table`` has the old ones
+        pseudo_count = self.pseudo_count  # None: a word's row depends on more than its own counts
+        # The number of words, or of word–text pairs.
         counts_per_class = (table.documents() if family.once else table.occurrences()).value
         if pseudo_count is None or len(counts_per_class) != len(self.scores.base):
             return False
         if family.model == "log_odds" and self.scores.margin != event_models.log_odds_margin(table.texts().value):
             return False
-        if (ids := table.changed_since(self.table)) is None:
+        if (ids := table.changed_since(self.table)) is None:  # words whose counts changed; None: another table
             return False
         self.table = table
         if family.model == "bernoulli":
@@ -290,24 +293,27 @@ class BagParameters(Parameters):
 
     def _follow_words(self, ids: Ids, pseudo_count: float) -> None:
         """Updates in place the rows of scores of words (by id) whose counts changed, and removes the rows of words that
-        no text has any more.
+        no text has any more. ``pseudo_count`` is what was added to every count.
         """
         family = self.family
-        weights = self.scores.weights
+        weights = self.scores.weights  # the rows of scores
         if self.scores.polya is None and family.model != "log_odds":
             logs = event_models.logs_of_counts(pseudo_count, family.model)
+            # The kernel updates the rows that exist, and returns the words that it leaves over.
             ids = weights.follow(self.table, ids, family.once, family.model == "complement", logs)
         if len(ids):
             pairs = pairs_of(self.table, ids)
-            weights.skip(pairs.ids[pairs.sizes == 0])
+            weights.skip(pairs.ids[pairs.sizes == 0])  # words that are in no class
             self._set_rows(pairs)
 
     def _follow_bernoulli(self, pairs: WordClassPairs, pseudo_count: float) -> None:
         """Updates in place the constant of a Bernoulli model after the counts of some words (``pairs``) changed. Every
-        row depends on the number of texts too, so all become pending.
+        row depends on the number of texts too, so all become pending. ``pseudo_count`` is what was added to every
+        count, and ``self.table`` has the new counts.
         """
-        n_texts = self.table.texts().value
+        n_texts = self.table.texts().value  # of each class
         self.family.check_shares(pairs, n_texts)
+        # ``growth`` has the counts that the constant is computed from; ``vocabulary`` are the model's words.
         if self.growth is None:
             self.growth = BernoulliGrowth(self.vocabulary)
             self.scores.constant, _ = self.growth.like.absent(self.n_words, self.growth.texts, pseudo_count)
@@ -318,7 +324,9 @@ class BagParameters(Parameters):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The model's words in order: columns in theirs, words of texts by name."""
+        """The model's words in order: columns in theirs, words of texts by name. ``word_ids`` are those in ``table``,
+        None for all of its words.
+        """
         if self.word_ids is None:
             return every_word(self.table, by_name=True)
         return Vocabulary(self.table, self.word_ids, self.family.block)
@@ -337,23 +345,23 @@ class BagParameters(Parameters):
         Under a Bernoulli model the last term is what all absent words say together. Under Pólya's urn the length of the
         text is shared out equally among its tokens.
         """
-        scores = self.scores
-        ids = np.array([word.word_id for word in words], dtype=np.uint32)
+        scores = self.scores  # of all words of the model
+        ids = np.array([word.word_id for word in words], dtype=np.uint32)  # of the row's words
         self._make_rows(ids)
         # Whether the model has each word, its numbers for the classes (words × classes), and what multiplies them.
         has_row, word_rows, scale = scores.weights.rows(ids)
         words = list(compress(words, has_row.tolist()))
         word_rows = word_rows[has_row]
         scale = scale[has_row]
-        counts = self._counts_of(words, scale)
+        counts = self._counts_of(words, scale)  # how much each word counts
         remaining = scores.constant  # what no word says (classes)
         if scores.polya is not None:
-            log_likelihoods = _score_urn(word_rows, counts.astype(np.int64), scores.polya)
+            log_likelihoods = _score_urn(word_rows, counts.astype(np.int64), scores.polya)  # words × classes
         else:
-            certain = word_rows == CERTAIN
-            if scores.certain is not None:
-                remaining = np.where(certain.sum(axis=0) < scores.certain, -np.inf, remaining)
-            log_likelihoods = (counts * scale)[:, None] * np.where(certain, 0.0, word_rows + scores.base)
+            is_certain = word_rows == CERTAIN  # words × classes
+            if scores.certain is not None:  # the number of certain words of each class
+                remaining = np.where(is_certain.sum(axis=0) < scores.certain, -np.inf, remaining)
+            log_likelihoods = (counts * scale)[:, None] * np.where(is_certain, 0.0, word_rows + scores.base)
         terms = [
             Term(
                 word.feature,
@@ -375,12 +383,14 @@ class BagParameters(Parameters):
         return np.array([word.amount for word in words], dtype=np.float64)
 
     def _are_common(self, ids: Ids) -> list[bool]:
-        """Returns for each of these words whether many of the counted texts have it; False for columns of a matrix."""
+        """Returns for each of these words (``ids`` in ``self.table``) whether many of the counted texts have it; False
+        for columns of a matrix.
+        """
         if self.family.block:
             return [False] * len(ids)
         pairs = pairs_of(self.table, ids)
-        fewest = COMMON_SHARE * float(self.table.texts().value.sum())
-        return [bool(n >= fewest) for n in pairs.per_word(pairs.documents).tolist()]
+        fewest_texts = COMMON_SHARE * float(self.table.texts().value.sum())
+        return [bool(n_texts >= fewest_texts) for n_texts in pairs.per_word(pairs.documents).tolist()]
 
     def unknown_words(self, rows: ColumnReader) -> tuple[str | None, list[str]]:
         """Returns the text of the first row and its words that have no row in the model, each once; None and no words
@@ -390,9 +400,10 @@ class BagParameters(Parameters):
         first_text = family.first_text(rows, self.features.names[0])
         if first_text is None:
             return None, []
-        text_for_kernel, tokens = family.split_text(first_text)
+        text_for_kernel, tokens = family.split_text(first_text)  # as the kernels take it, and its tokens in order
         _, ids = self.table.encode(family.tokeniser, text_for_kernel, 1)  # of each token, −1 if unknown; on one thread
         self._make_rows(ids)
+        # Whether the model has a row of scores for each token.
         has_row, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))
         is_unknown = (ids < 0) | ~has_row
         return first_text, list(dict.fromkeys(compress(tokens, is_unknown.tolist())))
@@ -406,11 +417,12 @@ class BagParameters(Parameters):
             raise errors.bad_setting("the text's family", family, "a model that gives texts a probability")
         if family.model == "bernoulli":
             return np.zeros(rows.n_rows)
-        # The distinct words of row i are offsets[i] to offsets[i + 1] of the other two arrays.
+        # The distinct words of row i, and how often it has each, are offsets[i] to offsets[i + 1] of the other arrays.
         offsets, ids, n_times = self.family.bags(rows, self.features[0], Words(self.table), threads=1)
         self._make_rows(ids)
-        has_row, _, _ = self.scores.weights.rows(np.asarray(ids).astype(np.uint32))
+        has_row, _, _ = self.scores.weights.rows(np.asarray(ids).astype(np.uint32))  # whether the model has each word
         n_times = np.where(has_row, 1 if family.once else n_times, 0)
+        # Of each text; and log n! by n.
         n_tokens = sum_slices(n_times[:, None].astype(np.float64), offsets)[:, 0].astype(np.int64)
         log_factorials = np.array([math.lgamma(n + 1) for n in range(int(n_tokens.max(initial=0)) + 1)])
         return np.asarray(log_factorials[n_tokens] - sum_slices(log_factorials[n_times][:, None], offsets)[:, 0])
@@ -418,10 +430,11 @@ class BagParameters(Parameters):
     def linear(self) -> LinearWords:
         """Returns the words in order with what they weigh.
 
-        Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. A weight of −inf means
-        that a class is impossible, so add up only the words that a text has.
+        Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. A weight of
+        −inf means that a class is impossible, so add up only the words that a text has.
         """
         words, weights, scale = self._every_word()  # words × classes, and a number for each word
+        # ``constant`` is what every row scores (classes).
         return LinearWords(words, scale[:, None] * weights, self.scores.constant, self.family.reading)
 
     def _every_word(self) -> tuple[list[str], Real, Real]:
@@ -438,6 +451,7 @@ class BagParameters(Parameters):
         weights.
         """
         self.make_all_rows()
+        # Whether the model has a row for each word, the row (words × classes), and what multiplies it.
         has_row, word_rows, scale = self.scores.weights.rows(self.vocabulary.ids)
         return np.where((has_row & (scale > 0))[:, None], word_rows + self.scores.base, 0.0), scale
 
@@ -460,30 +474,31 @@ class BagParameters(Parameters):
     def values(self) -> Iterator[tuple[Ids, Real, Real]]:
         """Yields some words at a time: their ids, P(word | class), and the share of a class's texts that have them.
 
-        Both are words × classes. Under Bernoulli the probability is that a text has the word. Complement and log-odds give no
-        probabilities, so those of the multinomial model stand in. Words that weigh nothing are left out.
+        Both are words × classes. Under Bernoulli the probability is that a text has the word. Complement and log-odds
+        give no probabilities, so those of the multinomial model stand in. Words that weigh nothing are left out.
         """
         family = self.family
-        words = self.vocabulary
-        scores = self.scores
+        words = self.vocabulary  # those of the model
+        scores = self.scores  # or those of the multinomial model
         self.make_all_rows()
         if family.weighs:
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
-            weighed = event_models.WeighedWords(words, once=False, idf=bool(family.idf))
+            weighed_words = event_models.WeighedWords(words, once=False, idf=bool(family.idf))
             pseudo_count = event_models.pseudo_count("multinomial", how, family.alpha_of(self.choice, words))
-            scores = event_models.count_scores("multinomial", weighed, pseudo_count)
-        n_texts_or_1 = np.where(words.texts > 0, words.texts, 1.0)
+            scores = event_models.count_scores("multinomial", weighed_words, pseudo_count)
+        n_texts_or_1 = np.where(words.texts > 0, words.texts, 1.0)  # of each class; 1: it has none
         for pairs in words:
             # Whether there is a row for each word, its numbers (words × classes), and what multiplies them.
             has_row, word_rows, scale = scores.weights.rows(pairs.ids)
             has_weight = has_row & (scale > 0)
-            counted_pairs = pairs.only(has_weight)
-            share = self._share(word_rows[has_weight], scores)
+            counted_pairs = pairs.only(has_weight)  # of the words that weigh something
+            share = self._share(word_rows[has_weight], scores)  # P(word | class)
             yield counted_pairs.ids, share, counted_pairs.cells(counted_pairs.documents, words.n_classes) / n_texts_or_1
 
     def _share(self, word_rows: Real, scores: WordScores) -> Real:
-        """Returns the probabilities that rows of scores stand for (words × classes); ``scores`` is what the rows are
-        from.
+        """Returns the probabilities (words × classes) that the rows of some words in ``scores`` stand for
+        (``word_rows``, words × classes). ``polya`` has the balls in each class's urn, ``base`` what is added to the
+        score of every word.
         """
         if self.family.model == "bernoulli":
             with np.errstate(over="ignore"):
@@ -500,58 +515,58 @@ class BagParameters(Parameters):
         if family.weighs:
             expected = f"a model that can generate {'rows' if family.block else 'texts'}, such as 'multinomial'"
             raise errors.bad_setting("model", family.model, expected)
-        words = self.vocabulary
-        names = family.names(self.features[0], words)
+        words = self.vocabulary  # those of the model
+        names = family.names(self.features[0], words)  # of the words
         return family.draw(names, self._urns(classes, words), len(classes), rng)  # type: ignore[no-any-return]
 
     def _urns(self, classes: Int, words: Vocabulary) -> Iterator[ClassUrn]:
         """Yields what the rows of each class are drawn from, class by class, for the classes that some row has.
         ``classes`` has the class number of each row to draw.
         """
-        lengths = self._mean_lengths(words)
+        lengths = self._mean_lengths(words)  # of each class
         rows_of_classes = rows_by_class(classes, words.n_classes)  # by class, the rows to draw
         drawn_classes = [c for c, rows in enumerate(rows_of_classes) if len(rows)] if words.n_words else []
-        polya = self.scores.polya
-        step = max(1, MOST_DRAWN_CELLS // max(words.n_words, 1))
-        for start in range(0, len(drawn_classes), step):
-            classes_of_step = drawn_classes[start : start + step]
-            for c, word_rows in zip(classes_of_step, self._rows_of_classes(words, classes_of_step).T, strict=True):
-                share = self._drawing_share(word_rows)
+        polya = self.scores.polya  # the balls in the urn of each class; None: there are no urns
+        n_together = max(1, MOST_DRAWN_CELLS // max(words.n_words, 1))  # classes whose scores are in memory together
+        for start in range(0, len(drawn_classes), n_together):
+            some_classes = drawn_classes[start : start + n_together]
+            for c, class_scores in zip(some_classes, self._rows_of_classes(words, some_classes).T, strict=True):
+                share = self._drawing_share(class_scores)  # the probability of each word
                 yield ClassUrn(rows_of_classes[c], share, lengths[c], None if polya is None else float(polya[c]))
 
-    def _drawing_share(self, word_rows: Real) -> Real:
-        """Returns the probability of each word in one class (words) from the rows of scores of all words in that class
-        (words).
-        """
+    def _drawing_share(self, class_scores: Real) -> Real:
+        """Returns the probability of each word in one class (words) from the scores of all words in that class (words)."""
         if self.family.model == "bernoulli":
-            return self._share(word_rows, self.scores)
-        has_urn = self.scores.polya is not None
-        share = word_rows if has_urn else np.exp(word_rows - max(float(word_rows.max()), -1e300))
-        return share / share.sum() if share.any() else np.full(len(share), 1.0 / len(share))
+            return self._share(class_scores, self.scores)
+        has_urn = self.scores.polya is not None  # whether words are drawn from Pólya's urn
+        # In proportion to the probabilities; in an urn, balls.
+        weights = class_scores if has_urn else np.exp(class_scores - max(float(class_scores.max()), -1e300))
+        return weights / weights.sum() if weights.any() else np.full(len(weights), 1.0 / len(weights))
 
     def _mean_lengths(self, words: Vocabulary) -> Real:
         """Returns the mean number of words in a row of each class (classes); that of all rows for a class without rows.
         ``words`` are those of the model.
         """
-        word_sums = np.zeros(words.n_classes)
+        word_sums = np.zeros(words.n_classes)  # the number of words in all rows of each class
         for pairs in words:
-            word_sums += pairs.per_class(
-                pairs.documents if self.family.draws_documents else pairs.occurrences, len(word_sums)
-            )
-        n_texts = words.texts
+            counts = pairs.documents if self.family.draws_documents else pairs.occurrences
+            word_sums += pairs.per_class(counts, len(word_sums))
+        n_texts = words.texts  # of each class
         mean_of_all = word_sums.sum() / max(float(n_texts.sum()), 1e-300)
         return np.where(n_texts > 0, word_sums / np.where(n_texts > 0, n_texts, 1.0), mean_of_all)
 
     def _rows_of_classes(self, words: Vocabulary, classes: list[int]) -> Real:
         """Returns the scores of all words in some of the classes (words × classes); words without a row are impossible."""
         self.make_all_rows()
-        class_rows = np.empty((words.n_words, len(classes)))
-        impossible = -np.inf if self.scores.polya is None else 0.0
-        step = max(1, CELLS // words.n_classes)
-        for start in range(0, words.n_words, step):
-            has_row, word_rows, _ = self.scores.weights.rows(words.ids[start : start + step])
-            class_rows[start : start + step] = np.where(has_row[:, None], word_rows[:, classes], impossible)
-        return class_rows
+        scores = np.empty((words.n_words, len(classes)))
+        impossible = -np.inf if self.scores.polya is None else 0.0  # the score of a word without a row
+        n_together = max(1, CELLS // words.n_classes)
+        for start in range(0, words.n_words, n_together):
+            chunk = slice(start, start + n_together)
+            # Whether the model has a row for each word, and the row (words × all classes).
+            has_row, word_rows, _ = self.scores.weights.rows(words.ids[chunk])
+            scores[chunk] = np.where(has_row[:, None], word_rows[:, classes], impossible)
+        return scores
 
 
 def fits_in_matrix(n_cells: int) -> bool:
@@ -565,14 +580,15 @@ def texts_and_unknown_words(groups: Iterable[Parameters], rows: ColumnReader) ->
     """Returns the texts of the first row by feature name, and those of their words that the model does not know, each
     once per feature. ``groups`` are the parameters of the model.
     """
-    texts = dict[str, str]()
-    unknown = list[str]()
+    texts = dict[str, str]()  # by the feature's name
+    unknown_words = list[str]()
     for group in groups:
         if isinstance(group, BagParameters) and not group.family.block:
             text, words = group.unknown_words(rows)
-            texts |= {} if text is None else {group.features.names[0]: text}
-            unknown += words
-    return texts, unknown
+            if text is not None:
+                texts[group.features.names[0]] = text
+            unknown_words += words
+    return texts, unknown_words
 
 
 def check_rows(groups: Iterable[Parameters], rows: ColumnReader) -> None:
@@ -599,8 +615,8 @@ def lost_words(parameters: Parameters, sums: Any) -> int:
 
 
 def _size(kernel_input: Any) -> float:
-    """Returns about how many bytes the texts to score have, or how many cells the matrix; infinite if looking them up
-    would not pay.
+    """Returns about how many bytes the texts to score (``kernel_input``) have, or how many cells the matrix; infinite
+    if looking them up would not pay.
     """
     if isinstance(kernel_input, list):
         return sum(len(text) for text in kernel_input if isinstance(text, str))
@@ -617,7 +633,9 @@ def _score_urn(word_rows: Real, times: Int, polya: Real) -> Real:
     ``polya`` has the balls in the urn of each class.
     """
     n_tokens = int(times.sum())
+    # The logarithm of the product of the balls that are in the urn at each draw (classes).
     log_length_product = np.log(polya + np.arange(n_tokens)[:, None]).sum(axis=0)
+    # Of each word: the same for its own balls (classes).
     log_products = [
         np.log(balls_of_word + np.arange(n)[:, None]).sum(axis=0)
         for balls_of_word, n in zip(word_rows, times.tolist(), strict=True)

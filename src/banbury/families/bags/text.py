@@ -158,6 +158,7 @@ class Text(BagOfWords):
         has_words = self.unit == "words"
         only_words = "omitted when unit='characters', because then there are no words"
         weighs_presence = self.idf and self.model == "bernoulli"
+        # The name of a setting, whether it fits the others, and what would.
         for setting, fits, expected in (
             ("min_share", self.min_share <= self.max_share, f"max_share, {self.max_share:g}, at most"),
             ("tokens", has_words or self.tokens == "word", only_words),
@@ -170,19 +171,22 @@ class Text(BagOfWords):
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns what is pickled, the settings alone: a tokeniser is made again where it is needed."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {setting.name: getattr(self, setting.name) for setting in fields(self)}
 
     # How a text becomes word counts
 
     @cached_property
     def tokeniser(self) -> _core.Tokeniser:
         """The kernel that turns texts into words as the settings say."""
-        shortest, longest = check_ngrams(self.ngrams)
-        # "given": Python finds the words.
+        shortest, longest = check_ngrams(self.ngrams)  # n-gram
+        # The name of the pattern that finds words; "given": Python finds them.
         pattern = "given" if self.split is not None else self.tokens
-        characters = self.unit == "characters"
-        damping_and_length = self.damping == "log", bool(self.length)
-        only = list(self.only) if isinstance(self.only, tuple) else []
+        characters = self.unit == "characters"  # whether tokens are made of characters, not words
+        damping_and_length = (
+            self.damping == "log",
+            bool(self.length),
+        )  # whether counts are damped, and divided by length
+        only = list(self.only) if isinstance(self.only, tuple) else []  # the words that alone are counted; empty: all
         stop_words = list(self.stop_words or ())
         return _core.Tokeniser(
             pattern, bool(self.lowercase), characters, shortest, longest, stop_words, *damping_and_length, only
@@ -207,9 +211,11 @@ class Text(BagOfWords):
         return _core.Words(n_classes, 0)
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
-        """Returns the texts of rows for the kernels: as they are, or as the words that the regular expression finds."""
-        column = rows.texts(feature.name)
-        is_encoded = isinstance(column, _core.EncodedTexts)
+        """Returns the texts of rows for the kernels: as they are, or as the words that the regular expression ``split``
+        finds, if there is one.
+        """
+        column = rows.texts(feature.name)  # a list of strings, bytes as Arrow holds them, or texts that are encoded
+        is_encoded = isinstance(column, _core.EncodedTexts)  # whether its words were found before
         return column if self.split is None or is_encoded else self.find_words(strings(column))
 
     def find_words(self, texts: Iterable[Any]) -> _core.TokenLists:
@@ -217,7 +223,7 @@ class Text(BagOfWords):
         assert self.split is not None
         words: list[str] = []  # of all texts
         ends = [0]  # where each text's words end, after a 0
-        missing = []
+        missing = []  # whether each text is missing
         for text in texts:
             is_missing = not isinstance(text, str)
             if not is_missing:
@@ -237,6 +243,7 @@ class Text(BagOfWords):
         texts = self.kernel_input(rows, feature)
         if isinstance(texts, _core.EncodedTexts) and texts.times is not None:  # their words were looked up before
             return texts.offsets, texts.ids, texts.times  # type: ignore[return-value]
+        # A table with all words that are known.
         table = sums.table if self.vocabulary is None else self.words_in_use(feature, sums).table
         return core_of(table).bags(self.tokeniser, texts, threads)  # type: ignore[return-value]
 
@@ -246,27 +253,29 @@ class Text(BagOfWords):
         """
         if self.split is None:
             return [text], self.tokeniser.tokens(text)
-        words_found = self.find_words([text])
-        return words_found, self.tokeniser.tokens(words_found.tokens)
+        words = self.find_words([text])
+        return words, self.tokeniser.tokens(words.tokens)
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Returns where each token of a text stands, (start, end) in ``text[start:end]``, in the order of the
         tokeniser. An n-gram reaches from its first word to its last.
         """
         if self.split is None:
-            starts, ends = self.tokeniser.places(text)
+            starts, ends = self.tokeniser.places(text)  # of each token
             return list(zip(starts.tolist(), ends.tolist(), strict=True))
-        lowered = text.lower() if self.lowercase else text
+        lowered = text.lower() if self.lowercase else text  # ``split`` is the regular expression that finds words
         group = self.split.groups  # 1 if the word is a group of the expression, 0 if it is the whole match
+        # Of the words.
         matches = [match for match in self.split.finditer(lowered) if match.group(group)]
         index_in_text = [  # of each character of ``lowered``: lower case may be longer
             index for index, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)
         ]
-        first_words, last_words = self.tokeniser.places([match.group(group) for match in matches])
-        spans = [match.span(group) for match in matches]
-        token_words = zip(first_words.tolist(), last_words.tolist(), strict=True)
+        # Of each token, the number of its first word, and of the first word after it.
+        first_words, end_words = self.tokeniser.places([match.group(group) for match in matches])
+        spans = [match.span(group) for match in matches]  # of the words, in ``lowered``
         return [
-            (index_in_text[spans[first][0]], index_in_text[spans[last - 1][1] - 1] + 1) for first, last in token_words
+            (index_in_text[spans[first][0]], index_in_text[spans[end - 1][1] - 1] + 1)
+            for first, end in zip(first_words.tolist(), end_words.tolist(), strict=True)
         ]
 
     def first_text(self, rows: ColumnReader, name: str) -> str | None:
@@ -284,14 +293,15 @@ class Text(BagOfWords):
         text_for_kernel, tokens = self.split_text(text)
         _, ids = table.encode(self.tokeniser, text_for_kernel, 1)  # of each token, −1 if unknown; on one thread
         id_of = dict(zip(tokens, ids.tolist(), strict=True))
-        indices_of = dict[str, list[int]]()
+        indices_of = dict[str, list[int]]()  # the indices in ``tokens`` at which each distinct token stands
         for index, token in enumerate(tokens):
             indices_of.setdefault(token, []).append(index)
+        # Of each distinct token: how often it occurs, and how much it counts.
         occurrences = np.array([len(indices) for indices in indices_of.values()], dtype=np.int32)
-        amounts = (
-            np.ones(len(occurrences)) if self.once else self.count_values(np.array([0, len(occurrences)]), occurrences)
-        )
-        spans = self.token_spans(text)
+        amounts = np.ones(len(occurrences))
+        if not self.once:
+            amounts = self.count_values(np.array([0, len(occurrences)]), occurrences)
+        spans = self.token_spans(text)  # where each token starts and ends in the text
         return [
             RowWord(id_of[token], feature.name, token, amount, len(indices), tuple(spans[index] for index in indices))
             for (token, indices), amount in zip(indices_of.items(), amounts.tolist(), strict=True)
@@ -304,12 +314,12 @@ class Text(BagOfWords):
 
         The words of text i are ``times[offsets[i]:offsets[i + 1]]``; the length is over all of them.
         """
-        values = np.log1p(times) if self.damping == "log" else times.astype(np.float64)
-        if self.length and len(values):
-            text_of_word = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-            lengths = np.sqrt(np.bincount(text_of_word, values**2, len(offsets) - 1))
-            values = values / lengths[text_of_word]
-        return np.asarray(values)
+        amounts = np.log1p(times) if self.damping == "log" else times.astype(np.float64)
+        if self.length and len(amounts):
+            text_of_word = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))  # the number of each word's text
+            lengths = np.sqrt(np.bincount(text_of_word, amounts**2, len(offsets) - 1))  # of each text
+            amounts = amounts / lengths[text_of_word]
+        return np.asarray(amounts)
 
     # Which words count
 
@@ -321,9 +331,9 @@ class Text(BagOfWords):
     @property
     def pruning(self) -> Pruning:
         """The settings that drop words as too rare, too common or not informative enough."""
-        drop = int(self.drop_most_frequent)
-        most = None if self.max_words is None else int(self.max_words)
-        return Pruning(self.min_count, self.min_share, self.max_share, drop, most, self.choose_by)
+        n_dropped = int(self.drop_most_frequent)
+        max_words = None if self.max_words is None else int(self.max_words)
+        return Pruning(self.min_count, self.min_share, self.max_share, n_dropped, max_words, self.choose_by)
 
     def words(self, feature: Feature, table: Any, by_name: bool = False) -> Vocabulary:
         """Returns the words of the vocabulary in ``table`` that pruning leaves; ``by_name`` asks for the order of their
@@ -344,9 +354,11 @@ class Text(BagOfWords):
         none or only those that scoring needs. Sums of reals are added up by name, so that row order cannot matter.
         """
         is_partial = isinstance(table, Learned)  # some of the counted texts are left out
+        # The ids of the words that scoring needs; None for all.
         needed_words = table.needed_ids if is_partial else NO_WORDS if choice.waits else None
         if needed_words is not None and self.separate_count(choice, alpha=1.0) is not None:
             return Vocabulary(table, needed_words, complete=True, size=table.n_words)
+        # Whether the estimate adds up numbers that are not whole.
         adds_reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any or choice.how == "gibbs"
         words = self.words(feature, table, by_name=adds_reals)
         if table.n_words and not words.n_words and not is_partial:  # those who leave rows out warn once themselves
@@ -371,8 +383,8 @@ class Text(BagOfWords):
         return has_formula and choice.how != "gibbs" and not self.draws_from_urn(choice)
 
     def leave_one_out(self, features: Features, sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
-        """Returns log P(text | class) of each text without itself (texts × classes). ``sums`` are the words of all
-        texts.
+        """Returns log P(text | class) of each held-out text without itself (texts × classes). ``sums`` are the words of
+        all texts.
         """
         pseudo_count = self.pseudo_count(choice, choice.alpha if self.alpha is None else self.alpha)
         return leave_each_text_out(self, features[0], sums, held_out, pseudo_count)
@@ -393,23 +405,24 @@ class Text(BagOfWords):
         """
         texts = np.full(n_rows, "", dtype=object)
         words = np.array(names, dtype=object)
-        space = "" if self.unit == "characters" else " "
+        separator = "" if self.unit == "characters" else " "
         for urn in urns:
             for row, word_indices in zip(urn.rows.tolist(), self._draw_words(urn, rng), strict=True):
-                texts[row] = space.join(words[word_indices])
+                texts[row] = separator.join(words[word_indices])
         return [texts]
 
     def _draw_words(self, urn: ClassUrn, rng: np.random.Generator) -> Iterable[Int]:
         """Yields for each text to draw of one class (``urn``) its words, as indices in the vocabulary."""
-        share = urn.share
+        share = urn.share  # P(word | class) of each word; under Bernoulli, P(word in text | class)
         if self.model == "bernoulli":
             return (np.flatnonzero(rng.random(len(share)) < share) for _ in urn.rows)
-        lengths = rng.poisson(urn.length, len(urn.rows))
+        lengths = rng.poisson(urn.length, len(urn.rows))  # words of each text
         if self.once:
             n_possible = int((share > 0).sum())
             return (rng.choice(len(share), min(int(n), n_possible), replace=False, p=share) for n in lengths)
-        drawn_words = rng.choice(len(share), int(lengths.sum()), p=share)
-        texts = np.split(drawn_words, np.cumsum(lengths)[:-1])
+        words_of_all_texts = rng.choice(len(share), int(lengths.sum()), p=share)
+        texts = np.split(words_of_all_texts, np.cumsum(lengths)[:-1])
+        # ``polya``: the balls in Pólya's urn, None if words are drawn independently.
         return texts if urn.polya is None else (_draw_copies(text, urn.polya, rng) for text in texts)
 
 
@@ -439,7 +452,7 @@ def label_words(family: Family, choice: Choice) -> tuple[bool, float] | None:
 
 
 def warn_of_no_words(column: str, n_words: int) -> None:
-    """Warns that pruning removed all words of a column."""
+    """Warns that pruning removed all ``n_words`` words of a column."""
     text = f"none of the {n_words:,} words of column {column!r} is left, so its texts carry no information. Prune "
     errors.warn(
         errors.BanburyWarning(f"{text}less: see min_count, min_share, max_share and drop_most_frequent of bb.Text.")
@@ -450,7 +463,7 @@ def strings(column: Any) -> Iterable[Any]:
     """Returns the texts of a column one by one, None where missing; the column is a list, or bytes as Arrow holds them."""
     if isinstance(column, list):
         return column
-    content = column.data.tobytes()
+    content = column.data.tobytes()  # of all texts, in UTF-8; ``offsets`` says where each starts and ends
     texts = [content[start:end].decode("utf-8", "replace") for start, end in pairwise(column.offsets.tolist())]
     missing = missing_texts(column, len(texts)).tolist()
     return [None if is_missing else text for text, is_missing in zip(texts, missing, strict=True)]
@@ -460,11 +473,10 @@ def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
     """Returns for each of ``n_texts`` texts, as the kernels take them, whether it is missing."""
     if isinstance(texts, list):
         return np.array([not isinstance(text, str) for text in texts], dtype=np.bool_)
+    missing = None  # of each text; None: no text is missing
     if not isinstance(texts, _core.ArrowTexts):
         missing = texts.missing
-    elif texts.valid is None:
-        missing = None
-    else:
+    elif texts.valid is not None:  # one bit per text, from bit ``valid_offset`` on: 0 if it is missing
         missing = np.unpackbits(texts.valid, bitorder="little")[texts.valid_offset :][:n_texts] == 0
     return np.zeros(n_texts, dtype=np.bool_) if missing is None else np.asarray(missing)
 
@@ -474,6 +486,7 @@ def _draw_copies(words: Int, n_balls: float, rng: np.random.Generator) -> Int:
     ``n_balls`` balls: word t copies an earlier one with probability t / (n_balls + t).
     """
     text = words.copy()
+    # Of each word, the index of the earlier word that it copies; below 0: none.
     index_to_copy = np.floor(rng.random(len(text)) * (n_balls + np.arange(len(text))) - n_balls).astype(np.int64)
     for t in np.flatnonzero(index_to_copy >= 0).tolist():
         text[t] = text[min(int(index_to_copy[t]), t - 1)]

@@ -61,9 +61,8 @@ def _strings_of(setting: str, word_list: Any) -> list[str]:
     """
     english = " (scikit-learn has one for English: sklearn.feature_extraction.text.ENGLISH_STOP_WORDS)"
     expected = "a list of words" + english * (setting == "stop_words")
-    errors.require(
-        not isinstance(word_list, (str, bytes)) and isinstance(word_list, Iterable), setting, word_list, expected
-    )
+    is_list = not isinstance(word_list, (str, bytes)) and isinstance(word_list, Iterable)
+    errors.require(is_list, setting, word_list, expected)
     words = list(word_list)
     errors.require(all(isinstance(word, str) for word in words), setting, word_list, expected)
     return [str(word) for word in words]
@@ -83,9 +82,8 @@ def read_word_list(setting: str, word_list: Any, lowercase: bool = False) -> tup
         return None
     words = _lines(word_list) if isinstance(word_list, (str, os.PathLike)) else _strings_of(setting, word_list)
     distinct_words = sorted({word.lower() if lowercase else word for word in words} - {""})
-    errors.require(
-        distinct_words, setting, word_list, "a list of at least one word, or a text file with a word on each line"
-    )
+    expected = "a list of at least one word, or a text file with a word on each line"
+    errors.require(distinct_words, setting, word_list, expected)
     return tuple(distinct_words)
 
 

@@ -46,10 +46,10 @@ class WordClassPairs:
         return bool(self.sizes.all())
 
     def per_word(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Returns the counts of pairs (``counts``) summed over the classes of each word (words). Word i has the pairs
-        ``starts[i]`` to ``starts[i + 1]``.
+        """Returns the counts of pairs (``counts``) summed over the classes of each word (words). Word i, with the id
+        ``ids[i]``, has the pairs ``starts[i]`` to ``starts[i + 1]``, which are ``sizes[i]``.
         """
-        if self.full:
+        if self.full:  # every word has pairs
             return np.add.reduceat(counts, self.starts[:-1]) if len(counts) else counts
         word_sums = np.zeros(len(self.ids), dtype=counts.dtype)
         has_pairs = self.sizes > 0  # reduceat would give an empty word its neighbour's first pair
@@ -62,7 +62,9 @@ class WordClassPairs:
         return np.repeat(numbers, self.sizes)
 
     def per_class(self, counts: NDArray[Any], n_classes: int) -> Real:
-        """Returns the counts of pairs (``counts``) summed over the words of each class (classes)."""
+        """Returns the counts of pairs (``counts``) summed over the words of each of ``n_classes`` classes (classes).
+        ``self.classes`` has the class number of each pair.
+        """
         sums: Real = np.bincount(self.classes, weights=counts, minlength=n_classes).astype(np.float64, copy=False)
         return sums
 
@@ -75,15 +77,16 @@ class WordClassPairs:
         return table
 
     def only(self, keeps_word: NDArray[np.bool_]) -> WordClassPairs:
-        """Returns the pairs of the words that a mask selects, which has a boolean for each word. Word i has the pairs
-        ``starts[i]`` to ``starts[i + 1]``.
+        """Returns the pairs of the words that a mask selects (``keeps_word``), which has a boolean for each word. Word
+        i has the pairs ``starts[i]`` to ``starts[i + 1]``, which are ``sizes[i]``.
         """
         if keeps_word.all():
             return self
         starts = np.concatenate([[0], np.cumsum(self.sizes[keeps_word])])
-        pairs = self.per_pair(keeps_word)
-        counts = self.occurrences[pairs], self.documents[pairs]
-        return WordClassPairs(self.ids[keeps_word], starts, self.classes[pairs], *counts)
+        keeps_pair = self.per_pair(keeps_word)
+        # Of the pairs that stay.
+        counts = self.occurrences[keeps_pair], self.documents[keeps_pair]
+        return WordClassPairs(self.ids[keeps_word], starts, self.classes[keeps_pair], *counts)
 
 
 def pairs_of(table: Any, ids: Ids) -> WordClassPairs:
@@ -119,14 +122,16 @@ class Learned:
 
     @cached_property
     def learned_ids(self) -> Ids:
-        """The ids of the words that some of these texts have, in order; ``self.index`` is −1 for classes of the table
-        that are left out.
+        """The ids of the words that some of these texts have, in order; ``self.core`` is the table, and ``self.index``
+        is −1 for classes of the table that are left out.
         """
         return self.core.having(self.index)
 
     @cached_property
     def needed_ids(self) -> Ids | None:
-        """The ids of the words that scoring will ask for and that some of these texts have; None for any word."""
+        """The ids of the words that scoring will ask for (``tested_ids``) and that some of these texts have
+        (``learned_ids``); None for any word.
+        """
         return (
             None if self.tested_ids is None else np.intersect1d(self.tested_ids, self.learned_ids, assume_unique=True)
         )
@@ -138,7 +143,7 @@ class Learned:
 
     def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
         """Returns for the words with these ids where the pairs of each begin (words + 1), and the classes, occurrences
-        and documents of the pairs.
+        and documents of the pairs. ``core`` is the table, and ``index`` has the number here of each of its classes.
         """
         return self.core.pairs(ids, self.index)
 
@@ -156,9 +161,9 @@ class Learned:
 
     def in_order(self) -> Ids:
         """Returns the ids of the words that some of these texts have, in the order of their names."""
-        has_text = np.zeros(self.n_ids, dtype=np.bool_)
+        has_text = np.zeros(self.n_ids, dtype=np.bool_)  # of each id of the table
         has_text[self.learned_ids] = True
-        sorted_ids = self.by_name()
+        sorted_ids = self.by_name()  # all ids of the table, by name
         return sorted_ids[has_text[sorted_ids]]
 
     def words(self, ids: Ids | None) -> list[str]:
@@ -185,7 +190,7 @@ class Learned:
         """Returns sums of the table's classes (``per_class``) added up for the classes here: class c of the table is
         ``self.index[c]`` here, or left out if that is −1.
         """
-        learned_classes = np.flatnonzero(self.index >= 0)
+        learned_classes = np.flatnonzero(self.index >= 0)  # classes of the table
         return per_class.take(learned_classes, 0).merge(self.index[learned_classes], self.n_classes, 0)
 
 
@@ -224,7 +229,9 @@ class AllBut(Learned):
 
     @cached_property
     def needed_ids(self) -> Ids | None:
-        """The ids of the words that scoring will ask for and that other texts have too; None for any word."""
+        """The ids of the words that scoring will ask for (``tested_ids``) and that not only texts of the group have
+        (``lost_ids``); None for any word.
+        """
         return None if self.tested_ids is None else np.setdiff1d(self.tested_ids, self.lost_ids, assume_unique=True)
 
     @cached_property
@@ -242,18 +249,18 @@ class AllBut(Learned):
         occurrences and documents without the group. ``new_class[c]`` is the number here of class c of all texts;
         ``only_class`` alone counts, if given.
         """
-        cached_pairs = {} if self.cached_pairs is None else self.cached_pairs
+        cached_pairs = {} if self.cached_pairs is None else self.cached_pairs  # by the bytes of the ids
         key = ids.tobytes()
         if key not in cached_pairs:
             cached_pairs[key] = self.groups.pairs_without(self.total, self.group, ids)
-        starts, classes, occurrences, documents = cached_pairs[key]
+        starts, classes, occurrences, documents = cached_pairs[key]  # the classes are those of all texts
         if self.new_class is not None:
             classes = self.new_class[classes].astype(np.int32)
         if self.only_class is None:
             return starts, classes, occurrences, documents
-        of_one_class = classes == self.only_class
-        starts = np.concatenate([[0], np.cumsum(of_one_class)])[starts]
-        return starts, np.zeros(int(starts[-1]), dtype=np.int32), occurrences[of_one_class], documents[of_one_class]
+        stays = classes == self.only_class  # whether each pair is of this class
+        starts = np.concatenate([[0], np.cumsum(stays)])[starts]
+        return starts, np.zeros(int(starts[-1]), dtype=np.int32), occurrences[stays], documents[stays]
 
 
 def whole_counts(table: Any) -> tuple[_core.Words, tuple[_core.Groups, int] | None] | None:
@@ -262,14 +269,11 @@ def whole_counts(table: Any) -> tuple[_core.Words, tuple[_core.Groups, int] | No
     """
     if isinstance(table, _core.Words):
         return table, None
-    if (
-        isinstance(table, AllBut)
-        and table.cached_pairs is None
-        and table.new_class is None
-        and table.only_class is None
-    ):
-        return table.total, (table.groups, table.group)
-    return None
+    if not isinstance(table, AllBut) or table.cached_pairs is not None:
+        return None
+    if table.new_class is not None or table.only_class is not None:  # its classes are not those of the words
+        return None
+    return table.total, (table.groups, table.group)
 
 
 @dataclass(frozen=True)
@@ -302,9 +306,9 @@ class Vocabulary:
 
     def __iter__(self) -> Iterator[WordClassPairs]:
         """Yields the pairs of some words at a time, in the order of ``ids``."""
-        n_words = max(1, CELLS // max(self.n_classes, 1))
-        for start in range(0, len(self.ids), n_words):
-            yield pairs_of(self.table, self.ids[start : start + n_words])
+        n_together = max(1, CELLS // max(self.n_classes, 1))
+        for start in range(0, len(self.ids), n_together):
+            yield pairs_of(self.table, self.ids[start : start + n_together])
 
     def keep(self, keeps_word: NDArray[np.bool_]) -> Vocabulary:
         """Returns the words that a mask selects, which has a boolean for each of ``ids``."""
@@ -318,7 +322,7 @@ def core_of(table: Any) -> _core.Words:
 
 def of_one_class(table: Any, number: int) -> Learned:
     """Returns the texts of class number ``number`` of a table, as the only class."""
-    index = np.full(table.n_classes, -1, dtype=np.int64)
+    index = np.full(table.n_classes, -1, dtype=np.int64)  # the new number of each class; −1: left out
     index[number] = 0
     return Learned(table, index, n_classes=1, by_name=table.in_order, tested_ids=None)
 
@@ -378,15 +382,17 @@ class Pruning:
         """
         if not self.any:
             return words
-        occurrences, documents, information = self._totals(words)
+        occurrences, documents, information = self._totals(words)  # of each word
         n_texts = float(words.texts.sum())
-        rounding = 1.0 - ROUNDING
+        rounding = 1.0 - ROUNDING  # lets sums that rounding made a little too small pass
+        # Whether each word is frequent enough.
         stays = (occurrences >= self.min_count * rounding) & (documents >= self.min_share * n_texts * rounding)
         if self.max_share < 1:
             stays &= documents * rounding <= self.max_share * n_texts
         if self.drop_most_frequent:
             stays[_best(occurrences, self.drop_most_frequent)] = False
         if self.max_words is not None:
+            # What words are ranked by.
             scores = np.where(stays, occurrences if self.choose_by == "count" else information, -np.inf)
             is_best = np.zeros(len(stays), dtype=np.bool_)
             is_best[_best(scores, self.max_words)] = True
@@ -401,7 +407,7 @@ class Pruning:
         needs_information = self.max_words is not None and self.choose_by == "mutual_information"
         start = 0
         for pairs in words:
-            some_words = slice(start, start + len(pairs.ids))
+            some_words = slice(start, start + len(pairs.ids))  # the places of the words of these pairs
             occurrences[some_words] = _round_sums(pairs.per_word(pairs.occurrences))
             documents[some_words] = _round_sums(pairs.per_word(pairs.documents))
             if needs_information:
@@ -414,8 +420,8 @@ def _round_sums(sums: NDArray[Any]) -> Real:
     """Returns sums rounded to twelve digits, because the soft labels of a row may add up to a little less or more than
     its weight.
     """
-    digits, exponents = np.frexp(sums)
-    return np.asarray(np.ldexp(np.rint(digits * 2.0**40), exponents - 40))
+    mantissas, exponents = np.frexp(sums)
+    return np.asarray(np.ldexp(np.rint(mantissas * 2.0**40), exponents - 40))
 
 
 def _best(scores: Real, n: int) -> Int:
@@ -430,12 +436,13 @@ def mutual_information(pairs: WordClassPairs, texts: Real) -> Real:
     n_texts = float(texts.sum())
     if n_texts <= 0:
         return np.zeros(len(pairs.ids))
+    # Of each pair: the texts of the class with the word, and all texts of the class.
     texts_with_word = pairs.documents.astype(np.float64)
     texts_of_class = texts[pairs.classes]
-    # H(presence) − H(presence | class); classes without the word add nothing to either sum.
-    given_class = pairs.per_word(_entropy_terms(texts_with_word, texts_of_class))
-    all_classes = _entropy_terms(pairs.per_word(texts_with_word), np.full(len(pairs.ids), n_texts))
-    return np.maximum((given_class - all_classes) / n_texts, 0.0)
+    # Of each word: −N · H(presence | class) and −N · H(presence) for N texts; classes without it add nothing to either.
+    by_class = pairs.per_word(_entropy_terms(texts_with_word, texts_of_class))
+    overall = _entropy_terms(pairs.per_word(texts_with_word), np.full(len(pairs.ids), n_texts))
+    return np.maximum((by_class - overall) / n_texts, 0.0)
 
 
 def _entropy_terms(part: Real, total: Real) -> Real:

@@ -43,12 +43,13 @@ class WeighedTextParameters(BagParameters):
         return "unit" if self.use_counts else "unit once"
 
     def _counts_of(self, words: Sequence[RowWord], scale: Real) -> Real:
-        """Returns how much each word of a row counts (words): so that the squares of the counts times ``scale`` sum to
-        1.
+        """Returns how much each word of a row counts (words): so that the squares of the counts times ``scale``, which
+        has a number for each word, sum to 1.
         """
         times = np.array([word.times for word in words], dtype=np.float64)
+        # A word counts the root of its occurrences, or once.
         counts = np.sqrt(times) if self.use_counts else np.ones(len(times))
-        length = float(np.sqrt(np.sum((counts * scale) ** 2)))
+        length = float(np.sqrt(np.sum((counts * scale) ** 2)))  # of the row, Euclidean
         return counts / length if length else counts
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
@@ -61,7 +62,7 @@ class WeighedTextParameters(BagParameters):
 
     def linear(self) -> LinearWords:
         """Returns the words in order with what they weigh; a word counts its share of the length of its text."""
-        words, weights, scale = self._every_word()
+        words, weights, scale = self._every_word()  # words × classes, and a number for each word
         reading = {**self.family.reading, "count": "root" if self.use_counts else "presence", "length": "known"}
         return LinearWords(words, weights, self.scores.constant, reading, scale)
 
@@ -70,12 +71,13 @@ class WeighedTextParameters(BagParameters):
         needed.
         """
         assert self.lexicon is not None and self.documents is not None and self.n_texts is not None
-        ids = self.lexicon.used.ids
+        ids = self.lexicon.used.ids  # of all words; ``documents`` are texts with each (words × classes)
         texts_or_tiny = np.maximum(self.n_texts, 1e-300)  # of each class
         _, word_rows, scale = self.scores.weights.rows(ids)  # words × classes, and what multiplies each word's numbers
-        n_documents = self.documents.sum(axis=1)
+        n_documents = self.documents.sum(axis=1)  # texts with each word
         usual_length = max(float(n_documents @ scale**2 / texts_or_tiny.sum()), 1e-300) ** 0.5
         for some_words in slices_of_length(len(ids), WORDS_TOGETHER):
+            # Words × classes: what one word says, its share of texts changed by that, and the share counted.
             log_ratio = np.minimum((scale[some_words] / usual_length)[:, None] * word_rows[some_words], 700.0)
             share = (n_documents[some_words] / texts_or_tiny.sum())[:, None] * np.exp(log_ratio)
             had = self.documents[some_words] / texts_or_tiny
@@ -101,7 +103,7 @@ def weigh_texts(
         n_texts: The number of texts of each class.
     """
     n_words, n_classes = class_scores.shape
-    weights = _core.Weights(n_classes, default=np.zeros(n_classes))
+    weights = _core.Weights(n_classes, default=np.zeros(n_classes))  # a row of class scores for each word
     set_cells(weights, lexicon.used.ids, class_scores.astype(np.float64), scale.astype(np.float64))
     scores = WordScores(weights, base=np.zeros(n_classes), constant=np.zeros(n_classes))
     features = Features.of([lexicon.feature])

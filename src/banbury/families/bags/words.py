@@ -27,9 +27,8 @@ from banbury.sums import Words, as_index
 from banbury.threads import n_threads
 
 Ids = NDArray[np.uint32]
-KernelArguments = tuple[
-    Any, NDArray[np.int32], Any, int, Any
-]  # texts or matrix, classes, weights, threads, further classes
+# Texts or matrix, classes, weights, threads, further classes.
+KernelArguments = tuple[Any, NDArray[np.int32], Any, int, Any]
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,10 @@ class RowsOfWords:
         counted.
         """
         new_numbers = np.append(new_class, -1).astype(np.int32)  # the last is for rows of class −1
-        several = None if self.several is None else (self.several[0], np.maximum(new_numbers[self.several[1]], 0))
+        several = None
+        if self.several is not None:
+            offsets, further_classes = self.several  # those of row i are offsets[i] to offsets[i + 1]
+            several = (offsets, np.maximum(new_numbers[further_classes], 0))
         return replace(self, classes=new_numbers[self.classes], several=several, n_classes=n_classes)
 
     def change(self, kernel: Callable[..., _core.Words]) -> _core.Words:
@@ -80,10 +82,10 @@ class RowsOfWords:
         """
         family: Any = self.feature.family
         rows = self.rows
-        kernel_input = family.kernel_input(rows.batch, self.feature)
+        kernel_input = family.kernel_input(rows.batch, self.feature)  # texts, or a matrix of counts
         if self.several is None or not isinstance(kernel_input, _core.Matrix):
             return kernel_input, self.classes, rows.weights, rows.threads, self.several
-        offsets, further_classes = self.several
+        offsets, further_classes = self.several  # those of row i are offsets[i] to offsets[i + 1]
         n_rows = len(self.classes)
         # Every row, and once more for each of its further classes.
         row_numbers = np.concatenate([np.arange(n_rows), np.repeat(np.arange(n_rows), np.diff(offsets))])
@@ -110,8 +112,8 @@ class UnreadWords(Words):
         return Words(self.table)
 
     def add_to(self, table: _core.Words) -> _core.Words:
-        """Returns the table with these words added; the texts are read straight into it unless they were read before
-        (then ``table`` is cached).
+        """Returns the table with these words added; the texts of ``_rows`` are read straight into it unless they were
+        read before (then the words are cached as ``self.table``).
         """
         return super().add_to(table) if "table" in self.__dict__ else self._rows.change(table.count)
 
@@ -123,7 +125,7 @@ class UnreadWords(Words):
         """Returns the words of the classes with these numbers, in this order, still unread unless a class is asked for
         twice.
         """
-        class_numbers = as_index(classes)
+        class_numbers = as_index(classes)  # ``_rows`` are the rows whose texts are not read yet
         if len(np.unique(class_numbers)) < len(class_numbers):
             return super().take(class_numbers)
         index = np.full(self._rows.n_classes, -1, dtype=np.int64)  # the new number of each class; −1: left out
@@ -151,18 +153,18 @@ def add_texts(
 
 
 def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Any) -> None:
-    """Raises if class number ``every``, which has all rows, has one of the words (their ``ids``; None: any word) less
-    often than another class. ``classes`` are the labels, and ``feature`` is named in the message.
+    """Raises if class number ``every``, which has all rows, has one of the words (their ``ids`` in ``table``; None: any
+    word) less often than another class. ``classes`` are the labels, and ``feature`` is named in the message.
     """
     # The pairs of word i and its classes are starts[i] to starts[i + 1] of the other arrays.
-    starts, pair_classes, *counts = table.pairs(ids)
+    starts, class_of_pair, occurrences, documents = table.pairs(ids)
     word_of_pair = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    is_total = pair_classes == every
-    for numbers in counts:  # occurrences, and texts
-        total = np.zeros(len(starts) - 1)
-        total[word_of_pair[is_total]] = numbers[is_total]
-        for first_wrong in np.flatnonzero(numbers > total[word_of_pair])[:1].tolist():
-            raise errors.impossible_sums(classes[int(pair_classes[first_wrong])], feature.name)
+    is_total = class_of_pair == every  # of each pair
+    for counts in (occurrences, documents):
+        totals = np.zeros(len(starts) - 1)  # of each word
+        totals[word_of_pair[is_total]] = counts[is_total]
+        for first_wrong in np.flatnonzero(counts > totals[word_of_pair])[:1].tolist():
+            raise errors.impossible_sums(classes[int(class_of_pair[first_wrong])], feature.name)
 
 
 class WordCounter(Counter):
@@ -196,15 +198,15 @@ class WordCounter(Counter):
         """
         family: Any = feature.family
         # The column and the word, which is None if it is the column itself.
-        named_words = (family.word(feature, name) for name in sums.most_frequent(5))
-        names = [repr(column if word is None else word) for column, word in named_words]
+        columns_and_words = (family.word(feature, name) for name in sums.most_frequent(5))
+        names = [repr(column if word is None else word) for column, word in columns_and_words]
+        # In words.
         most_frequent = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
-        total = float(sums.occurrences.value.sum())
+        n_occurrences = float(sums.occurrences.value.sum())
         has_fractions = sums.occurrences.digits > 0
-        noun = "column" if feature.columns else "word"
-        digits = 6 if has_fractions else 15
-        n_words = errors.many(sums.table.n_words, noun)
-        return f"{n_words}, {total:,.{digits}g} occurrences{missing}: {most_frequent}"
+        digits = 6 if has_fractions else 15  # shown
+        n_words = errors.many(sums.table.n_words, "column" if feature.columns else "word")
+        return f"{n_words}, {n_occurrences:,.{digits}g} occurrences{missing}: {most_frequent}"
 
     def restore(self, features: Features, stored: Stored, n_classes: int) -> Words:
         """Returns the words of the only feature, in ``n_classes`` classes, that a file holds (``stored``); raises if
@@ -229,12 +231,13 @@ def subtract(features: Features, a: Any, b: Any, classes: Sequence[Any]) -> Any:
     try:
         return a - b
     except _core.NotThere as absent:
-        word_or_none, c, count_left = absent.args
+        word_or_none, c, count_left = absent.args  # None: there are too few rows; a class number; a count below 0
         family: Any = features[0].family
-        column, value = (features.names[0], None) if word_or_none is None else family.word(features[0], word_or_none)
-        value_in_words = None if value is None else f"value {value!r}"
-        what = "rows" if word_or_none is None or value is not None else "occurrences"
-        raise errors.negative_count(count_left, classes[c], column, value_in_words, what) from None
+        # The column, and the word in it; None: the column itself is the word, or there is no word.
+        column, word = (features.names[0], None) if word_or_none is None else family.word(features[0], word_or_none)
+        value_in_words = None if word is None else f"value {word!r}"
+        unit = "rows" if word_or_none is None or word is not None else "occurrences"  # of the count
+        raise errors.negative_count(count_left, classes[c], column, value_in_words, unit) from None
 
 
 def without_rare_words(words: Words, min_count: float, every: int | None) -> Words:
@@ -242,9 +245,8 @@ def without_rare_words(words: Words, min_count: float, every: int | None) -> Wor
     all rows; if it is None, in all classes together.
     """
     table = words.table if every is None else of_one_class(words.table, every)
-    frequent_words = Pruning(
-        min_count, min_share=0.0, max_share=1.0, drop_most_frequent=0, max_words=None, choose_by="count"
-    ).of(every_word(table, by_name=False))
+    pruning = Pruning(min_count, min_share=0.0, max_share=1.0, drop_most_frequent=0, max_words=None, choose_by="count")
+    frequent_words = pruning.of(every_word(table, by_name=False))
     return words if frequent_words.complete else Words(words.table.only(frequent_words.ids))
 
 
@@ -265,9 +267,9 @@ def most_informative(feature: Feature, words: Vocabulary, n: int) -> list[Inform
     """Returns the n words with the most information about the class, the most informative first; ties go by name, or by
     the order of columns. ``words`` are those of the feature, in order.
     """
-    information = [mutual_information(pairs, words.texts) / BIT for pairs in words]
-    bits = np.concatenate(information) if information else np.zeros(0)
-    best = np.argsort(-bits, kind="stable")[:n]
+    information = [mutual_information(pairs, words.texts) / BIT for pairs in words]  # an array for some words at a time
+    bits = np.concatenate(information) if information else np.zeros(0)  # of each word
+    best = np.argsort(-bits, kind="stable")[:n]  # places in ``words``
     ids = words.ids[best]
     names = [feature.columns[k] for k in best.tolist()] if feature.columns else words.table.words(ids)
     return [InformativeWord(*word) for word in zip(ids.tolist(), names, bits[best].tolist(), strict=True)]
