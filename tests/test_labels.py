@@ -423,7 +423,7 @@ def test_the_line_of_a_label_is_drawn_towards_that_of_all() -> None:
 def test_measures_are_those_of_scikit_learn() -> None:
     texts, sets = made(240)
     found = bb.cross_validate(texts, sets, folds=5)
-    truth, given_ = found.truth, found.given
+    truth, given_ = found.truth, found.predicted
     assert_allclose(found.micro_f1, f1_score(truth, given_, average="micro"))
     assert_allclose(found.macro_f1, f1_score(truth, given_, average="macro"))
     assert_allclose(found.hamming_loss, hamming_loss(truth, given_))

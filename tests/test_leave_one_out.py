@@ -218,7 +218,7 @@ def test_labels_of_a_small_table_are_doubted_by_the_other_rows(case: Case) -> No
             with quietly(), suppress(errors.BadSetting):  # where no row can speak of another
                 found = bb.suspicious(table, labels, **settings)
                 for row in found.rows:
-                    assert 0 <= row.self_confidence <= 1 and 0 <= row.probability <= 1 and row.given != row.suggested
+                    assert 0 <= row.self_confidence <= 1 and 0 <= row.probability <= 1 and row.label != row.suggested
                 assert "nan" not in str(found)
 
 

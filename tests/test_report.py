@@ -923,7 +923,7 @@ def test_a_model_of_labels_is_judged_by_folds_of_its_own_rows(weigh: bool, tmp_p
     assert found.on_training_rows
     assert found.validation.micro_f1 == again.micro_f1
     assert [own.ratios.keys() for own in found.informative] == [{label: 0}.keys() for label in ("a", "b", "c", "d")]
-    lost = again.truth & ~again.given
+    lost = again.truth & ~again.predicted
     assert found.n_missed == int(lost.any(axis=1).sum())
     for each in found.missed:
         assert each.label in sets[each.row]

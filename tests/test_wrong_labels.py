@@ -75,8 +75,8 @@ def test_the_planted_errors_come_first_with_their_right_labels() -> None:
     texts, labels = mail()
     found = bb.suspicious(texts, labels, n=3)
     assert sorted(found.indices.tolist()) == [3, 17, 40]
-    assert all(row.suggested != row.given == labels[row.row] for row in found.rows)
-    assert found.wrong == pytest.approx(3, abs=1)
+    assert all(row.suggested != row.label == labels[row.row] for row in found.rows)
+    assert found.estimated_wrong == pytest.approx(3, abs=1)
     frame, kinds = table()
     for chosen in ({}, {"by": "self_confidence"}, {"groups": np.arange(len(frame)) // 2}):
         found = bb.suspicious(frame, kinds, n=3, **chosen)
@@ -91,7 +91,7 @@ def test_rows_that_are_hard_to_tell_apart_are_not_taken_for_wrong_labels(share: 
     columns = {f"x{j}": rng.normal(truth * 1.3, 1.0) for j in range(3)}
     changed = rng.random(4000) < share
     found = bb.suspicious(columns, np.where(changed, 1 - truth, truth).tolist(), features="gaussian")
-    assert found.wrong == pytest.approx(changed.sum(), abs=30 + 0.2 * changed.sum())
+    assert found.estimated_wrong == pytest.approx(changed.sum(), abs=30 + 0.2 * changed.sum())
     margins = [row.margin for row in found.rows]
     assert margins == sorted(margins)
 
@@ -110,11 +110,11 @@ def test_neither_the_order_of_rows_nor_threads_change_what_is_found(chosen: dict
     again = bb.suspicious(frame.iloc[order], "label", n=12, threads=2, **chosen)
     assert order[again.indices].tolist() == found.indices.tolist()
     for a, b in zip(found.rows, again.rows, strict=True):
-        assert (a.given, a.suggested) == (b.given, b.suggested)
+        assert (a.label, a.suggested) == (b.label, b.suggested)
         assert a.self_confidence == pytest.approx(b.self_confidence, abs=1e-9)
     assert found.noise == pytest.approx(again.noise)
     row, why = found.rows[0], found.explain(0)
-    assert {why.winner, why.against} == {row.given, row.suggested}
+    assert {why.winner, why.against} == {row.label, row.suggested}
 
 
 def test_a_weight_of_two_is_two_rows_and_a_weight_of_zero_none() -> None:
@@ -137,7 +137,7 @@ def test_rows_without_a_label_are_skipped_and_those_alone_left_aside() -> None:
     some[5] = "once"
     found = bb.suspicious(texts, some, n=30)
     assert found.skipped == 2
-    assert found.alone == 1
+    assert found.not_compared == 1
     assert found.n_rows == 27
     assert not {1, 2, 5} & set(found.indices.tolist())
     assert found.rows[0].row == 3
@@ -165,9 +165,9 @@ def test_the_explanation_weighs_the_two_labels_with_the_row_left_out(chosen: dic
     frame, kinds = table()
     found = bb.suspicious(frame, kinds, n=5, **chosen)
     for row, why in zip(found.rows, found.explanations, strict=True):
-        assert {why.winner, why.against} == {row.given, row.suggested}
+        assert {why.winner, why.against} == {row.label, row.suggested}
         shares = {why.winner: why.probability, why.against: why.probability_against}
-        assert shares[row.given] == pytest.approx(row.self_confidence, abs=1e-9)
+        assert shares[row.label] == pytest.approx(row.self_confidence, abs=1e-9)
         assert shares[row.suggested] == pytest.approx(row.probability, abs=1e-9)
     assert found.explain(2).to_dict() == found.explanations[2].to_dict()
     with pytest.raises(errors.BadSetting, match="k must be a whole number from 0 to 4"):

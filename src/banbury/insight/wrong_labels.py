@@ -85,7 +85,7 @@ def suspicious(
     >>> texts = ["cheap pills now", "cheap watches now", "pills and watches", "lunch at noon", "see you at lunch", "noon is fine"]
     >>> labels = ["spam"] * 3 + ["ham"] * 4
     >>> [row] = bb.suspicious([*texts, "cheap pills and watches"], target=labels, n=1).rows
-    >>> row.row, row.given, row.suggested
+    >>> row.row, row.label, row.suggested
     (6, 'ham', 'spam')
     """
     settings: dict[str, Any] = {"how": "mean", "alpha": alpha, "class_prior": None, "features": features}
@@ -159,13 +159,13 @@ class Answers:
         (batch,) = rows.take(np.array([row.row]))  # this row alone
         if self.model_of_all is not None:
             weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
-            model = self.model_of_all._leave_row_out(batch, row.given, weight)
+            model = self.model_of_all._leave_row_out(batch, row.label, weight)
             held_out = True
         else:
             assert self.models is not None
             model = self.models[self.fold_of(row)]
             held_out = False
-        explanation = model.between(row.given, row.suggested).explain(batch)
+        explanation = model.between(row.label, row.suggested).explain(batch)
         probabilities = [row.probability, row.self_confidence]
         if explanation.winner != row.suggested:
             probabilities.reverse()
@@ -173,9 +173,9 @@ class Answers:
         log_winner, log_loser = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).tolist()
         explanation = explanation.rescale(slope=1.0, shift=log_winner - log_loser - explanation.log_odds)
         target = rows.schema.target
-        label = quote_class(row.given, target)
+        label = quote_class(row.label, target)
         fold_remark = f"this row is labelled {label}; its fold was left out here so as not to bias the explanation"
-        remarks = (is_left_out(row.given, target) if held_out else fold_remark,)
+        remarks = (is_left_out(row.label, target) if held_out else fold_remark,)
         return replace(
             explanation,
             probability=probabilities[0],
@@ -266,7 +266,7 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
     suspicious_rows = [
         SuspiciousRow(
             row=int(row_numbers[position]),
-            given=rows.classes[labels[position]],
+            label=rows.classes[labels[position]],
             suggested=rows.classes[suggested[position]],
             self_confidence=float(label_posteriors[position]),
             probability=float(suggested_posteriors[position]),
@@ -280,7 +280,7 @@ def _rank_rows(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious
         noise=estimate_wrong(posteriors, labels, weights),
         n_rows=float(len(compared)) if weights is None else float(weights.sum()),
         skipped=rows.skipped,
-        alone=int(np.count_nonzero(~is_comparable & has_weight)),
+        not_compared=int(np.count_nonzero(~is_comparable & has_weight)),
         by=by,
         method=answers.method,
         _data=rows,
@@ -353,7 +353,7 @@ class SuspiciousRow(NamedTuple):
     """
 
     row: int
-    given: Label  # the label in the data
+    label: Label  # the label in the data
     suggested: Label  # the most probable other class
     self_confidence: float  # the posterior of the label in the data
     probability: float  # of the suggested label
@@ -372,7 +372,7 @@ class SuspiciousRow(NamedTuple):
             "probability": self.probability,
             "margin": self.margin,
         }
-        labels = {"label": self.given, "suggested": self.suggested}
+        labels = {"label": self.label, "suggested": self.suggested}
         return {"row": self.row, **file_entry, **labels, **probabilities}
 
 
@@ -411,7 +411,7 @@ class Suspicious(Listed):
     """The rows whose labels look wrong, worst first. ``bb.suspicious`` returns it.
 
     ``noise`` estimates how many rows of each label (down) really belong to each other class (across). ``n_rows`` rows
-    were compared, ``skipped`` have no label, and ``alone`` are the only rows of their class, so that they cannot be
+    were compared, ``skipped`` have no label, and ``not_compared`` are the only rows of their class, so that they cannot be
     compared.
     """
 
@@ -420,14 +420,14 @@ class Suspicious(Listed):
     noise: Real  # (classes, classes)
     n_rows: float
     skipped: int
-    alone: int
+    not_compared: int
     by: By  # what rows are ranked by
     method: str  # how rows were left out, for users
     _data: MemoryRows  # all rows
     _answers: Answers  # the scores of the rows by models that have not seen them
 
     @property
-    def wrong(self) -> float:
+    def estimated_wrong(self) -> float:
         """The estimated number of wrong labels: the sum of ``noise``."""
         return float(self.noise.sum())
 
@@ -466,8 +466,8 @@ class Suspicious(Listed):
         counts = {
             "compared": self.n_rows,
             "skipped": self.skipped,
-            "not_compared": self.alone,
-            "estimated_wrong": self.wrong,
+            "not_compared": self.not_compared,
+            "estimated_wrong": self.estimated_wrong,
         }
         return {
             "rows": rows,
@@ -485,9 +485,10 @@ class Suspicious(Listed):
     def notes(self) -> list[str]:
         """Notes about rows that were skipped or not compared, and about how rows were scored, one sentence each."""
         notes = [f"{many(self.skipped, 'row')} without a label skipped"] * bool(self.skipped)
-        if self.alone:
+        if self.not_compared:
             notes.append(
-                f"{many(self.alone, 'row')} not judged, because no other row has the same label, or none has a different one"
+                f"{many(self.not_compared, 'row')} not judged, because no other row has the same label, or none has a "
+                "different one"
             )
         notes += self._answers.notes
         return notes
@@ -509,7 +510,7 @@ class Suspicious(Listed):
                 for evidence in strongest_evidence
             )
             row_name = f"{row.row + first:,}" if row.file is None else row.file
-            quoted_labels = [errors.shortened(self._quote(label)) for label in (row.given, row.suggested)]
+            quoted_labels = [errors.shortened(self._quote(label)) for label in (row.label, row.suggested)]
             lines.append(
                 [
                     row_name,
@@ -527,7 +528,7 @@ class Suspicious(Listed):
     @property
     def _first_line(self) -> str:
         """A line of text with the estimated number of wrong labels."""
-        n_wrong = round(self.wrong)
+        n_wrong = round(self.estimated_wrong)
         how_many = f"About {n_wrong:,} of" if n_wrong else "Few or none of"
         verb = "seems" if n_wrong == 1 else "seem"
         return f"{how_many} {self.n_rows:,.6g} labels {verb} wrong, by {self.method}"

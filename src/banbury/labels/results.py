@@ -36,7 +36,7 @@ class PerLabel(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelEvaluation:
-    """The true labels of rows (``truth``), the predicted ones (``given``), and the probabilities of labels
+    """The true labels of rows (``truth``), the predicted ones (``predicted``), and the probabilities of labels
     (``posterior``), rows × labels each. ``rows`` has the numbers of the rows in the data.
 
     Precision, recall and F1 are 0 for a label without rows or without predictions.
@@ -45,7 +45,7 @@ class LabelEvaluation:
     labels: tuple[Label, ...]
     rows: Int  # the numbers of the rows in the data
     truth: Flags
-    given: Flags  # the predicted labels
+    predicted: Flags  # the predicted labels
     posterior: Real
     weights: Real | None = None  # of each row
     what: str = "evaluation"  # the heading of the printed measures
@@ -59,8 +59,8 @@ class LabelEvaluation:
         three arrays (labels,).
         """
         row_weights = np.ones(len(self.truth)) if self.weights is None else self.weights
-        # ``truth`` and ``given``: which labels are true and which are predicted (rows × labels).
-        return row_weights @ (self.truth & self.given), row_weights @ self.given, row_weights @ self.truth
+        # ``truth`` and ``predicted``: which labels are true and which are predicted (rows × labels).
+        return row_weights @ (self.truth & self.predicted), row_weights @ self.predicted, row_weights @ self.truth
 
     @cached_property
     def per_label(self) -> PerLabel:
@@ -89,12 +89,12 @@ class LabelEvaluation:
     @cached_property
     def subset_accuracy(self) -> float:
         """The share of rows (by weight) for which all labels are predicted as they are."""
-        return self._mean((self.truth == self.given).all(axis=1))
+        return self._mean((self.truth == self.predicted).all(axis=1))
 
     @cached_property
     def hamming_loss(self) -> float:
         """The share of pairs of row and label whose prediction is wrong, by the weight of rows."""
-        return self._mean((self.truth != self.given).mean(axis=1)) if self.truth.size else 0.0
+        return self._mean((self.truth != self.predicted).mean(axis=1)) if self.truth.size else 0.0
 
     @cached_property
     def log_loss(self) -> float:
@@ -127,7 +127,7 @@ class LabelEvaluation:
     @property
     def predictions(self) -> list[tuple[Label, ...]]:
         """The predicted labels of each row."""
-        return [tuple(self.labels[number] for number in np.flatnonzero(row_flags)) for row_flags in self.given]
+        return [tuple(self.labels[number] for number in np.flatnonzero(row_flags)) for row_flags in self.predicted]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the measures of all labels and of each label as a dictionary for JSON, without the rows."""

@@ -138,7 +138,7 @@ def measure_model(
         model.informative(model.labels[label_index], informative) for label_index in most_frequent
     )
     # ``truth`` and ``given``, the predictions, are flags, rows × labels.
-    n_rows_with_miss = int((evaluation.truth & ~evaluation.given).any(axis=1).sum())
+    n_rows_with_miss = int((evaluation.truth & ~evaluation.predicted).any(axis=1).sum())
     missed = tuple(
         _describe_miss(model, rows, evaluation, row, label_index, on_training_rows)
         for row, label_index in _find_worst(evaluation, mistakes)
@@ -161,7 +161,7 @@ def _find_worst(evaluation: LabelEvaluation, most: int) -> list[tuple[int, int]]
     label is least probable, the least probable first.
     """
     # Rows × labels, like ``truth``, ``given`` (the predictions) and ``posterior``.
-    is_missed = evaluation.truth & ~evaluation.given
+    is_missed = evaluation.truth & ~evaluation.predicted
     positions = np.flatnonzero(is_missed.any(axis=1))  # of rows with a missed label
     # The index of that label in each of these rows.
     least_probable = np.where(is_missed[positions], evaluation.posterior[positions], np.inf).argmin(axis=1)
@@ -189,7 +189,7 @@ def _describe_miss(
         model = replace(model, tally=model.tally - rows.count_only(row_number, rows.schema)).weighed(model.weighing)
     is_counted = label in model.tally.classes  # whether the model without the row knows the label
     explanation = model.with_thresholds(model.thresholds).explain(batch, label) if is_counted else None
-    flags = evaluation.truth[position], evaluation.given[position]  # one flag per label: true, and predicted
+    flags = evaluation.truth[position], evaluation.predicted[position]  # one flag per label: true, and predicted
     truth, predicted = (  # labels
         tuple(evaluation.labels[index] for index in np.flatnonzero(has_label).tolist()) for has_label in flags
     )
@@ -241,7 +241,7 @@ def _main_figures(evaluation: LabelEvaluation) -> Iterator[tuple[str, str, str]]
     yield (
         "labels per row",
         f"{n_true_labels / max(len(evaluation.truth), 1):.2f}",
-        f"predicted: {evaluation.given.mean(axis=0).sum():.2f}",
+        f"predicted: {evaluation.predicted.mean(axis=0).sum():.2f}",
     )
 
 
