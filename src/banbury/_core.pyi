@@ -375,9 +375,6 @@ class Terms:
     def spread(self, codes: NDArray[np.uint32], surprise: Real) -> Real:
         """Returns s² times the sum of ``surprise``, C (y − μ) (n, C), over the rows of each cell, (cells, C)."""
 
-    def folded(self, table: Real) -> list[Real]:
-        """Sums the numbers of all levels, (cells, C), for the cells of the last level: one array per column or pair."""
-
 def weighed_slope(
     evidence: NDArray[np.float32], weights: Real, intercepts: Real, labels: Codes, row_weights: Real, threads: int
 ) -> tuple[float, Real]:
