@@ -13,7 +13,7 @@ use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Terms smaller than e^-40 of the largest are not worth their exponential.
+/// Terms smaller than e^-40 of the largest are not worth their exponential: it would take 26 of them to change the last bit.
 pub(super) const NEGLIGIBLE: f64 = 40.0;
 /// Distances in bandwidths are kept below this, whose square is finite however many columns there are.
 pub(super) const FARTHEST_U: f64 = f64::from_bits((1023 + 500) << 52); // 2^500

@@ -11,7 +11,7 @@ use crate::threads;
 const BLOCK: usize = 2048;
 /// Rows that a thread compares with all rows before them.
 const ROWS: usize = 16;
-/// Bytes of 0 or 1 that are added up in one byte.
+/// Bytes of 0 or 1 that are added up in one byte, at most 255.
 const BYTES: usize = 128;
 
 /// Returns Σ s² over the terms in which two rows have the same cell, `[row][row]`.

@@ -25,8 +25,6 @@ const MIN_BLOCK: usize = 4;
 /// visit of a row took 0.30 µs for 16 rows and 0.28 µs for 64.
 const MAX_ROWS_AT_A_TIME: usize = 64;
 const CELLS_AT_A_TIME: usize = 1 << 13;
-/// Rows that are added to the slopes at a time.
-const SLOPE_ROWS: usize = 4;
 
 /// The cells of rows: the code of each row in each column, `[row][column]`.
 #[derive(Clone, Copy, Debug)]
@@ -391,7 +389,8 @@ impl Evidence<'_> {
             Some(own) => cell * self.classes + own[row] as usize,
             None => cell,
         };
-        &self.table[table_row * self.classes..(table_row + 1) * self.classes]
+        let start = table_row * self.classes;
+        &self.table[start..start + self.classes]
     }
 }
 
@@ -524,9 +523,6 @@ fn slope_of_piece(
     let (mut loss, mut slopes) = (0.0, vec![0.0; terms + classes]);
     // A row's scores, then its probabilities, then these minus 1 for its own class.
     let mut scores = vec![0.0; classes];
-    // The evidence of rows for a class, [term], and its residual, of which several are added to the slopes at a time.
-    let mut pending: [(&[f32], f64); SLOPE_ROWS] = [(&[], 0.0); SLOPE_ROWS];
-    let mut n_pending = 0;
     let size = (classes - 1) * terms; // numbers per row
     for row in piece {
         // The row's evidence for a class, [term].
@@ -545,33 +541,12 @@ fn slope_of_piece(
             let residual = weight * scores[class];
             slopes[terms + class] += residual;
             if class < classes - 1 {
-                pending[n_pending] = (nats(class), residual);
-                n_pending += 1;
-                if n_pending == SLOPE_ROWS {
-                    add(&mut slopes[..terms], pending);
-                    n_pending = 0;
-                }
+                let slopes_and_nats = slopes[..terms].iter_mut().zip(nats(class));
+                slopes_and_nats.for_each(|(slope, &nats)| *slope += residual * f64::from(nats));
             }
         }
     }
-    pending[..n_pending].iter().for_each(|&last| add(&mut slopes[..terms], [last]));
     (loss, slopes)
-}
-
-/// Adds the evidence of several rows, each for one class, times its residual to the slopes along the weights, `[term]`, one after the
-/// other. `rows` are (evidence `[term]`, residual).
-#[inline(always)]
-fn add<const N: usize>(slopes: &mut [f64], rows: [(&[f32], f64); N]) {
-    let n_terms = rows.iter().map(|(nats, _)| nats.len()).fold(slopes.len(), usize::min);
-    let slopes = &mut slopes[..n_terms];
-    let rows = rows.map(|(nats, residual)| (&nats[..n_terms], residual));
-    for term in 0..n_terms {
-        let mut sum = slopes[term];
-        for (nats, residual) in rows {
-            sum += residual * f64::from(nats[term]);
-        }
-        slopes[term] = sum;
-    }
 }
 
 /// Returns Σ nats · weight over the terms. It is added up as eight sums side by side, in a fixed order, so that its bits do not

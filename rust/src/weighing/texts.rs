@@ -73,18 +73,27 @@ impl<'a> Bags<'a> {
             "each word must have times",
         )?;
         demand(scale.len() == self.n_words, "each word must have a scale")?;
+        let mut values = vec![0.0; self.words.len()];
+        let mut pieces = vec![]; // (texts, the values of their words)
+        let mut rest = &mut values[..];
+        for first_text in (0..self.texts()).step_by(PIECE) {
+            let end_text = (first_text + PIECE).min(self.texts());
+            let piece_words = (self.offsets[end_text] - self.offsets[first_text]) as usize;
+            let (piece, later_pieces) = rest.split_at_mut(piece_words);
+            pieces.push((first_text..end_text, piece));
+            rest = later_pieces;
+        }
         let threads = threads::worth(threads, self.words.len());
-        // The values of each piece of the texts.
-        let values = threads::ranges(threads, self.texts(), PIECE, |texts| {
-            let mut values = vec![];
-            for text in texts {
+        threads::each(threads, &mut pieces, |_, (texts, values)| {
+            let first_word = self.offsets[texts.start] as usize;
+            for text in texts.clone() {
                 let range = self.range(text); // of the text's words
+                let values = &mut values[range.start - first_word..range.end - first_word];
                 let text_times = times.map(|times| &times[range.clone()]);
-                push_values(&self.words[range], text_times, scale, &mut values);
+                fill_values(&self.words[range], text_times, scale, values);
             }
-            values
         });
-        Ok(values.concat())
+        Ok(values)
     }
 }
 
@@ -148,20 +157,18 @@ pub fn rank_words(
     Ok((starts, words, occurrences, hashes))
 }
 
-/// Appends the value of each of one text's words (their ranks) to `values`; their squares sum to 1, or to 0 if every scale is 0.
+/// Writes the value of each of one text's words (their ranks) to `values`; their squares sum to 1, or to 0 if every scale is 0.
 /// `times` has how often each of them occurs, `scale` is `[word]` of all words.
-fn push_values(words: &[u32], times: Option<&[f64]>, scale: &[f32], values: &mut Vec<f64>) {
-    let start = values.len();
+fn fill_values(words: &[u32], times: Option<&[f64]>, scale: &[f32], values: &mut [f64]) {
     let mut squared_length = 0.0;
-    for (i, &word) in words.iter().enumerate() {
+    for (i, (&word, value)) in words.iter().zip(&mut *values).enumerate() {
         let root = times.map_or(1.0, |times| times[i].sqrt());
-        let value = root * f64::from(scale[word as usize]);
-        squared_length += value * value;
-        values.push(value);
+        *value = root * f64::from(scale[word as usize]);
+        squared_length += *value * *value;
     }
     if squared_length > 0.0 {
         let one_over_length = 1.0 / squared_length.sqrt();
-        values[start..].iter_mut().for_each(|value| *value *= one_over_length);
+        values.iter_mut().for_each(|value| *value *= one_over_length);
     }
 }
 
