@@ -25,7 +25,7 @@ from banbury.families.quantile_tree import Leaves
 from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.corrections import StrengthSearch, choose, least_loss
 from banbury.weighing.evidence import MOST_PAIR_NUMBERS, CountedEvidence, PairedColumns, WeighedPair
-from banbury.weighing.learning import Weights
+from banbury.weighing.learning import Weights, fold_levels
 from banbury.weighing.rows import WeighedRows
 
 RNG = np.random.default_rng(5)
@@ -228,7 +228,7 @@ def test_corrections_fold_to_the_sum_of_their_levels() -> None:
     evidence = evidence_of()
     terms, finest = evidence.layout.correction_terms, replace(evidence.layout, trends=()).scoring_terms
     table_of_levels = RNG.normal(size=(terms.n_cells, 2))
-    each = terms.folded(table_of_levels)
+    each = fold_levels(terms, table_of_levels)
     assert [[len(own)] for own in each] == [sizes for *_, sizes in finest.groups]
     codes, none = evidence.rows.codes, np.zeros(2)
     slow = terms.scores(codes, table_of_levels.ravel(), np.ones(len(terms)), none, None, 1)

@@ -45,14 +45,14 @@ impl<'a> Cells<'a> {
 }
 
 /// Builds the levels of a tree by halving nodes by count, below a first level (the node of each cell) if there is one. `rows` is
-/// the count of each cell. Returns the node of each cell on each level, `[level][cell]`, the finest level last.
+/// the number of rows in each cell. Returns the node of each cell on each level, `[level][cell]`, the finest level last.
 pub fn halve_by_count(rows: &[f64], first_level: Option<&[i64]>) -> Result<Vec<Vec<i64>>, Error> {
     let n_cells = rows.len();
     demand(
         first_level.is_none_or(|nodes| nodes.len() == n_cells),
         "the first level must have every cell",
     )?;
-    let mut rows_before = vec![0.0];
+    let mut rows_before = vec![0.0]; // the number of rows in all cells before each, then in all
     rows_before.extend(rows.iter().scan(0.0, |sum, rows| {
         *sum += rows;
         Some(*sum)
@@ -66,10 +66,10 @@ pub fn halve_by_count(rows: &[f64], first_level: Option<&[i64]>) -> Result<Vec<V
         levels.push(nodes.to_vec());
     }
     for _ in 0..DEPTH {
-        let mut finer_edges = vec![0];
-        for node in edges.windows(2) {
-            finer_edges.extend(halve(&rows_before, node[0], node[1]));
-            finer_edges.push(node[1]);
+        let mut finer_edges = vec![0]; // of the next level
+        for bounds in edges.windows(2) {
+            finer_edges.extend(halve(&rows_before, bounds[0], bounds[1]));
+            finer_edges.push(bounds[1]);
         }
         if finer_edges.len() == edges.len() {
             break;
@@ -83,20 +83,21 @@ pub fn halve_by_count(rows: &[f64], first_level: Option<&[i64]>) -> Result<Vec<V
     Ok(levels)
 }
 
-/// The cell before which cells `low..high` are cut into halves of nearly equal counts; None if there are fewer than two cells.
-/// `rows_before[cell]` is the count of all cells before `cell`.
+/// The cell before which cells `low..high` are cut into halves of nearly equally many rows; None if there are fewer than two cells.
+/// `rows_before[cell]` is the number of rows in all cells before `cell`.
 fn halve(rows_before: &[f64], low: usize, high: usize) -> Option<usize> {
     if high - low < 2 {
         return None;
     }
     let half = (rows_before[low] + rows_before[high]) / 2.0;
+    // The cells before which the rows reach half, or nearly.
     let right = rows_before.partition_point(|&rows| rows < half).clamp(low + 1, high - 1);
     let left = (right - 1).max(low + 1);
-    let distance = |cell: usize| (rows_before[cell] - half).abs();
+    let distance = |cell: usize| (rows_before[cell] - half).abs(); // from half, in rows
     Some(if distance(left) <= distance(right) { left } else { right })
 }
 
-/// The node of each cell, where nodes begin and end at these edges.
+/// The node of each cell. `edges` has the cell at which each node begins, then the number of cells.
 fn nodes_between(edges: &[usize]) -> Vec<i64> {
     let nodes = edges.windows(2).zip(0..);
     nodes.flat_map(|(bounds, node)| std::iter::repeat_n(node, bounds[1] - bounds[0])).collect()
@@ -108,14 +109,14 @@ struct Level {
     rows: Vec<f64>,
 }
 
-/// Sums the rows of cells in the nodes of every level; `levels` is `[level][cell]`. The parent of the first level's nodes is 0, the
-/// root. An error unless the levels are a tree.
-fn sum_levels(levels: &[&[i64]], cells: Cells) -> Result<Vec<Level>, Error> {
+/// Sums the rows of cells in the nodes of every level; `levels` has the node of each cell, `[level][cell]`. The parent of the first
+/// level's nodes is 0, the root. An error unless the levels are a tree.
+fn sum_levels(levels: &[Vec<i64>], cells: Cells) -> Result<Vec<Level>, Error> {
     let n_cells = cells.len();
     let root = vec![0; n_cells];
-    let mut level_above: &[i64] = &root;
+    let mut level_above = &root; // the node of each cell
     let mut sums: Vec<Level> = vec![];
-    for &nodes in levels {
+    for nodes in levels {
         demand(nodes.len() == n_cells, "a level must have every cell")?;
         let is_node = |node: &i64| (0..n_cells as i64).contains(node);
         demand(nodes.iter().all(is_node), "a level has wrong nodes")?;
@@ -134,9 +135,10 @@ fn sum_levels(levels: &[&[i64]], cells: Cells) -> Result<Vec<Level>, Error> {
 
 /// P(class | node) on each level, `[level]` of `[node][class]`; if `left_out`, without one row of each class in turn, `[level]` of
 /// `[node][row's class][class]`. Each node's shares are smoothed by those of its parent, which count as many rows as the strength:
-/// the first one on the first level, the second one below. An error unless `levels`, `[level][cell]`, are a tree.
+/// the first one on the first level, the second one below; `prior` is the share of each class in the root. An error unless
+/// `levels`, the node of each cell, `[level][cell]`, are a tree.
 pub fn shares(
-    levels: &[&[i64]],
+    levels: &[Vec<i64>],
     cells: Cells,
     strengths: [f64; 2],
     prior: &[f64],
@@ -152,6 +154,7 @@ pub fn shares(
     for (depth, level) in sum_levels(levels, cells)?.iter().enumerate() {
         let strength = strengths[depth.min(1)];
         let shares_above = shares_by_level.last().unwrap_or(&root_shares);
+        // Of the level, `[node][row's class][class]` or `[node][class]`.
         let mut shares = Vec::with_capacity(level.rows.len() * n_variants);
         for (rows, &parent) in level.rows.chunks_exact(n_classes).zip(&level.parents) {
             let parent_shares = &shares_above[parent * root_shares.len()..][..root_shares.len()];
@@ -175,10 +178,10 @@ pub fn shares(
 
 /// Splits an array of all columns, one after the other, into one for each column, of these lengths; an error unless they add up to
 /// the array's.
-pub fn split_columns<T>(
-    numbers: &[T],
+pub fn split_columns(
+    numbers: &[f64],
     lengths: impl Iterator<Item = usize>,
-) -> Result<Vec<&[T]>, Error> {
+) -> Result<Vec<&[f64]>, Error> {
     let (mut remaining, mut columns) = (numbers, vec![]);
     for length in lengths {
         let (column, later_columns) = remaining
@@ -191,10 +194,13 @@ pub fn split_columns<T>(
     Ok(columns)
 }
 
-/// The tree of a column: the node of each cell on every level, `[level][cell]`, and the rows of its cells.
+/// The levels of a tree: the node of each cell, `[level][cell]`.
+pub type Levels = Vec<Vec<i64>>;
+
+/// The tree of a column, and the rows of its cells.
 #[derive(Debug)]
 struct Tree<'a> {
-    levels: Vec<&'a [i64]>,
+    levels: &'a Levels,
     cells: Cells<'a>,
 }
 
@@ -206,29 +212,20 @@ pub struct Forest<'a> {
 }
 
 impl<'a> Forest<'a> {
-    /// `levels` has the levels of all trees, `[tree][level][cell]`, one after the other; `depths` the number of levels and `sizes`
-    /// the number of cells of each tree; `cells` the cells of all trees. An error unless these fit together.
-    pub fn new(
-        levels: &'a [i64],
-        depths: &[i64],
-        sizes: &[i64],
-        cells: Cells<'a>,
-    ) -> Result<Self, Error> {
+    /// `levels` has the levels of each tree, and `cells` the cells of all trees, one tree after the other. An error unless these fit
+    /// together.
+    pub fn new(levels: &'a [Levels], cells: Cells<'a>) -> Result<Self, Error> {
         let n_classes = cells.n_classes;
-        demand(depths.len() == sizes.len(), "each tree must have levels and cells")?;
-        let shapes = depths.iter().zip(sizes);
-        let shapes = shapes.map(|(&depth, &size)| (depth.max(0) as usize, size.max(0) as usize));
-        let levels = split_columns(levels, shapes.clone().map(|(depth, size)| depth * size))?;
-        let rows = split_columns(cells.rows, shapes.clone().map(|(_, size)| size * n_classes))?;
-        let trees = shapes.zip(levels).zip(rows).map(|(((depth, size), levels), rows)| {
-            let levels = (0..depth).map(|level| &levels[level * size..(level + 1) * size]);
-            Tree { levels: levels.collect(), cells: Cells { rows, n_classes } }
-        });
+        let sizes = levels.iter().map(|levels| levels.first().map_or(0, Vec::len) * n_classes);
+        let rows = split_columns(cells.rows, sizes)?; // of each tree's cells, [cell][class]
+        let trees = levels.iter().zip(rows);
+        let trees = trees.map(|(levels, rows)| Tree { levels, cells: Cells { rows, n_classes } });
         Ok(Forest { trees: trees.collect(), n_classes })
     }
 
-    /// P(class | cell) of all trees, one after the other, `[cell][class]` or `[cell][row's class][class]` as [`shares`] returns it;
-    /// after the cells of each tree the prior, for values that are in no cell. `strengths` is `[tree][first level, later ones]`.
+    /// P(class | cell) of all trees, one after the other, `[cell][class]`; if `left_out`, without one row of each class in turn,
+    /// `[cell][row's class][class]`. After the cells of each tree comes `prior`, the share of each class, for values that are in no
+    /// cell. `strengths` of the priors is `[tree][first level, later ones]`, in rows.
     pub fn shares(
         &self,
         strengths: &[f64],
@@ -238,18 +235,20 @@ impl<'a> Forest<'a> {
     ) -> Result<Vec<f64>, Error> {
         let (strengths, _) = strengths.as_chunks::<2>();
         demand(strengths.len() == self.trees.len(), "each tree must have strengths")?;
+        // Of the last cell, which all values that are in no cell have.
         let unknown_shares = prior.repeat(if left_out { self.n_classes } else { 1 });
-        let cell_shares = threads::try_map(self.worth(threads), self.trees.len(), |t| {
+        let shares_of_trees = threads::try_map(self.worth(threads), self.trees.len(), |t| {
             let Tree { levels, cells } = &self.trees[t];
             let mut shares_by_level = shares(levels, *cells, strengths[t], prior, left_out)?;
             let mut cell_shares = shares_by_level.pop().unwrap_or_default();
             cell_shares.extend(&unknown_shares);
             Ok::<_, Error>(cell_shares)
         })?;
-        Ok(cell_shares.concat())
+        Ok(shares_of_trees.concat())
     }
 
-    /// [`shares`] of a forest that has a single tree; an error if it has another number.
+    /// P(class | node) on each level, as [`shares`] returns it, of a forest that has a single tree; an error if it has another number.
+    /// `strengths` are those of the first level and of later ones, in rows, and `prior` is the share of each class.
     pub fn shares_by_level(
         &self,
         strengths: [f64; 2],
@@ -261,7 +260,8 @@ impl<'a> Forest<'a> {
         shares(levels, *cells, strengths, prior, left_out)
     }
 
-    /// [`choose_strengths`] for each tree. `is_cut_by_class`: whether each tree's first level was cut where the classes differ.
+    /// For each tree the strengths that make its rows, each left out of its nodes, most likely. `is_cut_by_class`: whether each tree's
+    /// first level was cut where the classes differ; `prior` is the share of each class.
     pub fn choose_strengths(
         &self,
         is_cut_by_class: &[bool],
@@ -275,7 +275,7 @@ impl<'a> Forest<'a> {
         })
     }
 
-    /// How many threads, at most `threads`, pay off for work on all trees.
+    /// How many threads, at most `threads`, pay off for work on all trees, about eight steps for each cell and class.
     fn worth(&self, threads: usize) -> usize {
         threads::worth(threads, self.trees.iter().map(|tree| tree.cells.rows.len() * 8).sum())
     }
@@ -283,7 +283,7 @@ impl<'a> Forest<'a> {
 
 /// The levels of a tree, `[level][cell]`, and the strengths of its first level and of all later ones, in rows.
 pub struct GrownTree {
-    pub levels: Vec<Vec<i64>>,
+    pub levels: Levels,
     pub strengths: [f64; 2],
 }
 
@@ -294,15 +294,12 @@ pub struct GrownTrees {
 }
 
 /// Grows two trees over the leaves of a column of numbers: one by halving alone, and one that is first cut where the classes
-/// differ, if those cuts gain more likelihood than it costs to describe them. `totals` is the number of rows of each leaf.
+/// differ, if those cuts gain more likelihood than it costs to describe them. `totals` is the number of rows of each leaf, and
+/// `prior` the share of each class.
 pub fn grow(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<GrownTrees, Error> {
-    let choose_strengths = |levels: &[Vec<i64>], is_cut_by_class: bool| {
-        let levels: Vec<&[i64]> = levels.iter().map(Vec::as_slice).collect();
-        choose_strengths(&levels, cells, prior, is_cut_by_class)
-    };
     let levels = halve_by_count(totals, None)?;
     let is_cut_by_class = false;
-    let chosen = choose_strengths(&levels, is_cut_by_class)?;
+    let chosen = choose_strengths(&levels, cells, prior, is_cut_by_class)?;
     let plain = GrownTree { levels, strengths: chosen.strengths };
     let cuts = cut_by_class(cells);
     if cuts.is_empty() {
@@ -313,10 +310,11 @@ pub fn grow(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<GrownTrees, E
     let first_level: Vec<i64> = (0..cells.len()).map(node).collect();
     let levels = halve_by_count(totals, Some(&first_level))?;
     let is_cut_by_class = true;
-    let supervised = choose_strengths(&levels, is_cut_by_class)?;
+    let chosen_below_cuts = choose_strengths(&levels, cells, prior, is_cut_by_class)?;
+    // Of describing the cuts, in nats.
     let cost = cuts.len() as f64 * (cells.len().saturating_sub(1).max(2) as f64).ln();
-    let is_better = supervised.gain - chosen.gain > cost;
-    let supervised = GrownTree { levels, strengths: supervised.strengths };
+    let is_better = chosen_below_cuts.gain - chosen.gain > cost;
+    let supervised = GrownTree { levels, strengths: chosen_below_cuts.strengths };
     Ok(GrownTrees { plain, supervised: is_better.then_some(supervised) })
 }
 
@@ -327,12 +325,12 @@ pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     if n_bins <= most {
         return (0..n_bins as i64).collect();
     }
-    let mut rows_up_to = totals.to_vec();
+    let mut rows_up_to = totals.to_vec(); // in each bin and all before
     (1..n_bins).for_each(|bin| rows_up_to[bin] += rows_up_to[bin - 1]);
     // First 1 where a leaf begins, then the sum of these.
     let mut leaves = vec![0; n_bins];
     for quantile in 1..most {
-        let rows = rows_up_to[n_bins - 1] * quantile as f64 / most as f64;
+        let rows = rows_up_to[n_bins - 1] * quantile as f64 / most as f64; // up to the quantile
         let last_bin = rows_up_to.partition_point(|&sum| sum < rows);
         if last_bin < n_bins - 1 {
             leaves[last_bin + 1] = 1;
@@ -342,7 +340,7 @@ pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     leaves
 }
 
-/// Sums the rows of cells by node, `[node][class]`. `nodes` has the node of each cell, which is not negative.
+/// Sums the rows of cells, `[cell][class]`, by node, `[node][class]`. `nodes` has the node of each cell, which is not negative.
 pub fn sum_by_node(cells: Cells, nodes: &[i64]) -> Vec<f64> {
     let n_classes = cells.n_classes;
     let n_nodes = nodes.iter().max().map_or(0, |&node| node as usize + 1);
@@ -364,10 +362,11 @@ pub struct ChosenStrengths {
     pub gain: f64,
 }
 
-/// The strengths that make the rows, each left out of its nodes, most likely. `levels` is `[level][cell]`. `is_cut_by_class`: the
-/// first level was cut where the classes differ, and has a strength of its own; otherwise both strengths are equal.
+/// The strengths of priors, in rows, that make the rows, each left out of its nodes, most likely. `levels` has the node of each cell,
+/// `[level][cell]`, and `prior` is the share of each class. `is_cut_by_class`: the first level was cut where the classes differ, and
+/// has a strength of its own; otherwise both strengths are equal.
 pub fn choose_strengths(
-    levels: &[&[i64]],
+    levels: &[Vec<i64>],
     cells: Cells,
     prior: &[f64],
     is_cut_by_class: bool,
@@ -384,6 +383,7 @@ pub fn choose_strengths(
     let first_strengths: &[f64] = if is_cut_by_class { &FIRST_STRENGTHS } else { &[0.0] };
     let (mut best_strengths, mut best_likelihood) = ([1.0; 2], f64::NEG_INFINITY);
     for &first in first_strengths {
+        // Of a level, `[node][class]`: first of the root.
         let mut shares: Vec<ByStrength> = prior.iter().map(|&p| [p; STRENGTHS.len()]).collect();
         for (depth, (level, totals)) in levels.iter().zip(&totals_by_level).enumerate() {
             let is_first = depth == 0 && is_cut_by_class;
@@ -401,8 +401,9 @@ pub fn choose_strengths(
     Ok(ChosenStrengths { strengths: best_strengths, gain: best_likelihood - prior_likelihood })
 }
 
-/// The share of each class in a level's nodes without one row of that class, `[node][class]`, under all strengths at once. `totals`
-/// is the number of rows of each node; `shares_above` are the shares in the nodes of the level above, `[node][class]`.
+/// The share of each class in a level's nodes without one row of that class, `[node][class]`, under all `strengths` of the prior, in
+/// rows, at once. `totals` is the number of rows of each node; `shares_above` are the shares in the nodes of the level above,
+/// `[node][class]`.
 fn left_out_shares(
     level: &Level,
     totals: &[f64],
@@ -415,6 +416,7 @@ fn left_out_shares(
         let nodes = level.rows.chunks_exact(n_classes).zip(&level.parents).zip(totals);
         for ((rows, &parent), &node_total) in nodes {
             let parent_shares = &shares_above[parent * n_classes..(parent + 1) * n_classes];
+            // The node's rows of a class, and the class's share in the parent, by strength.
             for (&rows, parent_share) in rows.iter().zip(parent_shares) {
                 let remaining = (rows - 1.0).max(0.0);
                 let total = node_total - (rows - remaining);
@@ -444,13 +446,14 @@ fn likelihoods(rows: &[f64], shares: &[ByStrength]) -> ByStrength {
     })
 }
 
-/// The cells before which cutting separates the classes best, ascending: by entropy, until a cut costs more bits than it saves.
+/// The cells (their indices) before which cutting separates the classes best, ascending: by entropy, until a cut costs more bits than
+/// it saves.
 ///
 /// U. Fayyad and K. Irani, *Multi-interval discretization of continuous-valued attributes for classification learning* (1993).
 pub fn cut_by_class(cells: Cells) -> Vec<usize> {
     let n_classes = cells.n_classes;
-    // Intervals that are still to be cut: the first cell, and the end.
-    let (mut cuts, mut intervals) = (vec![], vec![(0, cells.len())]);
+    let mut cuts = vec![];
+    let mut intervals = vec![(0, cells.len())]; // still to be cut: the first cell, and the end
     while let Some((low, high)) = intervals.pop() {
         if let Some(offset) = best_cut(&cells.rows[low * n_classes..high * n_classes], n_classes) {
             let cut = low + offset;
@@ -462,8 +465,8 @@ pub fn cut_by_class(cells: Cells) -> Vec<usize> {
     cuts
 }
 
-/// The cell before which a cut leaves the least entropy, the lowest of equally good ones; None if describing the cut costs more
-/// than it saves. `rows` is `[cell][class]`.
+/// The cell (its index) before which a cut leaves the least entropy, the lowest of equally good ones; None if describing the cut costs
+/// more than it saves. `rows` is the number of rows, `[cell][class]`.
 fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     let n_cells = rows.len() / n_classes;
     if n_cells < 2 {
@@ -473,13 +476,15 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     let left = cumulate(rows.chunks_exact(n_classes), n_classes);
     let right = cumulate(rows.chunks_exact(n_classes).rev(), n_classes);
     let rows_of = |sums: &[f64], i: usize| sums[i * n_classes..(i + 1) * n_classes].to_vec();
+    // How many classes have rows.
     let n_present = |rows: &[f64]| rows.iter().filter(|&&rows| rows != 0.0).count() as f64;
-    let all_rows = rows_of(&left, n_cells - 1);
+    let all_rows = rows_of(&left, n_cells - 1); // [class]
     let n_classes_present = n_present(&all_rows);
     if n_classes_present < 2.0 {
         return None;
     }
     let total: f64 = rows.iter().sum();
+    // The bits that describe the classes of the first, and of the last, i + 1 cells.
     let (left_bits, right_bits) = (bits(&left, n_classes), bits(&right, n_classes));
     // The cut after cell i leaves the cells up to i on the left, and n_cells - 1 - i cells on the right, whose sums are
     // number `right_of(i)` of `right`. `cut_bits[i]` are the bits that describe the classes after that cut.
@@ -487,7 +492,7 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     let cut_bits: Vec<f64> =
         (0..n_cells - 1).map(|i| left_bits[i] + right_bits[right_of(i)]).collect();
     let least_bits = cut_bits.iter().copied().fold(f64::INFINITY, f64::min) + TOLERANCE * total;
-    let best = cut_bits.iter().position(|&bits| bits <= least_bits)?;
+    let best = cut_bits.iter().position(|&bits| bits <= least_bits)?; // the cell before the cut
     let all_bits = left_bits[n_cells - 1];
     let saved_bits = all_bits - cut_bits[best];
     // log2(3^k - 2) for k present classes, and by how much the halves' classes × entropy are less: terms of the cost of a cut.
@@ -501,7 +506,7 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     (saved_bits > cost).then_some(best + 1)
 }
 
-/// The rows of each class in each cell and all cells before it, `[cell][class]`; `cells` has the rows of each class, per cell.
+/// The number of rows of each class in each cell and all cells before it, `[cell][class]`; `cells` has those of each cell, `[class]`.
 fn cumulate<'a>(cells: impl Iterator<Item = &'a [f64]>, n_classes: usize) -> Vec<f64> {
     let mut sums: Vec<f64> = vec![];
     for cell in cells {
@@ -516,11 +521,12 @@ fn cumulate<'a>(cells: impl Iterator<Item = &'a [f64]>, n_classes: usize) -> Vec
     sums
 }
 
-/// The bits that describe the classes of the rows of each cell: the number of rows times the entropy of their classes. `rows` is
-/// `[cell][class]`.
+/// The bits that describe the classes of the rows of each cell, `[cell]`: the number of rows times the entropy of their classes.
+/// `rows` is the number of rows, `[cell][class]`.
 fn bits(rows: &[f64], n_classes: usize) -> Vec<f64> {
     wide!({
         let times_log = |x: f64| x * ln(if x > 0.0 { x } else { 1.0 });
+        // rows · ln rows, [cell][class].
         let class_nats: Vec<f64> = rows.iter().map(|&rows| times_log(rows)).collect();
         let cells = rows.chunks_exact(n_classes).zip(class_nats.chunks_exact(n_classes));
         cells
@@ -552,11 +558,11 @@ mod tests {
         // Two cells with 3 and 1 rows of the first of two classes.
         let cells = Cells::new(&[3.0, 0.0, 1.0, 0.0], 2).unwrap();
         let (prior, left_out) = ([0.5, 0.5], false);
-        let levels: [&[i64]; 2] = [&[0, 0], &[0, 1]];
+        let levels = [vec![0, 0], vec![0, 1]];
         let by_level = shares(&levels, cells, [4.0, 2.0], &prior, left_out).unwrap();
         assert_eq!(by_level, [vec![0.75, 0.25], vec![4.5 / 5.0, 0.1, 2.5 / 3.0, 0.5 / 3.0]]);
         let left_out = true;
-        let by_level = shares(&[&[0, 1]], cells, [0.0, 0.0], &prior, left_out).unwrap();
+        let by_level = shares(&[vec![0, 1]], cells, [0.0, 0.0], &prior, left_out).unwrap();
         assert_eq!(by_level, [[1.0, 0.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0]]);
     }
 
@@ -565,11 +571,12 @@ mod tests {
         // Two cells of two classes: each of these levels has a wrong node, too few cells or no node for each cell.
         let cells = Cells::new(&[3.0, 0.0, 1.0, 0.0], 2).unwrap();
         let (prior, left_out) = ([0.5, 0.5], false);
-        for level in [&[0_i64, 2][..], &[0, -1], &[0], &[0, 0]] {
-            assert!(shares(&[level], cells, [1.0; 2], &prior, left_out).is_err(), "{level:?}");
+        for levels in [[vec![0, 2]], [vec![0, -1]], [vec![0]], [vec![0, 0]]] {
+            assert!(shares(&levels, cells, [1.0; 2], &prior, left_out).is_err(), "{levels:?}");
         }
         let (prior_of_one_class, is_cut_by_class) = ([1.0], false);
-        assert!(choose_strengths(&[&[0, 1]], cells, &prior_of_one_class, is_cut_by_class).is_err());
+        let levels = [vec![0, 1]];
+        assert!(choose_strengths(&levels, cells, &prior_of_one_class, is_cut_by_class).is_err());
         assert!(Cells::new(&[1.0], 2).is_err());
     }
 

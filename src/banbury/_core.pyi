@@ -275,12 +275,12 @@ Grown = tuple[Int, tuple[float, float]]
 class Trees:
     """One tree per column: a tree's levels say to which node each cell belongs, from the widest nodes to the finest.
 
-    ``levels`` has the levels of all columns, each (levels, cells), one after the other; ``depths`` and ``sizes`` the
-    number of levels and of cells of each column. ``cells`` below are rows (cells of all columns, C); ``left_out`` means
-    that one row of each class in turn is left out, its own class. Strengths are the rows that a prior counts for.
+    ``levels`` has for each column and level the node of each cell. ``cells`` below are rows (cells of all columns, C);
+    ``left_out`` means that one row of each class in turn is left out, its own class. Strengths are the rows that a
+    prior counts for.
     """
 
-    def __init__(self, levels: Int, depths: Int, sizes: Int) -> None: ...
+    def __init__(self, levels: Sequence[Sequence[Int]]) -> None: ...
     @staticmethod
     def leaves(bins: Real, totals: Real, sizes: Int, most: int, threads: int) -> list[tuple[Int, Real]]:
         """Joins the bins of each column to at most ``most`` leaves of nearly equally many rows.
@@ -374,9 +374,6 @@ class Terms:
 
     def spread(self, codes: NDArray[np.uint32], surprise: Real) -> Real:
         """Returns s² times the sum of ``surprise``, C (y − μ) (n, C), over the rows of each cell, (cells, C)."""
-
-    def folded(self, table: Real) -> list[Real]:
-        """Sums the numbers of all levels, (cells, C), for the cells of the last level: one array per column or pair."""
 
 def weighed_slope(
     evidence: NDArray[np.float32], weights: Real, intercepts: Real, labels: Codes, row_weights: Real, threads: int

@@ -74,7 +74,7 @@ fn kernel_named(name: &str) -> PyResult<kernel::Shape> {
     kernel::Shape::named(name).ok_or_else(|| malformed(format!("there is no kernel {name:?}")))
 }
 
-/// The numbers of the argument `name`, a table (rows × classes); an error unless it has a column for each class.
+/// The numbers of a table, (rows × classes); an error that names the argument, `name`, unless it has a column for each class.
 fn class_table<'a>(table: &'a RealTable, n_classes: usize, name: &str) -> PyResult<&'a [f64]> {
     match table.width() {
         width if width == n_classes => Ok(table),
@@ -88,7 +88,7 @@ fn single_column<'a>(block: &'a HeldBlock) -> PyResult<Columns<'a>> {
 }
 
 impl HeldPart<'_> {
-    /// Converts the arguments to a part of a model with so many classes; an error if they do not fit together.
+    /// Converts the arguments of a part of a model with so many classes to the form of the core; an error if they do not fit together.
     fn part(&self, n_classes: usize) -> PyResult<Part<'_>> {
         Ok(match self {
             HeldPart::Normal(part) => {
@@ -99,7 +99,7 @@ impl HeldPart<'_> {
                     class_table(&part.precision, n_classes, "precision")?,
                     class_table(&part.constant, n_classes, "constant")?,
                 ];
-                let power = part.power.as_ref();
+                let power = part.power.as_ref(); // None: normal densities
                 let power =
                     power.map(|power| class_table(power, n_classes, "power")).transpose()?;
                 Part::Normal(normal::Normal::new(columns, scale, curves, power, n_classes)?)
@@ -208,10 +208,14 @@ impl HeldPart<'_> {
     }
 }
 
-/// A model, and the `n` rows that it scores; `log_prior` has a number per class.
-fn scoring<'a>(n: usize, log_prior: &'a Reals, parts: &'a [HeldPart]) -> PyResult<Scoring<'a>> {
+/// A model, and the rows that it scores; `log_prior` has a number per class.
+fn scoring<'a>(
+    n_rows: usize,
+    log_prior: &'a Reals,
+    parts: &'a [HeldPart],
+) -> PyResult<Scoring<'a>> {
     let parts = parts.iter().map(|part| part.part(log_prior.len()));
-    Ok(Scoring::new(n, log_prior, parts.collect::<PyResult<_>>()?)?)
+    Ok(Scoring::new(n_rows, log_prior, parts.collect::<PyResult<_>>()?)?)
 }
 
 /// Classes of rows, or a score for each row and class.
@@ -221,8 +225,9 @@ pub(super) enum Scores {
     Numbers(NumPy<f64>),
 }
 
-/// The log density at the centre of each of `cells` (indices) without one of its own rows, not divided by the number of rows.
-/// `centres` is (all cells, columns), ascending in the first column; `weights` are the rows of each cell.
+/// The log density of a kernel (its name) at the centre of each of `cells` (indices) without one of its own rows, not divided by the
+/// number of rows. `centres` is (all cells, columns), ascending in the first column; `weights` are the rows of each cell;
+/// `bandwidth` has a number per column.
 #[pyfunction]
 pub(super) fn kernels_left_out(
     py: Python,
@@ -240,8 +245,8 @@ pub(super) fn kernels_left_out(
     Ok(log_densities.into())
 }
 
-/// Scores all rows. `want` is "class", "parts" (each feature's log-likelihood) or a kind of score; also returns how many rows are
-/// impossible in every class.
+/// Scores all rows by a model: `log_prior` of each class, and parts, which have the rows. `want` is "class", "parts" (each feature's
+/// log-likelihood) or a kind of score; also returns how many rows are impossible in every class.
 #[pyfunction]
 pub(super) fn score(
     py: Python,
@@ -275,12 +280,13 @@ pub(super) fn score(
 /// (class, posterior, log posterior, log-likelihood of each feature alone).
 type RowScores = (i32, NumPy<f64>, NumPy<f64>, NumPy<f64>);
 
-/// Scores a single row.
+/// Scores a single row by a model: `log_prior` of each class, and parts, which have the row.
 #[pyfunction]
 pub(super) fn score_row(py: Python, log_prior: Reals, parts: Vec<HeldPart>) -> PyResult<RowScores> {
     let (n_rows, threads) = (1, 1);
     let scoring = scoring(n_rows, &log_prior, &parts)?;
     py.detach(|| {
+        // Beside each result is whether the row is impossible in every class.
         let (classes, _) = scoring.classes(threads)?;
         let (posterior, _) = scoring.scores(ScoreKind::Posterior, threads)?;
         let (log_posterior, _) = scoring.scores(ScoreKind::LogPosterior, threads)?;
@@ -300,8 +306,9 @@ fn score_kind(name: &str) -> PyResult<ScoreKind> {
     }
 }
 
-/// Scores each row by the model whose index `which` has for it, -1 for none, and writes the scores to `out`, (rows, classes).
-/// Returns how many rows are impossible in every class.
+/// Scores each row by the model whose index `which` has for it, -1 for none, and writes its scores, of the kind `want`, to `out`,
+/// (rows, classes). `models` are (log prior of each class, parts, which have all rows). Returns how many rows are impossible in every
+/// class.
 #[pyfunction]
 pub(super) fn score_each(
     py: Python,

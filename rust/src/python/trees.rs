@@ -3,10 +3,10 @@
 use super::arrays::{Longs, NumPy, RealTable, Reals, Threads, malformed, shaped};
 use crate::error::Error;
 use crate::threads;
-use crate::trees::{self, Cells, Forest, GrownTree};
+use crate::trees::{self, Cells, Forest, GrownTree, Levels};
 use pyo3::prelude::*;
 
-/// The cells before which cutting separates the classes best; `cells` are rows (cells, classes).
+/// The cells (their indices) before which cutting separates the classes best; `cells` are numbers of rows (cells, classes).
 #[pyfunction]
 pub(super) fn cuts_of(py: Python, cells: RealTable) -> PyResult<Vec<usize>> {
     let cells = Cells::new(&cells, cells.width())?;
@@ -15,7 +15,7 @@ pub(super) fn cuts_of(py: Python, cells: RealTable) -> PyResult<Vec<usize>> {
 
 /// Splits an array of all columns into one for each column, with `width` numbers for each of its cells; `sizes` has the number of
 /// cells of each column.
-fn split_columns<'a, T>(numbers: &'a [T], sizes: &[i64], width: usize) -> PyResult<Vec<&'a [T]>> {
+fn split_columns<'a>(numbers: &'a [f64], sizes: &[i64], width: usize) -> PyResult<Vec<&'a [f64]>> {
     Ok(trees::split_columns(numbers, sizes.iter().map(|&size| size.max(0) as usize * width))?)
 }
 
@@ -26,33 +26,28 @@ type Grown = (NumPy<i64>, (f64, f64));
 /// (strengths of each tree, how much each gains).
 type Strengths = (Vec<[f64; 2]>, NumPy<f64>);
 
-/// Trees of columns: the levels of all columns, one column after the other, and how many levels and cells each has.
+/// Trees of columns: the levels of each.
 #[pyclass(frozen, module = "banbury._core")]
-pub(super) struct Trees {
-    levels: Vec<i64>,
-    depths: Vec<i64>,
-    sizes: Vec<i64>,
-}
+pub(super) struct Trees(Vec<Levels>);
 
 impl Trees {
     /// These trees with the rows of their cells, (cells of all trees, classes).
     fn forest<'a>(&'a self, cells: &'a RealTable) -> PyResult<Forest<'a>> {
-        let cells = Cells::new(cells, cells.width())?;
-        Ok(Forest::new(&self.levels, &self.depths, &self.sizes, cells)?)
+        Ok(Forest::new(&self.0, Cells::new(cells, cells.width())?)?)
     }
 }
 
 #[pymethods]
 impl Trees {
-    /// `levels` has the levels of all columns, each (levels, cells), one after the other; `depths` and `sizes` the number of levels
-    /// and of cells of each column.
+    /// `levels` has for each tree and level the node of each cell.
     #[new]
-    fn new(levels: Longs, depths: Longs, sizes: Longs) -> Self {
-        Trees { levels: levels.to_vec(), depths: depths.to_vec(), sizes: sizes.to_vec() }
+    fn new(levels: Vec<Vec<Longs>>) -> Self {
+        let copy = |levels: &Vec<Longs>| levels.iter().map(|nodes| nodes.to_vec()).collect();
+        Trees(levels.iter().map(copy).collect())
     }
 
-    /// Joins the bins of each column to leaves, at most `most`. `bins` are rows (bins of all columns, classes), `totals` the number
-    /// of rows of each bin, `sizes` the number of bins of each column.
+    /// Joins the bins of each column to leaves, at most `most`. `bins` are numbers of rows (bins of all columns, classes), `totals` the
+    /// number of rows of each bin, `sizes` the number of bins of each column.
     #[staticmethod]
     fn leaves(
         py: Python,
@@ -64,7 +59,7 @@ impl Trees {
     ) -> PyResult<Vec<Leaves>> {
         let n_classes = bins.width();
         let bins = split_columns(&bins, &sizes, n_classes)?;
-        let per_bin = 1;
+        let per_bin = 1; // number
         let totals = split_columns(&totals, &sizes, per_bin)?;
         let leaves = py.detach(|| {
             threads::try_map(*threads, bins.len(), |column| {
@@ -78,8 +73,8 @@ impl Trees {
     }
 
     /// For each column, the tree by halving, (levels, cells), and its strengths; and those of the tree cut by the classes, if it
-    /// is better. `cells` are rows (cells of all columns, classes), `totals` the number of rows of each cell, `sizes` the number of
-    /// cells of each column, and `priors` (columns, classes).
+    /// is better. `cells` are numbers of rows (cells of all columns, classes), `totals` the number of rows of each cell, `sizes` the
+    /// number of cells of each column, and `priors` the share of each class, (columns, classes).
     #[staticmethod]
     fn grown(
         py: Python,
@@ -92,13 +87,13 @@ impl Trees {
         let n_classes = cells.width();
         let priors: Vec<&[f64]> = priors.chunks_exact(n_classes.max(1)).collect();
         let cells = split_columns(&cells, &sizes, n_classes)?;
-        let per_cell = 1;
+        let per_cell = 1; // number
         let totals = split_columns(&totals, &sizes, per_cell)?;
         if priors.len() != cells.len() {
             return Err(malformed("priors must have a row for each column"));
         }
         // A tree for Python.
-        let grown = |tree: GrownTree| {
+        let to_arrays = |tree: GrownTree| {
             let shape = [tree.levels.len(), tree.levels[0].len()];
             (shaped(tree.levels.concat(), &shape), tree.strengths.into())
         };
@@ -106,14 +101,15 @@ impl Trees {
             threads::try_map(*threads, cells.len(), |column| {
                 let cells = Cells::new(cells[column], n_classes)?;
                 let trees = trees::grow(cells, totals[column], priors[column])?;
-                Ok::<_, Error>((grown(trees.plain), trees.supervised.map(grown)))
+                Ok::<_, Error>((to_arrays(trees.plain), trees.supervised.map(to_arrays)))
             })
         })?;
         Ok(trees)
     }
 
-    /// Shares of the classes in the cells of all columns, (cells, classes), or (cells, row's class, classes); after each column's
-    /// cells the prior. `strengths` is (columns, 2): of the first level and of all later ones.
+    /// Shares of the classes in the cells of all columns, (cells, classes); if `left_out`, without a row of each class in turn, (cells,
+    /// row's class, classes). After each column's cells comes the prior, the share of each class. `cells` are numbers of rows (cells of
+    /// all columns, classes), `strengths` is (columns, 2), in rows: of the first level and of all later ones.
     fn shares(
         &self,
         py: Python,
@@ -129,7 +125,9 @@ impl Trees {
         Ok(shape_shares(shares, prior.len(), left_out))
     }
 
-    /// Shares of the classes in the nodes of every level of a single tree: (nodes, classes), or (nodes, row's class, classes).
+    /// Shares of the classes in the nodes of every level of a single tree: (nodes, classes); if `left_out`, without a row of each class
+    /// in turn, (nodes, row's class, classes). `cells` are numbers of rows (cells, classes), `strengths` those of the first level and of
+    /// all later ones, in rows, and `prior` is the share of each class.
     fn shares_by_level(
         &self,
         cells: RealTable,
@@ -143,8 +141,9 @@ impl Trees {
         Ok(shares_by_level.into_iter().map(shape).collect())
     }
 
-    /// The best strengths for each column, and the log likelihood of its rows minus that under the prior alone. `told_apart`:
-    /// whether each column's first level was cut where the classes differ.
+    /// The best strengths for each column, in rows, and the log likelihood of its rows minus that under the prior alone, the share of
+    /// each class. `cells` are numbers of rows (cells of all columns, classes). `told_apart`: whether each column's first level was cut
+    /// where the classes differ.
     fn strengths(
         &self,
         py: Python,
@@ -155,13 +154,14 @@ impl Trees {
     ) -> PyResult<Strengths> {
         let (forest, prior) = (self.forest(&cells)?, &*prior);
         let chosen = py.detach(|| forest.choose_strengths(&told_apart, prior, *threads))?;
+        // The log likelihoods beyond the prior's are the gains.
         let (strengths, gains): (Vec<_>, Vec<_>) =
             chosen.into_iter().map(|chosen| (chosen.strengths, chosen.gain)).unzip();
         Ok((strengths, gains.into()))
     }
 }
 
-/// Shares as an array (nodes, classes), or (nodes, row's class, classes) if `left_out`.
+/// Shares of classes, node after node, as an array (nodes, classes), or (nodes, row's class, classes) if `left_out`.
 fn shape_shares(shares: Vec<f64>, n_classes: usize, left_out: bool) -> NumPy<f64> {
     let n_distributions = shares.len() / n_classes;
     match left_out {

@@ -18,8 +18,8 @@ type Codes<'py> = Array<'py, u32, 2>;
 /// Of a column: its keys, the weight of the rows (keys, classes), and how many bits of keys were dropped.
 type Counted = (NumPy<i64>, Integers, u32);
 
-/// Counts the leading bits of each column: of each key `shifts` bits are dropped, and as few more as leave at most `most` keys.
-/// `classes` has the class of each row, -1 if it is not counted; weights are 1 if there are none.
+/// Counts the leading bits of each column: of each key as many bits as the column has in `shifts` are dropped, and as few more as
+/// leave at most `most` keys. `classes` has the class of each row, -1 if it is not counted; weights of rows are 1 if there are none.
 #[pyfunction]
 pub(super) fn count_leading(
     py: Python,
@@ -33,12 +33,12 @@ pub(super) fn count_leading(
 ) -> PyResult<Vec<Counted>> {
     let (columns, shifts) = (columns.columns()?, &*shifts);
     // Classes are checked on one thread.
-    let held = HeldRows::new(classes, n_classes, weights, 1)?;
-    let counts =
-        held.with(py, |rows| leading::count_leading(&columns, shifts, most, rows, *threads))?;
-    let arrays = counts
-        .into_iter()
-        .map(|counted| (counted.keys.into(), Integers(counted.cells), counted.shift));
+    let held_rows = HeldRows::new(classes, n_classes, weights, 1)?;
+    let counts = held_rows
+        .with(py, |rows| leading::count_leading(&columns, shifts, most, rows, *threads))?;
+    let counts_of_columns = counts.into_iter();
+    let arrays =
+        counts_of_columns.map(|counts| (counts.keys.into(), Integers(counts.cells), counts.shift));
     Ok(arrays.collect())
 }
 
@@ -58,7 +58,7 @@ pub(super) fn steps_of(
 }
 
 /// Adds up the weights of rows in each cell of every column, by class: (cells of all columns, classes). `codes` are (rows,
-/// columns), and `sizes` the number of cells of each column; a code equal to that has no cell.
+/// columns), and `sizes` the number of cells of each column; a code equal to that has no cell. `labels` are the classes of rows.
 #[pyfunction]
 pub(super) fn count_cells(
     py: Python,
@@ -87,7 +87,7 @@ type GroupArrays = (usize, NumPy<u32>, i64, NumPy<u32>, Vec<usize>);
 pub(super) struct Terms(weighing::Terms, OnceLock<Plan>);
 
 impl Terms {
-    /// Joins the terms and rows with these codes, (rows, columns).
+    /// Joins the terms and rows with these codes of columns, (rows, columns).
     fn of<'a>(&'a self, codes: &'a Codes) -> PyResult<Lookups<'a>> {
         Ok(self.0.of(Cells::new(codes, codes.width())?)?)
     }
@@ -103,6 +103,8 @@ impl Terms {
     /// `groups` are columns and pairs; the terms are numbered group after group, level after level.
     #[new]
     fn new(groups: Vec<HeldGroup>) -> PyResult<Self> {
+        // `first` and `second` are what codes of the first and of the second column add to cells, (codes, levels), `other` is the
+        // second column or -1, and `sizes` has the number of cells of each level.
         let core_groups = groups.iter().map(|(column, first, other, second, sizes)| {
             let other = usize::try_from(*other).ok().map(|other| (other, second.to_vec()));
             if first.width() != sizes.len() || other.is_some() && second.width() != sizes.len() {
@@ -162,8 +164,9 @@ impl Terms {
         self.0.len()
     }
 
-    /// The score of each row, (rows, classes): intercepts plus Σ weight · evidence of the row's cells. `codes` are (rows, columns),
-    /// and `table` is (cells of all terms, classes). With `own`, the class of each row, it is (cells, own class, classes).
+    /// The score of each row, (rows, classes): intercepts of classes plus Σ weight of the term · evidence of the row's cell. `codes` are
+    /// (rows, columns), and `table` has the evidence, (cells of all terms, classes). With `own`, the class of each row, it is (cells,
+    /// own class, classes).
     fn scores(
         &self,
         py: Python,
@@ -174,10 +177,12 @@ impl Terms {
         own: Option<Labels>,
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
-        let (lookups, own) = (self.of(&codes)?, own.as_deref());
-        let evidence = Evidence { table: &table, weights: &weights, intercepts: &intercepts, own };
-        let scores = py.detach(|| weighing::scores(&lookups, &evidence, *threads))?;
-        Ok(shaped(scores, &[lookups.rows(), intercepts.len()]))
+        let (lookups, n_classes) = (self.of(&codes)?, intercepts.len());
+        let evidence = Evidence { table: &table, classes: n_classes, own: own.as_deref() };
+        let (weights, intercepts) = (&*weights, &*intercepts);
+        let scores =
+            py.detach(|| weighing::scores(&lookups, &evidence, weights, intercepts, *threads))?;
+        Ok(shaped(scores, &[lookups.rows(), n_classes]))
     }
 
     /// The evidence of each term for each row beyond that for the last class, (rows, classes - 1, terms + given); the last `given`
@@ -192,16 +197,15 @@ impl Terms {
         given: usize,
         threads: Threads,
     ) -> PyResult<NumPy<f32>> {
-        let (lookups, terms) = (self.of(&codes)?, self.0.len());
-        // Without effect on the evidence.
-        let (weights, intercepts) = (&vec![1.0; terms], &vec![0.0; n_classes]);
-        let evidence = Evidence { table: &table, weights, intercepts, own: Some(&own) };
+        let lookups = self.of(&codes)?;
+        let evidence = Evidence { table: &table, classes: n_classes, own: Some(&own) };
         let nats =
             py.detach(|| weighing::evidence_of_rows(&lookups, &evidence, given, *threads))?;
-        Ok(shaped(nats, &[lookups.rows(), n_classes.saturating_sub(1), terms + given]))
+        Ok(shaped(nats, &[lookups.rows(), n_classes.saturating_sub(1), self.0.len() + given]))
     }
 
-    /// Passes that improve, in place, `mu`, (rows, classes), and the corrections in `table`, (cells of all terms, classes).
+    /// Runs passes that improve, in place, `mu`, the probabilities of rows, (rows, classes), and the corrections in `table`, (cells of
+    /// all terms, classes). `codes` are (rows, columns).
     fn correct(
         &self,
         py: Python,
@@ -214,30 +218,20 @@ impl Terms {
         passes.run(py, |rows, order| tables::ascend(&lookups, rows, order, mu, table))
     }
 
-    /// Σ s² over the terms in which two rows have the same cell, (rows, rows).
+    /// Σ s² over the terms in which two rows have the same cell, (rows, rows); s² is how much a term may vary. `codes` are (rows,
+    /// columns).
     fn alike(&self, py: Python, codes: Codes, threads: Threads) -> PyResult<NumPy<f64>> {
         let lookups = self.of(&codes)?;
         let shared = py.detach(|| alike::alike(&lookups, *threads));
         Ok(shaped(shared, &[lookups.rows(), lookups.rows()]))
     }
 
-    /// The corrections of the cells of all terms, (cells, classes), from the surprise of rows, C (y − μ), (rows, classes).
+    /// The corrections of the cells of all terms, (cells, classes), from the surprise of rows, C (y − μ), (rows, classes). `codes` are
+    /// (rows, columns).
     fn spread(&self, py: Python, codes: Codes, surprise: Table) -> PyResult<NumPy<f64>> {
         let (lookups, n_classes, surprise) = (self.of(&codes)?, surprise.width(), &*surprise);
         let corrections = py.detach(|| alike::spread(&lookups, surprise))?;
         Ok(shaped(corrections, &[self.0.size(), n_classes]))
-    }
-
-    /// The numbers of all levels, `table` (cells of all terms, classes), added up for each cell of the last level of each column or
-    /// pair.
-    fn folded(&self, py: Python, table: Table) -> PyResult<Vec<NumPy<f64>>> {
-        let (n_classes, table) = (table.width(), &*table);
-        let tables = py.detach(|| self.0.folded(table, n_classes))?;
-        let arrays = tables.into_iter().map(|cells| {
-            let n_cells = cells.len() / n_classes.max(1);
-            shaped(cells, &[n_cells, n_classes])
-        });
-        Ok(arrays.collect())
     }
 }
 
@@ -287,13 +281,14 @@ impl Passes {
 }
 
 impl Passes {
-    /// Runs one pass after another, each in its own order, until μ changes by less than `enough`. `pass` visits rows in an order,
-    /// and returns the mean change of μ.
+    /// Runs one pass after another, each in its own order, until μ changes by less than `enough`. `pass` visits rows in an order (their
+    /// numbers), and returns the mean change of μ.
     pub(super) fn run(
         &self,
         py: Python,
         mut pass: impl FnMut(&TrainingRows, &[u32]) -> Result<f64, Error> + Send,
     ) -> PyResult<()> {
+        // C times the weight of each row, and the scores of rows before corrections, (rows, classes).
         let strengths: Reals = named(self.strengths.bind(py), "strengths")?;
         let offsets: Table = named(self.offsets.bind(py), "offsets")?;
         let orders = self.orders.iter().map(|order| named(order.bind(py), "orders"));
@@ -312,8 +307,8 @@ impl Passes {
     }
 }
 
-/// Does what `correct` does, from `alike`, Σ s² over the cells that two rows share, (rows, rows). Improves `mu`, (rows, classes),
-/// in place; `labels` has the class of each row.
+/// Does what `correct` does, from `alike`, Σ s² over the cells that two rows share, (rows, rows). Improves `mu`, the probabilities of
+/// rows, (rows, classes), in place; `labels` has the class of each row.
 #[pyfunction]
 pub(super) fn correct_alike(
     py: Python,
@@ -327,7 +322,7 @@ pub(super) fn correct_alike(
 }
 
 /// Returns the least log loss of scores, (rows, classes), times a factor, and that factor, which is at most `most`; `ridge` times
-/// the square of its distance to 1 is added to the loss.
+/// the square of its distance to 1 is added to the loss. `labels` has the class of each row, and `row_weights` what it counts.
 #[pyfunction]
 pub(super) fn tempered(
     py: Python,
@@ -353,11 +348,12 @@ type HeldPairRows<'py> = (Codes<'py>, Labels<'py>, Reals<'py>, Reals<'py>);
 type HeldNodes<'py> =
     (Order<'py>, Order<'py>, Table<'py>, Table<'py>, Array<'py, f64, 3>, Array<'py, f64, 3>);
 
-/// Rows and the nodes of their columns, as the core takes them.
+/// Rows and the nodes of their columns, as the core takes them. The prior is P(class).
 fn paired<'a>(
     (codes, labels, weights, prior): &'a HeldPairRows,
     nodes: &'a [HeldNodes],
 ) -> PyResult<pairs::Columns<'a>> {
+    // P(class | node) of coarse and fine nodes, and the same without a row of each class.
     let nodes =
         nodes.iter().map(|(fine, coarse, of_coarse, of_fine, left_of_coarse, left_of_fine)| {
             pairs::Nodes {
@@ -371,8 +367,9 @@ fn paired<'a>(
     Ok(pairs::Columns { cells, labels, weights, prior, nodes: nodes.collect() })
 }
 
-/// Of each pair of columns, (pairs, 4): nats gained, the strength of the prior that gains most, and first and second slope along
-/// the pair's weight. `posteriors` are P(class) of each row by the scores so far, (rows, classes).
+/// Of each pair of columns (their indices), (pairs, 4): nats gained, that one of the `strengths` of the prior, in rows, that gains
+/// most, and first and second slope along the pair's weight. `posteriors` are P(class) of each row by the scores so far, (rows,
+/// classes); `nodes` has those of each column.
 #[pyfunction]
 pub(super) fn pair_gains(
     py: Python,
@@ -390,8 +387,8 @@ pub(super) fn pair_gains(
     Ok(shaped(numbers.collect::<Vec<f64>>(), &[gains.len(), 4]))
 }
 
-/// Of each pair of columns under its strength of the prior: δ, (cells × classes), and δ of rows left out, (cells × own class ×
-/// classes), both flat.
+/// Of each pair of columns (their indices) under its strength of the prior, in rows: δ, (cells × classes), and δ of rows left out,
+/// (cells × own class × classes), both flat. `nodes` has those of each column.
 #[pyfunction]
 pub(super) fn pair_tables(
     py: Python,
@@ -404,6 +401,6 @@ pub(super) fn pair_tables(
     let columns = paired(&rows, &nodes)?;
     let strengths = &*strengths;
     let deltas = py.detach(|| columns.deltas(&pairs, strengths, *threads))?;
-    let deltas_of_pairs = deltas.into_iter();
-    Ok(deltas_of_pairs.map(|delta| (delta.table.into(), delta.left_out.into())).collect())
+    let deltas = deltas.into_iter();
+    Ok(deltas.map(|delta| (delta.table.into(), delta.left_out.into())).collect())
 }

@@ -38,11 +38,12 @@ impl Plan {
     /// The plan for the terms of columns and pairs, which have one level each.
     pub fn of(terms: &Terms) -> Plan {
         let mut plan = Plan { finders: vec![], lookups: vec![] };
+        // A group is a column or a pair; `first` and `second` have by code what each column adds to the number of the cell.
         for group in terms.groups() {
             let finder = match &group.other {
                 None => CellFinder::Column,
                 Some((other, second)) => {
-                    let width = second.iter().max().map_or(1, |last| last + 1);
+                    let width = second.iter().max().map_or(1, |last| last + 1); // cells per code
                     // A cell is the sum of what both codes add. If what the first one adds are multiples of the width, it is
                     // divided by it, so that pairs can share the lookup.
                     let are_multiples = group.first.iter().all(|first| first.is_multiple_of(width));
@@ -58,7 +59,8 @@ impl Plan {
         plan
     }
 
-    /// The index in `self.lookups` of the lookup that has these numbers, by code of the column; it is added if it is new.
+    /// The index in `self.lookups` of the lookup of a column that has these numbers, by code: what a code adds to the number of the
+    /// cell, perhaps divided by a width. It is added if it is new.
     fn share_lookup(&mut self, column: usize, numbers: Vec<u32>) -> usize {
         let lookup = Lookup { column, numbers };
         self.lookups.iter().position(|known| *known == lookup).unwrap_or_else(|| {
@@ -81,11 +83,11 @@ pub struct CellTables<'a> {
 }
 
 impl<'a> CellTables<'a> {
-    /// `table` is `[cell][class]`, term after term. An error if it has another length, or terms have several levels or columns that
-    /// do not exist.
+    /// Joins columns of codes, terms that give each row a cell, and the scores of cells, `table`, `[cell][class]`, term after term. An
+    /// error if it has another length, or terms have several levels or columns that do not exist.
     pub fn new(
         columns: Columns<'a>,
-        (terms, plan): (&'a Terms, &'a Plan),
+        (terms, plan): (&'a Terms, &'a Plan), // `plan` is how these terms find cells
         table: &'a [f64],
         n_classes: usize,
     ) -> Result<Self, Error> {
@@ -100,7 +102,7 @@ impl<'a> CellTables<'a> {
         Ok(CellTables { columns, terms, plan, table, n_classes })
     }
 
-    /// Adds the scores of these terms (a range of their indices) to the sums, `[class][row]`.
+    /// Adds the scores of these terms (a range of their indices) to the sums, `[class][row]`. `scratch` is memory.
     pub(super) fn add(
         &self,
         terms: Range<usize>,
@@ -109,13 +111,14 @@ impl<'a> CellTables<'a> {
     ) -> Result<(), Error> {
         let (lookups, n_rows) = (&self.plan.lookups, sums.rows.len());
         let Scratch { indices, codes, .. } = scratch;
-        let cell_tile = allocate_tile(indices);
+        let cell_tile = allocate_tile(indices); // the cell of each row in each term, [term][row]
         // Which lookups have their numbers of this block's rows in `codes`, [lookup][row].
         let mut is_read = vec![false; lookups.len()];
         codes.resize(lookups.len() * ROWS, 0);
         for tile in tiles(terms) {
             for (term, cells) in tile.clone().zip(cell_tile.chunks_exact_mut(STRIDE)) {
-                let (start, cells) = (self.terms.start(term) as u32, &mut cells[..n_rows]);
+                let start = self.terms.start(term) as u32; // the term's first cell in the table
+                let cells = &mut cells[..n_rows];
                 match &self.plan.finders[term] {
                     CellFinder::Column => {
                         let group = &self.terms.groups()[term];
@@ -131,12 +134,10 @@ impl<'a> CellTables<'a> {
                                 is_read[index] = true;
                             }
                         }
+                        // What the code of each row in each of both columns adds to the number of the cell.
                         let [first, second] = pair.map(|index| &codes[index * ROWS..][..n_rows]);
-                        for (cell, (first, second)) in
-                            cells.iter_mut().zip(first.iter().zip(second))
-                        {
-                            *cell = start + first * width + second;
-                        }
+                        let rows = cells.iter_mut().zip(first).zip(second);
+                        rows.for_each(|((cell, a), b)| *cell = start + a * width + b);
                     }
                 }
             }
@@ -145,8 +146,10 @@ impl<'a> CellTables<'a> {
         Ok(())
     }
 
-    /// Writes the entry in `numbers` of each row's code in a column; codes beyond `numbers` have the last one.
+    /// Writes to `out` the entry in `numbers` of the code that each row has in column number `column`; codes beyond `numbers` have
+    /// the last one.
     fn look_up(&self, column: usize, numbers: &[u32], rows: &RowSelection, out: &mut [u32]) {
+        // The block of columns that holds it, and its index there.
         let (block, column) = self.columns.block_of(column);
         let last = numbers.last().copied().unwrap_or(0);
         let (low, mut buffer) = (0, None); // codes begin at 0

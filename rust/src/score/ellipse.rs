@@ -22,8 +22,9 @@ pub struct Ellipse<'a> {
 }
 
 impl<'a> Ellipse<'a> {
-    /// `mean` is `[class][column]`, `whiten` `[class][row][column]`; `constant` and `power` have a number per class. An error if
-    /// one has another length or is not finite.
+    /// Joins columns, whose values are on `scale`, and the parameters of classes: `mean` is `[class][column]`, `whiten` lower
+    /// triangular matrices, `[class][row][column]`; `constant` and `power` have a number per class. An error if one has another
+    /// length or is not finite.
     pub fn new(
         columns: Columns<'a>,
         scale: Scale<'a>,
@@ -34,6 +35,7 @@ impl<'a> Ellipse<'a> {
         n_classes: usize,
     ) -> Result<Self, Error> {
         let n_columns = columns.features();
+        // Whether all lengths are right.
         let fits = mean.len() == n_classes * n_columns
             && whiten.len() == n_classes * n_columns * n_columns
             && constant.len() == n_classes
@@ -62,11 +64,10 @@ impl<'a> Ellipse<'a> {
             if z.iter().any(|z| z.is_nan()) {
                 continue;
             }
-            let sums = sums.values[i..].iter_mut().step_by(sums.padded_rows);
-            for (class, sum) in sums.enumerate() {
+            for (class, sum) in sums.of_row_mut(i).enumerate() {
                 let mean = &self.mean[class * n_columns..(class + 1) * n_columns];
-                for ((out, z), mean) in centred.iter_mut().zip(&*z).zip(mean) {
-                    *out = z - mean;
+                for ((centred, z), mean) in centred.iter_mut().zip(&*z).zip(mean) {
+                    *centred = z - mean;
                 }
                 let n_cells = n_columns * n_columns;
                 let whiten = &self.whiten[class * n_cells..(class + 1) * n_cells];
@@ -81,14 +82,14 @@ impl<'a> Ellipse<'a> {
     }
 }
 
-/// The squared length of a lower triangular matrix, `[row][column]`, times a vector.
+/// The squared length of a lower triangular matrix, `[row][column]`, times `vector`, `[column]`.
 #[inline(always)]
-fn squared_length(matrix: &[f64], x: &[f64]) -> f64 {
+fn squared_length(matrix: &[f64], vector: &[f64]) -> f64 {
     wide!({
         let mut total = 0.0;
-        for (i, row) in matrix.chunks_exact(x.len().max(1)).enumerate() {
-            let mut product = 0.0;
-            for (a, b) in row[..=i].iter().zip(x) {
+        for (i, row) in matrix.chunks_exact(vector.len().max(1)).enumerate() {
+            let mut product = 0.0; // of the matrix's i-th row and the vector
+            for (a, b) in row[..=i].iter().zip(vector) {
                 product += a * b;
             }
             total += product * product;

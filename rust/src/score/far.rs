@@ -26,10 +26,11 @@ impl RowTerms {
     /// The log joint probability of each class minus that of the most probable one, -inf for an impossible class; None if all are
     /// impossible.
     pub(super) fn differences(&self) -> Option<Vec<f64>> {
+        // The log-likelihoods of a class, term by term.
         let terms = |class: usize| self.values.iter().skip(class).step_by(self.n_classes);
         let is_possible = |&class: &usize| terms(class).all(|log| log.is_finite());
         let possible_classes: Vec<usize> = (0..self.n_classes).filter(is_possible).collect();
-        let mut best = *possible_classes.first()?;
+        let mut best = *possible_classes.first()?; // the most probable class so far
         for &class in &possible_classes {
             if self.difference(class, best) > 0.0 {
                 best = class;
@@ -45,6 +46,7 @@ impl RowTerms {
     /// The log joint probability of a class minus that of another one; both are possible.
     fn difference(&self, class: usize, base_class: usize) -> f64 {
         let mut total = ExactSum::default();
+        // A term is a number per class.
         for term in self.values.chunks_exact(self.n_classes) {
             total.add((term[class] - term[base_class]).clamp(-LARGEST, LARGEST));
         }
@@ -59,11 +61,11 @@ struct ExactSum {
 }
 
 impl ExactSum {
-    /// Adds x, which is finite.
+    /// Adds x, which is finite, to the summands: the numbers, ascending, that add up to the sum exactly.
     fn add(&mut self, x: f64) {
         // Each addition leaves its rounding error as a summand, if it is not 0.
         let mut n_errors = 0;
-        let mut carry = x;
+        let mut carry = x; // the rounded sum of x and the summands so far
         for i in 0..self.summands.len() {
             let (sum, error) = add_with_error(carry, self.summands[i]);
             if error != 0.0 {
@@ -87,7 +89,7 @@ impl ExactSum {
 /// (a + b rounded, the rounding error).
 fn add_with_error(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
-    let b_in_sum = sum - a;
+    let b_in_sum = sum - a; // what of b is left in the rounded sum
     let error = (a - (sum - b_in_sum)) + (b - b_in_sum);
     (sum, error)
 }

@@ -32,7 +32,8 @@ struct Oddities {
 }
 
 impl<'a> Flags<'a> {
-    /// `no` and `yes` are the log-likelihoods of the answers, `[feature][class]`; an error if one has another length.
+    /// Joins columns, a threshold for each of them, and the log-likelihoods of the answers, `no` and `yes`, `[feature][class]`. An
+    /// error if one has another length.
     pub fn new(
         columns: Columns<'a>,
         thresholds: Thresholds<'a>,
@@ -40,13 +41,14 @@ impl<'a> Flags<'a> {
         yes: &[f64],
         n_classes: usize,
     ) -> Result<Self, Error> {
-        let cells = columns.features().checked_mul(n_classes);
+        let size = columns.features().checked_mul(n_classes);
         demand(
-            Some(no.len()) == cells && Some(yes.len()) == cells,
+            Some(no.len()) == size && Some(yes.len()) == size,
             "no and yes must be (features, classes)",
         )?;
-        let bits = |cell: usize| {
-            let [no_bits, yes_bits] = [no[cell].to_bits(), yes[cell].to_bits()];
+        // `i` is the index of a feature and class in `no` and `yes`.
+        let bits = |i: usize| {
+            let [no_bits, yes_bits] = [no[i].to_bits(), yes[i].to_bits()];
             AnswerBits { no: no_bits, difference: no_bits ^ yes_bits }
         };
         let logs = (0..n_classes)
@@ -55,8 +57,8 @@ impl<'a> Flags<'a> {
         Ok(Flags { columns, thresholds, logs })
     }
 
-    /// Adds the log-likelihoods of these features to the sums, `[class][row]`. A value other than 0, 1 and NaN where only these
-    /// are allowed is an error.
+    /// Adds the log-likelihoods of these features (their indices) to the sums, `[class][row]`. A value other than 0, 1 and NaN where
+    /// only these are allowed is an error. `scratch` is memory.
     pub(super) fn add(
         &self,
         features: Range<usize>,
@@ -64,9 +66,11 @@ impl<'a> Flags<'a> {
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
         for tile in tiles(features) {
+            // All ones where a value is yes, and where it is not missing, `[feature][row]`.
             let yes = allocate_tile(&mut scratch.bits);
             let present = allocate_tile(&mut scratch.more_bits);
-            if self.fill_answers(tile.clone(), &sums.rows, yes)? {
+            let has_missing = self.fill_answers(tile.clone(), &sums.rows, yes)?;
+            if has_missing {
                 self.fill_present(tile.clone(), &sums.rows, present);
                 self.add_flags::<true>(tile, sums, yes, present);
             } else {
@@ -76,8 +80,9 @@ impl<'a> Flags<'a> {
         Ok(())
     }
 
-    /// Adds the log-likelihoods of features whose answers are in the tiles `[feature][row]`: all ones where a value is yes, and
-    /// where it is present. Without `MISSING`, none is missing and `present` is not read.
+    /// Adds the log-likelihoods of these features (their indices) to the sums, `[class][row]`. The tiles `yes` and `present`,
+    /// `[feature][row]`, have all ones where a value is yes, and where it is not missing. Without `MISSING`, none is missing and
+    /// `present` is not read.
     fn add_flags<const MISSING: bool>(
         &self,
         features: Range<usize>,
@@ -89,10 +94,12 @@ impl<'a> Flags<'a> {
             let n_features = self.columns.features().max(1);
             // The minimum lets the compiler drop the bounds checks in the loop below.
             let n_chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
+            // Of each class the bits of the log-likelihoods, [feature]: of no, and in which yes differs.
             let logs = self.logs.chunks_exact(n_features);
             for (sums, logs) in sums.classes_mut().zip(logs) {
                 let logs = &logs[features.clone()];
                 let (chunks, _) = sums.as_chunks_mut::<LANES>();
+                // The sums of [`LANES`] rows in this class.
                 for (chunk, sums) in chunks[..n_chunks].iter_mut().enumerate() {
                     let mut totals = *sums;
                     let tiles = yes.chunks_exact(STRIDE).zip(present.chunks_exact(STRIDE));
@@ -111,8 +118,9 @@ impl<'a> Flags<'a> {
         });
     }
 
-    /// Writes into the tile `yes`, `[feature][row]`, all ones where a value is above its threshold, else zeros. Returns whether
-    /// some values are missing. The first value that must be 0 or 1 and is not is an error.
+    /// Writes into the tile `yes`, `[feature][row]`, all ones where a value of these features (their indices) is above its
+    /// threshold in these rows, else zeros. Returns whether some values are missing. The first value that must be 0 or 1 and is
+    /// not is an error.
     fn fill_answers(
         &self,
         features: Range<usize>,
@@ -122,7 +130,7 @@ impl<'a> Flags<'a> {
         let mut has_missing = false;
         let columns = self.columns.columns_of(features).zip(yes.chunks_exact_mut(STRIDE));
         for ((feature, block, column), yes) in columns {
-            // The column's values in these rows, in place or converted into `buffer`, which is allocated if needed.
+            // The values of the block's column in these rows, in place or converted into `buffer`, which is allocated if needed.
             let mut buffer = None;
             with_typed_levels!(rows.levels(block, column, &mut buffer), values => {
                 let rule = self.thresholds.rule(feature);
@@ -138,11 +146,12 @@ impl<'a> Flags<'a> {
         Ok(has_missing)
     }
 
-    /// Writes into the tile `present`, `[feature][row]`, all ones where a value is not missing, else zeros.
+    /// Writes into the tile `present`, `[feature][row]`, all ones where a value of these features (their indices) is not missing in
+    /// these rows, else zeros.
     fn fill_present(&self, features: Range<usize>, rows: &RowSelection, present: &mut [u64]) {
         let columns = self.columns.columns_of(features).zip(present.chunks_exact_mut(STRIDE));
         for ((_, block, column), present) in columns {
-            // The column's values in these rows, in place or converted into `buffer`, which is allocated if needed.
+            // The values of the block's column in these rows, in place or converted into `buffer`, which is allocated if needed.
             let mut buffer = None;
             with_typed_levels!(rows.levels(block, column, &mut buffer), values => {
                 let present = &mut present[..rows.len()];
@@ -158,8 +167,8 @@ fn all_ones_if(condition: bool) -> u64 {
     (condition as u64).wrapping_neg()
 }
 
-/// Writes all ones where a column's value is above its threshold, else zeros. Returns whether values are missing, or not 0 or 1
-/// where they must be.
+/// Writes to `out`, for each of a column's values, all ones if it is above its threshold (above `limit`, if that is `possible` at
+/// all), else zeros. Returns whether values are missing, or not 0 or 1 if the rule is `strict`, that they must be.
 #[inline(always)]
 fn write_answers<T: Level>(
     column: ArrayView1<T>,

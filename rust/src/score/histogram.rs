@@ -23,8 +23,9 @@ pub struct Histogram<'a> {
 const FARTHEST: f64 = 1_048_576.0;
 
 impl<'a> Histogram<'a> {
-    /// `table` has the log densities of the bins from `first` on, `[bin][class]`. An error if it has no bin or no row per bin, if
-    /// `start` or `width` is wrong, or if there is not exactly one column.
+    /// Bins of a single column: bin k begins at `start + k * width`, and `table` has the log densities of the bins from bin `first`
+    /// on, `[bin][class]`. An error if it has no bin or no row per bin, if `start` or `width` is wrong, or if there is not exactly
+    /// one column.
     pub fn new(
         columns: Columns<'a>,
         start: f64,
@@ -46,8 +47,8 @@ impl<'a> Histogram<'a> {
     /// Adds the log densities to the sums, `[class][row]`; nothing where the value is missing. An infinite value is an error.
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
         let last_bin = (self.table.len() / self.n_classes - 1) as f64;
-        let mut buffer = None;
-        let (block, column) = self.columns.block_of(0);
+        let mut buffer = None; // for values that must be converted
+        let (block, column) = self.columns.block_of(0); // the only column's block, and its index there
         for (i, &x) in sums.rows.reals(block, column, &mut buffer).iter().enumerate() {
             if x.is_infinite() {
                 return Err(self.columns.bad_value(Fault::Infinite, sums.rows.row(i), 0));
@@ -56,11 +57,10 @@ impl<'a> Histogram<'a> {
                 // Counted from the table's first bin.
                 let bin = ((x - self.start) / self.width).floor() - self.first;
                 let nearest_bin = bin.clamp(0.0, last_bin);
+                // By how much the log density is below that of the nearest bin.
                 let fall = (bin - nearest_bin).abs().min(FARTHEST) * LN_2;
-                let logs = &self.table[nearest_bin as usize * self.n_classes..][..self.n_classes];
-                for (class, log) in logs.iter().enumerate() {
-                    sums.values[class * sums.padded_rows + i] += log - fall;
-                }
+                let logs = &self.table[nearest_bin as usize * self.n_classes..];
+                sums.of_row_mut(i).zip(logs).for_each(|(sum, log)| *sum += log - fall);
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Terms smaller than e^-40 of the largest are not worth their exponential.
+/// Terms smaller than e^-40 of the largest are not worth their exponential: it would take 26 of them to change the last bit.
 pub(super) const NEGLIGIBLE: f64 = 40.0;
 /// Distances in bandwidths are kept below this, whose square is finite however many columns there are.
 pub(super) const FARTHEST_U: f64 = f64::from_bits((1023 + 500) << 52); // 2^500
@@ -70,9 +70,10 @@ impl Shape {
         if self == Shape::Box { 0.5 } else { 1.0 }
     }
 
-    /// The density of a compact kernel of bandwidth 1 at `u`, 0 outside its reach; 0 for the normal kernel.
+    /// The density of a compact kernel of bandwidth 1 at distance `u` from its middle, 0 outside its reach; 0 for the normal
+    /// kernel.
     pub(super) fn density(self, u: f64) -> f64 {
-        let inside = (1.0 - u * u).max(0.0);
+        let inside = (1.0 - u * u).max(0.0); // 0 from distance 1 on
         match self {
             Shape::Normal => 0.0,
             Shape::Box => f64::from((-0.5..0.5).contains(&u)),
@@ -160,7 +161,8 @@ struct WideNormal {
 }
 
 impl<'a> Kernel<'a> {
-    /// `centres` are ascending, in z units; `weights` are `[centre][class]`; `bandwidth` and `constant` have a number per class;
+    /// Kernel densities of a column whose values are z on `scale`. `centres` are ascending, in z units; `weights` are
+    /// `[centre][class]`; `bandwidth`, in z units, and `constant`, which is added to the log density, have a number per class;
     /// `floor` is the mean and the deviation of the wide normal, in z units. An error if these do not fit together, or there is
     /// not exactly one column.
     #[allow(clippy::too_many_arguments)]
@@ -200,10 +202,12 @@ impl<'a> Kernel<'a> {
         )?;
         let classes = (0..n_classes).map(|class| {
             let class_weights = weights.iter().skip(class).step_by(n_classes);
+            // The centres where the class has weight, and these weights.
             let occupied = centres.iter().zip(class_weights).filter(|&(_, &w)| w > 0.0);
             let (centres, weights): (Vec<f64>, Vec<f64>) = occupied.unzip();
             let cells = match shape {
                 Shape::Normal => {
+                    // Cells that rows can use.
                     let most_used = 2 * columns.rows().unwrap_or(0);
                     let most_kept = most_used.min(ALL_KEPT / n_classes);
                     SeriesCells::new(&centres, bandwidth[class], most_kept)
@@ -228,7 +232,7 @@ impl<'a> Kernel<'a> {
 
     /// Adds the log densities to the sums, `[class][row]`. An infinite value is an error.
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
-        let mut z = [f64::NAN; ROWS];
+        let mut z = [f64::NAN; ROWS]; // of each row; NaN: missing
         let z = &mut z[..sums.rows.len()];
         self.write_z(sums, z)?;
         for (bumps, sums) in self.classes.iter().zip(sums.classes_mut()) {
@@ -239,10 +243,11 @@ impl<'a> Kernel<'a> {
         Ok(())
     }
 
-    /// Writes z of each of these rows, at most [`FARTHEST`] from 0; NaN where it is missing. An infinite value is an error.
+    /// Writes the value of each of the rows that have these sums to `z`, on the column's scale and at most [`FARTHEST`] from 0; NaN
+    /// where it is missing. An infinite value is an error.
     fn write_z(&self, sums: &Sums, z: &mut [f64]) -> Result<(), Error> {
-        let (block, column) = self.columns.block_of(0);
-        let mut buffer = None;
+        let (block, column) = self.columns.block_of(0); // the only column's block, and its index there
+        let mut buffer = None; // for values that must be converted
         let values = sums.rows.reals(block, column, &mut buffer);
         for (i, (z, &x)) in z.iter_mut().zip(values).enumerate() {
             if x.is_infinite() {
@@ -263,6 +268,7 @@ impl<'a> Kernel<'a> {
         } else {
             let density = (1.0 - FLOOR) * bumps.density(self.shape, z);
             let WideNormal { mean, deviation, log_height } = self.floor;
+            // The distance from the mean in deviations.
             let u = ((z - mean) / deviation).abs().min(FARTHEST_U);
             bumps.constant + log_add(density.ln(), log_height - 0.5 * u * u)
         }
@@ -270,10 +276,10 @@ impl<'a> Kernel<'a> {
 }
 
 impl Bumps {
-    /// The log density at z, by its cell's series or else bump by bump.
+    /// The log density at z of these bumps of normal kernels, by the series of z's cell or else bump by bump.
     #[inline(always)]
     fn log_normal(&self, z: f64) -> f64 {
-        let position = (z - self.cells.start) * self.cells.inverse_width;
+        let position = (z - self.cells.start) * self.cells.inverse_width; // in cells
         if !(position >= 0.0 && position < self.cells.n_cells) {
             return self.log_sum_of_bumps(z);
         }
@@ -290,7 +296,7 @@ impl Bumps {
     /// The log density at z, which lies in this cell.
     #[inline(always)]
     fn log_normal_in_cell(&self, cell: &Cell, z: f64) -> f64 {
-        let s = (z - cell.middle) * (2.0 * self.cells.inverse_width);
+        let s = (z - cell.middle) * (2.0 * self.cells.inverse_width); // from -1 to 1
         match &cell.log_density {
             LogDensity::OneSeries(series) => polynomial(series, s),
             LogDensity::TwoSides(sides) => {
@@ -312,10 +318,11 @@ impl Bumps {
         let u = |centre: f64| ((z - centre) / self.bandwidth).clamp(-FARTHEST_U, FARTHEST_U);
         let Neighbours { n_below, nearest } = find_neighbours(&self.centres, z);
         let nearest_u = u(self.centres[nearest]);
-        let negligible = self.negligible_distance(nearest);
+        let negligible = self.negligible_distance(nearest); // of logarithms
         let mut total = 0.0;
         visit_outwards(&self.centres, &self.weights, n_below, |centre, weight| {
             let u = u(centre);
+            // By how much the bump's logarithm is below that of the nearest one.
             let distance = 0.5 * (u - nearest_u) * (u + nearest_u);
             let is_near = distance < negligible;
             if is_near {
@@ -328,8 +335,9 @@ impl Bumps {
 
     /// The cell of this number: with one series of all bumps if that is exact, else one for the bumps on either side, else none.
     fn compute_cell(&self, number: usize) -> Cell {
-        let middle = self.cells.start + (number as f64 + 0.5) * self.cells.width;
+        let middle = self.cells.start + (number as f64 + 0.5) * self.cells.width; // a z
         let n_bumps = self.centres.len();
+        // Bumps below the middle.
         let n_below = find_neighbours(&self.centres, middle).n_below;
         let two_sides = || {
             let left = self.series(0..n_below, middle)?;
@@ -341,8 +349,8 @@ impl Bumps {
         Cell { number, middle, log_density }
     }
 
-    /// The series of the log density of these bumps (a range of indices) about `middle`; None if there are none, or if it would
-    /// not be exact.
+    /// The series of the log density of these bumps (a range of indices) about `middle` (a z); None if there are none, or if it
+    /// would not be exact.
     /// With s = (z - middle) / half, u = (middle - centre) / bandwidth and u' that of the nearest bump, the density is
     /// exp(-(u' + HALF s)² / 2) Σ weight exp(-(u² - u'²) / 2) exp(-HALF (u - u') s), but for a constant. The sum's power series
     /// has moments of the bumps for coefficients, and its logarithm their cumulants.
@@ -355,11 +363,12 @@ impl Bumps {
         let Neighbours { n_below, nearest } = find_neighbours(centres, middle);
         let negligible = self.negligible_distance(first + nearest);
         let nearest_u = (middle - centres[nearest]) / self.bandwidth;
-        let (mut moments, mut widest) = ([0.0; TERMS + CHECK_TERMS], 0.0_f64);
+        let mut moments = [0.0; TERMS + CHECK_TERMS];
+        let mut widest = 0.0_f64; // the largest gap
         visit_outwards(centres, weights, n_below, |centre, weight| {
             let u = (middle - centre) / self.bandwidth;
-            let gap = u - nearest_u;
-            let distance = 0.5 * gap * (u + nearest_u);
+            let gap = u - nearest_u; // to the nearest bump, in bandwidths
+            let distance = 0.5 * gap * (u + nearest_u); // of the bumps' logarithms
             let is_near = distance - HALF * gap.abs() < negligible;
             if is_near {
                 widest = widest.max(gap.abs());
@@ -372,6 +381,7 @@ impl Bumps {
             is_near
         });
         let mut coefficients = cumulants(moments);
+        // The size of the first terms that the series leaves out.
         let error = coefficients[TERMS..].iter().map(|term| term.abs()).sum::<f64>();
         coefficients[0] -= 0.5 * nearest_u * nearest_u + self.bandwidth.ln() + LOG_SQRT_TAU;
         coefficients[1] -= HALF * nearest_u;
@@ -380,21 +390,16 @@ impl Bumps {
         coefficients.first_chunk().filter(|_| is_exact).copied()
     }
 
-    /// The density at z, the sum of compact bumps.
+    /// The density at z of these bumps, which have a compact shape.
     fn density(&self, shape: Shape, z: f64) -> f64 {
         let reach = shape.reach() * self.bandwidth;
         // One bump more on either side: z - reach may have been rounded.
-        let first = self.centres.partition_point(|&c| c < z - reach).saturating_sub(1);
-        let mut total = 0.0;
-        let mut is_past = false;
-        for (centre, weight) in self.centres[first..].iter().zip(&self.weights[first..]) {
-            if is_past {
-                break;
-            }
-            is_past = *centre > z + reach;
-            total += weight * shape.density((z - centre) / self.bandwidth);
-        }
-        total / self.bandwidth
+        let start = self.centres.partition_point(|&c| c < z - reach).saturating_sub(1);
+        let end = (self.centres.partition_point(|&c| c <= z + reach) + 1).min(self.centres.len());
+        let near = self.centres[start..end].iter().zip(&self.weights[start..end]);
+        let heights =
+            near.map(|(centre, weight)| weight * shape.density((z - centre) / self.bandwidth));
+        heights.sum::<f64>() / self.bandwidth
     }
 }
 
@@ -413,7 +418,7 @@ fn find_neighbours(centres: &[f64], z: f64) -> Neighbours {
 }
 
 /// Calls `visit` with centre and weight of the first `n_below` bumps, the last one first, until it returns false, and then
-/// likewise with the others, the first one first.
+/// likewise with the others, the first one first. `centres` ascend, and `weights` has the weight of each.
 #[inline(always)]
 fn visit_outwards(
     centres: &[f64],
@@ -427,8 +432,8 @@ fn visit_outwards(
 }
 
 impl SeriesCells {
-    /// Empty slots for all cells of bumps with these centres, or for about `most_kept` of them; no cells if there are no bumps, or
-    /// if doubles are too coarse.
+    /// Empty slots for all cells of bumps with these centres and this bandwidth, in z units, or for about `most_kept` of them; no
+    /// cells if there are no bumps, or if doubles are too coarse.
     fn new(centres: &[f64], bandwidth: f64, most_kept: usize) -> Self {
         let (Some(&lowest), Some(&highest)) = (centres.first(), centres.last()) else {
             return SeriesCells::default();
@@ -446,9 +451,9 @@ impl SeriesCells {
     }
 }
 
-/// The coefficients of the logarithm of a power series, whose own coefficients are moments[k] / k!.
+/// The first `N` coefficients of the logarithm of a power series, whose own coefficients are moments[k] / k!.
 fn cumulants<const N: usize>(moments: [f64; N]) -> [f64; N] {
-    let mut series = moments.map(|moment| moment / moments[0]);
+    let mut series = moments.map(|moment| moment / moments[0]); // the power series over its first term
     let mut factorial = 1.0;
     for (k, coefficient) in series.iter_mut().enumerate().skip(1) {
         factorial *= k as f64;
@@ -466,7 +471,8 @@ fn cumulants<const N: usize>(moments: [f64; N]) -> [f64; N] {
 /// The sum of `c[k]` times s to the k, in pairs, which processors can compute side by side.
 #[inline(always)]
 fn polynomial(c: &[f64; TERMS], s: f64) -> f64 {
-    let (square, pair) = (s * s, |k: usize| c[k] + c[k + 1] * s);
+    let square = s * s;
+    let pair = |k: usize| c[k] + c[k + 1] * s;
     let (low, high) = (pair(0) + pair(2) * square, pair(4) + pair(6) * square);
     low + high * (square * square)
 }

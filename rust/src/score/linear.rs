@@ -20,16 +20,17 @@ pub struct Linear<'a> {
 }
 
 impl<'a> Linear<'a> {
-    /// `weights` is `[column][class]`, `constant` has a number per class. An error if one has another length or is not finite.
+    /// Weights for the columns of a matrix of counts: `weights` is `[column][class]`, `constant` has a number per class. An error if
+    /// one has another length or is not finite.
     pub fn new(
         matrix: Matrix<'a>,
         weights: &'a [f64],
         constant: &'a [f64],
         n_classes: usize,
     ) -> Result<Self, Error> {
-        let cells = matrix.n_columns().checked_mul(n_classes);
+        let size = matrix.n_columns().checked_mul(n_classes);
         demand(
-            Some(weights.len()) == cells && constant.len() == n_classes,
+            Some(weights.len()) == size && constant.len() == n_classes,
             "weights must be (columns, classes), and constant (classes,)",
         )?;
         demand(
@@ -43,7 +44,7 @@ impl<'a> Linear<'a> {
         Ok(Linear { matrix, weights, constant, steepest })
     }
 
-    /// Adds the scores to the sums, `[class][row]`. A cell that the matrix refuses is an error.
+    /// Adds the scores to the sums, `[class][row]`. A cell that the matrix refuses is an error. `scratch` is memory.
     pub(super) fn add(&self, sums: &mut Sums, scratch: &mut Scratch) -> Result<(), Error> {
         for (sums, &constant) in sums.classes_mut().zip(self.constant) {
             sums.iter_mut().for_each(|sum| *sum += constant);
@@ -54,35 +55,37 @@ impl<'a> Linear<'a> {
         }
     }
 
-    /// Whether a row may have a term above `far` in absolute value; false if terms cannot cancel in its sum.
+    /// Whether the row number `row` may have a term above `far` in absolute value; false if terms cannot cancel in its sum.
     pub(super) fn has_term_beyond(&self, far: f64, row: usize) -> Result<bool, Error> {
+        // The largest absolute weight; None: terms cannot cancel.
         let Some(steepest) = self.steepest else {
             return Ok(false);
         };
         let mut is_beyond = false;
         let mut buffer = vec![];
-        self.matrix.each_of(row, &mut buffer, |_, x| is_beyond |= x * steepest > far)?;
+        self.matrix.each_of(row, &mut buffer, |_, count| is_beyond |= count * steepest > far)?;
         Ok(is_beyond)
     }
 
-    /// Adds the constant and a term, a number per class, for each cell of a row.
+    /// Adds the constant and a term, a number per class, for each cell of the row number `row` to its terms.
     pub(super) fn add_terms(&self, row: usize, terms: &mut RowTerms) -> Result<(), Error> {
         let n_classes = self.constant.len();
         terms.add(self.constant.iter().copied());
         let mut buffer = vec![];
-        self.matrix.each_of(row, &mut buffer, |column, x| {
+        self.matrix.each_of(row, &mut buffer, |column, count| {
             let weights = &self.weights[column as usize * n_classes..][..n_classes];
-            terms.add(weights.iter().map(|weight| x * weight));
+            terms.add(weights.iter().map(|weight| count * weight));
         })
     }
 
-    /// Adds the products tile by tile: some columns, each with all rows of the block side by side.
+    /// Adds the products of the counts of a dense matrix and their columns' weights to the sums. It takes a tile at a time, some
+    /// columns with the counts of all rows of the block side by side; `tile` is memory for it, `[column][row]`.
     fn add_dense(&self, sums: &mut Sums, tile: &mut [f64]) -> Result<(), Error> {
         let (n_columns, n_classes) = (self.matrix.n_columns(), self.constant.len());
         for first in (0..n_columns).step_by(FEATURES) {
             let columns = first..n_columns.min(first + FEATURES);
             self.fill_tile(columns.clone(), sums, tile)?;
-            let weights = &self.weights[first * n_classes..];
+            let weights = &self.weights[first * n_classes..]; // from those of column `first` on
             multiply(weights, columns.len(), n_classes, sums, tile);
         }
         Ok(())
@@ -97,19 +100,19 @@ impl<'a> Linear<'a> {
             let mut buffer = vec![];
             self.matrix.each_of(sums.rows.row(i), &mut buffer, |_, _| {})?;
         }
-        let sums = sums.values[i..].iter_mut().step_by(sums.padded_rows);
-        sums.zip(totals).for_each(|(sum, total)| *sum += total);
+        sums.of_row_mut(i).zip(totals).for_each(|(sum, total)| *sum += total);
         Ok(())
     }
 
-    /// Writes the counts of these columns of a dense matrix to the tile, `[column][row]`. A cell that is refused is an error.
+    /// Writes the counts in these columns of a dense matrix to the tile, `[column][row]`, for the rows that have these sums. A cell
+    /// that is refused is an error.
     fn fill_tile(&self, columns: Range<usize>, sums: &Sums, tile: &mut [f64]) -> Result<(), Error> {
         let Layout::Dense(block) = self.matrix.layout() else {
             return Ok(());
         };
-        let mut buffer = vec![];
+        let mut buffer = vec![]; // for numbers that must be converted
         for i in 0..sums.rows.len() {
-            let row = sums.rows.row(i);
+            let row = sums.rows.row(i); // in the data
             let cells = block.reals(row..row + 1, columns.clone(), &mut buffer);
             let is_valid = match cells.to_slice() {
                 Some(cells) => write_row(&self.matrix, cells, tile, i),
@@ -135,7 +138,8 @@ fn write_counts(counts: impl Iterator<Item = f64>, tile: &mut [f64], i: usize) -
     is_valid
 }
 
-/// [`write_counts`] of the cells of a row that are side by side in memory.
+/// Writes the counts of a row's cells, which are side by side in memory, as the i-th numbers of the tile's columns. Returns whether
+/// no cell is refused.
 #[inline(always)]
 fn write_row(matrix: &Matrix, cells: &[f64], tile: &mut [f64], i: usize) -> bool {
     wide!(match matrix.is_plain() {
@@ -144,12 +148,14 @@ fn write_row(matrix: &Matrix, cells: &[f64], tile: &mut [f64], i: usize) -> bool
     })
 }
 
-/// Adds the products of the tile's counts, `[column][row]`, and the weights of its columns, `[column][class]`, to the sums.
+/// Adds the products of the tile's counts, `[column][row]`, and the weights of its columns, `[column][class]`, to the sums,
+/// `[class][row]`.
 #[inline(always)]
 fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums, tile: &[f64]) {
     wide!({
         for (class, sums) in sums.classes_mut().enumerate() {
             let (groups, _) = sums.as_chunks_mut::<LANES>();
+            // The sums of [`LANES`] rows in this class.
             for (group_index, group) in groups.iter_mut().enumerate() {
                 let mut totals = *group;
                 for column in 0..n_columns {
@@ -168,7 +174,8 @@ fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums
     });
 }
 
-/// Adds the products of the counts in sparse rows and their columns' weights, row by row. `buffer` is memory.
+/// Adds the products of the counts in the rows of a sparse matrix and their columns' weights to the sums, row by row. `buffer` is
+/// memory.
 fn add_sparse(linear: &Linear, sums: &mut Sums, buffer: &mut Vec<f64>) -> Result<(), Error> {
     wide!(match linear.constant.len() {
         1 => add_in_registers::<1>(linear, sums, buffer),
@@ -179,10 +186,10 @@ fn add_sparse(linear: &Linear, sums: &mut Sums, buffer: &mut Vec<f64>) -> Result
             let mut totals = vec![0.0; n_classes];
             for i in 0..sums.rows.len() {
                 totals.fill(0.0);
-                for (column, x) in linear.matrix.row(sums.rows.row(i), buffer).sparse() {
+                for (column, count) in linear.matrix.row(sums.rows.row(i), buffer).sparse() {
                     let weights = &linear.weights[column as usize * n_classes..][..n_classes];
                     for (total, weight) in totals.iter_mut().zip(weights) {
-                        *total += x * weight;
+                        *total += count * weight;
                     }
                 }
                 linear.add_totals(i, &totals, sums)?;
@@ -192,20 +199,20 @@ fn add_sparse(linear: &Linear, sums: &mut Sums, buffer: &mut Vec<f64>) -> Result
     })
 }
 
-/// [`add_sparse`] for few classes, with the totals in registers: 20,000 rows of 100 cells and two classes took 7.9 ms instead of
-/// 11.5 ms.
+/// Does what [`add_sparse`] does for few classes, with each row's totals in registers: 20,000 rows of 100 cells and two classes took
+/// 7.9 ms instead of 11.5 ms. `buffer` is memory.
 #[inline(always)]
 fn add_in_registers<const CLASSES: usize>(
     linear: &Linear,
     sums: &mut Sums,
     buffer: &mut Vec<f64>,
 ) -> Result<(), Error> {
-    let (weights, _) = linear.weights.as_chunks::<CLASSES>();
+    let (weights, _) = linear.weights.as_chunks::<CLASSES>(); // of each column
     for i in 0..sums.rows.len() {
         let mut totals = [0.0; CLASSES];
-        for (column, x) in linear.matrix.row(sums.rows.row(i), buffer).sparse() {
+        for (column, count) in linear.matrix.row(sums.rows.row(i), buffer).sparse() {
             for (total, weight) in totals.iter_mut().zip(&weights[column as usize]) {
-                *total += x * weight;
+                *total += count * weight;
             }
         }
         linear.add_totals(i, &totals, sums)?;

@@ -30,8 +30,8 @@ struct Curve {
 }
 
 impl<'a> Normal<'a> {
-    /// Mean, precision, constant and power are `[feature][class]`, mean and precision in z units. An error if one has another
-    /// length or is not finite.
+    /// Joins columns, whose values x are z on `scale`, and curves. Mean, precision, constant and power are `[feature][class]`, mean
+    /// and precision in z units. An error if one has another length or is not finite.
     pub fn new(
         columns: Columns<'a>,
         scale: Scale<'a>,
@@ -39,10 +39,10 @@ impl<'a> Normal<'a> {
         power: Option<&'a [f64]>,
         n_classes: usize,
     ) -> Result<Self, Error> {
-        let cells = columns.features().checked_mul(n_classes);
+        let size = columns.features().checked_mul(n_classes);
         for array in [Some(mean), Some(precision), Some(constant), power].into_iter().flatten() {
             demand(
-                Some(array.len()) == cells,
+                Some(array.len()) == size,
                 "mean, precision, constant and power must be (features, classes)",
             )?;
             demand(
@@ -50,11 +50,12 @@ impl<'a> Normal<'a> {
                 "mean, precision, constant and power must be finite",
             )?;
         }
-        let curve = |cell: usize| Curve {
-            mean: mean[cell],
-            precision: precision[cell],
-            constant: constant[cell],
-            power: power.map_or(0.0, |power| power[cell]),
+        // `i` is the index of a feature and class in these arrays.
+        let curve = |i: usize| Curve {
+            mean: mean[i],
+            precision: precision[i],
+            constant: constant[i],
+            power: power.map_or(0.0, |power| power[i]),
         };
         let curves = (0..n_classes)
             .flat_map(|class| (class..mean.len()).step_by(n_classes).map(curve))
@@ -62,7 +63,8 @@ impl<'a> Normal<'a> {
         Ok(Normal { columns, scale, curves, has_power: power.is_some() })
     }
 
-    /// Adds the log densities of these features to the sums, `[class][row]`. An infinite value is an error.
+    /// Adds the log densities of these features (their indices) to the sums, `[class][row]`. An infinite value is an error.
+    /// `scratch` is memory.
     pub(super) fn add(
         &self,
         features: Range<usize>,
@@ -71,6 +73,7 @@ impl<'a> Normal<'a> {
     ) -> Result<(), Error> {
         for tile in tiles(features) {
             self.fill_tile(tile.clone(), &sums.rows, allocate_tile(&mut scratch.reals))?;
+            // q is the precision times the squared distance from the mean.
             match self.has_power {
                 false => self.add_curves(tile, sums, &scratch.reals, |q, _| q),
                 true => {
@@ -81,19 +84,20 @@ impl<'a> Normal<'a> {
         Ok(())
     }
 
-    /// Writes z of these features and rows to the tile, `[feature][row]`, at most [`FARTHEST`] from 0; NaN where a value is
-    /// missing. An infinite value is an error.
+    /// Writes z of these features (their indices) and rows to the tile, `[feature][row]`, at most [`FARTHEST`] from 0; NaN where a
+    /// value is missing. An infinite value is an error.
     fn fill_tile(
         &self,
         features: Range<usize>,
         rows: &RowSelection,
         tile: &mut [f64],
     ) -> Result<(), Error> {
+        // `column` is the index of the feature's column in its block.
         let columns = self.columns.columns_of(features).zip(tile.chunks_exact_mut(STRIDE));
         for ((feature, block, column), tile) in columns {
             let z = &mut tile[..rows.len()];
             let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
-            let mut buffer = None;
+            let mut buffer = None; // for values that must be converted
             if !write_z(rows.reals(block, column, &mut buffer), origin, inverse, z) {
                 self.clamp(feature, rows, z)?;
             }
@@ -101,11 +105,12 @@ impl<'a> Normal<'a> {
         Ok(())
     }
 
-    /// Clamps a feature's far z, one for each of these rows, to [`FARTHEST`], and refuses infinite values.
+    /// Clamps those z of a feature (its index) that are too far from 0 to [`FARTHEST`]; an infinite value is an error. `z` has a
+    /// number for each of these rows.
     fn clamp(&self, feature: usize, rows: &RowSelection, z: &mut [f64]) -> Result<(), Error> {
         for (i, z) in z.iter_mut().enumerate() {
             if z.abs() > FARTHEST {
-                let row = rows.row(i);
+                let row = rows.row(i); // in the data
                 let x = self.columns.value(row, feature).real();
                 if x.is_infinite() {
                     return Err(self.columns.bad_value(Fault::Infinite, row, feature));
@@ -116,8 +121,9 @@ impl<'a> Normal<'a> {
         Ok(())
     }
 
-    /// Adds the curves of features whose z are in the tile, `[feature][row]`, to the sums. `fall(q, power)` is by how much a curve
-    /// is below its constant.
+    /// Adds the curves of these features (their indices), whose z are in the tile, `[feature][row]`, to the sums, `[class][row]`.
+    /// `fall(q, power)` is by how much a curve is below its constant, where q is the precision times the squared distance from the
+    /// mean.
     #[inline(always)]
     fn add_curves(
         &self,
@@ -130,10 +136,11 @@ impl<'a> Normal<'a> {
             let n_features = self.columns.features().max(1);
             // The minimum lets the compiler drop the bounds checks in the loop below.
             let n_chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
-            let curves = self.curves.chunks_exact(n_features);
+            let curves = self.curves.chunks_exact(n_features); // [feature] of each class
             for (sums, curves) in sums.classes_mut().zip(curves) {
                 let curves = &curves[features.clone()];
                 let (chunks, _) = sums.as_chunks_mut::<LANES>();
+                // The sums of [`LANES`] rows in this class.
                 for (chunk, sums) in chunks[..n_chunks].iter_mut().enumerate() {
                     let mut totals = *sums;
                     for (curve, z) in curves.iter().zip(tile.chunks_exact(STRIDE)) {
@@ -152,7 +159,8 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// Writes z of a column, whose unit is 1 / `inverse`. Returns whether all are present and at most [`FARTHEST`] from 0.
+/// Writes z = (x - origin) * inverse of each value x of a column, where `inverse` is 1 / unit. Returns whether all are present and
+/// at most [`FARTHEST`] from 0.
 #[inline(always)]
 fn write_z(column: ArrayView1<f64>, origin: f64, inverse: f64, z: &mut [f64]) -> bool {
     wide!({

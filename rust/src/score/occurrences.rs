@@ -23,12 +23,13 @@ impl Occurrences {
         self.counts.iter().copied()
     }
 
-    /// Replaces the counts with those of a text, whose words have these ids; unknown words are left out.
+    /// Replaces the counts with those of a text, whose tokens have these word ids; unknown words are left out.
     pub(super) fn count(&mut self, ids: &[u32]) {
         self.counts.clear();
         self.numbering.clear(ids.len().min(MOST_ROOM));
         for &id in ids.iter().filter(|&&id| id != UNKNOWN) {
             let hash = u64::from(id).wrapping_mul(SEED);
+            // The word's index in the counts; their length if it is new.
             let word = self.numbering.number(hash, |word| self.counts[word].0 == id);
             if word == self.counts.len() {
                 self.counts.push((id, 0));
@@ -38,10 +39,11 @@ impl Occurrences {
     }
 }
 
-/// Appends to `counts` how often each distinct token that is not a known word occurs; `ids` has the id of each token.
+/// Appends to `counts` how often each distinct token of a text that is not a known word occurs; `ids` has the word id of each token.
 pub(super) fn count_unknown(tokens: &Tokens, ids: &[u32], counts: &mut Vec<u32>) {
-    let unknown = tokens.iter().zip(ids).filter(|(_, id)| **id == UNKNOWN);
-    let mut unknown_tokens: Vec<&[u8]> = unknown.map(|(token, _)| token).collect();
+    let tokens_and_ids = tokens.iter().zip(ids);
+    let unknown = tokens_and_ids.filter_map(|(token, id)| (*id == UNKNOWN).then_some(token));
+    let mut unknown_tokens: Vec<&[u8]> = unknown.collect();
     unknown_tokens.sort_unstable();
     let equal_tokens = unknown_tokens.chunk_by(|token, next| token == next);
     counts.extend(equal_tokens.map(|tokens| tokens.len() as u32));

@@ -47,8 +47,8 @@ pub(crate) struct RowBuffers {
 }
 
 impl Bumps {
-    /// The bumps of a class: `centres` are `[cell][column]`, in the order of the first column, with a weight for each cell; cells
-    /// without weight are left out. `bandwidth` has a number per column.
+    /// The bumps of a class: `centres` are `[cell][column]`, in z units and in the order of the first column, with a weight for each
+    /// cell; cells without weight are left out. `bandwidth`, in z units, has a number per column.
     fn new(
         shape: Shape,
         centres: &[f64],
@@ -56,6 +56,7 @@ impl Bumps {
         bandwidth: &[f64],
     ) -> Self {
         let n_columns = bandwidth.len();
+        // What the centres of each column are divided by.
         let unit = match shape {
             Shape::Normal => bandwidth.to_vec(),
             _ => vec![1.0; n_columns],
@@ -63,7 +64,9 @@ impl Bumps {
         let cells = centres.chunks_exact(n_columns.max(1));
         let (cells, weights): (Vec<&[f64]>, Vec<f64>) =
             cells.zip(weights).filter(|&(_, weight)| weight > 0.0).unzip();
+        // The cell in the middle of the order.
         let middle = cells.get(cells.len() / 2).map_or(vec![0.0; n_columns], |cell| cell.to_vec());
+        // Column j of the centres, as they are kept.
         let scaled_column = |j: usize| {
             let column = cells.iter().map(|cell| (cell[j] - middle[j]) / unit[j]);
             column.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)).collect()
@@ -80,8 +83,8 @@ impl Bumps {
         }
     }
 
-    /// The log of the weighted sum of bumps of height 1 at the scaled z in `buffers`, over the columns that are present; -inf if no
-    /// bump is near. `left_out_cell`: the cell of which one row is left out.
+    /// The log of the weighted sum of bumps of height 1 at the row in `buffers` (its z on the scale of the centres), over the columns
+    /// that are present; -inf if no bump is near. `left_out_cell`: the cell of which one row is left out, if there is one.
     fn log_sum(&self, shape: Shape, buffers: &mut RowBuffers, left_out_cell: Option<usize>) -> f64 {
         if self.weights.is_empty() {
             return f64::NEG_INFINITY;
@@ -90,6 +93,7 @@ impl Bumps {
             Shape::Normal => self.near_cells_of_normal(buffers),
             compact => self.cells_within(buffers, compact.reach() * self.bandwidth[0]),
         };
+        // The row, `[column]`, the columns that it has, and the logarithm of each near cell's bump.
         let RowBuffers { scaled_z, present, logs, .. } = buffers;
         logs.clear();
         logs.resize(near_cells.len(), 0.0);
@@ -126,7 +130,8 @@ impl Bumps {
         highest + sum_of_exponentials(logs, highest).ln()
     }
 
-    /// The range of cells (indices) that are not negligible beside a cell near in the first column; all if that column is missing.
+    /// The range of cells (indices) whose normal bumps at the row in `buffers` are not negligible beside that of a cell near in the
+    /// first column; all cells if that column is missing.
     fn near_cells_of_normal(&self, buffers: &RowBuffers) -> Range<usize> {
         if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
@@ -134,6 +139,7 @@ impl Bumps {
         // The first cell at or above z in the first column, and a few around it.
         let nearest = self.centres[0].partition_point(|&c| c < buffers.scaled_z[0]);
         let neighbours = nearest.saturating_sub(4)..(nearest + 4).min(self.weights.len());
+        // The logarithm of a cell's bump; u are distances in bandwidths.
         let log = |cell: usize| {
             let u = buffers.present.iter().map(|&j| buffers.scaled_z[j] - self.centres[j][cell]);
             self.log_weights[cell] - 0.5 * u.map(|u| u * u).sum::<f64>()
@@ -143,8 +149,8 @@ impl Bumps {
         self.cells_within(buffers, reach)
     }
 
-    /// The range of cells (indices) within `reach`, on the scale of the centres, in the first column, and one more on either side
-    /// in case of rounding; all if that column is missing.
+    /// The range of cells (indices) within `reach`, on the scale of the centres, of the row in `buffers` in the first column, and one
+    /// more on either side in case of rounding; all cells if that column is missing.
     fn cells_within(&self, buffers: &RowBuffers, reach: f64) -> Range<usize> {
         if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
@@ -155,10 +161,10 @@ impl Bumps {
         start.saturating_sub(1)..(end + 1).min(centres.len())
     }
 
-    /// Writes z in `buffers` on the scale of the centres to `scaled_z`.
+    /// Writes the row `z` in `buffers`, `[column]`, to their `scaled_z`, on the scale of the centres.
     fn scale_z(&self, buffers: &mut RowBuffers) {
         let z = buffers.z.iter().zip(&self.middle).zip(&self.unit);
-        let scaled = z.map(|((z, middle), unit)| (z - middle) / unit);
+        let scaled = z.map(|((z, middle), unit)| (z - middle) / unit); // [column]
         buffers.scaled_z.clear();
         buffers.scaled_z.extend(scaled.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)));
     }
@@ -167,7 +173,7 @@ impl Bumps {
 /// Σ exp(log - highest), where `highest` is the highest of the logs.
 fn sum_of_exponentials(logs: &[f64], highest: f64) -> f64 {
     wide!({
-        let mut lanes = [0.0; LANES];
+        let mut lanes = [0.0; LANES]; // sums side by side
         let (chunks, last_logs) = logs.as_chunks::<LANES>();
         for chunk in chunks {
             for (lane, log) in lanes.iter_mut().zip(chunk) {
@@ -196,9 +202,9 @@ pub struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// `centres` are `[cell][column]`, ascending in the first column, `weights` `[cell][class]`, `bandwidth` `[class][column]`;
-    /// `floor` has the mean of the wide normal of each column, then the deviations. All in z units. An error if these do not fit
-    /// together.
+    /// Kernel densities of columns whose values are z on `scale`. `centres` are `[cell][column]`, ascending in the first column,
+    /// `weights` `[cell][class]`, `bandwidth` `[class][column]`; `floor` has the mean of the wide normal of each column, then the
+    /// deviations. All in z units. An error if these do not fit together.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         columns: Columns<'a>,
@@ -259,8 +265,7 @@ impl<'a> Product<'a> {
             if buffers.present.is_empty() {
                 continue;
             }
-            let sums = sums.values[i..].iter_mut().step_by(sums.padded_rows);
-            for (bumps, sum) in self.classes.iter().zip(sums) {
+            for (bumps, sum) in self.classes.iter().zip(sums.of_row_mut(i)) {
                 if !bumps.weights.is_empty() {
                     *sum += self.log_density(bumps, buffers);
                 }
@@ -269,7 +274,8 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    /// Reads z of row `row` of the data, and which of its columns are not missing, into `buffers`.
+    /// Reads row number `row` of the data into `buffers`: `z`, `[column]`, and in `present` the columns that are not missing. An
+    /// infinite value is an error.
     fn read(&self, row: usize, buffers: &mut RowBuffers) -> Result<(), Error> {
         let RowBuffers { z, present, .. } = buffers;
         z.resize(self.columns.features(), f64::NAN);
@@ -284,33 +290,38 @@ impl<'a> Product<'a> {
         bumps.scale_z(buffers);
         let left_out_cell = None;
         let log_sum = bumps.log_sum(self.shape, buffers, left_out_cell);
-        let RowBuffers { z, present, .. } = buffers;
-        let units: f64 = present.iter().map(|&j| self.minus_log_units[j]).sum();
+        let RowBuffers { z, present, .. } = buffers; // z and the columns that the row has
+        // What turns densities of z into those of the columns' values.
+        let minus_log_units: f64 = present.iter().map(|&j| self.minus_log_units[j]).sum();
         let log_kernels = log_sum + log_height(self.shape, &bumps.bandwidth, present);
         if self.shape == Shape::Normal {
-            return units + log_kernels;
+            return minus_log_units + log_kernels;
         }
         // The log of the wide normal's density in each column.
         let log_floors = present.iter().map(|&j| {
             let [mean, deviation] = self.floor[j];
+            // The distance from the mean in deviations.
             let u = ((z[j] - mean) / deviation).abs().min(FARTHEST_U);
             -0.5 * u * u - deviation.ln() - LOG_SQRT_TAU
         });
-        units + log_add((1.0 - FLOOR).ln() + log_kernels, FLOOR.ln() + log_floors.sum::<f64>())
+        minus_log_units
+            + log_add((1.0 - FLOOR).ln() + log_kernels, FLOOR.ln() + log_floors.sum::<f64>())
     }
 }
 
-/// The log of the factor that turns bumps of height 1 into densities, in these columns; `bandwidth` has a number for every column.
+/// The log of the factor that turns bumps of height 1 into densities, in these columns (their indices); `bandwidth` has a number for
+/// every column.
 fn log_height(shape: Shape, bandwidth: &[f64], columns: &[usize]) -> f64 {
+    // Minus the log of a density of bandwidth 1 where the bump has height 1.
     let peak = if shape == Shape::Normal { LOG_SQRT_TAU } else { 0.0 };
     -columns.iter().map(|&j| bandwidth[j].ln() + peak).sum::<f64>()
 }
 
-/// An error unless centres, `[cell][column]` with `d` columns, are finite and in the order of their first column.
-fn demand_ordered(centres: &[f64], d: usize) -> Result<(), Error> {
-    let first = centres.iter().step_by(d.max(1));
+/// An error unless centres, `[cell][column]`, are finite and in the order of their first column.
+fn demand_ordered(centres: &[f64], n_columns: usize) -> Result<(), Error> {
+    let first_column = centres.iter().step_by(n_columns.max(1));
     demand(
-        d > 0 && centres.iter().all(|x| x.is_finite()) && first.is_sorted(),
+        n_columns > 0 && centres.iter().all(|x| x.is_finite()) && first_column.is_sorted(),
         "centres must be finite, and ascend in their first column",
     )
 }
@@ -344,13 +355,14 @@ pub fn leave_one_out(
     let log_height = log_height(shape, bandwidth, &columns);
     let mut log_densities = vec![0.0; cells.len()];
     let threads = threads::worth(threads, cells.len().saturating_mul(centres.len()));
-    threads::pieces(threads, &mut log_densities, PIECE_CELLS, |i, piece| {
+    threads::pieces(threads, &mut log_densities, PIECE_CELLS, |piece, log_densities| {
         let mut buffers = RowBuffers { present: columns.clone(), ..RowBuffers::default() };
-        for (&cell, out) in cells[i * PIECE_CELLS..].iter().zip(piece) {
+        for (&cell, log_density) in cells[piece * PIECE_CELLS..].iter().zip(log_densities) {
             let cell = cell as usize;
+            // The row is the centre of the cell.
             buffers.scaled_z.clear();
             buffers.scaled_z.extend(bumps.centres.iter().map(|column| column[cell]));
-            *out = bumps.log_sum(shape, &mut buffers, Some(cell)) + log_height;
+            *log_density = bumps.log_sum(shape, &mut buffers, Some(cell)) + log_height;
         }
     });
     Ok(log_densities)

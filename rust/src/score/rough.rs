@@ -36,8 +36,9 @@ pub struct Rough {
 }
 
 impl Rough {
-    /// Converts the weights of the first `n_columns` columns, to which `base`, `[class]`, is added; None if there are too many
-    /// classes, or a number is not finite. An error if `base` or the words have too few numbers.
+    /// Converts the weights of the words of a matrix's first `n_columns` columns, each with `base`, `[class]`, added and times the
+    /// word's scale; None if there are too many classes, or a number is not finite. An error if `base` or the words have too few
+    /// numbers.
     pub fn new(
         words: &Words,
         weights: &Weights,
@@ -51,23 +52,23 @@ impl Rough {
             n_columns <= words.columns().len(),
             "the matrix has more columns than the words it is scored by",
         )?;
-        let width = (n_classes + 1).next_multiple_of(LANES);
+        let width = (n_classes + 1).next_multiple_of(LANES); // numbers per column
         if width > WIDEST {
             return Ok(None);
         }
         let mut columns = vec![0.0; n_columns * width];
         let threads = threads::worth(threads, columns.len());
+        // The id of each column's word and 1; 0 if no word is in the column.
         let ids = &words.columns()[..n_columns];
         // For each piece of columns, whether all numbers are finite.
-        let are_finite = threads::pieces(threads, &mut columns, PIECE * width, |i, piece| {
-            let mut row = vec![0.0; n_classes];
-            let columns = piece.chunks_exact_mut(width).zip(&ids[i * PIECE..]);
+        let are_finite = threads::pieces(threads, &mut columns, PIECE * width, |piece, columns| {
+            let mut word_weights = vec![0.0; n_classes];
             let mut is_finite = true;
-            for (out, id) in columns {
-                // `id` is the word's id and 1, or 0 if no word is in the column; a word without weights counts 0.
-                let scale = weights.read(id.wrapping_sub(1), &mut row).unwrap_or(0.0);
-                row.iter_mut().zip(base).for_each(|(x, base)| *x = scale * (*x + base));
-                is_finite &= write_column(&row, out);
+            for (column, id) in columns.chunks_exact_mut(width).zip(&ids[piece * PIECE..]) {
+                // A word without weights counts 0.
+                let scale = weights.read(id.wrapping_sub(1), &mut word_weights).unwrap_or(0.0);
+                word_weights.iter_mut().zip(base).for_each(|(x, base)| *x = scale * (*x + base));
+                is_finite &= write_column(&word_weights, column);
             }
             is_finite
         });
@@ -84,64 +85,66 @@ impl Rough {
         matrix.is_sparse() && has_columns && self.n_classes == n_classes
     }
 
-    /// Calls `set_class` with the number of each of these rows and its class, or None where rounding leaves a doubt. `start` is the
-    /// score of each class before any cell is added.
+    /// Calls `set_class` with the number of each of these rows of a matrix and its class, or None where rounding leaves a doubt.
+    /// `empty_scores` is the score of each class for a row without cells.
     #[inline(always)]
     pub fn classes(
         &self,
         matrix: &Matrix,
-        start: &[f64],
+        empty_scores: &[f64],
         rows: impl Iterator<Item = usize>,
         set_class: impl FnMut(usize, Option<usize>),
     ) {
         match self.width / LANES {
-            1 => self.classes_of::<8>(matrix, start, rows, set_class),
-            2 => self.classes_of::<16>(matrix, start, rows, set_class),
-            3 => self.classes_of::<24>(matrix, start, rows, set_class),
-            4 => self.classes_of::<32>(matrix, start, rows, set_class),
-            5 => self.classes_of::<40>(matrix, start, rows, set_class),
-            6 => self.classes_of::<48>(matrix, start, rows, set_class),
-            7 => self.classes_of::<56>(matrix, start, rows, set_class),
-            _ => self.classes_of::<64>(matrix, start, rows, set_class),
+            1 => self.classes_of::<8>(matrix, empty_scores, rows, set_class),
+            2 => self.classes_of::<16>(matrix, empty_scores, rows, set_class),
+            3 => self.classes_of::<24>(matrix, empty_scores, rows, set_class),
+            4 => self.classes_of::<32>(matrix, empty_scores, rows, set_class),
+            5 => self.classes_of::<40>(matrix, empty_scores, rows, set_class),
+            6 => self.classes_of::<48>(matrix, empty_scores, rows, set_class),
+            7 => self.classes_of::<56>(matrix, empty_scores, rows, set_class),
+            _ => self.classes_of::<64>(matrix, empty_scores, rows, set_class),
         }
     }
 
-    /// [`Rough::classes`] with `W` numbers per column.
+    /// Does what [`Rough::classes`] does, with `W` numbers per column: `empty_scores` is the score of each class for a row without
+    /// cells, and `set_class` takes the number of each of these rows and its class, None where rounding leaves a doubt.
     #[inline(always)]
     fn classes_of<const W: usize>(
         &self,
         matrix: &Matrix,
-        start: &[f64],
+        empty_scores: &[f64],
         rows: impl Iterator<Item = usize>,
         mut set_class: impl FnMut(usize, Option<usize>),
     ) {
-        let (columns, _) = self.columns.as_chunks::<W>();
-        let largest = start.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        let mut buffer = vec![];
+        let (columns, _) = self.columns.as_chunks::<W>(); // the weights of each column, and their size
+        let largest = empty_scores.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let mut buffer = vec![]; // for the cells of a row
         for row in rows {
             let sums = RowSums::of(matrix.row(row, &mut buffer), columns);
             let n_cells = matrix.size(row);
             // A bound of what was added, to which the rounding error is relative.
             let size = f64::from(sums.totals[W - 1]) + FINER * largest;
             let least_lead = 2.0 * (n_cells as f64 + 8.0) * ROUNDING * size;
-            let is_exact = n_cells <= MOST_CELLS && sums.lowest >= 0.0;
-            let best = best_class(start, &sums.totals);
-            let sure = best.filter(|best| is_exact && best.lead > least_lead);
+            let is_bounded = n_cells <= MOST_CELLS && sums.lowest >= 0.0;
+            let best = best_class(empty_scores, &sums.totals);
+            let sure = best.filter(|best| is_bounded && best.lead > least_lead);
             set_class(row, sure.map(|best| best.class));
         }
     }
 }
 
-/// Writes a column's numbers from its weights `row`, `[class]`, into `out`, which holds zeros. Returns whether all are finite.
+/// Writes the weights of a column's word, `[class]`, to the numbers of the column, which are zeros: the weights minus their midpoint,
+/// and last their size. Returns whether all are finite.
 #[inline(always)]
-fn write_column(row: &[f64], out: &mut [f32]) -> bool {
-    let low = row.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+fn write_column(weights: &[f64], column: &mut [f32]) -> bool {
+    let low = weights.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let middle = 0.5 * (low + high);
-    out.iter_mut().zip(row).for_each(|(out, x)| *out = (x - middle) as f32);
+    column.iter_mut().zip(weights).for_each(|(out, x)| *out = (x - middle) as f32);
     // The exact sums add whole weights, not their differences from the midpoint, and are rounded in proportion to them.
     let size = (0.5 * (high - low) + FINER * low.abs().max(high.abs())) as f32;
-    if let Some(last) = out.last_mut() {
+    if let Some(last) = column.last_mut() {
         *last = size + size * f32::EPSILON;
     }
     size.is_finite()
@@ -153,13 +156,14 @@ struct BestClass {
     lead: f64,
 }
 
-/// The class of the highest score, the sum of `start` and `totals`, `[class]`; None if no score is above -inf.
+/// The class of the highest score, None if no score is above -inf. A row's score is `empty_scores`, that of a row without cells, plus
+/// `totals`, the sum over its cells, both `[class]`.
 #[inline(always)]
-fn best_class(start: &[f64], totals: &[f32]) -> Option<BestClass> {
-    let mut best = None;
+fn best_class(empty_scores: &[f64], totals: &[f32]) -> Option<BestClass> {
+    let mut best = None; // the class of the highest score so far
     let (mut highest, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-    for (class, (start, &total)) in start.iter().zip(totals).enumerate() {
-        let score = start + f64::from(total);
+    for (class, (empty_score, &total)) in empty_scores.iter().zip(totals).enumerate() {
+        let score = empty_score + f64::from(total);
         if score > highest {
             (best, second, highest) = (Some(class), highest, score);
         } else if score > second {
@@ -169,23 +173,23 @@ fn best_class(start: &[f64], totals: &[f32]) -> Option<BestClass> {
     best.map(|class| BestClass { class, lead: highest - second })
 }
 
-/// The sums of a row: cells times their columns' `W` numbers, `[number]`. And its lowest cell, or 0 if none is negative; NaN if a
-/// cell is not a number.
+/// The sums of a row: the counts in its cells times their columns' `W` numbers, `[number]`. And its lowest count, or 0 if none is
+/// negative; NaN if a count is not a number.
 struct RowSums<const W: usize> {
     totals: [f32; W],
     lowest: f32,
 }
 
 impl<const W: usize> RowSums<W> {
-    /// The sums of a row of a matrix whose columns have these numbers.
+    /// The sums of a row of a matrix. `columns` has the numbers of each column of the matrix.
     #[inline(always)]
     fn of(row: Row, columns: &[[f32; W]]) -> Self {
         let (mut totals, mut lowest) = ([0.0; W], 0.0);
-        for (column, x) in row.sparse() {
-            let x = x as f32;
-            lowest = if x >= lowest { lowest } else { x };
+        for (column, count) in row.sparse() {
+            let count = count as f32;
+            lowest = if count >= lowest { lowest } else { count }; // NaN stays
             for (total, weight) in totals.iter_mut().zip(&columns[column as usize]) {
-                *total += x * weight;
+                *total += count * weight;
             }
         }
         RowSums { totals, lowest }

@@ -23,10 +23,11 @@ impl Urn {
         self.n_factors = 0;
     }
 
-    /// Draws one colour n times: multiplies the products by the factors, and adds their logarithms to `totals`, `[class]`, where
-    /// the products become long. `balls` is the number of the colour's balls in each class's urn, not negative.
+    /// Draws one colour n times: multiplies each class's product by the number of balls at every draw, and adds the logarithms of the
+    /// products to `totals`, `[class]`, when they have many factors. `balls` is the number of the colour's balls in each class's urn,
+    /// not negative.
     pub(super) fn draw(&mut self, balls: &[f64], n: u32, totals: &mut [f64]) {
-        let last_draw = f64::from(n) - 1.0;
+        let last_draw = f64::from(n) - 1.0; // draws before the last one, each of which adds a ball
         let is_in_range = |balls: &f64| *balls >= 1.0 / RANGE && balls + last_draw <= RANGE;
         if n > MOST_FACTORS || !balls.iter().all(is_in_range) {
             for (total, &balls) in totals.iter_mut().zip(balls) {
@@ -60,7 +61,7 @@ pub(super) fn log_rising(x: f64, n: u64) -> f64 {
     // Stirling's series is exact to the last bits from here on.
     const LEAST_STIRLING: f64 = 16.0;
     let mut total = 0.0;
-    let mut product = 1.0;
+    let mut product = 1.0; // of the first factors, which are small
     let mut n_multiplied = 0;
     while n_multiplied < n && x + (n_multiplied as f64) < LEAST_STIRLING {
         product *= x + n_multiplied as f64;
@@ -70,6 +71,7 @@ pub(super) fn log_rising(x: f64, n: u64) -> f64 {
         total += f64::ln(product);
     }
     if n_multiplied < n {
+        // Of the factors that are left.
         let (x, n) = (x + n_multiplied as f64, (n - n_multiplied) as f64);
         let end = x + n;
         total += n * end.ln()
@@ -81,7 +83,7 @@ pub(super) fn log_rising(x: f64, n: u64) -> f64 {
 
 /// The remainder of log Γ(x) after (x - 1/2) log x - x + log(2π) / 2, for x of at least 16, by Stirling's series.
 fn stirling_remainder(x: f64) -> f64 {
-    let y = 1.0 / (x * x);
+    let y = 1.0 / (x * x); // the series is one in y
     (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y * (1.0 / 1680.0 - y / 1188.0)))) / x
 }
 

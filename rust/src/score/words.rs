@@ -91,9 +91,10 @@ struct ImpossibleClasses {
 }
 
 impl<'a> TextScores<'a> {
-    /// `base` and `constant` have a number per class. Rough weights must have been made of the same weights and base. An error if
-    /// arguments do not fit together: another number of classes, a base beside the balls of an urn, or a matrix that is counted
-    /// otherwise or has more columns than there are words.
+    /// Scores of texts, whose tokens `tokeniser` finds, by the `weights` of these `words`. `base`, which is added to every weight, and
+    /// `constant`, which is added to every text's score, have a number per class; `counting` is how much a word counts. Rough weights
+    /// must have been made of the same weights and base. An error if arguments do not fit together: another number of classes, a
+    /// base beside the balls of an urn, or a matrix that is counted otherwise or has more columns than there are words.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         texts: Texts<'a>,
@@ -115,7 +116,7 @@ impl<'a> TextScores<'a> {
             demand_weights(balls, n_classes)?;
             demand(balls.iter().all(|&x| x > 0.0), "polya must be positive")?;
         }
-        let mut columns = vec![];
+        let mut columns = vec![]; // where the weights of each of a matrix's columns are
         if let Texts::Counted(matrix) = &texts {
             let uses_counts = matches!(counting, Counting::Often | Counting::Unit { .. });
             demand(
@@ -150,7 +151,7 @@ impl<'a> TextScores<'a> {
         }
     }
 
-    /// Adds the scores to the sums, `[class][row]`; nothing for a missing text.
+    /// Adds the scores to the sums, `[class][row]`; nothing for a missing text. `buffers` are memory.
     pub(super) fn add(&self, sums: &mut Sums, buffers: &mut TextBuffers) -> Result<(), Error> {
         if let (Texts::Counted(matrix), Counting::Often) = (&self.texts, self.counting) {
             return self.add_matrix(matrix, sums, buffers);
@@ -160,13 +161,14 @@ impl<'a> TextScores<'a> {
             if self.read(row, buffers)? {
                 buffers.totals.clear(self.weights);
                 self.add_text(buffers)?;
-                self.add_totals(&buffers.totals, &mut sums.values[i..], sums.padded_rows);
+                self.add_totals(&buffers.totals, sums.of_row_mut(i));
             }
         }
         Ok(())
     }
 
-    /// Adds the constant and a term, a number per class, for each word of the text in row `row`; nothing if it is missing.
+    /// Adds the constant and a term, a number per class, for each word of the text in row number `row` to its terms; nothing if it is
+    /// missing. `buffers` are memory.
     pub(super) fn add_terms(
         &self,
         row: usize,
@@ -178,14 +180,16 @@ impl<'a> TextScores<'a> {
         }
         self.count(buffers);
         terms.add(self.constant.iter().copied());
-        let (mut n_draws, n_classes) = (0.0, self.constant.len());
-        buffers.row.resize(n_classes, 0.0);
+        let mut n_draws = 0.0; // from the urn
+        buffers.row.resize(self.constant.len(), 0.0);
+        // Each word's id, and how much it counts.
         for &(id, count) in &buffers.word_counts {
             let Some(scale) = self.weights.read(id, &mut buffers.row) else {
                 continue;
             };
             n_draws += count;
-            let (weights, factor) = (buffers.row.iter(), count * scale);
+            let weights = buffers.row.iter(); // of the word, [class]
+            let factor = count * scale;
             match (self.counting, self.base) {
                 (Counting::Polya { .. }, _) => {
                     terms.add(weights.map(|&balls| log_rising(balls, count as u64)));
@@ -203,14 +207,15 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// [`TextScores::add`] for a matrix of counts. A cell that the matrix refuses is an error.
+    /// Adds the scores of the rows of a matrix of counts, each a text, to the sums, `[class][row]`. A cell that the matrix refuses is
+    /// an error. The buffers are memory.
     fn add_matrix(
         &self,
         matrix: &Matrix,
         sums: &mut Sums,
         TextBuffers { totals, row: buffer, .. }: &mut TextBuffers,
     ) -> Result<(), Error> {
-        let places = &self.columns;
+        let places = &self.columns; // where the weights of each column are
         for i in 0..sums.rows.len() {
             let row = sums.rows.row(i);
             totals.clear(self.weights);
@@ -222,27 +227,29 @@ impl<'a> TextScores<'a> {
                 }
                 None => self.add_places(places.iter().copied().zip(cells.values()), totals),
             }
+            // The sum of counts times scales: NaN if a count is.
             if totals.times.is_nan() {
                 return Err(matrix.refused(row));
             }
-            self.add_totals(totals, &mut sums.values[i..], sums.padded_rows);
+            self.add_totals(totals, sums.of_row_mut(i));
         }
         Ok(())
     }
 
-    /// Reads the text in row `row` into the buffers: the ids of its tokens, or its words' counts if it came with these. Returns
-    /// false if the text is missing.
+    /// Reads the text in row number `row` into the buffers: the word id of each of its tokens, in `ids`, or the id and count of each
+    /// of its words, in `word_counts`, if it came with these. Returns false if the text is missing.
     fn read(&self, row: usize, buffers: &mut TextBuffers) -> Result<bool, Error> {
         let TextBuffers { tokens, ids, word_counts, row: buffer, .. } = buffers;
         if let Texts::Counted(matrix) = &self.texts {
             word_counts.clear();
-            let ids_of_columns = self.words.columns();
+            let ids_of_columns = self.words.columns(); // the id of each column's word and 1
             matrix.each_of(row, buffer, |column, count| {
                 word_counts.push((ids_of_columns[column as usize].wrapping_sub(1), count));
             })?;
             return Ok(true);
         }
         if let Texts::Encoded(texts) = &self.texts {
+            // Ids of words, and how often each occurs; without counts, an id for every token.
             let Some((text_ids, counts)) = texts.get(row) else {
                 return Ok(false);
             };
@@ -281,7 +288,7 @@ impl<'a> TextScores<'a> {
             self.add_words(words, &mut buffers.totals);
             return Ok(());
         }
-        self.count(buffers);
+        self.count(buffers); // fills `word_counts`: (id, how much it counts)
         self.add_words(buffers.word_counts.iter().copied(), &mut buffers.totals);
         Ok(())
     }
@@ -295,7 +302,8 @@ impl<'a> TextScores<'a> {
         }
     }
 
-    /// Writes how much each distinct word of the text that was read counts to `word_counts` in the buffers.
+    /// Writes the id of each distinct word of the text that was read, and how much it counts, to `word_counts` in the buffers. They
+    /// have the text's word ids, or these counts already.
     fn count(&self, buffers: &mut TextBuffers) {
         if let Counting::Unit { once } = self.counting {
             return self.count_unit(once, buffers);
@@ -314,8 +322,9 @@ impl<'a> TextScores<'a> {
         buffers.word_counts.extend(word_counts);
     }
 
-    /// Does the same as [`TextScores::count`] for the words that have weights, so that the text has length 1: √n or, if `once`, 1
-    /// for a word that occurs n times, over the length by which squares of count times scale sum to 1.
+    /// Writes to `word_counts` in the buffers the ids of the text's words that have weights, and how much each counts so that the
+    /// text has length 1: √n or, if `once`, 1 for a word that occurs n times, over the length by which squares of count times scale
+    /// sum to 1.
     fn count_unit(&self, once: bool, buffers: &mut TextBuffers) {
         if !self.has_counts(buffers) {
             buffers.occurrences.count(&buffers.ids);
@@ -323,7 +332,7 @@ impl<'a> TextScores<'a> {
             buffers.word_counts.clear();
             buffers.word_counts.extend(words.map(|(id, n)| (id, f64::from(n))));
         }
-        let mut squared_length = 0.0;
+        let mut squared_length = 0.0; // of the text
         buffers.word_counts.retain_mut(|(id, count)| {
             let Some(scale) = self.weights.scale(*id).filter(|_| *count > 0.0) else {
                 return false;
@@ -338,8 +347,8 @@ impl<'a> TextScores<'a> {
         }
     }
 
-    /// Writes to `word_counts` what each word counts: n or log(1 + n) for n occurrences, divided by the Euclidean length over all
-    /// tokens if the tokeniser is set so.
+    /// Writes to `word_counts` in the buffers the id of each word and how much it counts: n or log(1 + n) for n `occurrences`, divided
+    /// by the Euclidean length over all tokens if the tokeniser is set so.
     fn damp(&self, buffers: &mut TextBuffers) {
         let damping = Damping::of(self.tokeniser);
         buffers.token_counts.clear();
@@ -348,39 +357,39 @@ impl<'a> TextScores<'a> {
             // Encoded texts have no unknown words: their tokens are empty.
             count_unknown(&buffers.tokens, &buffers.ids, &mut buffers.token_counts);
         }
-        let length = damping.length(&mut buffers.token_counts);
+        let length = damping.length(&mut buffers.token_counts); // 1 if lengths do not matter
         let words = buffers.occurrences.iter();
         buffers.word_counts.clear();
         buffers.word_counts.extend(words.map(|(id, n)| (id, damping.damp(n) / length)));
     }
 
-    /// Adds the weights of words (id, count), each times its count, to the totals.
+    /// Adds the weights of words, each times its count, to the totals of a text. `words` are (id, count).
     fn add_words(&self, words: impl Iterator<Item = (u32, f64)>, totals: &mut Totals) {
         self.add_places(words.map(|(id, count)| (self.weights.place(id), count)), totals);
     }
 
-    /// [`TextScores::add_words`] for words of which it is known where their weights are: (place, count).
+    /// Adds the weights of words, each times its count, to the totals of a text. `words` are (where the weights are, count).
     #[inline(always)]
-    fn add_places(&self, rows: impl Iterator<Item = (Place, f64)>, totals: &mut Totals) {
-        let table = self.weights.whole();
+    fn add_places(&self, words: impl Iterator<Item = (Place, f64)>, totals: &mut Totals) {
+        let table = self.weights.whole(); // weights of words that have one for every class
         // With the totals in registers, 3,000 texts of 150 words took 2.7 instead of 4.2 ms for two classes, 2.5 instead of
         // 8.3 ms for ten, and 3.6 instead of 18.5 ms for twenty.
         match self.weights.lines() {
-            1 => totals.add_lines::<1>(table, rows),
-            2 => totals.add_lines::<2>(table, rows),
-            3 => totals.add_lines::<3>(table, rows),
-            4 => totals.add_lines::<4>(table, rows),
-            5 => totals.add_lines::<5>(table, rows),
-            _ => totals.add_any(self.weights, rows),
+            1 => totals.add_lines::<1>(table, words),
+            2 => totals.add_lines::<2>(table, words),
+            3 => totals.add_lines::<3>(table, words),
+            4 => totals.add_lines::<4>(table, words),
+            5 => totals.add_lines::<5>(table, words),
+            _ => totals.add_any(self.weights, words),
         }
         totals.add_pair_words(self.weights);
     }
 
-    /// Adds to the totals the logarithms of drawing each counted word as often as it occurs, or once if `once`, and subtracts those
-    /// of as many draws from `balls`, the total of all words' balls per class. A negative weight is an error.
+    /// Adds to the totals in the buffers the logarithms of drawing each word as often as it occurs, or once if `once`, and subtracts
+    /// those of as many draws from `balls`, the total of all words' balls per class. A negative weight is an error.
     fn add_draws(&self, balls: &[f64], once: bool, buffers: &mut TextBuffers) -> Result<(), Error> {
         let TextBuffers { occurrences, row, urn, totals, .. } = buffers;
-        row.resize(balls.len(), 0.0);
+        row.resize(balls.len(), 0.0); // the balls of a word, [class]
         urn.begin(balls.len());
         let mut n_draws = 0;
         for (id, n) in occurrences.iter() {
@@ -401,12 +410,12 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Adds a text's totals to its sums, one per class, which are `padded_rows` apart.
-    fn add_totals(&self, totals: &Totals, sums: &mut [f64], padded_rows: usize) {
-        let sums = sums.iter_mut().step_by(padded_rows);
+    /// Adds a text's totals to its sums, `[class]`.
+    fn add_totals<'s>(&self, totals: &Totals, sums: impl Iterator<Item = &'s mut f64>) {
         for (class, (sum, &constant)) in sums.zip(self.constant).enumerate() {
             let mut total = totals.values[class] + constant;
             if totals.pairs != 0.0 || totals.common != 0.0 {
+                // What words without a pair for this class have beside their common number.
                 let default = self.weights.default()[class];
                 total += totals.common + totals.pairs * zero_if_infinite(default);
                 if totals.impossible.contains(class, default) {
@@ -430,7 +439,7 @@ fn zero_if_infinite(x: f64) -> f64 {
 }
 
 impl Totals {
-    /// Sets all totals to 0, for weights of as many classes.
+    /// Sets all totals to 0, for as many classes as the weights have.
     fn clear(&mut self, weights: &Weights) {
         self.values.clear();
         self.values.resize(weights.lines() * LANES, 0.0);
@@ -440,19 +449,19 @@ impl Totals {
         self.pair_words.clear();
     }
 
-    /// Adds words (place, count) whose rows in `table` have `LINES` cache lines each, with the totals in registers. Words that have
-    /// no row there go to `pair_words`.
+    /// Adds words, (place, count), whose rows in `table` have `LINES` cache lines each, with the totals in registers. A place is the
+    /// number of a row; words that have no row there go to `pair_words`.
     #[inline(always)]
     fn add_lines<const LINES: usize>(
         &mut self,
         table: &[Line],
-        rows: impl Iterator<Item = (Place, f64)>,
+        words: impl Iterator<Item = (Place, f64)>,
     ) {
         wide!({
             let (table, _) = table.as_chunks::<LINES>();
-            let mut totals = [[0.0; LANES]; LINES];
+            let mut totals = [[0.0; LANES]; LINES]; // by class
             let mut total_factor = 0.0;
-            for (place, count) in rows {
+            for (place, count) in words {
                 let Some(row) = table.get(place as usize) else {
                     self.pair_words.push((place, count));
                     continue;
@@ -473,11 +482,12 @@ impl Totals {
         });
     }
 
-    /// [`Totals::add_lines`] for rows of any number of cache lines.
+    /// Adds words, (place of their weights, count), whose rows have any number of cache lines. Words that have no whole row go to
+    /// `pair_words`.
     #[inline(always)]
-    fn add_any(&mut self, weights: &Weights, rows: impl Iterator<Item = (Place, f64)>) {
+    fn add_any(&mut self, weights: &Weights, words: impl Iterator<Item = (Place, f64)>) {
         wide!({
-            for (place, count) in rows {
+            for (place, count) in words {
                 match weights.whole_row(place) {
                     Some(row) => self.add_whole(row, count),
                     None => self.pair_words.push((place, count)),
@@ -486,7 +496,7 @@ impl Totals {
         });
     }
 
-    /// Adds the row of a word, whose last number is its scale, times its count.
+    /// Adds the weights of a word, times its count and scale. `row` has a weight for each class, and last the scale.
     #[inline(always)]
     fn add_whole(&mut self, row: &[Line], count: f64) {
         let scale = row.last().map_or(0.0, |line| line.0[LANES - 1]);
@@ -504,12 +514,12 @@ impl Totals {
 
     /// Adds the words in `pair_words` that are kept by pairs; words without weights add nothing.
     fn add_pair_words(&mut self, weights: &Weights) {
-        let words = std::mem::take(&mut self.pair_words);
+        let words = std::mem::take(&mut self.pair_words); // (place of the weights, count)
         // Loads all words into the cache side by side, before the loop below needs them one after the other.
         // The numbers themselves have no meaning here.
         let touched = words.iter().map(|&(place, _)| weights.touch(place));
         std::hint::black_box(touched.fold(0, |bits, n| bits ^ n));
-        let default = weights.default();
+        let default = weights.default(); // beside the common number in classes without a pair, [class]
         let is_default_infinite = default.contains(&f64::NEG_INFINITY);
         for &(place, count) in &words {
             match weights.pairs(place) {
@@ -523,8 +533,8 @@ impl Totals {
         self.pair_words = words;
     }
 
-    /// Adds a word that is kept by pairs, times its count. `default` is the weight, per class, that is added to its common number
-    /// in classes without a pair. `INFINITE`: one of both may be -inf.
+    /// Adds a word that is kept by pairs, times its count and scale. A pair is a class and the word's weight for it; other classes
+    /// have the word's common number plus `default`, `[class]`. `INFINITE`: one of both may be -inf.
     #[inline(always)]
     fn add_pairs<const INFINITE: bool>(&mut self, row: &Pairs, count: f64, default: &[f64]) {
         let factor = count * row.scale;
@@ -533,21 +543,23 @@ impl Totals {
         }
         let finite = |x: f64| if INFINITE { zero_if_infinite(x) } else { x };
         let common = finite(row.common);
+        // Sums of factors over all words and over those kept by pairs, and of factors times common numbers.
         self.times += factor;
         self.pairs += factor;
         self.common += factor * common;
         if INFINITE {
+            // Words kept by pairs, those with a common number of -inf, and those that a pair saves from -inf, by class.
             self.impossible.n_words += 1;
             self.impossible.n_infinite += usize::from(row.common < common);
             self.impossible.n_saved.resize(default.len(), 0);
         }
-        for (class, value) in row.iter() {
+        for (class, weight) in row.iter() {
             if INFINITE {
                 let without_pair = row.common + default[class];
                 let is_saved = without_pair == f64::NEG_INFINITY;
                 self.impossible.n_saved[class] += usize::from(is_saved);
             }
-            self.values[class] += factor * (value - (common + finite(default[class])));
+            self.values[class] += factor * (weight - (common + finite(default[class])));
         }
     }
 }
@@ -555,6 +567,7 @@ impl Totals {
 impl ImpossibleClasses {
     /// Whether a class, whose default weight is `default`, is impossible because of some word.
     fn contains(&self, class: usize, default: f64) -> bool {
+        // Words that are at -inf in this class unless a pair saves them.
         let n_infinite = if default == f64::NEG_INFINITY { self.n_words } else { self.n_infinite };
         self.n_saved.get(class).is_some_and(|&n_saved| n_saved < n_infinite)
     }

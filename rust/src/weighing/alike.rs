@@ -11,80 +11,80 @@ use crate::threads;
 const BLOCK: usize = 2048;
 /// Rows that a thread compares with all rows before them.
 const ROWS: usize = 16;
-/// Bytes of 0 or 1 that are added up in one byte.
+/// Bytes of 0 or 1 that are added up in one byte, at most 255.
 const BYTES: usize = 128;
 
 /// Returns Σ s² over the terms in which two rows have the same cell, `[row][row]`.
 pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
-    let (n_rows, variances, starts) =
-        (lookups.rows(), lookups.terms.variances(), &lookups.terms.starts);
-    let mut out = vec![0.0; n_rows * n_rows];
-    let mut order: Vec<usize> = (0..variances.len()).collect();
+    let n_rows = lookups.rows();
+    let variances = lookups.terms.variances(); // s² of each term
+    let starts = &lookups.terms.starts; // the first cell of each term
+    let mut shared = vec![0.0; n_rows * n_rows];
+    let mut order: Vec<usize> = (0..variances.len()).collect(); // of the terms
     // Whether a byte can tell the cells of a term apart.
-    let narrow = |&term: &usize| starts[term + 1] - starts[term] <= 256;
-    order.sort_by(|a, b| {
-        (narrow(b), variances[*b]).partial_cmp(&(narrow(a), variances[*a])).unwrap_or(a.cmp(b))
-    });
-    let are_alike = |a: &usize, b: &usize| narrow(a) == narrow(b) && variances[*a] == variances[*b];
-    for terms in order.chunk_by(are_alike).flat_map(|same| same.chunks(BLOCK)) {
-        if narrow(&terms[0]) {
-            add::<u8>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell as u8);
+    let is_narrow = |&term: &usize| starts[term + 1] - starts[term] <= 256;
+    let key = |term: &usize| (is_narrow(term), variances[*term]);
+    order.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(a.cmp(b)));
+    let equal_keys = order.chunk_by(|a, b| key(a) == key(b));
+    for terms in equal_keys.flat_map(|terms| terms.chunks(BLOCK)) {
+        let (is_narrow, variance) = key(&terms[0]);
+        if is_narrow {
+            add::<u8>(lookups, terms, variance, &mut shared, threads, |cell| cell as u8);
         } else {
-            add::<u32>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell);
+            add::<u32>(lookups, terms, variance, &mut shared, threads, |cell| cell);
         }
     }
     for i in 0..n_rows {
         for j in 0..i {
-            out[j * n_rows + i] = out[i * n_rows + j];
+            shared[j * n_rows + i] = shared[i * n_rows + j];
         }
     }
-    out
+    shared
 }
 
-/// Adds `variance`, s², to `out`, `[row][row]`, for each of these terms in which a row and one before it have the same cell. All
-/// the terms have this variance. `code` makes a cell, counted from the term's first, a number that is quick to compare.
+/// Adds `variance`, s², to `shared`, `[row][row]`, for each of these terms (indices) in which a row and one before it have the same
+/// cell. All the terms have this variance. `shorten` makes a cell, counted from the term's first, a number that is quick to compare.
 fn add<T: Copy + Default + Eq + Send + Sync>(
     lookups: &Lookups,
     terms: &[usize],
     variance: f64,
-    out: &mut [f64],
+    shared: &mut [f64],
     threads: usize,
-    code: impl Fn(u32) -> T + Sync,
+    shorten: impl Fn(u32) -> T + Sync,
 ) {
     let (n_rows, width) = (lookups.rows(), terms.len());
-    // `[row][term]`.
-    let mut codes = vec![T::default(); n_rows * width];
+    let mut cells = vec![T::default(); n_rows * width]; // [row][term]
+    // The column or pair of each term, and its level there.
     let groups: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.terms.term(term)).collect();
-    threads::pieces(threads, &mut codes, ROWS * width, |piece, codes| {
-        for (row, codes) in (piece * ROWS..).zip(codes.chunks_exact_mut(width)) {
-            // The row's code in each column.
-            let column_codes = lookups.cells.row(row);
-            for (code_of, (group, level)) in codes.iter_mut().zip(&groups) {
-                *code_of = code(group.cell(*level, column_codes));
+    threads::pieces(threads, &mut cells, ROWS * width, |piece, cells| {
+        for (row, cells) in (piece * ROWS..).zip(cells.chunks_exact_mut(width)) {
+            let codes = lookups.cells.row(row); // [column]
+            for (cell, (group, level)) in cells.iter_mut().zip(&groups) {
+                *cell = shorten(group.cell(*level, codes));
             }
         }
     });
-    let codes = &codes[..];
-    threads::pieces(threads, out, ROWS * n_rows, |piece, out| {
-        wide!(compare(codes, width, piece * ROWS, out, |same| variance * f64::from(same)));
+    let cells = &cells[..];
+    threads::pieces(threads, shared, ROWS * n_rows, |piece, shared| {
+        wide!(compare(cells, width, piece * ROWS, shared, variance));
     });
 }
 
-/// Compares rows, from `first` on, with all rows up to them. `codes` are `[row][term]` with `width` terms, `out` is
-/// `[row from first on][row]`, and `variance_of` says what so many equal codes add.
+/// Adds `variance` to `shared`, `[row from first_row on][row]`, for each term in which a row, from `first_row` on, and one up to it
+/// have the same cell. `cells` are `[row][term]` with `width` terms.
 #[inline(always)]
 fn compare<T: Copy + Eq>(
-    codes: &[T],
+    cells: &[T],
     width: usize,
-    first: usize,
-    out: &mut [f64],
-    variance_of: impl Fn(u32) -> f64,
+    first_row: usize,
+    shared: &mut [f64],
+    variance: f64,
 ) {
-    let n_rows = codes.len() / width;
-    for (row, out) in (first..).zip(out.chunks_exact_mut(n_rows)) {
-        let own = &codes[row * width..(row + 1) * width];
-        for (out, other) in out[..=row].iter_mut().zip(codes.chunks_exact(width)) {
-            *out += variance_of(count_equal(own, other));
+    let n_rows = cells.len() / width;
+    for (row, shared) in (first_row..).zip(shared.chunks_exact_mut(n_rows)) {
+        let row_cells = &cells[row * width..(row + 1) * width];
+        for (sum, earlier_cells) in shared[..=row].iter_mut().zip(cells.chunks_exact(width)) {
+            *sum += variance * f64::from(count_equal(row_cells, earlier_cells));
         }
     }
 }
@@ -103,8 +103,7 @@ fn count_equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
 struct Surprise<'a> {
     /// Σ s² over the cells that two rows share, `[row][row]`.
     alike: &'a [f64],
-    /// How many rows there are.
-    rows: usize,
+    n_rows: usize,
     /// `[stored class][row]`.
     surprise: Vec<f64>,
 }
@@ -112,31 +111,32 @@ struct Surprise<'a> {
 impl Corrections for Surprise<'_> {
     type Number = f64;
 
-    /// Adds the corrections of a row's cells to `sums`, `[stored class]`: Σ over other rows of what both share times the other's
-    /// surprise.
+    /// Adds the corrections of the cells of row number `row` to `sums`, `[stored class]`: Σ over all rows of the s² that both share
+    /// times the other's surprise.
     #[inline(always)]
     fn sum(&self, row: usize, _place: usize, sums: &mut [f64]) {
-        let common = &self.alike[row * self.rows..(row + 1) * self.rows];
-        for (sum, surprise) in sums.iter_mut().zip(self.surprise.chunks_exact(self.rows)) {
-            *sum += dot(common, surprise);
+        let shared = &self.alike[row * self.n_rows..(row + 1) * self.n_rows]; // with each row
+        for (sum, surprise) in sums.iter_mut().zip(self.surprise.chunks_exact(self.n_rows)) {
+            *sum += dot(shared, surprise);
         }
     }
 
     /// Σ s² over a row's cells: what it shares with itself.
     #[inline(always)]
     fn variance(&self, row: usize, _class: usize) -> f64 {
-        self.alike[row * self.rows + row]
+        self.alike[row * self.n_rows + row]
     }
 
-    /// Adds `steps`, `[stored class]`, to the row's surprise.
+    /// Adds `steps`, C (μ before − μ after), `[stored class]`, to the surprise of row number `row`.
     #[inline(always)]
     fn add(&mut self, row: usize, _place: usize, steps: &[f64]) {
-        steps.iter().enumerate().for_each(|(c, step)| self.surprise[c * self.rows + row] += step);
+        let surprises = self.surprise[row..].iter_mut().step_by(self.n_rows);
+        surprises.zip(steps).for_each(|(surprise, step)| *surprise += step);
     }
 }
 
-/// Visits rows in an order, with the class of each in `labels`. Improves `mu`, `[row][class]`, and returns the mean change of μ per
-/// row. `alike` has Σ s² over the cells that two rows share, `[row][row]`.
+/// Visits rows in an order (their numbers), with the class of each in `labels`. Improves `mu`, their probabilities, `[row][class]`,
+/// and returns the mean change of μ per row. `alike` has Σ s² over the cells that two rows share, `[row][row]`.
 pub fn ascend(
     alike: &[f64],
     labels: &[i32],
@@ -150,11 +150,12 @@ pub fn ascend(
     demand(alike.len() == n_rows.pow(2), "alike must be rows × rows")?;
     let rows_by_class =
         (0..rows.stored_classes()).flat_map(|class| (0..n_rows).map(move |row| (row, class)));
+    // C (y − μ), `[stored class][row]`.
     let surprise = rows_by_class.map(|(row, class)| {
         let truth = f64::from(u8::from(labels[row] as usize == class));
         rows.strengths[row] * (truth - mu[row * n_classes + class])
     });
-    let mut corrections = Surprise { alike, rows: n_rows, surprise: surprise.collect() };
+    let mut corrections = Surprise { alike, n_rows, surprise: surprise.collect() };
     Ok(wide!(match n_classes {
         2 => pass_of_two(&mut corrections, rows, order, mu),
         _ => pass_of_many(&mut corrections, rows, order, mu),
@@ -175,18 +176,19 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Returns the corrections of the cells of all terms, s² Σ surprise over their rows, `[cell][class]`, from the surprise of rows,
-/// `[row][class]`.
+/// C (y − μ), `[row][class]`.
 pub fn spread(lookups: &Lookups, surprise: &[f64]) -> Result<Vec<f64>, Error> {
-    let (n_rows, variances) = (lookups.rows(), lookups.terms.variances());
+    let (n_rows, variances) = (lookups.rows(), lookups.terms.variances()); // s² of each term
     demand(n_rows > 0 && surprise.len().is_multiple_of(n_rows), "each row must have classes")?;
     let n_classes = surprise.len() / n_rows;
     let mut table = vec![0.0; lookups.terms.size() * n_classes];
-    for (row, own_surprise) in surprise.chunks_exact(n_classes.max(1)).enumerate() {
-        lookups.each(0..lookups.terms.groups.len(), row, |term, cell| {
-            let deltas =
-                table[cell * n_classes..(cell + 1) * n_classes].iter_mut().zip(own_surprise);
-            deltas.for_each(|(delta, own_surprise)| *delta += variances[term] * own_surprise);
-        });
+    let mut cells = vec![]; // of a row, [term]
+    for (row, row_surprise) in (0..).zip(surprise.chunks_exact(n_classes.max(1))) {
+        lookups.look_up(0..lookups.terms.groups.len(), &[row], &mut cells);
+        for (&cell, variance) in cells.iter().zip(&variances) {
+            let deltas = table[cell as usize * n_classes..].iter_mut().zip(row_surprise);
+            deltas.for_each(|(delta, surprise)| *delta += variance * surprise);
+        }
     }
     Ok(table)
 }
@@ -213,11 +215,10 @@ mod tests {
         let shared = alike(&lookups, 1);
         assert_eq!(shared, alike(&lookups, 3));
         for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
-            let mut cells = [[0; 4]; 2];
-            for (row, cells) in [i, j].into_iter().zip(&mut cells) {
-                lookups.each(0..3, row, |term, cell| cells[term] = cell);
-            }
-            let same = |t: &usize| cells[0][*t] == cells[1][*t];
+            // The cells of both rows, in the four terms of three groups.
+            let mut cells = vec![];
+            lookups.look_up(0..3, &[i as u32, j as u32], &mut cells);
+            let same = |t: &usize| cells[*t] == cells[4 + *t];
             let expected: f64 = (0..4).filter(same).map(|t| variances[t]).sum();
             assert_eq!(shared[i * n + j], expected);
         }

@@ -29,15 +29,16 @@ impl TrainingRows<'_> {
         self.strengths.len()
     }
 
-    /// Rejects arrays of another length, and an order with numbers that are no row's. `mu_len` is the length of μ.
-    pub(super) fn check(&self, rows: usize, order: &[u32], mu_len: usize) -> Result<(), Error> {
-        let size = rows * self.classes;
-        demand(self.classes > 0 && self.len() == rows, "each row must have a strength")?;
+    /// Rejects arrays that are not of `n_rows` rows, and an order with numbers that are no row's. `mu_len` is the length of μ,
+    /// `[row][class]`.
+    pub(super) fn check(&self, n_rows: usize, order: &[u32], mu_len: usize) -> Result<(), Error> {
+        let size = n_rows * self.classes;
+        demand(self.classes > 0 && self.len() == n_rows, "each row must have a strength")?;
         demand(
             self.offsets.len() == size && mu_len == size,
             "offsets and mu must be rows × classes",
         )?;
-        demand(order.iter().all(|&row| (row as usize) < rows), "the order must be of rows")
+        demand(order.iter().all(|&row| (row as usize) < n_rows), "the order must be of rows")
     }
 
     /// The number of classes whose corrections are stored. Two classes have opposite corrections: one is enough.
@@ -75,7 +76,7 @@ pub(super) trait Corrections {
         usize::MAX
     }
 
-    /// Looks up the cells of the rows that are visited next, a block.
+    /// Looks up the cells of the rows (their numbers) that are visited next, a block.
     #[inline(always)]
     fn look_up(&mut self, _rows: &[u32]) {}
 
@@ -108,10 +109,11 @@ pub(super) trait Solver<T> {
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]>;
 }
 
-/// Visits rows in an order. Improves μ, `[row][class]`, and the corrections, and returns the mean change of μ: its absolute
-/// changes, summed over classes, per row.
+/// Visits rows in an order (their numbers). Improves μ, the probabilities of classes, `[row][class]`, and the corrections, and returns
+/// the mean change of μ: its absolute changes, summed over classes, per row.
 ///
-/// `sums` and `own` are buffers with one number per stored class; arrays of a constant length stay in registers.
+/// `sums` and `own` are buffers with one number per stored class, for the corrections of a row and for A, how much it corrects
+/// itself; arrays of a constant length stay in registers.
 #[inline(always)]
 pub(super) fn pass<C: Corrections>(
     corrections: &mut C,
@@ -122,7 +124,7 @@ pub(super) fn pass<C: Corrections>(
     (mut sums, mut own): (impl AsMut<[C::Number]>, impl AsMut<[f64]>),
 ) -> f64 {
     let n_classes = rows.classes;
-    let mut change = 0.0;
+    let mut change = 0.0; // of μ, in all rows
     let sums = sums.as_mut();
     let own = own.as_mut();
     for block in order.chunks(corrections.rows_at_a_time()) {
@@ -139,9 +141,9 @@ pub(super) fn pass<C: Corrections>(
                 // A row without cells has 0, whose logarithm is needed.
                 *own = strength * corrections.variance(row, class) + 1e-12;
             }
-            let classes = row * n_classes..(row + 1) * n_classes;
-            let visit = Visit { strength, offsets: &rows.offsets[classes.clone()], sums, own };
-            if let Some(steps) = solver.solve(visit, &mut mu[classes], &mut change) {
+            let row_classes = row * n_classes..(row + 1) * n_classes; // in offsets and μ
+            let visit = Visit { strength, offsets: &rows.offsets[row_classes.clone()], sums, own };
+            if let Some(steps) = solver.solve(visit, &mut mu[row_classes], &mut change) {
                 corrections.add(row, place, steps);
             }
         }
@@ -149,7 +151,8 @@ pub(super) fn pass<C: Corrections>(
     change / rows.len().max(1) as f64
 }
 
-/// A [`pass`] over rows with one of two classes.
+/// Does what [`pass`] does with rows of two classes: visits them in an order, improves μ, `[row][class]`, and the corrections, and
+/// returns the mean change of μ per row.
 pub(super) fn pass_of_two<C: Corrections>(
     corrections: &mut C,
     rows: &TrainingRows,
@@ -159,7 +162,8 @@ pub(super) fn pass_of_two<C: Corrections>(
     pass(corrections, TwoClasses::default(), rows, order, mu, ([C::Number::default()], [0.0]))
 }
 
-/// A [`pass`] over rows with one of many classes.
+/// Does what [`pass`] does with rows of any number of classes: visits them in an order, improves μ, `[row][class]`, and the
+/// corrections, and returns the mean change of μ per row.
 pub(super) fn pass_of_many<C: Corrections>(
     corrections: &mut C,
     rows: &TrainingRows,
@@ -179,13 +183,14 @@ struct TwoClasses<T> {
 }
 
 impl<T: Number> Solver<T> for TwoClasses<T> {
-    /// Changes `mu`, of both classes, and adds its absolute changes to `change`; returns the step of the first class.
+    /// Changes `mu`, the probabilities of both classes in the row that is visited, and adds its absolute changes to `change`; returns
+    /// the step of the first class, C (μ before − μ after).
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
-        let before: f64 = mu[0].into();
+        let before: f64 = mu[0].into(); // μ of the first class
         let correction: f64 = visit.sums[0].into();
         // The corrections of the two classes are opposites, so the difference of scores has each twice.
-        let own = 2.0 * visit.own[0];
+        let own = 2.0 * visit.own[0]; // how much the row corrects itself
         let difference = visit.offsets[0] - visit.offsets[1] + 2.0 * correction;
         let after = T::of(solve_two_classes(difference + own * before, own, before));
         *change += 2.0 * (after.into() - before).abs();
@@ -211,19 +216,21 @@ impl<T: Number> ManyClasses<T> {
 }
 
 impl<T: Number> Solver<T> for ManyClasses<T> {
-    /// Changes `mu`, `[class]`, and adds its absolute changes to `change`; returns the step of each class.
+    /// Changes `mu`, the probabilities of classes in the row that is visited, `[class]`, and adds its absolute changes to `change`;
+    /// returns the step of each class, C (μ before − μ after).
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
         let equation = &mut self.equation;
-        for (c, (offset, &sum)) in visit.offsets.iter().zip(visit.sums).enumerate() {
-            equation.z[c] = offset + sum.into();
-            equation.before[c] = mu[c].into();
+        // The row's score before corrections and its corrections.
+        for (class, (offset, &sum)) in visit.offsets.iter().zip(visit.sums).enumerate() {
+            equation.z[class] = offset + sum.into();
+            equation.before[class] = mu[class].into();
         }
         equation.own.copy_from_slice(visit.own);
         *change += equation.solve();
-        for (c, mu) in mu.iter_mut().enumerate() {
-            let after = T::of(equation.after[c]);
-            self.steps[c] = T::of(visit.strength) * (*mu - after);
+        for (class, mu) in mu.iter_mut().enumerate() {
+            let after = T::of(equation.after[class]);
+            self.steps[class] = T::of(visit.strength) * (*mu - after);
             *mu = after;
         }
         Some(&self.steps)
@@ -260,25 +267,22 @@ impl Equation {
         }
     }
 
-    /// Solves the equation for `after`, and returns the absolute changes of μ, summed over the classes.
+    /// Solves ln μ + A μ = z + A μ_before − ν with Σ μ = 1 for μ, `after`, and ν. A is `own`, and μ_before `before`; all are `[class]`.
+    /// Returns the absolute changes of μ, summed over the classes.
     #[inline(always)]
     fn solve(&mut self) -> f64 {
         let n_classes = self.z.len();
-        let each = self.z.iter_mut().zip(&self.own).zip(&self.before);
-        each.for_each(|((z, own), before)| *z += own * before);
+        let classes = self.z.iter_mut().zip(&self.own).zip(&self.before);
+        classes.for_each(|((z, own), before)| *z += own * before);
         let highest = self.z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         self.after.iter_mut().zip(&self.z).for_each(|(after, z)| *after = exp(z - highest));
         // Since μ ≤ 1, it is at least exp(z − ν − A) and at most exp(z − ν), which bounds ν.
         let largest_own = self.own.iter().copied().fold(0.0, f64::max);
         let mut high = highest + self.after.iter().sum::<f64>().ln();
         let mut low = high - largest_own;
-        let mut nu = high
-            - self
-                .own
-                .iter()
-                .zip(&self.before)
-                .map(|(own, before)| own * before * before)
-                .sum::<f64>();
+        let own_and_before = self.own.iter().zip(&self.before);
+        // It begins where it is if μ stays as it was before.
+        let mut nu = high - own_and_before.map(|(own, mu)| own * mu * mu).sum::<f64>();
         // ω = A μ and its logarithm q solve ω + q = v, v = ln A + z − ν.
         for c in 0..n_classes {
             self.z[c] += self.own[c].ln();
@@ -286,7 +290,7 @@ impl Equation {
             self.logs[c] = if v < 0.5 { v } else { v.ln() };
         }
         for _ in 0..60 {
-            self.roots(nu);
+            self.roots(nu); // computes `after` and its slopes
             let sum: f64 = self.after.iter().sum();
             let slope: f64 = self.slopes.iter().sum();
             if (sum - 1.0).abs() < 1e-8 {
@@ -305,8 +309,9 @@ impl Equation {
         self.after.iter().zip(&self.before).map(|(after, before)| (after - before).abs()).sum()
     }
 
-    /// Solves for every q = ln(A μ), in `logs`, by Newton's method from the `logs` that are there; then computes `after` and
-    /// `slopes` for this ν.
+    /// Solves ln(A μ) + A μ = ln A + z − ν for every class: finds ln(A μ), in `logs`, by Newton's method from the `logs` that are
+    /// there; then computes μ, `after`, and how fast it falls as ν rises, `slopes`. `z` has ln A and A μ_before in it, `own` is A; all
+    /// are `[class]`.
     #[inline(always)]
     fn roots(&mut self, nu: f64) {
         let n_classes = self.z.len();
@@ -315,8 +320,9 @@ impl Equation {
         let (after, slopes) = (&mut self.after[..n_classes], &mut self.slopes[..n_classes]);
         for _ in 0..20 {
             let mut largest_step = 0.0_f64;
+            // Here the slopes are Newton's steps.
             for c in 0..n_classes {
-                let omega = exp(logs[c]);
+                let omega = exp(logs[c]); // A μ
                 slopes[c] = (logs[c] + omega - (z[c] - nu)) / (1.0 + omega);
                 logs[c] -= slopes[c];
             }
@@ -337,16 +343,16 @@ impl Equation {
 }
 
 /// Solves ln μ/(1 − μ) + a μ = difference for the probability μ of the first of two classes, by Newton's method from μ = `near` on.
-/// Returns μ.
+/// `difference` is that of the scores of both classes plus a μ_before, and a is how much the row corrects itself. Returns μ.
 #[inline(always)]
 fn solve_two_classes(difference: f64, a: f64, near: f64) -> f64 {
-    let (mut low, mut high) = (difference - a, difference);
+    let (mut low, mut high) = (difference - a, difference); // bounds of the log odds
     let mut log_odds = difference - a * near;
     let mut mu = 0.0;
     for _ in 0..60 {
         mu = 1.0 / (1.0 + (-log_odds).exp());
-        let error = log_odds + a * mu - difference;
-        let spread = mu * (1.0 - mu);
+        let error = log_odds + a * mu - difference; // of the equation
+        let spread = mu * (1.0 - mu); // how fast μ rises with the log odds
         let step = error / (1.0 + a * spread);
         // The error after a step is below its square, so the last step needs no exponential.
         if step.abs() < 1e-5 {
@@ -363,10 +369,12 @@ fn solve_two_classes(difference: f64, a: f64, near: f64) -> f64 {
     mu
 }
 
-/// Solves ln μ / (1 − μ) + A μ = goal for the μ of several labels, by Newton's method; `own` has the A of each. It solves for the
-/// less probable of yes and no: there the function is convex, and the steps approach the solution from above. Returns μ, `[label]`.
+/// Solves ln μ / (1 − μ) + A μ = goal for the μ of several labels, by Newton's method; `own` has the A of each, `goal` its goal. It
+/// solves for the less probable of yes and no: there the function is convex, and the steps approach the solution from above. Returns
+/// μ, `[label]`.
 #[inline(always)]
 fn solve_labels<const B: usize>(own: &[f64; B], goal: &[f64; B]) -> [f64; B] {
+    // Of the less probable answer to each label: its probability, the log odds, and its goal.
     let mut mu = [0.0; B];
     let mut logits = [0.0; B];
     let mut lesser_goal = [0.0; B];
@@ -414,10 +422,12 @@ const NO_CHANGE: f32 = 1e-5;
 const LOG_NO_CHANGE: f64 = -11.6;
 
 impl<const B: usize> Solver<f32> for Labels<B> {
-    /// Changes `mu`, `[label]`, where it moves by more than [`NO_CHANGE`], and adds its absolute changes to `change`; returns the
-    /// step of each label, none if no μ has moved. The `goal` of a label is its score with corrections plus A μ.
+    /// Changes `mu`, the probabilities of labels in the row that is visited, `[label]`, where it moves by more than [`NO_CHANGE`], and
+    /// adds its absolute changes to `change`; returns the step of each label, C (μ before − μ after), none if no μ has moved. The
+    /// `goal` of a label is its score with corrections plus A μ.
     #[inline(always)]
     fn solve(&mut self, visit: Visit<f32>, mu: &mut [f32], change: &mut f64) -> Option<&[f32]> {
+        // A, how much the row corrects itself, and μ, `[label]`.
         let (Some(own), Some(mu)) = (visit.own.first_chunk::<B>(), mu.first_chunk_mut::<B>())
         else {
             return None;
@@ -425,14 +435,14 @@ impl<const B: usize> Solver<f32> for Labels<B> {
         let mut goal = [0.0; B];
         let mut all_improbable = true;
         for c in 0..B {
-            let sum = f64::from(visit.sums[c]);
+            let sum = f64::from(visit.sums[c]); // of corrections
             goal[c] = visit.offsets[c] + sum + own[c] * f64::from(mu[c]);
             all_improbable &= goal[c] < LOG_NO_CHANGE && mu[c] < NO_CHANGE;
         }
         if all_improbable {
             return None; // μ is below e to the goal
         }
-        let solution = solve_labels(own, &goal);
+        let solution = solve_labels(own, &goal); // μ of each label
         let mut has_moved = false;
         for c in 0..B {
             let after = solution[c] as f32;

@@ -25,7 +25,8 @@ pub struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// Refuses arrays that do not fit each other.
+    /// The evidence of words for labels, in nats: word w says `base[w]` for every label, and `nats[i]` more for label `labels[i]`, with
+    /// i from `starts[w]` to `starts[w + 1]`. Refuses arrays that do not fit each other.
     pub fn new(
         starts: &'a [i64],
         labels: &'a [u32],
@@ -33,8 +34,8 @@ impl<'a> Index<'a> {
         base: &'a [f64],
         n_labels: usize,
     ) -> Result<Self, Error> {
-        let ends = starts.first() == Some(&0) && starts.last() == Some(&(labels.len() as i64));
-        demand(ends && starts.is_sorted(), "starts must rise from 0 to the number of pairs")?;
+        let has_ends = starts.first() == Some(&0) && starts.last() == Some(&(labels.len() as i64));
+        demand(has_ends && starts.is_sorted(), "starts must rise from 0 to the number of pairs")?;
         demand(
             nats.len() == labels.len() && base.len() + 1 == starts.len(),
             "each pair must say something",
@@ -47,32 +48,35 @@ impl<'a> Index<'a> {
     }
 
     /// Returns Σ value · evidence of the word for the label + Σ value · slope of the label, over a text's words, `[text][label]`.
+    /// `slopes` has a number for each label.
     pub fn scores(&self, texts: &Texts, slopes: &[f64], threads: usize) -> Result<Vec<f64>, Error> {
         let n_labels = self.n_labels;
         demand(n_labels > 0 && slopes.len() == n_labels, "each label must have a slope")?;
         demand(texts.n_words() == self.base.len(), "the index must have all words")?;
-        let mut out = vec![0.0; texts.len() * n_labels];
-        threads::pieces(threads, &mut out, PIECE * n_labels, |i, out| {
-            for (text_of_piece, out) in out.chunks_exact_mut(n_labels).enumerate() {
-                let (mut base, mut sum_of_values) = (0.0, 0.0);
-                for (word, value) in texts.each(i * PIECE + text_of_piece) {
+        let mut scores = vec![0.0; texts.len() * n_labels];
+        threads::pieces(threads, &mut scores, PIECE * n_labels, |piece, scores| {
+            for (text, scores) in (piece * PIECE..).zip(scores.chunks_exact_mut(n_labels)) {
+                let mut base = 0.0; // what the words say for every label
+                let mut sum_of_values = 0.0;
+                for (word, value) in texts.each(text) {
                     base += value * self.base[word];
                     sum_of_values += value;
+                    // Of the word and a label, for which it says more.
                     let pairs = self.starts[word] as usize..self.starts[word + 1] as usize;
-                    let labels_and_nats = self.labels[pairs.clone()].iter().zip(&self.nats[pairs]);
-                    labels_and_nats.for_each(|(&label, nats)| out[label as usize] += value * nats);
+                    for (&label, nats) in self.labels[pairs.clone()].iter().zip(&self.nats[pairs]) {
+                        scores[label as usize] += value * nats;
+                    }
                 }
-                out.iter_mut()
-                    .zip(slopes)
-                    .for_each(|(out, slope)| *out += sum_of_values * slope + base);
+                let scores_and_slopes = scores.iter_mut().zip(slopes);
+                scores_and_slopes.for_each(|(score, slope)| *score += sum_of_values * slope + base);
             }
         });
-        Ok(out)
+        Ok(scores)
     }
 }
 
-/// Visits texts in an order. Improves `mu`, `[lane][text][label]`, and the table, and returns the change of μ per text, summed over
-/// labels.
+/// Visits texts in an order (their numbers). Improves `mu`, the probabilities of labels, `[lane][text][label]`, and the table of
+/// `all` texts, and returns the change of μ per text, summed over labels.
 ///
 /// Labels are learned in lanes of 8 or 16, independently of each other; `rows.classes` is the width of a lane. Offsets, variances
 /// and the table have lane after lane, as `mu`.
@@ -85,8 +89,8 @@ pub fn ascend(
 ) -> Result<f64, Error> {
     let (n_texts, width) = (all.texts.len(), rows.classes);
     demand(matches!(width, 8 | 16), "a lane must have 8 or 16 labels")?;
-    let size = n_texts * width;
-    let table_size = (all.texts.n_words() + 1) * 2 * width;
+    let size = n_texts * width; // numbers of μ per lane
+    let table_size = (all.texts.n_words() + 1) * 2 * width; // per lane
     let lanes = all.table.len() / table_size;
     demand(all.table.len() == lanes * table_size, "the table must have all words")?;
     let fits = [mu.len(), all.text_variances.len(), rows.offsets.len()]
@@ -98,16 +102,19 @@ pub fn ascend(
     }
     let run_lane = if width == 8 { lane::<8> } else { lane::<16> };
     let (texts, common) = (all.texts, all.common);
-    let arrays_of_lanes = mu.chunks_mut(size).zip(all.table.chunks_mut(table_size));
-    let arrays_of_lanes =
-        arrays_of_lanes.zip(all.text_variances.chunks(size).zip(rows.offsets.chunks(size)));
-    let mut jobs: Vec<_> = arrays_of_lanes
-        .map(|((mu, table), (text_variances, offsets))| {
-            let texts = CorrectedTexts { texts, common, text_variances, table, classes: width };
-            (texts, TrainingRows { offsets, ..*rows }, mu)
-        })
-        .collect();
-    let changes = threads::each(threads.min(lanes), &mut jobs, |_, (texts, rows, mu)| {
+    let arrays_of_lanes = mu
+        .chunks_mut(size)
+        .zip(all.table.chunks_mut(table_size))
+        .zip(all.text_variances.chunks(size))
+        .zip(rows.offsets.chunks(size));
+    let lane_of_arrays = |(((mu, table), text_variances), offsets)| {
+        let texts = CorrectedTexts { texts, common, text_variances, table, classes: width };
+        (texts, TrainingRows { offsets, ..*rows }, mu)
+    };
+    // The texts, rows and μ of each lane.
+    let mut arguments: Vec<_> = arrays_of_lanes.map(lane_of_arrays).collect();
+    // The change of μ in each lane.
+    let changes = threads::each(threads.min(lanes), &mut arguments, |_, (texts, rows, mu)| {
         rows.check(n_texts, order, mu.len())?;
         texts.check()?;
         Ok::<_, Error>(run_lane(texts, rows, order, mu))
@@ -115,8 +122,8 @@ pub fn ascend(
     changes.into_iter().sum()
 }
 
-/// Visits texts in an order with the `B` labels of one lane. Improves `mu`, `[text][label]`, and the table, and returns the mean
-/// change of μ.
+/// Visits texts in an order (their numbers) with the `B` labels of one lane. Improves `mu`, the probabilities of labels,
+/// `[text][label]`, and the table of the texts, and returns the mean change of μ per text. `rows` are the texts' strengths and scores.
 fn lane<const B: usize>(
     texts: &mut CorrectedTexts,
     rows: &TrainingRows,

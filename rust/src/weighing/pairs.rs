@@ -58,7 +58,7 @@ pub struct Delta {
 }
 
 impl<'a> Columns<'a> {
-    /// Refuses arrays that do not fit each other.
+    /// Refuses rows and nodes that do not fit each other: codes, labels and weights of rows, and the nodes of each column.
     pub fn check(&self) -> Result<(), Error> {
         let (n_rows, n_classes) = (self.cells.rows(), self.prior.len());
         demand(
@@ -67,23 +67,24 @@ impl<'a> Columns<'a> {
         )?;
         check_labels(self.labels, n_classes)?;
         demand(self.nodes.len() == self.cells.width, "each column must have nodes")?;
-        for (nodes, codes) in self.nodes.iter().zip(self.cells.sizes()) {
-            let below = |map: &[u32], size: usize| map.iter().all(|&node| (node as usize) < size);
-            let (n_coarse, n_fine) =
-                (nodes.shares[0].len() / n_classes, nodes.shares[1].len() / n_classes);
-            let fits = nodes.fine.len() >= codes
+        for (nodes, n_codes) in self.nodes.iter().zip(self.cells.sizes()) {
+            let are_below =
+                |nodes: &[u32], n_nodes: usize| nodes.iter().all(|&node| (node as usize) < n_nodes);
+            let [n_coarse, n_fine] = nodes.shares.map(|shares| shares.len() / n_classes);
+            let [left_of_coarse, left_of_fine] = nodes.left_out.map(<[f64]>::len);
+            let fits = nodes.fine.len() >= n_codes
                 && nodes.coarse.len() == n_fine
-                && below(nodes.fine, n_fine)
-                && below(nodes.coarse, n_coarse)
-                && nodes.left_out[0].len() == n_coarse * n_classes * n_classes
-                && nodes.left_out[1].len() == n_fine * n_classes * n_classes;
+                && are_below(nodes.fine, n_fine)
+                && are_below(nodes.coarse, n_coarse)
+                && left_of_coarse == n_coarse * n_classes * n_classes
+                && left_of_fine == n_fine * n_classes * n_classes;
             demand(fits, "a column's nodes must be those of its shares")?;
         }
         Ok(())
     }
 
-    /// The gain of each pair of columns, with the best of the `strengths` of the prior. `posteriors` are P(class) of each row by
-    /// the scores so far, `[row][class]`.
+    /// The gain of each pair of columns (their indices), with the best of the `strengths` of the prior, in rows. `posteriors` are
+    /// P(class) of each row by the scores so far, `[row][class]`.
     pub fn gains(
         &self,
         pairs: &[[usize; 2]],
@@ -100,7 +101,7 @@ impl<'a> Columns<'a> {
         Ok(threads::map(threads, pairs.len(), |i| self.gain(pairs[i], strengths, posteriors)))
     }
 
-    /// δ of each pair of columns under its strength of the prior, `[pair]`.
+    /// δ of each pair of columns (their indices) under its strength of the prior, in rows; `strengths` is `[pair]`, as is the result.
     pub fn deltas(
         &self,
         pairs: &[[usize; 2]],
@@ -112,19 +113,21 @@ impl<'a> Columns<'a> {
         demand(pairs.iter().flatten().all(|&j| j < self.nodes.len()), "a pair must be of columns")?;
         let threads = threads::worth(threads, self.cells.rows() * pairs.len());
         Ok(threads::map(threads, pairs.len(), |i| {
-            let pair = Pair::new(self, pairs[i]);
-            let [table, left_out] =
-                [false, true].map(|is_left_out| pair.deltas(is_left_out, strengths[i]));
-            Delta { table, left_out }
+            let counts = Pair::new(self, pairs[i]);
+            Delta {
+                table: counts.deltas(false, strengths[i]),
+                left_out: counts.deltas(true, strengths[i]),
+            }
         }))
     }
 
-    /// The gain of a pair of columns, as [`Columns::gains`], at the strength with the most nats. `posteriors` are `[row][class]`.
+    /// The gain of a pair of columns (their indices) at the strength of the prior, in rows, with the most nats. `posteriors` are
+    /// P(class) of each row by the scores so far, `[row][class]`.
     fn gain(&self, pair: [usize; 2], strengths: &[f64], posteriors: &[f64]) -> Gain {
-        let (n_classes, counted) = (self.prior.len(), Pair::new(self, pair));
+        let (n_classes, counts) = (self.prior.len(), Pair::new(self, pair));
         let mut best = Gain { nats: f64::NEG_INFINITY, ..Gain::default() };
         for &m in strengths {
-            let nats = counted.gained(m);
+            let nats = counts.nats_gained(m);
             if nats > best.nats {
                 best = Gain { nats, m, ..best };
             }
@@ -133,20 +136,17 @@ impl<'a> Columns<'a> {
             return best;
         }
         // δ of each cell for a row of each class, left out: [cell][class of the row][class].
-        let delta = counted.deltas(true, best.m);
-        for row in 0..self.cells.rows() {
-            let place = (counted.cell(self.cells.row(row)) * n_classes + self.labels[row] as usize)
-                * n_classes;
-            let delta = &delta[place..place + n_classes];
-            let posterior = &posteriors[row * n_classes..(row + 1) * n_classes];
-            let mean_delta: f64 =
-                delta.iter().zip(posterior).map(|(delta, posterior)| delta * posterior).sum();
-            let spread = delta
-                .iter()
-                .zip(posterior)
-                .map(|(delta, posterior)| posterior * (delta - mean_delta) * (delta - mean_delta));
-            best.slope += self.weights[row] * (delta[self.labels[row] as usize] - mean_delta);
-            best.curvature += self.weights[row] * spread.sum::<f64>();
+        let deltas = counts.deltas(true, best.m);
+        for (row, posterior) in posteriors.chunks_exact(n_classes).enumerate() {
+            let (label, weight) = (self.labels[row] as usize, self.weights[row]);
+            let cell = counts.cell(self.cells.row(row));
+            let delta = &deltas[(cell * n_classes + label) * n_classes..][..n_classes]; // [class]
+            // The mean and the variance of the row's δ under its posterior.
+            let mean: f64 = delta.iter().zip(posterior).map(|(delta, p)| delta * p).sum();
+            let squares = delta.iter().zip(posterior);
+            let squares = squares.map(|(delta, p)| p * (delta - mean) * (delta - mean));
+            best.slope += weight * (delta[label] - mean);
+            best.curvature += weight * squares.sum::<f64>();
         }
         best
     }
@@ -170,73 +170,67 @@ const COARSE: usize = 0;
 const FINE: usize = 1;
 
 impl<'a> Pair<'a> {
-    /// Counts the rows in the cells of a pair of columns.
+    /// Counts the rows in the cells of a pair of columns (their indices).
     fn new(columns: &'a Columns<'a>, pair: [usize; 2]) -> Self {
-        let nodes = pair.map(|j| columns.nodes[j]);
+        let nodes = pair.map(|j| columns.nodes[j]); // of each of both columns
         let n_classes = columns.prior.len();
+        // Coarse and fine: the nodes of the second column, and the numbers of all cells.
         let widths = [COARSE, FINE].map(|level| nodes[1].shares[level].len() / n_classes);
-        let sizes =
-            [COARSE, FINE].map(|level| nodes[0].shares[level].len() / n_classes * widths[level]);
-        let mut pair_counts = Pair {
-            columns,
-            pair,
-            nodes,
-            widths,
-            counts: sizes.map(|size| vec![0.0; size * n_classes]),
-        };
-        let mut fine = std::mem::take(&mut pair_counts.counts[FINE]);
+        let sizes = [COARSE, FINE].map(|level| nodes[0].shares[level].len() * widths[level]);
+        let counts = sizes.map(|size| vec![0.0; size]);
+        let mut pair = Pair { columns, pair, nodes, widths, counts };
         for (row, (&label, &weight)) in columns.labels.iter().zip(columns.weights).enumerate() {
-            fine[pair_counts.cell(columns.cells.row(row)) * n_classes + label as usize] += weight;
+            let cell = pair.cell(columns.cells.row(row));
+            pair.counts[FINE][cell * n_classes + label as usize] += weight;
         }
-        for cell in 0..sizes[FINE] {
-            let coarse = pair_counts.coarse(cell);
-            for class in 0..n_classes {
-                pair_counts.counts[COARSE][coarse * n_classes + class] +=
-                    fine[cell * n_classes + class];
-            }
+        for i in 0..sizes[FINE] {
+            let (cell, class) = (i / n_classes, i % n_classes);
+            let coarse_cell = pair.coarse(cell);
+            pair.counts[COARSE][coarse_cell * n_classes + class] += pair.counts[FINE][i];
         }
-        pair_counts.counts[FINE] = fine;
-        pair_counts
+        pair
     }
 
-    /// The fine cell of a row with these codes.
+    /// The fine cell (a pair of fine nodes) of a row with these codes, `[column]`.
     #[inline(always)]
     fn cell(&self, codes: &[u32]) -> usize {
+        // The node of the first and of the second column of the pair.
         let [first, second] =
             [0, 1].map(|side| self.nodes[side].fine[codes[self.pair[side]] as usize] as usize);
         first * self.widths[FINE] + second
     }
 
-    /// The coarse cell that a fine one is part of.
+    /// The coarse cell (a pair of coarse nodes) that a fine one is part of.
     fn coarse(&self, cell: usize) -> usize {
+        // The fine node of each column.
         let (first, second) = (cell / self.widths[FINE], cell % self.widths[FINE]);
         self.nodes[0].coarse[first] as usize * self.widths[COARSE]
             + self.nodes[1].coarse[second] as usize
     }
 
-    /// Writes p₀ of a cell of a level to `out`, `[class]`: what both columns say apart, without a row of class `own` if it is
-    /// given.
-    fn apart(&self, level: usize, cell: usize, own: Option<usize>, out: &mut [f64]) {
-        let n_classes = out.len();
+    /// Writes p₀ of a cell of a level, COARSE or FINE, to `base`, `[class]`: what both columns say apart, without a row of class
+    /// `own` if there is one.
+    fn apart(&self, level: usize, cell: usize, own: Option<usize>, base: &mut [f64]) {
+        let n_classes = base.len();
+        // The node of each column.
         let (first, second) = (cell / self.widths[level], cell % self.widths[level]);
         let shares_of = |nodes: &Nodes<'a>, node: usize| match own {
-            Some(own) => {
-                &nodes.left_out[level]
-                    [(node * n_classes + own) * n_classes..(node * n_classes + own + 1) * n_classes]
-            }
-            None => &nodes.shares[level][node * n_classes..(node + 1) * n_classes],
+            Some(own) => &nodes.left_out[level][(node * n_classes + own) * n_classes..],
+            None => &nodes.shares[level][node * n_classes..],
         };
         let (first, second) = (shares_of(&self.nodes[0], first), shares_of(&self.nodes[1], second));
-        for (class, out) in out.iter_mut().enumerate() {
-            *out = first[class] * second[class] / self.columns.prior[class];
+        for (class, base) in base.iter_mut().enumerate() {
+            *base = first[class] * second[class] / self.columns.prior[class];
         }
-        normalise(out);
+        normalise(base);
     }
 
-    /// Replaces the base p₀ of a cell of a level, which is in `p`, by p, `[class]`; without a row of class `own` if it is given.
+    /// Replaces the base p₀ of a cell of a level, COARSE or FINE, which is in `p`, by p, `[class]`: by the shares of the cell's counts
+    /// with a prior of m rows. A row of class `own` is left out if there is one.
     fn shrink(&self, level: usize, cell: usize, own: Option<usize>, m: f64, p: &mut [f64]) {
         let n_classes = p.len();
-        let counts = &self.counts[level][cell * n_classes..(cell + 1) * n_classes];
+        let counts = &self.counts[level][cell * n_classes..(cell + 1) * n_classes]; // [class]
+        // The rows of a class that are left in the cell.
         let left = |class: usize| match own {
             Some(own) if own == class => (counts[class] - 1.0).max(0.0),
             _ => counts[class],
@@ -247,14 +241,14 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// p / p₀ of the coarse cells, `[cell][class]`, without a row of class `own` if it is given; 1 if there is only one level, as
+    /// p / p₀ of the coarse cells, `[cell][class]`, without a row of class `own` if there is one; 1 if there is only one level, as
     /// nothing is coarser then. p₀ are the posteriors of a cell if its columns were independent (`apart` computes them), p the
     /// same shrunk from the cell's counts with a prior of m rows.
     fn ratios(&self, own: Option<usize>, m: f64) -> Vec<f64> {
         let n_classes = self.columns.prior.len();
         let mut ratios = vec![1.0; self.counts[COARSE].len()];
         if self.counts[COARSE].len() < self.counts[FINE].len() {
-            let mut apart = vec![0.0; n_classes];
+            let mut apart = vec![0.0; n_classes]; // p₀ of a cell
             for (cell, ratio) in ratios.chunks_exact_mut(n_classes).enumerate() {
                 self.apart(COARSE, cell, own, &mut apart);
                 ratio.copy_from_slice(&apart);
@@ -265,30 +259,31 @@ impl<'a> Pair<'a> {
         ratios
     }
 
-    /// Calls `f` with each fine cell, its p₀ and its p, `[class]`. If `own` is given they are without a row of this class, and
-    /// cells that have no such row are left out.
+    /// Calls `f` with each fine cell, its p₀ and its p, `[class]`, where m is the strength of the prior, in rows. If there is a class
+    /// `own`, they are without a row of this class, and cells that have no such row are left out.
     fn each(&self, own: Option<usize>, m: f64, mut f: impl FnMut(usize, &[f64], &[f64])) {
         let n_classes = self.columns.prior.len();
-        let (mut apart, mut p, ratios) =
-            (vec![0.0; n_classes], vec![0.0; n_classes], self.ratios(own, m));
+        let (mut apart, mut p) = (vec![0.0; n_classes], vec![0.0; n_classes]); // p₀ and p of a cell
+        let ratios = self.ratios(own, m); // p / p₀ of coarse cells, [cell][class]
         for (cell, counts) in self.counts[FINE].chunks_exact(n_classes).enumerate() {
             if own.is_some_and(|own| counts[own] == 0.0) {
                 continue;
             }
             self.apart(FINE, cell, own, &mut apart);
-            let from = self.coarse(cell) * n_classes;
-            (0..n_classes).for_each(|class| p[class] = apart[class] * ratios[from + class]);
+            let ratios = &ratios[self.coarse(cell) * n_classes..];
+            (0..n_classes).for_each(|class| p[class] = apart[class] * ratios[class]);
             normalise(&mut p);
             self.shrink(FINE, cell, own, m, &mut p);
             f(cell, &apart, &p);
         }
     }
 
-    /// Σ ln p(own | cell) / p₀(own | cell) over rows, each left out, where `own` is the row's class and m the strength of the
-    /// prior.
-    fn gained(&self, m: f64) -> f64 {
+    /// Σ ln p(own | cell) / p₀(own | cell) over rows, each left out, where `own` is the row's class and m the strength of the prior, in
+    /// rows.
+    fn nats_gained(&self, m: f64) -> f64 {
         let (n_classes, mut nats) = (self.columns.prior.len(), 0.0);
         for own in 0..n_classes {
+            // `apart` and p are p₀ and p of the cell, [class].
             self.each(Some(own), m, |cell, apart, p| {
                 nats += self.counts[FINE][cell * n_classes + own] * log_ratio(p[own], apart[own]);
             });
@@ -297,25 +292,26 @@ impl<'a> Pair<'a> {
     }
 
     /// δ of every cell, `[cell][class]`; or of rows left out, `[cell][own][class]`, 0 where no row of class `own` is. m is the
-    /// strength of the prior.
+    /// strength of the prior, in rows.
     fn deltas(&self, left_out: bool, m: f64) -> Vec<f64> {
         let n_classes = self.columns.prior.len();
-        let per_cell = if left_out { n_classes } else { 1 };
-        let mut out = vec![0.0; self.counts[FINE].len() * per_cell];
-        for own in 0..per_cell {
+        let n_variants = if left_out { n_classes } else { 1 }; // of each cell
+        let mut deltas = vec![0.0; self.counts[FINE].len() * n_variants];
+        for own in 0..n_variants {
+            // `apart` and p are p₀ and p of the cell, [class].
             self.each(left_out.then_some(own), m, |cell, apart, p| {
-                let out = &mut out[(cell * per_cell + own) * n_classes..][..n_classes];
-                (0..n_classes).for_each(|class| out[class] = log_ratio(p[class], apart[class]));
+                let delta = &mut deltas[(cell * n_variants + own) * n_classes..][..n_classes];
+                (0..n_classes).for_each(|class| delta[class] = log_ratio(p[class], apart[class]));
             });
         }
-        out
+        deltas
     }
 }
 
 /// Below this a probability is taken for this.
 const TINY: f64 = 1e-300;
 
-/// ln p / p₀, finite for zeros.
+/// ln p / p₀, finite for zeros; `apart` is p₀.
 fn log_ratio(p: f64, apart: f64) -> f64 {
     (p.max(TINY) / apart.max(TINY)).ln()
 }

@@ -20,9 +20,9 @@ struct CellCorrections<'a, const K: usize> {
 }
 
 impl<'a, const K: usize> CellCorrections<'a, K> {
-    /// Corrections that begin with `deltas`, `[cell][stored class]`.
+    /// Corrections of the cells of `lookups` that begin with `deltas`, `[cell][stored class]`; `classes` are stored.
     fn new(lookups: &'a Lookups, deltas: Vec<f64>, classes: usize) -> Self {
-        let variances = lookups.terms.variances();
+        let variances = lookups.terms.variances(); // s² of each term
         let row_variance = variances.iter().sum();
         CellCorrections { lookups, deltas, classes, variances, row_variance, cells: vec![] }
     }
@@ -49,7 +49,7 @@ impl<const K: usize> Corrections for CellCorrections<'_, K> {
         self.lookups.rows_at_a_time()
     }
 
-    /// Looks up the cells of these rows, a block, in all terms.
+    /// Looks up the cells of these rows (their numbers), a block, in all terms.
     #[inline(always)]
     fn look_up(&mut self, rows: &[u32]) {
         let groups = 0..self.lookups.terms.groups.len();
@@ -70,18 +70,19 @@ impl<const K: usize> Corrections for CellCorrections<'_, K> {
         }
     }
 
-    /// Σ s² over a row's cells.
+    /// Σ s² over the cells of any row.
     #[inline(always)]
     fn variance(&self, _row: usize, _class: usize) -> f64 {
         self.row_variance
     }
 
-    /// Adds s² times `steps`, `[stored class]`, to the corrections of the cells of the row at this place in the block.
+    /// Adds s² times `steps`, C (μ before − μ after), `[stored class]`, to the corrections of the cells of the row at this place in
+    /// the block.
     #[inline(always)]
     fn add(&mut self, _row: usize, place: usize, steps: &[f64]) {
         let n_classes = self.classes();
         let terms = self.variances.len();
-        let cells = &self.cells[place * terms..(place + 1) * terms];
+        let cells = &self.cells[place * terms..(place + 1) * terms]; // of the row, [term]
         for (&cell, &variance) in cells.iter().zip(&self.variances) {
             let deltas = &mut self.deltas[cell as usize * n_classes..][..n_classes];
             deltas.iter_mut().zip(steps).for_each(|(delta, step)| *delta += variance * step);
@@ -89,7 +90,7 @@ impl<const K: usize> Corrections for CellCorrections<'_, K> {
     }
 }
 
-/// The sum of the numbers at these places, in four sums side by side: an addition does not wait for the one before it.
+/// The sum of the numbers at these places (indices), in four sums side by side: an addition does not wait for the one before it.
 #[inline(always)]
 fn sum_at(numbers: &[f64], places: &[u32]) -> f64 {
     let (fours, rest) = places.as_chunks::<4>();
@@ -105,8 +106,8 @@ fn sum_at(numbers: &[f64], places: &[u32]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
-/// Visits rows in an order. Improves `mu`, `[row][class]`, and the corrections in `table`, `[cell][class]`, and returns the mean
-/// change of μ per row.
+/// Visits rows in an order (their numbers). Improves `mu`, their probabilities, `[row][class]`, and the corrections in `table`,
+/// `[cell][class]`, and returns the mean change of μ per row. `lookups` has the cells of the rows.
 pub fn ascend(
     lookups: &Lookups,
     rows: &TrainingRows,
@@ -122,8 +123,9 @@ pub fn ascend(
         table.copy_from_slice(&corrections.deltas);
         return Ok(change);
     }
+    // Those of the second class are the opposites of those of the first.
     let deltas = table.iter().step_by(2).copied().collect();
-    let mut corrections = CellCorrections::<1>::new(lookups, deltas, 1);
+    let mut corrections = CellCorrections::<1>::new(lookups, deltas, rows.stored_classes());
     let change = pass_of_two(&mut corrections, rows, order, mu);
     let (pairs, _) = table.as_chunks_mut::<2>();
     pairs.iter_mut().zip(corrections.deltas).for_each(|(pair, delta)| *pair = [delta, -delta]);

@@ -17,10 +17,11 @@ pub struct Bags<'a> {
 }
 
 impl<'a> Bags<'a> {
-    /// Refuses offsets that do not rise from 0 to the number of words, and words that are not below `n_words`.
+    /// Bags in which text i has the words (their ranks) `words[offsets[i]..offsets[i + 1]]`. Refuses offsets that do not rise from 0 to
+    /// the number of words, and words that are not below `n_words`.
     pub fn new(offsets: &'a [i64], words: &'a [u32], n_words: usize) -> Result<Self, Error> {
-        let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(words.len() as i64));
-        demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
+        let has_ends = offsets.first() == Some(&0) && offsets.last() == Some(&(words.len() as i64));
+        demand(has_ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
         demand(
             words.iter().all(|&word| (word as usize) < n_words),
             "words must be below their number",
@@ -39,7 +40,8 @@ impl<'a> Bags<'a> {
         self.offsets[text] as usize..self.offsets[text + 1] as usize
     }
 
-    /// Adds up the weights of the texts that have each word, by class: `[word][class]`. `labels` are the classes of each text.
+    /// Adds up the weights of the texts that have each word, by class: `[word][class]`. `labels` are the classes of each text, and
+    /// `weights` is what each text counts; `classes` is the number of classes.
     pub fn count(&self, labels: Sets, weights: &[f64], classes: usize) -> Result<Vec<f64>, Error> {
         let n_texts = self.texts();
         demand(
@@ -57,8 +59,9 @@ impl<'a> Bags<'a> {
         Ok(table)
     }
 
-    /// Returns the value of each word of each text, in the order of `words`: the word's `scale`, times the root of how often it
-    /// occurs if `times` has that, divided so that the squares of a text's values sum to 1. `scale` is `[word]`.
+    /// Returns the value of each word of each text, in the order of `self.words`: the word's `scale`, times the root of how often it
+    /// occurs if `times` has that, divided so that the squares of a text's values sum to 1. `scale` is `[word]`, `times` as long as
+    /// `self.words`.
     pub fn values(
         &self,
         times: Option<&[f64]>,
@@ -70,31 +73,27 @@ impl<'a> Bags<'a> {
             "each word must have times",
         )?;
         demand(scale.len() == self.n_words, "each word must have a scale")?;
-        let mut out = vec![0.0; self.words.len()];
-        let mut pieces = vec![];
-        let mut rest = &mut out[..];
+        let mut values = vec![0.0; self.words.len()];
+        let mut pieces = vec![]; // (texts, the values of their words)
+        let mut rest = &mut values[..];
         for first_text in (0..self.texts()).step_by(PIECE) {
             let end_text = (first_text + PIECE).min(self.texts());
-            let (piece, more) =
-                rest.split_at_mut((self.offsets[end_text] - self.offsets[first_text]) as usize);
+            let piece_words = (self.offsets[end_text] - self.offsets[first_text]) as usize;
+            let (piece, later_pieces) = rest.split_at_mut(piece_words);
             pieces.push((first_text..end_text, piece));
-            rest = more;
+            rest = later_pieces;
         }
         let threads = threads::worth(threads, self.words.len());
-        threads::each(threads, &mut pieces, |_, (texts, out)| {
-            let first_place = self.offsets[texts.start] as usize;
+        threads::each(threads, &mut pieces, |_, (texts, values)| {
+            let first_word = self.offsets[texts.start] as usize;
             for text in texts.clone() {
-                let range = self.range(text);
-                let out = &mut out[range.start - first_place..range.end - first_place];
-                fill_values(
-                    &self.words[range.clone()],
-                    times.map(|times| &times[range]),
-                    scale,
-                    out,
-                );
+                let range = self.range(text); // of the text's words
+                let values = &mut values[range.start - first_word..range.end - first_word];
+                let text_times = times.map(|times| &times[range.clone()]);
+                fill_values(&self.words[range], text_times, scale, values);
             }
         });
-        Ok(out)
+        Ok(values)
     }
 }
 
@@ -111,16 +110,17 @@ pub fn rank_words(
     ranks: &[u32],
     threads: usize,
 ) -> Result<RankedBags, Error> {
-    let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(ids.len() as i64));
-    demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
+    let has_ends = offsets.first() == Some(&0) && offsets.last() == Some(&(ids.len() as i64));
+    demand(has_ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
     demand(times.len() == ids.len(), "each word must have times")?;
     demand(ids.iter().all(|&id| (id as usize) < ranks.len()), "each word must have a rank")?;
     let n_texts = offsets.len() - 1;
     let pieces = threads::ranges(threads::worth(threads, ids.len()), n_texts, PIECE, |texts| {
+        // How many words each text has, their ranks and how often each occurs, and a hash of each text.
         let (mut sizes, mut words, mut occurrences, mut hashes) = (vec![], vec![], vec![], vec![]);
-        let mut bag = vec![];
+        let mut bag = vec![]; // a text's words: the rank and the place of each
         for text in texts {
-            let range = offsets[text] as usize..offsets[text + 1] as usize;
+            let range = offsets[text] as usize..offsets[text + 1] as usize; // of the text's ids
             let times = &times[range.clone()];
             // The rank in the high bits and the word's place in the text in the low bits: integers are sorted fastest.
             bag.clear();
@@ -157,18 +157,18 @@ pub fn rank_words(
     Ok((starts, words, occurrences, hashes))
 }
 
-/// Writes the value of each of one text's words to `out`; their squares sum to 1, or to 0 if every scale is 0. `times` has how
-/// often each of them occurs, `scale` is `[word]` of all words.
-fn fill_values(words: &[u32], times: Option<&[f64]>, scale: &[f32], out: &mut [f64]) {
-    let mut squares = 0.0;
-    for (i, (&word, out)) in words.iter().zip(&mut *out).enumerate() {
+/// Writes the value of each of one text's words (their ranks) to `values`; their squares sum to 1, or to 0 if every scale is 0.
+/// `times` has how often each of them occurs, `scale` is `[word]` of all words.
+fn fill_values(words: &[u32], times: Option<&[f64]>, scale: &[f32], values: &mut [f64]) {
+    let mut squared_length = 0.0;
+    for (i, (&word, value)) in words.iter().zip(&mut *values).enumerate() {
         let root = times.map_or(1.0, |times| times[i].sqrt());
-        *out = root * f64::from(scale[word as usize]);
-        squares += *out * *out;
+        *value = root * f64::from(scale[word as usize]);
+        squared_length += *value * *value;
     }
-    if squares > 0.0 {
-        let one_over_length = 1.0 / squares.sqrt();
-        out.iter_mut().for_each(|out| *out *= one_over_length);
+    if squared_length > 0.0 {
+        let one_over_length = 1.0 / squared_length.sqrt();
+        values.iter_mut().for_each(|value| *value *= one_over_length);
     }
 }
 
@@ -181,7 +181,7 @@ pub struct Texts<'a, T = f64> {
 }
 
 impl<'a, T: Copy> Texts<'a, T> {
-    /// Refuses values that are not one per word of each text.
+    /// Joins bags and the value of each word of each text, in the order of the bags' words; refuses other numbers of values.
     pub fn new(bags: Bags<'a>, values: &'a [T]) -> Result<Self, Error> {
         demand(values.len() == bags.words.len(), "each word must have a value")?;
         Ok(Texts { bags, values })
@@ -197,7 +197,7 @@ impl<'a, T: Copy> Texts<'a, T> {
         self.bags.n_words
     }
 
-    /// The words of a text, and their values.
+    /// The words of a text (their ranks), and their values.
     #[inline(always)]
     pub(super) fn each(&self, text: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let range = self.bags.range(text);
@@ -207,23 +207,24 @@ impl<'a, T: Copy> Texts<'a, T> {
 }
 
 impl Texts<'_> {
-    /// Returns Σ value · row of the word over the words of a text, `[text][class]`. `table` is `[word][class]`.
+    /// Returns Σ value · row of the word over the words of a text, `[text][class]`. `table` is `[word][class]`, and `classes` the
+    /// number of classes.
     pub fn scores(&self, table: &[f32], classes: usize, threads: usize) -> Result<Vec<f64>, Error> {
         demand(
             classes > 0 && table.len() == self.bags.n_words * classes,
             "the table must have all words",
         )?;
-        let mut out = vec![0.0; self.len() * classes];
+        let mut scores = vec![0.0; self.len() * classes];
         let threads = threads::worth(threads, self.values.len());
-        threads::pieces(threads, &mut out, PIECE * classes, |i, out| {
-            for (text_of_piece, out) in out.chunks_exact_mut(classes).enumerate() {
-                for (word, value) in self.each(i * PIECE + text_of_piece) {
+        threads::pieces(threads, &mut scores, PIECE * classes, |piece, scores| {
+            for (text, scores) in (piece * PIECE..).zip(scores.chunks_exact_mut(classes)) {
+                for (word, value) in self.each(text) {
                     let row = &table[word * classes..(word + 1) * classes];
-                    out.iter_mut().zip(row).for_each(|(out, &x)| *out += value * f64::from(x));
+                    scores.iter_mut().zip(row).for_each(|(sum, &x)| *sum += value * f64::from(x));
                 }
             }
         });
-        Ok(out)
+        Ok(scores)
     }
 
     /// Scores texts that are left out of the counts, `[text][class]`. A text's own classes use the table `own`, in which one text
@@ -237,16 +238,15 @@ impl Texts<'_> {
     ) -> Result<Vec<f64>, Error> {
         demand(labels.len() == self.len(), "each text must have labels")?;
         demand(own.len() == others.len(), "tables must be of one size")?;
-        let mut out = self.scores(others, classes, threads)?;
-        for (text, out) in out.chunks_exact_mut(classes).enumerate() {
+        let mut scores = self.scores(others, classes, threads)?;
+        for (text, scores) in scores.chunks_exact_mut(classes).enumerate() {
             for &label in labels.of(text) {
-                let words_and_values = self.each(text);
-                let own_evidence = words_and_values
-                    .map(|(word, value)| value * f64::from(own[word * classes + label as usize]));
-                out[label as usize] = own_evidence.sum();
+                let evidence = |word: usize| f64::from(own[word * classes + label as usize]);
+                let words = self.each(text);
+                scores[label as usize] = words.map(|(word, value)| value * evidence(word)).sum();
             }
         }
-        Ok(out)
+        Ok(scores)
     }
 }
 
@@ -264,12 +264,12 @@ pub struct CorrectedTexts<'a> {
 }
 
 impl CorrectedTexts<'_> {
-    /// Refuses arrays that do not fit the texts.
+    /// Refuses a table, `[word, or all texts][Δ or s²][class]`, and variances, `[text][class]`, that do not fit the texts.
     pub(super) fn check(&self) -> Result<(), Error> {
         let size = self.texts.len() * self.classes;
         demand(self.text_variances.len() == size, "text_variances must be texts × classes")?;
-        let cells = (self.texts.n_words() + 1) * 2 * self.classes;
-        demand(self.table.len() == cells, "the table must have all words")
+        let table_size = (self.texts.n_words() + 1) * 2 * self.classes;
+        demand(self.table.len() == table_size, "the table must have all words")
     }
 }
 
@@ -287,9 +287,11 @@ impl<const K: usize> OfClasses<'_, '_, K> {
 impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
     type Number = f32;
 
-    /// Adds the corrections of a text's words, and of what all texts have, each times its value, to `sums`, `[stored class]`.
+    /// Adds the corrections of the words of text number `text`, and of what all texts have, each times its value, to `sums`, `[stored
+    /// class]`.
     #[inline(always)]
     fn sum(&self, text: usize, _place: usize, sums: &mut [f32]) {
+        // The table is [word, or all texts][Δ or s²][class].
         let (n_classes, texts, table) = (self.classes(), &self.0.texts, &*self.0.table);
         for (word, value) in texts.each(text) {
             sum_word(&table[2 * word * n_classes..], value, sums);
@@ -297,15 +299,17 @@ impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
         sum_word(&table[2 * texts.n_words() * n_classes..], self.0.common, sums);
     }
 
-    /// Σ s² · value² over a text's words, for a class.
+    /// Σ s² · value² over the words of text number `text`, for a class.
     #[inline(always)]
     fn variance(&self, text: usize, class: usize) -> f64 {
         f64::from(self.0.text_variances[text * self.classes() + class])
     }
 
-    /// Adds value · s² · step to the corrections of a text's words, and of what all texts have; `steps` are `[stored class]`.
+    /// Adds value · s² · step to the corrections of the words of text number `text`, and of what all texts have; `steps` are
+    /// C (μ before − μ after), `[stored class]`.
     #[inline(always)]
     fn add(&mut self, text: usize, _place: usize, steps: &[f32]) {
+        // The table is [word, or all texts][Δ or s²][class].
         let (n_classes, texts, table) = (self.classes(), &self.0.texts, &mut *self.0.table);
         for (word, value) in texts.each(text) {
             add_word(&mut table[2 * word * n_classes..], n_classes, value, steps);
@@ -314,24 +318,26 @@ impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
     }
 }
 
-/// Adds the corrections of a word, times its value in the text, to `sums`, `[stored class]`. `table` begins with the word's row.
+/// Adds the corrections Δ of a word, times its value in the text, to `sums`, `[stored class]`. `table` begins with the word's row.
 #[inline(always)]
 fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
     let deltas = &table[..sums.len()];
     sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += value * delta);
 }
 
-/// Adds s² · value · step to the corrections of a word, `[stored class]`. `table` begins with the word's row, of `k` classes.
+/// Adds s² · value · step to the corrections Δ of a word, `[stored class]`. `table` begins with the word's row: Δ of each class, then
+/// s². `value` is that of the word in the text.
 #[inline(always)]
-fn add_word(table: &mut [f32], k: usize, value: f32, steps: &[f32]) {
-    let (deltas, variances) = table[..2 * k].split_at_mut(k);
+fn add_word(table: &mut [f32], n_classes: usize, value: f32, steps: &[f32]) {
+    let (deltas, variances) = table[..2 * n_classes].split_at_mut(n_classes);
     let (deltas, variances) = (&mut deltas[..steps.len()], &variances[..steps.len()]);
     for ((delta, variance), step) in deltas.iter_mut().zip(variances).zip(steps) {
         *delta += value * variance * step;
     }
 }
 
-/// Visits texts in an order. Improves `mu`, `[text][class]`, and the table, and returns the mean change of μ per text.
+/// Visits texts in an order (their numbers). Improves `mu`, the probabilities of classes, `[text][class]`, and the table of the texts,
+/// and returns the mean change of μ per text. `rows` are the texts' strengths and scores.
 pub fn ascend(
     texts: &mut CorrectedTexts,
     rows: &TrainingRows,

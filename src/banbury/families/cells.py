@@ -187,11 +187,7 @@ class Forest:
 
 def join_trees(trees: Sequence[Tree]) -> _core.Trees:
     """Returns several trees, one after the other, as the kernel takes them."""
-    # The node of every cell of every tree, level by level.
-    levels = np.concatenate([level for tree in trees for level in tree.levels])
-    # The number of levels of each tree, and of cells.
-    sizes = np.array([(len(tree.levels), tree.n_cells) for tree in trees], dtype=np.int64).T
-    return _core.Trees(levels, *np.ascontiguousarray(sizes))
+    return _core.Trees([tree.levels for tree in trees])
 
 
 def grow_trees(cells: Sequence[Real], threads: int) -> list[tuple[Tree, Tree]]:

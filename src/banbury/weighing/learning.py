@@ -165,7 +165,7 @@ def learn_weights(
         pairs=fitted.evidence.pairs,
         weights=fitted.weights,
         intercepts=fitted.intercepts,
-        corrections=tuple(terms.folded(corrections)),
+        corrections=fold_levels(terms, corrections),
         pair_tables=tuple(by_all_rows for by_all_rows, _ in fitted.evidence.pair_tables),
         strength=chosen.strength,
         temperature=chosen.temperature,
@@ -173,6 +173,24 @@ def learn_weights(
         texts=texts,
         scored=columns.scored.names,
     )
+
+
+def fold_levels(terms: _core.Terms, table: Real) -> tuple[Real, ...]:
+    """Returns for each column and pair of ``terms`` what its cells of the last level have on all levels together (cells
+    × classes). ``table`` has the numbers of the cells of all terms (cells × classes).
+    """
+    start = 0  # the first cell of the level
+    folded_tables = []
+    for _, first, second_column, second, sizes in terms.groups:
+        # The cell on each level of every code, or of every pair of codes (codes × levels).
+        cells = first if second_column < 0 else (first[:, None] + second).reshape(-1, len(sizes))
+        last_cells = cells[:, -1]
+        sums = np.zeros((sizes[-1], table.shape[1]))
+        for level, size in enumerate(sizes):
+            sums[last_cells] += table[start + cells[:, level]]  # codes of one cell share the cells of coarser levels
+            start += size
+        folded_tables.append(sums)
+    return tuple(folded_tables)
 
 
 def _learn_texts(
