@@ -18,7 +18,7 @@ const PIECE: usize = 1 << 14;
 /// Values whose counts are added up at a time. A table of 200,000 values and 20 classes, of 200,000 rows, took 20 ms with 2^8
 /// values, 23 with 2^12 and 32 with 2^16.
 const MERGED: usize = 1 << 8;
-/// A table beyond this many bytes is not replicated per thread.
+/// A table beyond this many bytes is not replicated per thread: a limit to memory, not a tuned value.
 const REPLICABLE: usize = 1 << 25;
 
 /// Which values of each feature are counted, and in which rows of the table of counts.
