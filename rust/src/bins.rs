@@ -18,12 +18,12 @@ pub const MISSING: i64 = i64::MIN;
 /// The bin of each row's value in a block of one column: `floor((x - start) / width)`, [`MISSING`] for NaN. An infinite value is
 /// an error, as is a bin beyond 2^53.
 pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Vec<i64>, Error> {
-    let (n, n_columns) = column.shape();
+    let (n_rows, n_columns) = column.shape();
     demand(n_columns == 1, "bins takes one column")?;
     demand(start.is_finite(), "start must be finite")?;
     demand(width.is_finite() && width > 0.0, "width must be a positive number")?;
-    let mut bins = vec![0; n];
-    threads::try_pieces(threads::worth(threads, n), &mut bins, PIECE, |i, out| {
+    let mut bins = vec![0; n_rows];
+    threads::try_pieces(threads::worth(threads, n_rows), &mut bins, PIECE, |i, out| {
         let mut buffer = vec![];
         let values = column.reals(i * PIECE..i * PIECE + out.len(), 0..1, &mut buffer);
         if write_small_bins(out, values.column(0), start, width) {
@@ -40,8 +40,8 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
     Ok(bins)
 }
 
-/// Writes the bins of a piece of a column. Returns whether all are below 2^51 or missing; if not, what was written is wrong. 3
-/// million rows took 4.8 ms instead of 18.7 ms.
+/// Writes the bins of a piece of a column, `floor((x - start) / width)`, to `out`. Returns whether all are below 2^51 or missing;
+/// if not, what was written is wrong. 3 million rows took 4.8 ms instead of 18.7 ms.
 fn write_small_bins(out: &mut [i64], column: ArrayView1<f64>, start: f64, width: f64) -> bool {
     wide!({
         let mut are_small = true;
@@ -57,7 +57,7 @@ fn write_small_bins(out: &mut [i64], column: ArrayView1<f64>, start: f64, width:
     })
 }
 
-/// The bin of a value, [`MISSING`] for NaN; or why the value is refused.
+/// The bin of a value, `floor((x - start) / width)`, [`MISSING`] for NaN; or why the value is refused.
 #[inline(always)]
 fn checked_bin(x: f64, start: f64, width: f64) -> Result<i64, Fault> {
     let bin = ((x - start) / width).floor();
@@ -74,10 +74,11 @@ fn checked_bin(x: f64, start: f64, width: f64) -> Result<i64, Fault> {
 
 /// An error for the first value found, if there is one, that is neither NaN nor a whole number from 0 to 2^53.
 pub fn demand_counts(columns: &Columns, threads: usize) -> Result<(), Error> {
-    let n = columns.rows().unwrap_or(0);
-    let threads = threads::worth(threads, n.saturating_mul(columns.features()));
-    threads::try_ranges(threads, n, PIECE, |rows| {
+    let n_rows = columns.rows().unwrap_or(0);
+    let threads = threads::worth(threads, n_rows.saturating_mul(columns.features()));
+    threads::try_ranges(threads, n_rows, PIECE, |rows| {
         let mut buffer = vec![];
+        // `block_columns` of the array `block` are the features from `first` on.
         for (first, block, block_columns) in columns.blocks_of(0..columns.features()) {
             let values = block.reals(rows.clone(), block_columns, &mut buffer);
             if values.iter().all(|&x| is_count(x)) {

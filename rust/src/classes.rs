@@ -34,10 +34,15 @@ pub struct Sets<'a> {
 }
 
 impl<'a> Sets<'a> {
-    /// Refuses offsets that do not rise from 0 to the number of codes, and codes that are no class.
+    /// The sets of classes of rows, where row i has `codes[offsets[i]..offsets[i + 1]]`; an error if offsets do not rise from 0 to
+    /// the number of codes, or a code is not that of a class.
     pub fn new(offsets: &'a [i64], codes: &'a [i32], n_classes: usize) -> Result<Self, Error> {
-        let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(codes.len() as i64));
-        demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of codes")?;
+        let spans_codes =
+            offsets.first() == Some(&0) && offsets.last() == Some(&(codes.len() as i64));
+        demand(
+            spans_codes && offsets.is_sorted(),
+            "offsets must rise from 0 to the number of codes",
+        )?;
         demand(
             codes.iter().all(|&code| usize::try_from(code).is_ok_and(|code| code < n_classes)),
             "codes must be those of classes",
@@ -64,13 +69,15 @@ const HEAVIEST: u128 = 1 << 63;
 const PIECE: usize = 1 << 16;
 
 impl<'a> Rows<'a> {
-    /// Checks that classes are -1 .. `n_classes` - 1, and that the weights of counted rows are positive.
+    /// Rows with these classes and weights; an error unless classes are -1 .. `n_classes` - 1, and the weights of counted rows
+    /// positive.
     #[cfg(test)]
     pub fn new(classes: &'a [i32], n_classes: usize, weights: Weights<'a>) -> Result<Self, Error> {
         Rows::on(1, classes, n_classes, weights)
     }
 
-    /// [`Rows::new`], checked on that many threads.
+    /// Rows with these classes and weights, checked on so many threads: an error unless classes are -1 (not counted) .. `n_classes`
+    /// - 1, and there is a positive weight for each row that is counted.
     pub fn on(
         threads: usize,
         classes: &'a [i32],
@@ -79,13 +86,15 @@ impl<'a> Rows<'a> {
     ) -> Result<Self, Error> {
         demand(n_classes <= i32::MAX as usize, "there are more classes than an int32 can number")?;
         let threads = threads::worth(threads, classes.len());
-        // The lowest and the highest class of each piece, at most and at least -1.
-        let ends = threads::ranges(threads, classes.len(), PIECE, |range| {
+        // The lowest and the highest class of each piece of the rows, at most and at least -1.
+        let piece_ends = threads::ranges(threads, classes.len(), PIECE, |range| {
             let piece = classes[range].iter();
-            piece.fold((-1, -1), |(low, high): (i32, i32), &c| (low.min(c), high.max(c)))
+            piece
+                .fold((-1, -1), |(low, high): (i32, i32), &class| (low.min(class), high.max(class)))
         });
-        let (low, high) =
-            ends.iter().fold((-1, -1), |(low, high), end| (end.0.min(low), end.1.max(high)));
+        let (low, high) = piece_ends
+            .iter()
+            .fold((-1, -1), |(low, high), ends| (ends.0.min(low), ends.1.max(high)));
         if low < -1 || high >= n_classes as i32 {
             let wrong = if low < -1 { low } else { high };
             return Err(Error::malformed(format!(
@@ -100,14 +109,18 @@ impl<'a> Rows<'a> {
 
     /// Refuses weights that are not one per row, positive for rows with a class, and small enough to be added up.
     fn check_weights(&self) -> Result<(), Error> {
-        let n = match self.weights {
+        let n_weights = match self.weights {
             Weights::Ones => return Ok(()),
             Weights::Whole(weights) => weights.len(),
             Weights::Parts(weights) => weights.len(),
         };
-        if n != self.len() {
-            return Err(Error::malformed(format!("there are {n} weights for {} rows", self.len())));
+        let n_rows = self.len();
+        if n_weights != n_rows {
+            return Err(Error::malformed(format!(
+                "there are {n_weights} weights for {n_rows} rows"
+            )));
         }
+        // Both in the units of [`Rows::weight`].
         let heaviest = HEAVIEST * self.unit();
         let mut total = 0_u128;
         for (row, &class) in self.classes.iter().enumerate() {
@@ -173,25 +186,25 @@ impl<'a> Rows<'a> {
 
 /// Sums the weights of the rows of each class, `[class]`, in the units of [`Rows::weight`].
 pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
-    let counts = count_pieces(rows, threads);
-    let mut total = vec![0; rows.n_classes];
-    for (_, piece) in counts {
-        total.iter_mut().zip(&piece).for_each(|(a, b)| *a += b);
+    let mut totals = vec![0; rows.n_classes];
+    for (_, piece_weights) in count_pieces(rows, threads) {
+        totals.iter_mut().zip(&piece_weights).for_each(|(total, weight)| *total += weight);
     }
-    total
+    totals
 }
 
-/// Converts weights of rows, numbers of 10^-digits, to an array of this shape.
-pub fn counted(counts: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integers, Error> {
+/// Converts weights of rows, in units of 10^-digits of a row, to an array of this shape, cell by cell.
+pub fn counted(weights: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integers, Error> {
     if digits == 0 {
-        let whole = counts.iter().map(|&n| n as i64).collect();
-        return Ok(Integers::of_i64(shape, whole));
+        let in_rows = weights.iter().map(|&weight| weight as i64).collect();
+        return Ok(Integers::of_i64(shape, in_rows));
     }
-    let ints: Vec<Int<2>> = counts.iter().map(|&n| Int::from(n as u128)).collect();
-    Integers::of_wide(shape, digits, &ints)
+    let in_parts: Vec<Int<2>> = weights.iter().map(|&weight| Int::from(weight as u128)).collect();
+    Integers::of_wide(shape, digits, &in_parts)
 }
 
-/// Divides the rows into ranges, in order, and sums the weights of each class in every range, `[class]`.
+/// Divides the rows into ranges, in order. Returns each range with the sums of the weights of its rows, `[class]`, in the units of
+/// [`Rows::weight`].
 fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
     // A piece has many more rows than counts.
     let size = PIECE.max(8 * rows.n_classes);
@@ -202,6 +215,7 @@ fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
 /// The numbers of the rows of each class, class after class and ascending within a class; and where each class begins, and the last
 /// one ends, `[class + 1]`. Weights are ignored.
 pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
+    // Each piece is a range of rows, and how many of them each class has.
     let pieces = count_pieces(&Rows { weights: Weights::Ones, ..*rows }, threads);
     let mut starts = vec![0_i64];
     for class in 0..rows.n_classes {
@@ -209,14 +223,14 @@ pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
         starts.push(starts[class] + count as i64);
     }
     let mut order = vec![0; starts[rows.n_classes] as usize];
-    // Per piece and class: where in `order` its rows go.
+    // Where in `order` the rows of a piece and class go, [piece][class].
     let mut places: Vec<Vec<_>> = pieces.iter().map(|_| vec![]).collect();
-    let mut rest = order.as_mut_slice();
+    let mut later_places = order.as_mut_slice();
     for class in 0..rows.n_classes {
         for ((_, counts), places) in pieces.iter().zip(&mut places) {
-            let (mine, others) = rest.split_at_mut(counts[class] as usize);
-            places.push(mine.iter_mut());
-            rest = others;
+            let (class_places, rest) = later_places.split_at_mut(counts[class] as usize);
+            places.push(class_places.iter_mut());
+            later_places = rest;
         }
     }
     threads::each(threads::worth(threads, rows.len()), &mut places, |i, places| {
@@ -231,7 +245,7 @@ pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
     (order, starts)
 }
 
-/// Sums the weights of each class in a range of rows, `[class]`.
+/// Sums the weights of the rows of each class in a range of rows, `[class]`, in the units of [`Rows::weight`].
 fn count_piece(rows: &Rows, range: Range<usize>) -> Vec<i128> {
     let mut weights_of_classes = vec![0; rows.n_classes];
     if let Weights::Ones = rows.weights {
@@ -249,10 +263,9 @@ fn count_piece(rows: &Rows, range: Range<usize>) -> Vec<i128> {
 /// Writes how many rows have each class to `counts`, `[class]`; rows of class -1 are not counted. Counts in two tables in turn, so
 /// that equal neighbours do not wait for each other.
 fn count_ones(classes: &[i32], counts: &mut [i128]) {
-    // Class -1 has a place too, the first.
-    let n_places = counts.len() + 1;
-    let mut tables = vec![0_i64; 2 * n_places];
-    let (even, odd) = tables.split_at_mut(n_places);
+    // Counts of every other row, [class + 1]: class -1 comes first.
+    let mut even = vec![0_i64; counts.len() + 1];
+    let mut odd = even.clone();
     let pairs = classes.chunks_exact(2);
     for &class in pairs.remainder() {
         even[(class + 1) as usize] += 1;

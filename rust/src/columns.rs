@@ -23,17 +23,21 @@ pub trait Value: Copy + Send + Sync + 'static {
 macro_rules! reals {
     ($($t:ty)*) => {$(
         impl Value for $t {
+            /// The nearest double.
             #[inline(always)]
             fn real(self) -> f64 {
                 self as f64
             }
+            /// The smallest double that is not below the value.
             #[inline(always)]
             fn raised(self) -> f64 {
                 self as f64
             }
+            /// The value itself, for messages.
             fn number(self) -> Number {
                 Number::Real(self as f64)
             }
+            /// The value as an `i64`; `otherwise` if it does not fit, and always for types of real numbers.
             fn integer(self, otherwise: i64) -> i64 {
                 otherwise
             }
@@ -43,18 +47,22 @@ macro_rules! reals {
 macro_rules! wholes {
     ($($t:ty)*) => {$(
         impl Value for $t {
+            /// The nearest double.
             #[inline(always)]
             fn real(self) -> f64 {
                 self as f64
             }
+            /// The smallest double that is not below the value.
             #[inline(always)]
             fn raised(self) -> f64 {
-                let near = self as f64;
-                if (near as $t) < self { near.next_up() } else { near }
+                let nearest = self as f64;
+                if (nearest as $t) < self { nearest.next_up() } else { nearest }
             }
+            /// The value itself, for messages.
             fn number(self) -> Number {
                 Number::Whole(self as i128)
             }
+            /// The value as an `i64`; `otherwise` if it does not fit, and always for types of real numbers.
             #[inline(always)]
             fn integer(self, otherwise: i64) -> i64 {
                 i64::try_from(self).unwrap_or(otherwise)
@@ -370,17 +378,15 @@ impl RowSelection<'_> {
             (Block::I64(view), RowSelection::Range(rows)) => {
                 Levels::I64(view.slice(s![rows.clone(), column]))
             }
-            (Block::I64(view), _) => {
-                Levels::F64(self.convert(view.column(column), buffer, Value::raised).into())
-            }
-            (Block::U64(view), _) => {
-                Levels::F64(self.convert(view.column(column), buffer, Value::raised).into())
-            }
-            _ => Levels::F64(self.reals(block, column, buffer)),
+            (Block::F64(_), _) => Levels::F64(self.reals(block, column, buffer)),
+            _ => Levels::F64(with_typed_view!(block, view => {
+                self.convert(view.column(column), buffer, Value::raised).into()
+            })),
         }
     }
 
-    /// A column's values in these rows as whole numbers, as [`Block::integers`] returns them.
+    /// A column's values in these rows as whole numbers: in place, or converted into the buffer. Values that do not fit an `i64`
+    /// become a number outside the column's range, which starts at `low`. The block must be whole.
     pub fn integers<'v>(
         &self,
         block: &'v Block,
@@ -407,10 +413,10 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// An error if the blocks differ in the number of rows.
+    /// The columns of these blocks, one after the other; an error if the blocks differ in the number of rows.
     pub fn new(blocks: Vec<Block<'a>>) -> Result<Self, Error> {
-        let mut starts = vec![0];
-        let mut total = 0;
+        let mut starts = vec![0]; // the first feature of each block
+        let mut total = 0; // columns so far
         for block in &blocks {
             if block.shape().0 != blocks[0].shape().0 {
                 return Err(Error::malformed(format!(
@@ -435,11 +441,12 @@ impl<'a> Columns<'a> {
         self.blocks.first().map(|block| block.shape().0)
     }
 
-    /// An error if the columns do not have `n` rows; none if there is no column.
-    pub fn demand_rows(&self, n: usize) -> Result<(), Error> {
+    /// An error if the columns do not have `n_rows` rows; none if there is no column.
+    pub fn demand_rows(&self, n_rows: usize) -> Result<(), Error> {
         match self.rows() {
-            Some(rows) if rows != n => {
-                Err(Error::malformed(format!("columns have {rows} rows where {n} are expected")))
+            Some(rows) if rows != n_rows => {
+                let sentence = format!("columns have {rows} rows where {n_rows} are expected");
+                Err(Error::malformed(sentence))
             }
             _ => Ok(()),
         }

@@ -36,7 +36,7 @@ pub(crate) struct Dictionary<K> {
     pub first: Vec<i64>,
     /// How many rows have each code.
     counts: Vec<i64>,
-    /// Whether more keys came than there are codes.
+    /// Whether there were more keys than codes.
     full: bool,
 }
 
@@ -59,8 +59,9 @@ impl<K: Key> Dictionary<K> {
             return -1;
         }
         let code = self.numbering.number(key.hash(), |code| self.keys[code] == key);
+        // A new key has the next code.
         if code == self.keys.len() {
-            self.meet(key, row);
+            self.add(key, row);
         }
         self.counts[code] += count;
         code as i32
@@ -68,7 +69,7 @@ impl<K: Key> Dictionary<K> {
 
     /// Adds a new key, which first occurs at `row`.
     #[cold]
-    fn meet(&mut self, key: K, row: usize) {
+    fn add(&mut self, key: K, row: usize) {
         self.full = self.keys.len() == MOST;
         self.keys.push(key);
         self.first.push(row as i64);
@@ -81,58 +82,62 @@ impl<K: Key> Dictionary<K> {
     }
 }
 
-/// Numbers the keys of n rows in the order in which they first occur; a row for which `key` returns none gets -1.
+/// Numbers the keys of rows in the order in which they first occur; a row for which `key` returns None gets -1.
 pub fn encode<K: Key>(
-    n: usize,
+    n_rows: usize,
     threads: usize,
     key: impl Fn(usize) -> Option<K> + Sync,
 ) -> Result<Encoded, Error> {
-    let size = n.div_ceil(threads::worth(threads, n)).max(1);
-    let mut codes = vec![0; n];
-    let parts = threads::try_pieces(threads, &mut codes, size, |i, codes| {
-        let mut part = Dictionary::new();
-        for (code, row) in codes.iter_mut().zip(i * size..) {
+    // A thread takes so many rows, and has a dictionary of its own.
+    let piece_rows = n_rows.div_ceil(threads::worth(threads, n_rows)).max(1);
+    let mut codes = vec![0; n_rows];
+    let dictionaries = threads::try_pieces(threads, &mut codes, piece_rows, |i, codes| {
+        let mut dictionary = Dictionary::new();
+        for (code, row) in codes.iter_mut().zip(i * piece_rows..) {
             *code = match key(row) {
-                Some(key) => part.code(key, row, 1),
+                Some(key) => dictionary.code(key, row, 1),
                 None => -1,
             };
         }
-        part.checked()
+        dictionary.checked()
     })?;
-    let (whole, renumber) = merge(parts)?;
-    threads::pieces(threads, &mut codes, size, |i, codes| {
+    let (merged, new_codes) = merge(dictionaries)?;
+    threads::pieces(threads, &mut codes, piece_rows, |i, codes| {
+        // The codes of the first piece stay.
         if i > 0 {
             for code in codes.iter_mut().filter(|code| **code >= 0) {
-                *code = renumber[i][*code as usize];
+                *code = new_codes[i][*code as usize];
             }
         }
     });
-    Ok(Encoded { codes, first: whole.first, counts: whole.counts })
+    Ok(Encoded { codes, first: merged.first, counts: merged.counts })
 }
 
-/// Merges the dictionaries of all parts. Also returns the merged code of each code, `[part][code]`; nothing for the first part,
-/// whose codes stay.
-fn merge<K: Key>(parts: Vec<Dictionary<K>>) -> Result<(Dictionary<K>, Vec<Vec<i32>>), Error> {
-    let mut parts = parts.into_iter();
-    let mut whole = parts.next().unwrap_or_else(Dictionary::new);
-    let mut renumber = vec![vec![]];
-    for part in parts {
-        let entries = part.keys.iter().zip(part.first.iter().zip(&part.counts));
-        let codes = entries.map(|(&key, (&first, &count))| whole.code(key, first as usize, count));
-        renumber.push(codes.collect());
+/// Merges dictionaries of pieces of the rows, in order. Also returns the merged code of each code, `[dictionary][code]`; none for
+/// the first dictionary, whose codes stay.
+fn merge<K: Key>(
+    dictionaries: Vec<Dictionary<K>>,
+) -> Result<(Dictionary<K>, Vec<Vec<i32>>), Error> {
+    let mut dictionaries = dictionaries.into_iter();
+    let mut merged = dictionaries.next().unwrap_or_else(Dictionary::new);
+    let mut new_codes = vec![vec![]];
+    for dictionary in dictionaries {
+        let entries = dictionary.keys.iter().zip(dictionary.first.iter().zip(&dictionary.counts));
+        let codes = entries.map(|(&key, (&first, &count))| merged.code(key, first as usize, count));
+        new_codes.push(codes.collect());
     }
-    Ok((whole.checked()?, renumber))
+    Ok((merged.checked()?, new_codes))
 }
 
-/// Numbers n records of `width` bytes that lie one after the other.
+/// Numbers `n_records` records of `width` bytes, which lie one after the other, in the order in which they first occur.
 pub fn encode_records(
     records: &[u8],
-    n: usize,
+    n_records: usize,
     width: usize,
     threads: usize,
 ) -> Result<Encoded, Error> {
     demand(
-        n.checked_mul(width) == Some(records.len()),
+        n_records.checked_mul(width) == Some(records.len()),
         "records must be an (n, width) matrix of bytes",
     )?;
     match width {
@@ -140,12 +145,12 @@ pub fn encode_records(
         2 => encode_words::<2>(records, threads),
         4 => encode_words::<4>(records, threads),
         8 => encode_words::<8>(records, threads),
-        _ => encode(n, threads, |row| Some(&records[row * width..(row + 1) * width])),
+        _ => encode(n_records, threads, |row| Some(&records[row * width..(row + 1) * width])),
     }
 }
 
-/// The record of each code, one after the other; an error if a code has none. `records` are those of all codes, of `width` bytes
-/// each.
+/// Returns the record of each of these codes, one after the other; an error if a code has none. `records` has `width` bytes for each
+/// code that there is.
 pub fn decode_records(
     records: &[u8],
     width: usize,
@@ -162,7 +167,8 @@ pub fn decode_records(
         DECODED * width,
         |i, out| {
             let codes = codes[i * DECODED..].iter();
-            let all_found = match width {
+            // None if a code has no record.
+            let copied = match width {
                 1 => decode::<1>(records, codes, out),
                 4 => decode::<4>(records, codes, out),
                 8 => decode::<8>(records, codes, out),
@@ -172,7 +178,7 @@ pub fn decode_records(
                     Some(())
                 }),
             };
-            demand(all_found.is_some(), "codes must be those of records")
+            demand(copied.is_some(), "codes must be those of records")
         },
     )?;
     Ok(out)
@@ -181,7 +187,7 @@ pub fn decode_records(
 /// Codes that a thread decodes at a time. 2 million take 8 to 14 ms with 2,048, 32,768 and 524,288, in no order.
 const DECODED: usize = 1 << 15;
 
-/// Copies the records of codes, whose width the compiler knows, to `out`; none if a code has no record.
+/// Copies the record of each code, of `WIDTH` bytes, to `out`; None if a code has no record. `records` are those of all codes.
 #[inline(always)]
 fn decode<'a, const WIDTH: usize>(
     records: &[u8],
@@ -189,14 +195,14 @@ fn decode<'a, const WIDTH: usize>(
     out: &mut [u8],
 ) -> Option<()> {
     let (records, _) = records.as_chunks::<WIDTH>();
-    let mut all_found = true;
+    let mut all_exist = true;
     for (out, &code) in out.as_chunks_mut::<WIDTH>().0.iter_mut().zip(codes) {
         match records.get(code as usize) {
             Some(record) => *out = *record,
-            None => all_found = false,
+            None => all_exist = false,
         }
     }
-    all_found.then_some(())
+    all_exist.then_some(())
 }
 
 /// Numbers records of `WIDTH` bytes, at most 8, which are compared as integers.
@@ -217,7 +223,7 @@ pub enum Offsets<'a> {
 }
 
 impl Offsets<'_> {
-    /// One more than there are strings.
+    /// How many offsets there are: one more than strings.
     fn len(self) -> usize {
         match self {
             Offsets::Narrow(offsets) => offsets.len(),
@@ -233,7 +239,7 @@ impl Offsets<'_> {
         }
     }
 
-    /// The i-th offset; none if there is none, or it is negative.
+    /// The i-th offset; None if there is none, or it is negative.
     #[inline(always)]
     fn get(self, i: usize) -> Option<usize> {
         match self {
@@ -255,7 +261,8 @@ pub struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    /// Checks that the offsets ascend within the data and that the bitmap (bytes, first bit) is long enough.
+    /// Strings with these fields; an error unless the offsets ascend within the data and the bitmap, (bytes, first bit), is long
+    /// enough.
     pub fn new(
         offsets: Offsets<'a>,
         data: &'a [u8],
@@ -264,15 +271,15 @@ impl<'a> Strings<'a> {
         let n_strings = offsets.len().checked_sub(1);
         let n_strings = n_strings
             .ok_or(Error::malformed("offsets must have one entry more than there are strings"))?;
-        let inside = |i: usize| offsets.get(i).is_some_and(|offset| offset <= data.len());
+        let is_inside = |i: usize| offsets.get(i).is_some_and(|offset| offset <= data.len());
         demand(
-            inside(0) && inside(n_strings) && offsets.is_sorted(),
+            is_inside(0) && is_inside(n_strings) && offsets.is_sorted(),
             "offsets must ascend from 0 or more to the length of the data or less",
         )?;
         if let Some((bitmap, first)) = valid {
-            let bits = first.checked_add(n_strings);
+            let n_bits = first.checked_add(n_strings);
             demand(
-                bits.is_some_and(|bits| bits.div_ceil(8) <= bitmap.len()),
+                n_bits.is_some_and(|n_bits| n_bits.div_ceil(8) <= bitmap.len()),
                 "the validity bitmap is shorter than the strings",
             )?;
         }
@@ -284,9 +291,10 @@ impl<'a> Strings<'a> {
         self.offsets.len() - 1
     }
 
-    /// The string of a row; none if it is missing.
+    /// The string of a row; None if it is missing.
     #[inline(always)]
     pub fn get(&self, row: usize) -> Option<&'a [u8]> {
+        // A bitmap, and the bit of the first string.
         if let Some((bitmap, first)) = self.valid {
             let bit = first + row;
             if bitmap[bit / 8] >> (bit % 8) & 1 == 0 {

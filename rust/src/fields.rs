@@ -36,11 +36,11 @@ pub fn parse<'a>(
     known: &[&'a [u8]],
 ) -> Option<Vec<Column>> {
     // A byte that no word may contain; one that a number may contain.
-    let is_odd = |byte: &u8| matches!(byte, b'\r' | b'\n') || Some(*byte) == quote;
+    let is_forbidden = |byte: &u8| matches!(byte, b'\r' | b'\n') || Some(*byte) == quote;
     let in_number =
         |byte: &u8| byte.is_ascii_alphanumeric() || *byte <= b' ' || b"+-.".contains(byte);
     let may_be_read_otherwise =
-        |text: &&[u8]| text.iter().any(|byte| byte.is_ascii_digit() || is_odd(byte));
+        |text: &&[u8]| text.iter().any(|byte| byte.is_ascii_digit() || is_forbidden(byte));
     if quote.is_some_and(|quote| in_number(&quote)) || missing.iter().any(may_be_read_otherwise) {
         return None;
     }
@@ -48,6 +48,7 @@ pub fn parse<'a>(
     let line_end: &[u8] = if data[..first_line_length].ends_with(b"\r") { b"\r\n" } else { b"\n" };
     let marks = Marks { delimiter, line: line_end[0] };
     let likely_lines = data.len() / first_line_length.max(1);
+    // The fields of each column that were read.
     let mut columns: Vec<_> = kinds.iter().map(|&kind| Fields::new(kind, likely_lines)).collect();
     for (fields, known) in columns.iter_mut().zip(known) {
         fields.know(missing, known);
@@ -74,7 +75,7 @@ pub fn parse<'a>(
     columns
         .into_iter()
         .zip(known)
-        .map(|(fields, known)| fields.finished(missing.len() + lines(known).count(), is_odd))
+        .map(|(fields, known)| fields.finished(missing.len() + lines(known).count(), is_forbidden))
         .collect()
 }
 
@@ -91,7 +92,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Sets the high bit of every byte among these eight that ends a field; all other bits are 0.
+    /// Returns a mask with the high bit of every byte among these eight that ends a field.
     #[inline(always)]
     fn among(self, eight: u64) -> u64 {
         marks(eight, self.delimiter) | marks(eight, self.line)
@@ -102,19 +103,19 @@ impl Marks {
 const ONES: u64 = u64::MAX / 255;
 const LOW: u64 = ONES * 127;
 
-/// Sets the high bit of every byte among these eight that is equal to `byte`; all other bits are 0.
+/// Returns a mask with the high bit of every byte among these eight that is equal to `byte`.
 #[inline(always)]
 fn marks(eight: u64, byte: u8) -> u64 {
-    let differ = eight ^ (ONES * u64::from(byte));
-    !(((differ & LOW) + LOW) | differ | LOW)
+    let difference = eight ^ (ONES * u64::from(byte)); // a byte is 0 where they are equal
+    !(((difference & LOW) + LOW) | difference | LOW)
 }
 
-/// The index of the byte that ends the field that begins at `at`; the length of the data if none does.
+/// The index of the byte, one of `marks`, that ends the field that begins at byte `at`; the length of the data if none does.
 #[inline(always)]
 fn end_of(data: &[u8], mut at: usize, marks: Marks) -> usize {
     while let Some(&eight) = data.get(at..).and_then(<[u8]>::first_chunk) {
         let eight = u64::from_le_bytes(eight);
-        let high_bits = marks.among(eight);
+        let high_bits = marks.among(eight); // of the bytes that end a field
         if high_bits != 0 {
             return at + high_bits.trailing_zeros() as usize / 8;
         }
@@ -142,10 +143,10 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Numbers missing and known words before any field is read.
+    /// Numbers the words that mean a missing value, and the known words, each on a line, before any field is read.
     fn know(&mut self, missing: &[&'a [u8]], known: &'a [u8]) {
         if let Fields::Word(_, dictionary) = self {
-            // Not read from the text.
+            // They have no first byte, because they were not read from the text.
             let (first, times) = (0, 0);
             for word in missing.iter().copied().chain(lines(known)) {
                 dictionary.code(word, first, times);
@@ -153,8 +154,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reads the field that begins at `at`, and returns the index of the byte that ends it; None if it is not of the column's
-    /// kind.
+    /// Reads the field that begins at byte `at` of the text, and returns the index of the byte that ends it, one of `marks`; None
+    /// if it is not of the column's kind. A field that is one of `missing` is a missing number.
     #[inline(always)]
     fn take(
         &mut self,
@@ -185,20 +186,21 @@ impl<'a> Fields<'a> {
         Some(end)
     }
 
-    /// The parsed column. `n_known` words were numbered before any field was read; None if a new word has an odd byte, or there are
-    /// too many words.
-    fn finished(self, n_known: usize, is_odd: impl Fn(&u8) -> bool) -> Option<Column> {
+    /// The parsed column. `n_known` words were numbered before any field was read; None if a new word has a forbidden byte, or
+    /// there are too many words.
+    fn finished(self, n_known: usize, is_forbidden: impl Fn(&u8) -> bool) -> Option<Column> {
         Some(match self {
             Fields::Real(numbers) => Column::Real(numbers),
             Fields::Whole(numbers) => Column::Whole(numbers),
             Fields::Word(codes, dictionary) => {
                 let dictionary = dictionary.checked().ok()?;
-                // New words, and where they first occur.
-                let new = dictionary.first.iter().zip(&dictionary.keys).skip(n_known);
-                if new.clone().any(|(_, word)| word.iter().any(&is_odd)) {
+                // The index of the first byte of each new word, and the word.
+                let new_words = dictionary.first.iter().zip(&dictionary.keys).skip(n_known);
+                if new_words.clone().any(|(_, word)| word.iter().any(&is_forbidden)) {
                     return None;
                 }
-                Column::Word(codes, new.map(|(&at, word)| [at, at + word.len() as i64]).collect())
+                let spans = new_words.map(|(&at, word)| [at, at + word.len() as i64]);
+                Column::Word(codes, spans.collect())
             }
         })
     }
@@ -242,8 +244,8 @@ const POWERS: [f64; 16] =
 #[inline(always)]
 fn real(field: &[u8]) -> Option<f64> {
     let (negative, digits) = digits_of(field)?;
-    // The index of the point; of the last digit if there is none.
-    let (mut number, mut point) = (0u64, digits.len() - 1);
+    let mut number = 0_u64; // of all digits, without the point
+    let mut point = digits.len() - 1; // its index; that of the last digit if there is none
     for (at, &byte) in digits.iter().take(MOST_DIGITS).enumerate() {
         let digit = byte.wrapping_sub(b'0');
         if digit < 10 {
@@ -291,6 +293,7 @@ fn whole(field: &[u8]) -> Option<i64> {
 #[cold]
 fn is_missing(field: &[u8], missing: &[&[u8]]) -> bool {
     let after_blank = field.strip_prefix(b" ").unwrap_or(field);
+    // The length of a text without a blank at its end.
     let end = |text: &'_ [u8]| text.len() - usize::from(text.ends_with(b" "));
     [field, after_blank, &field[..end(field)], &after_blank[..end(after_blank)]]
         .iter()

@@ -48,14 +48,17 @@ impl Level for f64 {
     fn limit(threshold: f64) -> Option<f64> {
         Some(threshold)
     }
+    /// Whether the number is above the threshold to which the limit belongs.
     #[inline(always)]
     fn exceeds(self, limit: f64) -> bool {
         self > limit
     }
+    /// Whether it is NaN.
     #[inline(always)]
     fn is_missing(self) -> bool {
         self.is_nan()
     }
+    /// Whether it is 0 or 1.
     #[inline(always)]
     fn is_flag(self) -> bool {
         (self == 0.0) | (self == 1.0)
@@ -81,6 +84,7 @@ macro_rules! whole_levels {
                     Some(floor as $t + 1)
                 }
             }
+            /// Whether the number is above the threshold to which the limit belongs.
             #[inline(always)]
             fn exceeds(self, limit: $t) -> bool {
                 self >= limit
@@ -90,6 +94,7 @@ macro_rules! whole_levels {
             fn is_missing(self) -> bool {
                 false
             }
+            /// Whether it is 0 or 1.
             #[inline(always)]
             fn is_flag(self) -> bool {
                 (self == 0) | (self == 1)
@@ -110,7 +115,7 @@ pub struct Thresholds<'a> {
 }
 
 impl<'a> Thresholds<'a> {
-    /// An error unless there is one threshold for each feature.
+    /// The thresholds of so many features; an error unless there is one for each.
     pub fn new(thresholds: &'a [f64], features: usize) -> Result<Self, Error> {
         demand(thresholds.len() == features, "threshold must have one number per feature")?;
         Ok(Thresholds { of_features: thresholds })
@@ -165,28 +170,31 @@ pub fn count_flags(
     threads: usize,
 ) -> Result<Integers, Error> {
     columns.demand_rows(rows.len())?;
-    let (n, n_classes, features) = (rows.len(), rows.n_classes, columns.features());
-    let threads = threads::worth(threads, n.saturating_mul(features));
-    let piece_rows = n.div_ceil(MOST_PIECES).max(32 * n_classes).next_multiple_of(PIECE).max(PIECE);
-    let piece_counts = threads::try_ranges(threads, n, piece_rows, |range| {
-        let mut counts = Counts::new(features, n_classes);
+    let (n_rows, n_classes, n_features) = (rows.len(), rows.n_classes, columns.features());
+    let threads = threads::worth(threads, n_rows.saturating_mul(n_features));
+    // A piece has many more rows than counts.
+    let least_rows = n_rows.div_ceil(MOST_PIECES).max(32 * n_classes).max(1);
+    let piece_rows = least_rows.next_multiple_of(PIECE);
+    let piece_counts = threads::try_ranges(threads, n_rows, piece_rows, |range| {
+        let mut counts = Counts::new(n_features, n_classes);
         counts.count(columns, thresholds, rows, range)?;
         Ok(counts)
     })?;
-    // The weight of each class, missing values or not.
-    let class_rows = count_classes(rows, threads);
-    let mut total = Counts::new(features, n_classes);
+    // The weight of the rows of each class, whether their values are missing or not.
+    let class_weights = count_classes(rows, threads);
+    let mut total = Counts::new(n_features, n_classes);
     piece_counts.iter().for_each(|counts| total.merge(counts));
-    let mut counts = Vec::with_capacity(2 * features * n_classes);
+    // [feature][no, yes][class]
+    let mut counts = Vec::with_capacity(2 * n_features * n_classes);
     for first in (0..total.yes.len()).step_by(n_classes.max(1)) {
         // The cells of one feature.
         let cells = first..first + n_classes;
         let (yes, missing) = (&total.yes[cells.clone()], &total.missing[cells]);
-        let answers = yes.iter().zip(missing).zip(&class_rows);
-        counts.extend(answers.map(|((yes, missing), rows)| rows - missing - yes));
+        let answers = yes.iter().zip(missing).zip(&class_weights);
+        counts.extend(answers.map(|((yes, missing), total)| total - missing - yes));
         counts.extend_from_slice(yes);
     }
-    counted(&counts, vec![features, 2, n_classes], rows.digits())
+    counted(&counts, vec![n_features, 2, n_classes], rows.digits())
 }
 
 /// Counts over a piece of the rows: the weight of those that are yes and of those that are missing, `[feature][class]`, in rows
@@ -438,7 +446,7 @@ fn fill_table<T: Level>(
     first_bad(column, rule, classes).map_or(Ok(()), Err)
 }
 
-/// The first row that has a class (-1: none) and whose answer is bad; None if there is none.
+/// The first row that has a class (-1: none) and whose answer is bad: it must be 0 or 1, and is neither. None if there is none.
 #[cold]
 fn first_bad<T: Level>(column: ArrayView1<T>, rule: Rule<T>, classes: &[i32]) -> Option<usize> {
     let is_bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;

@@ -5,7 +5,6 @@
 
 use crate::error::{Error, demand};
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
 /// A row has 10^18 parts, the unit of fractional weights. Fixed by the file format.
 pub const PARTS: u64 = 1_000_000_000_000_000_000;
@@ -28,9 +27,11 @@ impl<const L: usize> Default for Int<L> {
 }
 
 impl<const L: usize> From<u128> for Int<L> {
+    /// The number, which is not negative, as limbs in two's complement.
     fn from(number: u128) -> Self {
         let mut int = Int::default();
-        int.add(number, 0, false);
+        let (shift, negative) = (0, false);
+        int.add(number, shift, negative);
         int
     }
 }
@@ -58,9 +59,9 @@ impl<const L: usize> Int<L> {
 
     /// Adds (or, if `negative`, subtracts) a number of four limbs times `2^shift`.
     pub fn add_wide(&mut self, number: [u64; 4], shift: u32, negative: bool) {
-        let (first_limb, bits) = ((shift / 64) as usize, shift % 64);
+        let (first_limb, bits) = ((shift / 64) as usize, shift % 64); // whole limbs, and bits beyond them
         let mut carry = 0;
-        let mut shifted = [0; 5];
+        let mut shifted = [0; 5]; // the number times 2^bits
         for (shifted_limb, limb) in shifted.iter_mut().zip(number) {
             *shifted_limb = limb << bits | carry;
             carry = if bits == 0 { 0 } else { limb >> (64 - bits) };
@@ -122,10 +123,12 @@ impl Sum256 {
     #[inline(always)]
     pub fn add(&mut self, number: i128) {
         let (low, carry) = self.low.overflowing_add(number as u128);
-        (self.low, self.high) = (low, self.high + (number >> 127) + i128::from(carry));
+        let high_of_number = number >> 127; // -1 if it is negative, else 0
+        (self.low, self.high) = (low, self.high + high_of_number + i128::from(carry));
     }
 
-    /// Adds (or, if `negative`, subtracts) a · b, which is less than 2^191.
+    /// Adds (or, if `negative`, subtracts) a · b, which is less than 2^191. A number is its lower and its upper 128 bits, `low` and
+    /// `high`.
     #[inline(always)]
     pub fn add_product(&mut self, a: u128, b: u64, negative: bool) {
         let low_product = u128::from(a as u64) * u128::from(b);
@@ -189,13 +192,12 @@ const LIGHTEST: f64 = 1.0 / 18_446_744_073_709_551_616.0; // 2^-64
 /// Rounds a weight, in rows, to fifteen decimal digits. Returns it in parts of a row, and as the nearest double, in rows.
 #[inline(always)]
 fn round_to_fifteen_digits(weight: f64) -> (u128, f64) {
-    // The decimals that leave fifteen digits. The exponent gives their number or one more: log10 2 is a little more than 77 /
-    // 256.
+    // How many decimals leave fifteen digits. The exponent gives their number or one more: log10 2 is a little more than 77 / 256.
     let exponent = (weight.to_bits() >> 52) as i32 - 1023;
     let most_decimals = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
     let is_one_too_many = most_decimals > 0 && weight * TENS[most_decimals] as f64 >= 1e15;
     let decimals = most_decimals - usize::from(is_one_too_many);
-    let digits = (weight * TENS[decimals] as f64 + 0.5) as u64;
+    let digits = (weight * TENS[decimals] as f64 + 0.5) as u64; // the rounded weight is digits / 10^decimals
     let parts = u128::from(digits) * u128::from(TENS[DIGITS as usize - decimals]);
     (parts, digits as f64 / TENS[decimals] as f64)
 }
@@ -214,7 +216,7 @@ pub fn weight_to_parts(weight: f64) -> Option<u128> {
     // The double is mantissa * 2^exponent; with an exponent below -127, it is less than half a part.
     let bits = weight.to_bits();
     let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as i32 - 1075);
-    let exact = u128::from(mantissa) * u128::from(PARTS);
+    let exact = u128::from(mantissa) * u128::from(PARTS); // parts times 2^-exponent
     match exponent {
         0.. => Some(exact << exponent),
         -127..0 => Some((exact + (1 << (-exponent - 1))) >> -exponent),
@@ -231,14 +233,17 @@ pub fn light_weight_to_parts(weight: f64) -> Option<u64> {
     }
     let bits = weight.to_bits();
     let exponent = (bits >> 52) as i32 - 1023;
+    // How many decimals leave fifteen digits, as in [`round_to_fifteen_digits`].
     let most_decimals = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
     let decimals = most_decimals - usize::from(weight * POWERS[most_decimals] >= 1e15);
     // Adding 2^52 rounds a number, and its last bits are then the whole number.
     let shifted = weight * POWERS[decimals] + 0.5;
     let nearest = (shifted + WHOLE) - WHOLE;
-    let digits = nearest - if nearest > shifted { 1.0 } else { 0.0 };
+    let digits = nearest - if nearest > shifted { 1.0 } else { 0.0 }; // rounded down
+    // The weight in parts is exact / 2^shift.
     let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
-    let (exact, shift) = (u128::from(mantissa) * u128::from(PARTS), 52 - exponent);
+    let exact = u128::from(mantissa) * u128::from(PARTS);
+    let shift = 52 - exponent;
     let rounded_parts = ((exact + (1 << (shift - 1))) >> shift) as u64;
     let decimal_parts = ((digits + WHOLE).to_bits() & ((1 << 52) - 1))
         .wrapping_mul(TENS[DIGITS as usize - decimals]);
@@ -254,8 +259,9 @@ pub fn shares_to_parts(weights: &[f64]) -> Option<Vec<u128>> {
     if parts.iter().filter(|&&parts| parts > 0).count() < 2 {
         return Some(parts);
     }
-    let sum = weights.iter().sum::<f64>();
+    let sum = weights.iter().sum::<f64>(); // in rows
     let (total, _) = round_to_fifteen_digits(Some(sum).filter(|&sum| sum < HEAVIEST)?);
+    // What the parts lack to `total`, the weight of the row in parts.
     let missing_parts = total as i128 - parts.iter().sum::<u128>() as i128;
     let largest = (0..parts.len()).rev().max_by_key(|&class| parts[class])?;
     parts[largest] = (parts[largest] as i128 + missing_parts).max(0) as u128;
@@ -274,8 +280,8 @@ fn sign_limb(a: &[u64]) -> u64 {
     if is_negative(a) { u64::MAX } else { 0 }
 }
 
-/// Combines a and b limb by limb, in a, with `step`, which adds or subtracts two limbs and returns the result and the carry.
-/// `extension` is the limb that continues b above its last one.
+/// Combines two numbers, a and b, limb by limb from the lowest on, in a, with `step`, which adds or subtracts two limbs and returns
+/// the result and the carry. `extension` is the limb that continues b above its last one.
 #[inline(always)]
 fn combine_limbs(a: &mut [u64], b: &[u64], extension: u64, step: impl Fn(u64, u64) -> (u64, bool)) {
     let mut carry = false;
@@ -286,19 +292,20 @@ fn combine_limbs(a: &mut [u64], b: &[u64], extension: u64, step: impl Fn(u64, u6
     }
 }
 
-/// Adds b to a. `extension` is the limb that continues b above its last one.
+/// Adds b to a, limbs of which the lowest is the first. `extension` is the limb that continues b above its last one.
 #[inline(always)]
 fn add(a: &mut [u64], b: &[u64], extension: u64) {
     combine_limbs(a, b, extension, u64::overflowing_add);
 }
 
-/// Subtracts b from a. `extension` is the limb that continues b above its last one.
+/// Subtracts b from a, limbs of which the lowest is the first. `extension` is the limb that continues b above its last one.
 #[inline(always)]
 fn subtract(a: &mut [u64], b: &[u64], extension: u64) {
     combine_limbs(a, b, extension, u64::overflowing_sub);
 }
 
-/// Adds b to a or, if `negative`, subtracts it. `extension` is the limb that continues b above its last one.
+/// Adds b to a or, if `negative`, subtracts it: limbs of which the lowest is the first. `extension` is the limb that continues b
+/// above its last one.
 #[inline(always)]
 fn add_signed(a: &mut [u64], b: &[u64], extension: u64, negative: bool) {
     match negative {
@@ -307,7 +314,8 @@ fn add_signed(a: &mut [u64], b: &[u64], extension: u64, negative: bool) {
     }
 }
 
-/// Writes the product of two numbers that are not negative over zeros, which must be long enough.
+/// Writes the product of two numbers that are not negative over the zeros of `product`, which must be long enough: limbs of which
+/// the lowest is the first.
 #[inline(always)]
 fn multiply(a: &[u64], b: &[u64], product: &mut [u64]) {
     for (i, &a) in a.iter().enumerate() {
@@ -321,7 +329,7 @@ fn multiply(a: &[u64], b: &[u64], product: &mut [u64]) {
     }
 }
 
-/// Divides a number that is not negative, in place, rounding down. Returns the remainder.
+/// Divides a number that is not negative, limbs of which the lowest is the first, in place, rounding down. Returns the remainder.
 #[inline(always)]
 fn divide(a: &mut [u64], divisor: u64) -> u64 {
     let mut remainder = 0;
@@ -333,7 +341,7 @@ fn divide(a: &mut [u64], divisor: u64) -> u64 {
     remainder as u64
 }
 
-/// How many limbs a number and its sign need.
+/// How many limbs a number, limbs in two's complement, and its sign need.
 fn n_limbs_needed(a: &[u64]) -> usize {
     let sign = sign_limb(a);
     let mut n_limbs = a.len();
@@ -396,15 +404,16 @@ impl Magnitude {
         let Some((&highest, lower)) = self.limbs().split_last() else {
             return ScaledDouble { mantissa: 0.0, exponent: 0 };
         };
+        // The highest 128 bits, the first of which is 1.
         let zeros = highest.leading_zeros();
         let second = lower.last().copied().unwrap_or(0);
         let bits = (u128::from(highest) << 64 | u128::from(second)) << zeros;
         let is_cut_off = bits as u64 != 0 || lower.iter().rev().skip(1).any(|&limb| limb != 0);
         // If anything was cut off, the lowest bit is set, so that ties are rounded correctly. It is far below a double's
         // precision.
-        let bits = (bits >> 64) as u64 | u64::from(is_cut_off || has_remainder);
+        let mantissa = (bits >> 64) as u64 | u64::from(is_cut_off || has_remainder);
         let exponent = 64 * (self.len as i32 - 1) - zeros as i32;
-        ScaledDouble { mantissa: bits as f64, exponent }
+        ScaledDouble { mantissa: mantissa as f64, exponent }
     }
 
     /// x with the sign of this number.
@@ -416,7 +425,8 @@ impl Magnitude {
     fn write(&self, cell: &mut [u64]) {
         let n_limbs = cell.len();
         cell.fill(0);
-        add_signed(cell, &self.limbs[..n_limbs], 0, self.negative);
+        let extension = 0; // the limb beyond those of an absolute value
+        add_signed(cell, &self.limbs[..n_limbs], extension, self.negative);
     }
 }
 
@@ -430,7 +440,7 @@ struct ScaledDouble {
 fn scale_by_power(mut x: f64, exponent: i32) -> f64 {
     let mut exponent = exponent.clamp(-100_000, 100_000);
     while exponent != 0 && x != 0.0 && x.is_finite() {
-        let step = exponent.clamp(-960, 960);
+        let step = exponent.clamp(-960, 960); // 2^step is a normal double
         x *= f64::from_bits(((1023 + step) as u64) << 52);
         exponent -= step;
     }
@@ -460,8 +470,10 @@ pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
 /// 2^247 / 10^36, rounded down: a number of 128 bits.
 const RECIPROCAL: u128 = 226_156_424_291_633_194_186_662_080_095_093_570_025;
 
-/// `a * 10^-36`, rounded once, for a number that is not negative: the same as [`value`], in a tenth of the time.
+/// `a * 10^-36`, rounded once, for the limbs `a` of a number that is not negative, the lowest first: the same as [`value`], in a
+/// tenth of the time.
 pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
+    // The leading zeros of the number's 192 bits.
     let zeros = match a {
         [0, 0, 0] => return 0.0,
         [low, 0, 0] => 128 + low.leading_zeros(),
@@ -469,6 +481,7 @@ pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
         [_, _, high] => high.leading_zeros(),
     };
     let two_limbs = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
+    // The number's 128 bits from the first 1 on.
     let first_bits = match zeros {
         0 => two_limbs(a[2], a[1]),
         1..64 => two_limbs(a[2], a[1]) << zeros | u128::from(a[0] >> (64 - zeros)),
@@ -476,7 +489,7 @@ pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
     };
     let [_, _, low, high] = product(first_bits, RECIPROCAL);
     let quotient = two_limbs(high, low);
-    // The number's first 128 bits, over 10^36; the bits that were cut off add less than six to its last place.
+    // The quotient is the first 128 bits times 2^119 / 10^36; the bits that were cut off add less than six to its last place.
     let shift = quotient.leading_zeros();
     let mantissa = quotient << shift >> 75;
     let below_mantissa = quotient << shift & ((1 << 75) - 1);
@@ -484,7 +497,8 @@ pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
         return value(a, 36, 0);
     }
     let rounded = mantissa as u64 + (below_mantissa >> 74) as u64;
-    scale_by_power(rounded as f64, 64 - zeros as i32 - 44 - shift as i32)
+    // The number is 2^(64 - zeros) times its first 128 bits, and the quotient 2^(75 - shift) times its mantissa.
+    scale_by_power(rounded as f64, 64 - zeros as i32 - 119 + 75 - shift as i32)
 }
 
 // Arrays --------------------------------------------------------------------------------------------------------------
@@ -535,26 +549,6 @@ impl Integers {
         numbers: &[Int<L>],
     ) -> Result<Self, Error> {
         Integers::new(shape, digits, L, numbers.iter().flat_map(|n| n.0).collect())
-    }
-
-    /// Returns the array with numbers, in units of 10^-digits, added to some cells: `addends` has them by the index of the cell.
-    pub fn plus_sparse<const L: usize>(
-        &self,
-        addends: &HashMap<usize, Int<L>>,
-        digits: u32,
-    ) -> Result<Self, Error> {
-        if addends.is_empty() {
-            return Ok(self.clone());
-        }
-        let limbs = addends.values().map(|int| n_limbs_needed(&int.0)).max().unwrap_or(1);
-        let finer = self.with_digits(digits);
-        let limbs = limbs.max(finer.limbs) + 1;
-        let mut sum = finer.with_limbs(limbs);
-        for (&cell, int) in addends {
-            let cell = &mut sum.words[cell * limbs..(cell + 1) * limbs];
-            add(cell, &int.0[..L.min(limbs)], sign_limb(&int.0));
-        }
-        sum.canonical()
     }
 
     /// The unit is 10^-digits.
@@ -678,6 +672,7 @@ impl Integers {
     /// The array times `factor` / 10^18, rounded down to 18 digits, or to those that it has; and whether that is exact.
     pub fn times(&self, factor: u128) -> Result<(Self, bool), Error> {
         let is_whole = factor.is_multiple_of(u128::from(PARTS));
+        // A number of rows if it is whole, otherwise of parts of a row.
         let factor = if is_whole { factor / u128::from(PARTS) } else { factor };
         let factor = Magnitude::of(&[factor as u64, (factor >> 64) as u64, 0]);
         let factor_limbs = 2;
@@ -689,6 +684,7 @@ impl Integers {
                 let has_remainder = number.divide(PARTS) != 0;
                 number.write(cell);
                 if has_remainder && number.negative {
+                    // The absolute value was rounded down; so is the number, to the next one below.
                     subtract(cell, &[1], 0);
                 }
                 is_exact &= !has_remainder;
@@ -739,7 +735,7 @@ impl Integers {
         wide.with_axis(axis, size, words)
     }
 
-    /// How the cells lie along this axis; an error if there is no such axis.
+    /// How the cells lie along this axis: blocks of `length` entries of `width` limbs. An error if there is no such axis.
     fn axis_layout(&self, axis: usize) -> Result<AxisLayout, Error> {
         demand(axis < self.shape.len(), "there is no such axis")?;
         Ok(AxisLayout {
@@ -756,12 +752,13 @@ impl Integers {
         Integers { shape, words, ..*self }.canonical()
     }
 
-    /// The array in another shape. With an index, cell i of the result is cell `index[i]`, both counted in C order. An error if the
-    /// number of cells is not that of the shape.
+    /// The array in another shape. With an index, cell i of the result is cell `index[i]`, both counted in C order; without, cells
+    /// keep their order. An error if the number of cells is not that of the shape.
     pub fn reshape(&self, shape: Vec<usize>, index: Option<&[usize]>) -> Result<Self, Error> {
         let mut reshaped = Integers { shape, ..self.clone() };
         if let Some(index) = index {
             demand(index.iter().all(|&i| i < self.len()), "there is no such cell")?;
+            // The limbs of the cells, cell by cell.
             reshaped.words = index.iter().flat_map(|&i| self.cell(i)).copied().collect();
         }
         let fits = n_cells(&reshaped.shape) == Some(reshaped.len());
@@ -797,12 +794,12 @@ impl Integers {
         self.cells().map(|cell| value(cell, self.digits, exponent)).collect()
     }
 
-    /// Whether each cell is negative.
+    /// Whether each cell's number is negative, cell by cell.
     pub fn is_negative(&self) -> Vec<bool> {
         self.cells().map(is_negative).collect()
     }
 
-    /// Whether each cell is 0.
+    /// Whether each cell's number is 0, cell by cell.
     pub fn is_zero(&self) -> Vec<bool> {
         self.cells().map(|cell| cell.iter().all(|&limb| limb == 0)).collect()
     }

@@ -26,10 +26,10 @@ pub fn any_leading_zero(data: &[u8]) -> bool {
     false
 }
 
-/// Whether a code may begin at a byte of the piece other than its first two and its last.
+/// Whether a field that is a code such as 007 or 0x1F may begin at a byte of the piece other than its first two and its last.
 #[inline(always)]
 fn any_code_in(piece: &[u8]) -> bool {
-    let n = piece.len() - 3;
+    let n = piece.len() - 3; // bytes where a code may begin
     // Slices of one length, so that the loop needs no bounds checks.
     let (second_before, before) = (&piece[..n], &piece[1..=n]);
     let (bytes, next) = (&piece[2..n + 2], &piece[3..]);
@@ -40,7 +40,7 @@ fn any_code_in(piece: &[u8]) -> bool {
     any
 }
 
-/// Whether a byte is the first zero of such a code, to judge by the two bytes before it and the one after it.
+/// Whether a byte is the first zero of a code such as 007 or 0x1F, to judge by the two bytes before it and the one after it.
 #[inline(always)]
 fn is_code_start(second_before: u8, before: u8, byte: u8, next: u8) -> bool {
     let is_sign = (before == b'+') | (before == b'-');

@@ -122,15 +122,14 @@ fn codes(text: &[u8], lowercase: bool) -> Vec<u32> {
     let table = characters::characters().unwrap();
     let (mut at, mut codes) = (0, vec![]);
     while at < text.len() {
-        let found = utf8::first(&text[at..]);
-        match lowercase.then(|| table.lower(text, at, found).unwrap()) {
-            None => codes.push(found.code),
-            Some(characters::Lowered::One(code)) => codes.push(code),
-            Some(characters::Lowered::DottedI) => {
+        let character = utf8::first(&text[at..]);
+        match table.lower(text, at, character, lowercase).unwrap() {
+            characters::Lowered::One(code) => codes.push(code),
+            characters::Lowered::DottedI => {
                 codes.extend([u32::from(b'i'), characters::DOT_ABOVE]);
             }
         }
-        at += found.width;
+        at += character.width;
     }
     codes
 }

@@ -24,17 +24,18 @@ fn borrow<'py, T: Element>(
     any: &Bound<'py, PyAny>,
     name: &str,
 ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
-    let wrong = || {
+    let wrong_type = || {
         let dtype = T::get_dtype(any.py());
         malformed(format!("{name} must be an array of {dtype}"))
     };
-    let array = any.cast::<PyArrayDyn<T>>().map_err(|_| wrong())?;
-    let is_whole = |stride: &isize| stride % size_of::<T>() as isize == 0;
-    if array.is_aligned() && array.strides().iter().all(is_whole) {
+    let array = any.cast::<PyArrayDyn<T>>().map_err(|_| wrong_type())?;
+    // Strides are in bytes; kernels count them in numbers.
+    let fits = |stride: &isize| stride % size_of::<T>() as isize == 0;
+    if array.is_aligned() && array.strides().iter().all(fits) {
         return Ok(array.try_readonly()?);
     }
     let copy = any.call_method0("copy")?;
-    Ok(copy.cast::<PyArrayDyn<T>>().map_err(|_| wrong())?.try_readonly()?)
+    Ok(copy.cast::<PyArrayDyn<T>>().map_err(|_| wrong_type())?.try_readonly()?)
 }
 
 /// An array that is contiguous in memory; a copy if the caller's is not.
@@ -45,7 +46,8 @@ pub(super) struct Held<'py, T: Element> {
 }
 
 impl<'py, T: Element + Copy> Held<'py, T> {
-    /// An error, which calls the argument `name`, unless it is an array of this type with so many dimensions.
+    /// Borrows the array `any`. An error, which calls the argument `name`, unless it is an array of this type with so many
+    /// dimensions.
     pub(super) fn new(any: &Bound<'py, PyAny>, name: &str, dimensions: usize) -> PyResult<Self> {
         let array = borrow::<T>(any, name)?;
         if array.ndim() != dimensions {
@@ -106,6 +108,7 @@ pub(super) type Ids<'py> = Array<'py, u32, 1>;
 impl<'py, T: Element + Copy, const AXES: usize> FromPyObject<'_, 'py> for Array<'py, T, AXES> {
     type Error = PyErr;
 
+    /// Borrows the array `any`; an error unless it is an array of this type with `AXES` axes.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         Held::new(&any, "the argument", AXES).map(Array)
     }
@@ -137,7 +140,7 @@ pub(super) struct Changed<'py, T: Element>(PyReadwriteArrayDyn<'py, T>);
 impl<'py, T: Element> FromPyObject<'_, 'py> for Changed<'py, T> {
     type Error = PyErr;
 
-    /// Borrows an array to write to it; an error if it is of another type, not contiguous, not writable or in use.
+    /// Borrows the array `any` to write to it; an error if it is of another type, not contiguous, not writable or in use.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let array = any.cast::<PyArrayDyn<T>>();
         let dtype = || T::get_dtype(any.py());
@@ -180,19 +183,23 @@ macro_rules! held_blocks {
             $($name(PyReadonlyArrayDyn<'py, $t>),)*
         }
 
-        impl<'py> HeldBlock<'py> {
+        impl<'py> FromPyObject<'_, 'py> for HeldBlock<'py> {
+            type Error = PyErr;
+
             /// Borrows the array `any`; an error if it is no array, or of another type.
-            pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+            fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
                 let array = any.cast::<PyUntypedArray>();
                 let dtype = array.map_err(|_| malformed("columns must be arrays"))?.dtype();
                 match (dtype.kind(), dtype.itemsize()) {
-                    $(($kind, $size) => Ok(HeldBlock::$name(borrow(any, "a column")?)),)*
+                    $(($kind, $size) => Ok(HeldBlock::$name(borrow(&any, "a column")?)),)*
                     _ => Err(malformed(format!(
                         "columns must hold float64, float32 or integers of 8 to 64 bits, not {dtype}"
                     ))),
                 }
             }
+        }
 
+        impl HeldBlock<'_> {
             /// The array as (rows × columns).
             pub(super) fn block(&self) -> PyResult<Block<'_>> {
                 match self {
@@ -208,32 +215,20 @@ held_blocks! {
     U64: u64 = b'u', 8; U32: u32 = b'u', 4; U16: u16 = b'u', 2; U8: u8 = b'u', 1;
 }
 
-impl<'py> FromPyObject<'_, 'py> for HeldBlock<'py> {
-    type Error = PyErr;
-
-    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        HeldBlock::new(&any)
-    }
-}
-
 /// A list of arrays that together hold the columns, in order.
 pub(super) struct HeldColumns<'py>(Vec<HeldBlock<'py>>);
 
 impl<'py> FromPyObject<'_, 'py> for HeldColumns<'py> {
     type Error = PyErr;
 
+    /// Borrows the arrays of the iterable `any`.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        HeldColumns::new(&any)
+        let blocks = any.try_iter()?.map(|array| array?.extract());
+        Ok(HeldColumns(blocks.collect::<PyResult<_>>()?))
     }
 }
 
-impl<'py> HeldColumns<'py> {
-    /// Borrows the arrays of an iterable.
-    pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let blocks = any.try_iter()?.map(|item| HeldBlock::new(&item?));
-        Ok(HeldColumns(blocks.collect::<PyResult<_>>()?))
-    }
-
+impl HeldColumns<'_> {
     /// The columns of all arrays; an error if they are not equally long.
     pub(super) fn columns(&self) -> PyResult<Columns<'_>> {
         let blocks: PyResult<Vec<_>> = self.0.iter().map(HeldBlock::block).collect();
@@ -274,7 +269,8 @@ pub(super) struct HeldRows<'py> {
 }
 
 impl<'py> HeldRows<'py> {
-    /// An error if the number of classes is negative; classes and weights are checked by [`HeldRows::with`].
+    /// Rows with these classes (-1: none) and weights (None: ones), which `threads` threads check in [`HeldRows::with`]. An error
+    /// if the number of classes is negative.
     pub(super) fn new(
         classes: Codes<'py>,
         n_classes: i64,

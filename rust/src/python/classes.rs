@@ -16,6 +16,7 @@ macro_rules! classes {
 
             #[pymethods]
             impl $Class {
+                /// An object with these fields, which are checked when a kernel reads them.
                 #[new]
                 fn new($($field: Py<PyAny>,)*) -> Self {
                     $Class { $($field,)* }
@@ -29,6 +30,7 @@ macro_rules! classes {
             impl<'py> FromPyObject<'_, 'py> for $Held<'py> {
                 type Error = PyErr;
 
+                /// Borrows the fields of an object of the class; an error names the field.
                 fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
                     let class = any.cast::<$Class>()?.get();
                     Ok($Held {
@@ -46,6 +48,7 @@ macro_rules! classes {
         impl<'py> FromPyObject<'_, 'py> for $Any<'py> {
             type Error = PyErr;
 
+            /// Borrows the fields of an object of any of the classes; an error for another object.
             fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
                 $(
                     if any.is_instance_of::<$Class>() {

@@ -13,7 +13,8 @@ use crate::scale::Scale;
 use crate::{bins, moments, products};
 use pyo3::prelude::*;
 
-/// The weight of the rows of each class, (classes,).
+/// Returns the weight of the rows of each class, (classes,). `classes` is the class of each row, -1 for none; `weights` None: each
+/// row weighs 1.
 #[pyfunction]
 pub(super) fn count_classes(
     py: Python,
@@ -29,8 +30,11 @@ pub(super) fn count_classes(
     Ok(Integers(counts))
 }
 
-/// By how much leaving out a row changes the log density of its values in its own class, (rows,); NaN where that is not exact.
-/// `curves` are mean, precision, n and spread, (features, classes), and the least variance of each feature.
+/// Returns by how much leaving out a row changes the log density of its values in its own class, (rows,); NaN where that is not
+/// exact. Each feature has the scale z = (x - origin) / unit. `classes` is the class of each row, -1 for none, and `weights` its
+/// weight, None for ones. `curves` are mean, precision, n and spread, (features, classes), and the least variance of each feature;
+/// `enough` is what must remain of a sum of squares for the change to be exact: a share of it, and how many times the least
+/// variance.
 #[pyfunction]
 pub(super) fn one_less(
     py: Python,
@@ -56,7 +60,7 @@ pub(super) fn one_less(
     Ok(changes.into())
 }
 
-/// Whether some row of a sparse matrix has a column twice; row i has `columns[offsets[i]..offsets[i + 1]]`.
+/// Whether some row of a sparse matrix of `n_columns` columns has a column twice; row i has `columns[offsets[i]..offsets[i + 1]]`.
 #[pyfunction]
 pub(super) fn has_twins(
     py: Python,
@@ -70,7 +74,8 @@ pub(super) fn has_twins(
     Ok(py.detach(|| crate::words::has_twins(offsets, columns, n_columns, *threads))?)
 }
 
-/// Functions that sum z, each column on its scale: they return the weights of rows by class, and the sums.
+/// Functions that sum z = (x - origin) / unit, each column with its origin and unit: they return the weights of rows by class, and
+/// the sums. `classes` is the class of each row, -1 for none; `weights` None: each row weighs 1.
 macro_rules! sums_on_scales {
     ($($name:ident by $kernel:path),*) => {$(
         #[pyfunction]
@@ -94,7 +99,8 @@ macro_rules! sums_on_scales {
 }
 sums_on_scales!(count_moments by moments::count_moments, count_products by products::count_products);
 
-/// The rows of each class, class after class and in order within each; and where each class begins, then their number.
+/// Returns the numbers of the rows of each class, class after class and ascending within each; and where each class begins in them,
+/// then how many there are, (classes + 1,). `classes` is the class of each row, -1 for none.
 #[pyfunction]
 pub(super) fn by_class(
     py: Python,
@@ -108,7 +114,7 @@ pub(super) fn by_class(
     Ok((order.into(), starts.into()))
 }
 
-/// The integers of a column minus `low`; -1 where that is not one of 0 .. n_values - 1.
+/// Returns the integers of a column minus `low`, (rows,); -1 where that is not one of 0 .. n_values - 1.
 #[pyfunction]
 pub(super) fn shifted(
     py: Python,
@@ -123,8 +129,9 @@ pub(super) fn shifted(
     Ok(shifted.into())
 }
 
-/// The weight of the rows of each class by value, (sum of `size`, classes): the values of a feature are its `size` from `low` on.
-/// Also whether some value is outside that range.
+/// Returns the weight of the rows of each class by value, (sum of `size`, classes): the values of a feature are its `size` from its
+/// `low` on. Also whether some value is outside that range. `classes` is the class of each row, -1 for none; `weights` None: each
+/// row weighs 1.
 #[pyfunction]
 pub(super) fn count_codes(
     py: Python,
@@ -144,7 +151,8 @@ pub(super) fn count_codes(
     Ok((Integers(counts), any_outside))
 }
 
-/// The weight of the rows of each class at most and above each threshold, (features, 2, classes).
+/// Returns the weight of the rows of each class with values at most and above each feature's threshold, (features, 2, classes).
+/// `classes` is the class of each row, -1 for none; `weights` None: each row weighs 1.
 #[pyfunction]
 pub(super) fn count_flags(
     py: Python,
@@ -176,7 +184,7 @@ pub(super) fn bins_of(
     Ok(bins.into())
 }
 
-/// The lowest and the highest value of each integer feature; 0 and -1 if it has none.
+/// Returns the lowest and the highest value of each integer feature, (features,) each; 0 and -1 if it has none.
 #[pyfunction]
 pub(super) fn span(
     py: Python,

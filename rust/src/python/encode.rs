@@ -16,7 +16,7 @@ fn to_encoding(encoded: Encoded) -> Encoding {
     (encoded.codes.into(), encoded.first.into(), encoded.counts.into())
 }
 
-/// A 64-bit checksum of the bytes.
+/// Returns a 64-bit checksum of the bytes.
 #[pyfunction]
 pub(super) fn checksum(py: Python, bytes: Bytes, threads: Threads) -> PyResult<u64> {
     let bytes = &*bytes;
@@ -30,7 +30,7 @@ pub(super) fn any_leading_zero(py: Python, data: Bytes) -> PyResult<bool> {
     Ok(py.detach(|| crate::zeros::any_leading_zero(bytes)))
 }
 
-/// Numbers the distinct rows of a byte matrix, (rows, width), in the order they first occur.
+/// Numbers the distinct rows of a byte matrix, (rows, width), in the order they first occur. Returns their [`Encoding`].
 #[pyfunction]
 pub(super) fn encode_records(
     py: Python,
@@ -43,7 +43,7 @@ pub(super) fn encode_records(
     Ok(to_encoding(encoded))
 }
 
-/// The bytes of the record of each code, one after the other; `records` is (records, width).
+/// Returns the bytes of the record of each of `codes`, one after the other; code i has row i of `records`, (records, width).
 #[pyfunction]
 pub(super) fn decode_records(
     py: Python,
@@ -82,8 +82,9 @@ impl HeldOffsets<'_> {
     }
 }
 
-/// Numbers distinct strings; string i is `data[offsets[i]..offsets[i + 1]]`. It is missing unless its bit in `valid`, Arrow's
-/// bitmap, is set. `strip` removes white space from both ends first.
+/// Numbers distinct strings in the order they first occur; string i is `data[offsets[i]..offsets[i + 1]]`. It is missing unless its
+/// bit in `valid`, Arrow's bitmap, is set, whose bit `valid_offset` is the first string's; None: no string is missing. `strip`
+/// removes white space from both ends first.
 #[pyfunction]
 pub(super) fn encode_strings(
     py: Python,
@@ -109,7 +110,9 @@ pub(super) enum Field {
     Word(NumPy<i32>, Vec<[i64; 2]>),
 }
 
-/// The columns of plain lines of text; None if they are not plain. `kinds` has a letter for each column: f, i or s.
+/// Returns the columns of plain lines of text, whose fields are divided by `delimiter`; None if they are not plain, for example
+/// because a word contains `quote`. `kinds` has a letter for each column: f (real), i (whole) or s (word). `missing` are the texts
+/// that mean a missing value, and `known` has the known words of each column, each on a line.
 #[pyfunction]
 pub(super) fn parse_fields(
     py: Python,
@@ -132,6 +135,7 @@ pub(super) fn parse_fields(
         .collect();
     let bytes = &*data;
     let columns = py.detach(|| fields::parse(bytes, delimiter, quote, &kinds, &missing, &known));
+    // A column for Python.
     let field = |column| match column {
         Column::Real(numbers) => Field::Real(numbers.into()),
         Column::Whole(numbers) => Field::Whole(numbers.into()),
@@ -160,7 +164,7 @@ pub(super) fn encode_objects(values: &Bound<PyList>) -> PyResult<Option<Encoding
         };
         let code = match string.to_str() {
             Ok(text) => numbering.number(text.as_bytes().hash(), |code| {
-                distinct[code].to_str().is_ok_and(|known| known == text)
+                distinct[code].to_str().is_ok_and(|other| other == text)
             }),
             // Lone surrogates have no UTF-8: all such strings get one hash, and Python itself compares them.
             Err(_) => numbering

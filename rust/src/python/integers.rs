@@ -12,7 +12,7 @@ pub(crate) struct Integers(pub(crate) integers::Integers);
 /// (limbs on the last axis, digits), the arguments of `Integers.of`.
 type State = (NumPy<i64>, u32);
 
-/// Indices of cells; an error if one is negative.
+/// Converts indices of cells; an error if one is negative.
 fn convert_index(index: Longs) -> PyResult<Vec<usize>> {
     index.iter().map(|&i| size(i, "index")).collect()
 }
@@ -26,12 +26,13 @@ impl Integers {
         Ok(Integers(integers::Integers::of_i64(shape, vec![0; n_cells])))
     }
 
-    /// Numbers in units of 10^-digits, from limbs on the last axis, the lowest first.
+    /// An array of numbers in units of 10^-digits, from limbs of 64 bits on the last axis of an array, the lowest first.
     #[staticmethod]
     fn of(limbs: &Bound<PyAny>, digits: u32) -> PyResult<Self> {
         let array =
             limbs.cast::<PyArrayDyn<i64>>().map_err(|_| malformed("limbs must be int64"))?;
         let (array, mut shape) = (array.readonly(), array.shape().to_vec());
+        // The number of limbs, without which the shape is that of the numbers.
         let limbs = shape.pop().ok_or(malformed("limbs must stand on the last axis"))?;
         let words = array.as_array().iter().map(|&word| word as u64).collect();
         Ok(Integers(integers::Integers::new(shape, digits, limbs, words)?))
@@ -54,7 +55,7 @@ impl Integers {
         self.0.digits()
     }
 
-    /// The limbs of each number, on a new last axis, the lowest first.
+    /// Returns the limbs of each number, on a new last axis, the lowest first.
     fn limbs(&self) -> NumPy<i64> {
         let words = self.0.words().iter().map(|&word| word as i64).collect();
         shaped(words, &[&self.0.shape[..], &[self.0.limbs()]].concat())
@@ -100,25 +101,27 @@ impl Integers {
         self.0 == other.0
     }
 
-    /// Cells index[0], index[1] and so on along the axis.
+    /// Returns an array of cells index[0], index[1] and so on along an axis.
     fn take(&self, index: Longs, axis: usize) -> PyResult<Self> {
         Ok(Integers(self.0.take(&convert_index(index)?, axis)?))
     }
 
-    /// Moves cell i along the axis to cell index[i] of `size`, and adds up cells that move to the same one.
+    /// Returns an array whose axis has the length `size`: cell i moves along it to index[i], and cells that move to the same one
+    /// are added.
     fn merge(&self, index: Longs, size: usize, axis: usize) -> PyResult<Self> {
         Ok(Integers(self.0.merge(&convert_index(index)?, size, axis)?))
     }
 
-    /// The array in another shape; with an index, cell i of the result is cell index[i], both counted in C order.
+    /// Returns the array in another shape; with an index, cell i of the result is cell index[i], both counted in C order.
     #[pyo3(signature = (shape, index = None))]
     fn arranged(&self, shape: Vec<usize>, index: Option<Longs>) -> PyResult<Self> {
         let index = index.map(convert_index).transpose()?;
         Ok(Integers(self.0.reshape(shape, index.as_deref())?))
     }
 
-    /// The sum of products of deviations from the mean, for each of these numbers of rows and each pair of columns, (..., pairs).
-    /// `sums` has one more axis: the sums of z of the columns, then those of the pairs' products.
+    /// Returns the sums of products of deviations from the mean for each pair of columns, (..., pairs), where this array is the
+    /// numbers of rows, (...). `sums` has one more axis: the sums of z of each of `columns` columns, then those of the pairs'
+    /// products.
     fn deviations(&self, py: Python, sums: &Integers, columns: usize) -> PyResult<NumPy<f64>> {
         let deviations = py.detach(|| integers::deviations(&self.0, &sums.0, columns))?;
         let n_pairs = columns * (columns + 1) / 2;
@@ -132,13 +135,14 @@ impl Integers {
     }
 }
 
-/// Converts weights to parts of a row, as two limbs of 64 bits on a new last axis. Weights of soft labels, (rows, classes), are
-/// rounded together, so that each row keeps its weight.
+/// Converts weights, in rows, to parts of a row, as two limbs of 64 bits on a new last axis, the lower first. Weights of soft
+/// labels, (rows, classes), are rounded together, so that each row keeps its weight.
 #[pyfunction(name = "parts")]
 pub(super) fn parts_of(py: Python, weights: &Bound<PyAny>) -> PyResult<NumPy<u64>> {
     let n_axes = weights.getattr("ndim")?.extract()?;
     let array = Held::<f64>::new(weights, "weights", n_axes)?;
     let (weights, shape) = (array.slice(), array.array.shape());
+    // None if a weight is too large.
     let parts: Option<Vec<u128>> = py.detach(|| match shape {
         &[_, n_classes] if n_classes > 0 => {
             let rows = weights.chunks_exact(n_classes).map(shares_to_parts);

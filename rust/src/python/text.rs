@@ -37,7 +37,7 @@ pub fn string_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PySt
 static ASKING: Mutex<()> = Mutex::new(());
 
 /// Calls function `name` of `banbury.characters` and hands the table that it returns to `take`, unless `is_there` says that
-/// another thread has done so.
+/// another thread has done so. An error if Python raises one.
 ///
 /// Takes the GIL. A thread that waits for the lock releases the GIL, so there is no deadlock.
 fn ask(
@@ -45,14 +45,14 @@ fn ask(
     is_there: fn() -> bool,
     take: fn(&Bound<'_, PyAny>) -> PyResult<()>,
 ) -> Result<(), Error> {
-    let asked = Python::attach(|py| {
-        let _asking = ASKING.lock_py_attached(py);
+    let taken = Python::attach(|py| {
+        let _lock = ASKING.lock_py_attached(py);
         match is_there() {
             true => Ok(()),
             false => take(&py.import("banbury.characters")?.call_method0(name)?),
         }
     });
-    asked.map_err(|error| {
+    taken.map_err(|error| {
         Error::malformed(format!("the interpreter does not tell its characters: {error}"))
     })
 }
@@ -107,8 +107,9 @@ impl Tokeniser {
 
 #[pymethods]
 impl Tokeniser {
-    /// `shortest` and `longest` are the numbers of words (or `characters`) of n-grams; `only`, if not empty, has the tokens that
-    /// are kept. A ValueError if settings contradict each other.
+    /// A tokeniser with these [`Settings`]: `shortest` and `longest` are the numbers of words (or, with `characters`, of
+    /// characters) of n-grams, `log` and `length` damp counts, and `only`, if not empty, has the tokens that are kept. A ValueError
+    /// if settings contradict each other.
     #[new]
     #[pyo3(signature = (pattern, lowercase, characters, shortest, longest, stop_words, log, length, only=vec![]))]
     fn new(
@@ -123,10 +124,10 @@ impl Tokeniser {
         only: Vec<Bound<'_, PyString>>,
     ) -> PyResult<Self> {
         characters::register(TABLES);
-        let size = |n: i64| {
-            u8::try_from(n).map_err(|_| {
+        let gram_size = |size: i64| {
+            u8::try_from(size).map_err(|_| {
                 malformed(format!(
-                    "n-grams must have from 1 to {LONGEST} words or characters, got {n}"
+                    "n-grams must have from 1 to {LONGEST} words or characters, got {size}"
                 ))
             })
         };
@@ -137,8 +138,8 @@ impl Tokeniser {
             pattern: pattern_of(pattern)?,
             lowercase,
             characters,
-            shortest: size(shortest)?,
-            longest: size(longest)?,
+            shortest: gram_size(shortest)?,
+            longest: gram_size(longest)?,
             stop_words: bytes(&stop_words)?,
             only: bytes(&only)?,
             log,
@@ -159,7 +160,7 @@ impl Tokeniser {
         self.0.settings().length
     }
 
-    /// The tokens of one text: a str, or for 'given' a list of str.
+    /// Returns the tokens of one text: a str, or for 'given' a list of str.
     fn tokens<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = text.py();
         let tokens = of_one(
@@ -174,7 +175,8 @@ impl Tokeniser {
         Ok(list)
     }
 
-    /// The starts and ends of the same tokens, in characters of the text, or for 'given' in words of the list.
+    /// Returns where the tokens of one text start and end, each (tokens,), in characters of the text, or for 'given' in words of
+    /// the list.
     fn places<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<(Places<'py>, Places<'py>)> {
         let py = text.py();
         let tokens = of_one(
@@ -191,8 +193,8 @@ impl Tokeniser {
 /// One position for each token.
 type Places<'py> = Bound<'py, PyArray1<i64>>;
 
-/// The tokens of a str, by `read`, or of a list of str, by `gather`; a TypeError for anything else. Both get the UTF-8, and fill
-/// the tokens.
+/// Returns the tokens of a str, which `read` fills in from its UTF-8, or of a list of str, which `gather` fills in; a TypeError for
+/// anything else.
 fn of_one(
     text: &Bound<'_, PyAny>,
     read: impl FnOnce(&[u8], &mut Tokens) -> Result<(), Error>,

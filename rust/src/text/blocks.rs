@@ -15,10 +15,10 @@ pub struct ClassifiedBlock {
     pub bytes: [u8; BLOCK],
 }
 
-/// Instructions for blocks. `look` is inlined into the loop over a text, which is compiled for that machine.
+/// Instructions for blocks. `classify` is inlined into the loop over a text, which is compiled for that machine.
 pub trait Machine: Copy {
-    /// Classifies the bytes of a block, and lower-cases its ASCII letters if `lowercase`.
-    fn look(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock;
+    /// Returns what the bytes of a block are, and the bytes, with ASCII letters lower-cased if `lowercase`.
+    fn classify(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock;
 }
 
 /// Whether a byte is one of `-.@'+&`.
@@ -35,9 +35,9 @@ impl Plain {
     /// A mask whose bit `i` is 1 if `holds` is true of byte `i`.
     #[inline(always)]
     fn mask(block: &[u8; BLOCK], holds: impl Fn(u8) -> bool) -> u64 {
-        let flags = block.map(|byte| u8::from(holds(byte)));
+        let flags = block.map(|byte| u8::from(holds(byte))); // 1 or 0 for each byte
         let (eights, _) = flags.as_chunks::<8>();
-        // The product moves the lowest bit of byte i to bit 56 + i.
+        // Eight flags as the bits of a byte: the product moves the lowest bit of byte i to bit 56 + i.
         let bits =
             |&flags: &[u8; 8]| u64::from_le_bytes(flags).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         eights.iter().rev().fold(0, |mask, flags| mask << 8 | bits(flags))
@@ -45,8 +45,9 @@ impl Plain {
 }
 
 impl Machine for Plain {
+    /// Returns what the bytes of a block are, with ASCII letters lower-cased if `lowercase`.
     #[inline(always)]
-    fn look(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock {
+    fn classify(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock {
         let is_word = |byte: u8| {
             (byte | 0x20).wrapping_sub(b'a') < 26 || byte.wrapping_sub(b'0') < 10 || byte == b'_'
         };
@@ -123,13 +124,17 @@ mod wide {
         let repeat = |byte: u8| avx._mm256_set1_epi8(byte as i8);
         let twice = |table: [u8; 16]| -> __m256i { cast([table, table]) };
         let vector: __m256i = cast(bytes);
+        // The upper four bits of each byte.
         let upper = avx2._mm256_and_si256(avx2._mm256_srli_epi16::<4>(vector), repeat(0x0F));
+        // The class of each byte.
         let class = avx2._mm256_and_si256(
             // A byte beyond ASCII has no lower half here: the shuffle makes it zero.
             avx2._mm256_shuffle_epi8(twice(LOW), vector),
             avx2._mm256_shuffle_epi8(twice(HIGH), upper),
         );
+        // A mask of the bytes that are of one of these classes.
         let mask = |classes: u8| {
+            // All ones for each byte that is of none of them.
             let outside = avx2._mm256_cmpeq_epi8(
                 avx2._mm256_and_si256(class, repeat(classes)),
                 avx._mm256_setzero_si256(),
@@ -138,6 +143,7 @@ mod wide {
         };
         let lowered = match lowercase {
             true => {
+                // All ones for each capital letter.
                 let capital = avx2._mm256_and_si256(
                     avx2._mm256_cmpgt_epi8(vector, repeat(b'A' - 1)),
                     avx2._mm256_cmpgt_epi8(repeat(b'Z' + 1), vector),
@@ -151,11 +157,13 @@ mod wide {
     }
 
     impl Machine for V3 {
+        /// Returns what the bytes of a block are, half by half, with ASCII letters lower-cased if `lowercase`.
         #[inline(always)]
-        fn look(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock {
+        fn classify(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock {
             let [first, second]: [[u8; 32]; 2] = cast(*block);
             let first = half(self, first, lowercase);
             let second = half(self, second, lowercase);
+            // The mask of the block, given those of its halves: word characters, joiners and bytes beyond ASCII.
             let both = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
             ClassifiedBlock {
                 word: both(first.0, second.0),
@@ -206,7 +214,7 @@ mod tests {
         #[inline(always)]
         fn run<M: Machine>(self, machine: M) -> Self::Output {
             let look = |block| {
-                let block = machine.look(block, self.1);
+                let block = machine.classify(block, self.1);
                 (block.word, block.joiner, block.beyond, block.bytes)
             };
             self.0.iter().map(look).collect()

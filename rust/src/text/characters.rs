@@ -75,11 +75,12 @@ pub struct Pages<T> {
 }
 
 impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
-    /// The values that `value` returns for each code point.
+    /// The values that `value` returns for code points, each of which it is called with.
     fn new(value: impl Fn(usize) -> T) -> Self {
         // Where each distinct page is in `pages`.
         let mut page_numbers: HashMap<[T; 256], u16> = HashMap::new();
         let mut pages = vec![];
+        // For each 256 code points, the index of their page in `pages`.
         let index = (0..CODES / 256).map(|number| {
             let page = std::array::from_fn(|i| value(number * 256 + i));
             *page_numbers.entry(page).or_insert_with(|| {
@@ -135,8 +136,10 @@ impl Characters {
             table.iter().all(|&entry| entry & CODE < CODES as u32),
             "a character table maps characters to characters",
         )?;
+        // An entry for each code point: the distance to its lower case, its flags, and those of its lower case.
         let pages = Pages::new(|code| {
-            let (entry, lower) = (table[code], table[code] & CODE);
+            let entry = table[code];
+            let lower = entry & CODE; // the code point of the lower case
             let distance = lower.wrapping_sub(code as u32) & CODE;
             let special = match code as u32 {
                 CAPITAL_SIGMA | DOTTED_I => SPECIAL,
@@ -145,7 +148,7 @@ impl Characters {
             let flags = WORD | SPACE;
             distance | entry & flags | (table[lower as usize] & flags) << 2 | special
         });
-        // The entry in `twos` of a code point.
+        // The entry in `twos` of a code point, as it is or lower-cased.
         let two = |code: u32, lower: bool| {
             let kind = Kind(pages.get(code));
             let written = if lower { kind.lower(code) } else { Some(code) };
@@ -163,29 +166,34 @@ impl Characters {
         Ok(Characters { pages, twos })
     }
 
-    /// The first character of these four bytes, lower-cased if `lower`; None if it is not short.
+    /// The first character of the next four bytes of a text, lower-cased if `lower`; None if it does not have two or three bytes,
+    /// or its lower case does not have as many.
     #[inline(always)]
     pub fn short(&self, four: [u8; 4], lower: bool) -> Option<Short> {
         self.two(four, lower).or_else(|| self.three(four, lower))
     }
 
-    /// The first character of these four bytes, lower-cased if `lower`; None unless it is short and has two bytes.
+    /// The first character of the next four bytes of a text, lower-cased if `lower`; None unless it and its lower case have two
+    /// bytes.
     #[inline(always)]
     pub fn two(&self, four: [u8; 4], lower: bool) -> Option<Short> {
         let bytes = u32::from_le_bytes(four);
+        // The code point, if these are the bits of a character of two bytes in UTF-8.
         let code = (bytes & 0x1F) << 6 | bytes >> 8 & 0x3F;
         if bytes & 0xC0E0 != 0x80C0 {
             return None;
         }
+        // Its bytes and two flags; 0 if the lower case has another width.
         let entry = self.twos[usize::from(lower)][code as usize];
         let (is_word, is_space) = (entry & TWO_WORD != 0, entry & TWO_SPACE != 0);
         (entry != 0).then_some(Short { bytes: entry.to_le_bytes(), width: 2, is_word, is_space })
     }
 
-    /// The first character of these four bytes; None unless it is short, has three bytes and, if `lower`, is its own lower case.
+    /// The first character of the next four bytes of a text; None unless it has three bytes and, if `lower`, is its own lower case.
     #[inline(always)]
     pub fn three(&self, four: [u8; 4], lower: bool) -> Option<Short> {
         let bytes = u32::from_le_bytes(four);
+        // The code point, if these are the bits of a character of three bytes in UTF-8.
         let code = (bytes & 0x0F) << 12 | (bytes >> 8 & 0x3F) << 6 | bytes >> 16 & 0x3F;
         if bytes & 0xC0_C0F0 != 0x80_80E0 {
             return None;
@@ -202,9 +210,17 @@ impl Characters {
         Kind(self.pages.get(code))
     }
 
-    /// The lower case of the character `found`, which begins at byte `at` of a text.
-    pub fn lower(&self, text: &[u8], at: usize, found: Character) -> Result<Lowered, Error> {
-        match (self.get(found.code).lower(found.code), found.code) {
+    /// The lower case of a character that begins at byte `at` of a text; the character itself unless `lowercase`.
+    pub fn lower(
+        &self,
+        text: &[u8],
+        at: usize,
+        character: Character,
+        lowercase: bool,
+    ) -> Result<Lowered, Error> {
+        let code = character.code;
+        match (self.get(code).lower(code), code) {
+            _ if !lowercase => Ok(Lowered::One(code)),
             (Some(lower), _) => Ok(Lowered::One(lower)),
             (None, CAPITAL_SIGMA) => Ok(Lowered::One(lower_sigma(text, at)?)),
             (None, _) => Ok(Lowered::DottedI),
@@ -299,7 +315,7 @@ pub fn bearings() -> Result<&'static Bearings, Error> {
     }
 }
 
-/// Calls `source`, which sets a table, and returns the table, which `have` reads; an error if it was not set.
+/// Calls `source`, which sets one of the static tables, and returns the table, which `have` reads; an error if it was not set.
 #[cold]
 fn fetch<T>(
     source: fn() -> Result<(), Error>,
@@ -316,14 +332,15 @@ fn lower_sigma(text: &[u8], at: usize) -> Result<u32, Error> {
     let bearings = bearings()?;
     let (before, after) = (&text[..at], &text[at + 2..]);
     let follows_cased =
-        cased(bearings, before, utf8::last, |text, width| &text[..text.len() - width]);
-    let precedes_cased = || cased(bearings, after, utf8::first, |text, width| &text[width..]);
+        is_nearest_cased(bearings, before, utf8::last, |text, width| &text[..text.len() - width]);
+    let precedes_cased =
+        || is_nearest_cased(bearings, after, utf8::first, |text, width| &text[width..]);
     Ok(if follows_cased && !precedes_cased() { 0x03C2 } else { 0x03C3 }) // ς or σ
 }
 
-/// Whether the nearest character that is not ignorable is cased; false if there is none. `nearest` reads the nearest character of a
-/// text, and `without(text, width)` cuts it off.
-fn cased(
+/// Whether the nearest character of a text that is not ignorable is cased; false if there is none. `nearest` reads the nearest
+/// character of a text, its first or its last, and `without(text, width)` cuts it off.
+fn is_nearest_cased(
     bearings: &Bearings,
     mut text: &[u8],
     nearest: fn(&[u8]) -> Character,

@@ -110,7 +110,7 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Removes the tokens that are not in `self.only`, unless that is empty.
+    /// Removes the tokens that are not in `self.only`, unless that is empty: then all are kept.
     #[inline(always)]
     fn keep(&self, tokens: &mut Tokens) {
         if !self.only.is_empty() {
@@ -159,14 +159,14 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// [`Tokeniser::read`] for a text that was cut into words elsewhere, which `given` has in order. The words stay as they are.
+    /// [`Tokeniser::read`] for a text that was cut into `words` elsewhere, in order. The words stay as they are.
     /// Refuses words of 4 GB or more together, and every text unless the pattern is [`Pattern::Given`].
     pub fn gather<'t>(
         &self,
-        given: impl Iterator<Item = &'t [u8]>,
+        words: impl Iterator<Item = &'t [u8]>,
         tokens: &mut Tokens,
     ) -> Result<(), Error> {
-        self.gather_all(given, tokens)?;
+        self.gather_all(words, tokens)?;
         self.keep(tokens);
         Ok(())
     }
@@ -174,11 +174,11 @@ impl Tokeniser {
     /// [`Tokeniser::gather`] without leaving out tokens that are not in `only`.
     fn gather_all<'t>(
         &self,
-        given: impl Iterator<Item = &'t [u8]>,
+        words: impl Iterator<Item = &'t [u8]>,
         tokens: &mut Tokens,
     ) -> Result<(), Error> {
         self.begin_given(tokens)?;
-        for word in given {
+        for word in words {
             if !self.stop_words.contains(word) {
                 demand(tokens.text.len() + word.len() < u32::MAX as usize, TOO_LONG)?;
                 tokens.push(word);
@@ -198,20 +198,21 @@ impl Tokeniser {
         )
     }
 
-    /// [`Tokeniser::places`] for [`Tokeniser::gather`]: spans are in words of the list, counted from 0.
+    /// Sets the spans of `tokens` to where the tokens that [`Tokeniser::gather`] makes of `words` are, in words, counted from 0. The
+    /// text of `tokens` has no meaning then.
     pub fn numbers<'t>(
         &self,
-        given: impl Iterator<Item = &'t [u8]> + Clone,
+        words: impl Iterator<Item = &'t [u8]> + Clone,
         tokens: &mut Tokens,
     ) -> Result<(), Error> {
         self.begin_given(tokens)?;
         let is_kept = |(_, word): &(u32, &[u8])| !self.stop_words.contains(word);
-        let numbered_words = (0..).zip(given.clone()).filter(is_kept);
+        let numbered_words = (0..).zip(words.clone()).filter(is_kept);
         tokens.spans.extend(numbered_words.map(|(i, _)| Span { start: i, end: i + 1 }));
         tokens.grams(self.settings.shortest, self.settings.longest);
         if !self.only.is_empty() {
             let mut named = Tokens::default();
-            self.gather_all(given, &mut named)?;
+            self.gather_all(words, &mut named)?;
             self.keep_as(&named, tokens);
         }
         Ok(())

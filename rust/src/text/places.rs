@@ -7,14 +7,15 @@ use crate::error::Error;
 
 /// Replaces each token's span in `tokens.text`, in bytes, by its span in `text`, the text as written, in characters.
 ///
-/// Both texts have the same characters one by one, except that a lower-cased [`DOTTED_I`] is two, and that white space in a
-/// row is one token where `characters` are tokens.
+/// Both texts have the same characters one by one, except that `tokens.text` may be lower-cased (`lowercase`), where [`DOTTED_I`]
+/// is two characters, and that white space in a row is one token where `characters` are tokens.
 pub fn replace(
     text: &[u8],
     lowercase: bool,
     characters: bool,
     tokens: &mut Tokens,
 ) -> Result<(), Error> {
+    // Of each byte of `tokens.text`.
     let places = of_bytes(text, &tokens.text, lowercase, characters)?;
     for span in &mut tokens.spans {
         *span = Span {
@@ -25,16 +26,16 @@ pub fn replace(
     Ok(())
 }
 
-/// For each byte of `read`, the text that was made of `text`, the span of the character in `text` that it comes from, in
-/// characters.
+/// Returns, for each byte of `token_text`, which was made of `text`, the span of the character of `text` that it comes from, in
+/// characters. The text was lower-cased if `lowercase`; tokens are single characters if `characters`.
 fn of_bytes(
     text: &[u8],
-    read: &[u8],
+    token_text: &[u8],
     lowercase: bool,
     characters: bool,
 ) -> Result<Vec<Span>, Error> {
-    let mut places: Vec<Span> = Vec::with_capacity(read.len());
-    // The next character of `text`: its first byte, its number, and whether white space comes before it.
+    let mut places: Vec<Span> = Vec::with_capacity(token_text.len());
+    // The next character of `text`: the index of its first byte, its number, and whether white space comes before it.
     let (mut at, mut number, mut after_space) = (0, 0, false);
     while at < text.len() {
         let character = utf8::first(&text[at..]);
@@ -43,9 +44,10 @@ fn of_bytes(
         match places.last_mut() {
             Some(last) if is_space && after_space => last.end = place.end,
             _ => {
-                let n_read = 1 + u8::from(lowercase && character.code == DOTTED_I);
-                for _ in 0..n_read {
-                    let width = utf8::first(&read[places.len()..]).width;
+                // How many characters of `token_text` come from this one.
+                let n_characters = 1 + u8::from(lowercase && character.code == DOTTED_I);
+                for _ in 0..n_characters {
+                    let width = utf8::first(&token_text[places.len()..]).width;
                     places.resize(places.len() + width, place);
                 }
             }

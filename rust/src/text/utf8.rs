@@ -18,7 +18,7 @@ fn stray(byte: u8) -> Character {
 /// A byte that starts no well-formed sequence is a character by itself, one of U+DC80 to U+DCFF.
 #[inline(always)]
 pub fn first(bytes: &[u8]) -> Character {
-    // The six bits of a byte after the first one.
+    // A sequence has the bytes a, b, c and d, or the first of them. `tail` is the six bits of a byte after the first one.
     let tail = |byte: u8| u32::from(byte) & 0x3F;
     match *bytes {
         [a @ ..0x80, ..] => Character { code: u32::from(a), width: 1 },

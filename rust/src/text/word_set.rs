@@ -12,7 +12,8 @@ pub struct WordSet {
     lengths: Vec<u64>,
 }
 
-/// The first byte of a word, and the bit of its length. The first byte of an empty word is 0.
+/// Returns the first byte of a word, and a mask with the bit of its length in [`WordSet::lengths`]. The first byte of an empty word
+/// is 0.
 #[inline(always)]
 fn glance(word: &[u8]) -> (usize, u64) {
     let first = word.first().copied().unwrap_or(0);
@@ -28,7 +29,7 @@ impl WordSet {
             let (first, length) = glance(word);
             set.lengths[first] |= length;
             set.words.push(word.clone());
-            // A word that is there twice does no harm.
+            // The number of the word is its index in `words`. A word that is there twice does no harm.
             let is_known = |_| false;
             set.numbering.number(word.as_slice().hash(), is_known);
         }
@@ -44,6 +45,7 @@ impl WordSet {
     #[inline(always)]
     pub fn contains(&self, word: &[u8]) -> bool {
         let (first, length) = glance(word);
+        // The set has words with this first byte and this length.
         let may_contain = self.lengths.get(first).is_some_and(|&lengths| lengths & length != 0);
         may_contain && self.numbering.has(word.hash(), |i| self.words[i] == word)
     }
