@@ -108,8 +108,8 @@ class Bernoulli(KeyedFamily):
         name = feature.name
         if self.threshold is not None:
             numbers = finite_numbers(rows, name)
-            is_yes = np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32)
-            return Codes(is_yes, low=0, values=(False, True))
+            answers = np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32)
+            return Codes(answers, low=0, values=(False, True))
         number_of_row, distinct_values = number_values(rows.codes(name), threads)
         # Of each distinct value; the last entry, −1, is for rows without one.
         meanings = np.array([*self.means_yes(distinct_values, name), -1], dtype=np.int32)

@@ -176,11 +176,11 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
     something to choose, calibrated, or plain. ``seed`` decides its random choices. Raises an error for settings that
     contradict each other.
     """
-    how = settings["how"]
-    alpha = settings["alpha"]
+    how = settings["how"]  # the estimator: "mle", "map", "mean", "predictive" or "gibbs"
+    alpha = settings["alpha"]  # one pseudo-count, or several to choose from
     class_prior = settings["class_prior"]
-    calibrate = settings["calibrate"]
-    weigh = settings["weigh"]
+    calibrate = settings["calibrate"]  # the method of calibration, or None
+    weigh = settings["weigh"]  # whether to weigh evidence: False, True, or the settings of ``bb.weigh``
     chooses_families = chooses(settings["features"])
     if weigh is not False:
         check_weighs_alone(weigh, how, alpha, chooses_families)

@@ -367,10 +367,10 @@ class CountedEvidence:
         """
         if not self.pairs:
             return []
-        arguments = self._pair_arguments([(pair.first, pair.second) for pair in self.pairs])
-        strengths = np.array([pair.strength for pair in self.pairs])
+        rows, node_tables, positions = self._pair_arguments([(pair.first, pair.second) for pair in self.pairs])
+        strengths = np.array([pair.strength for pair in self.pairs])  # of the prior of each pair's shares, in rows
         n_classes = self.n_classes
-        tables = _core.pair_tables(*arguments, strengths, self.threads)
+        tables = _core.pair_tables(rows, node_tables, positions, strengths, self.threads)
         return [
             (plain.reshape(-1, n_classes), left_out.reshape(-1, n_classes, n_classes)) for plain, left_out in tables
         ]

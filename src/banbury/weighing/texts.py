@@ -102,6 +102,7 @@ class WordEvidence:
         """Returns the evidence of words about classes, of which each text has one. ``documents`` is the number of texts
         of each class that have each word (words × classes), and ``texts`` that of each class.
         """
+        # Of the evidence: of two classes, each has that of the other with the opposite sign, and it must count once.
         factor = 0.5 if documents.shape[1] == 2 else 1.0
         return cls(documents, texts, np.asarray(documents.sum(axis=1)), float(texts.sum()), factor)
 

@@ -193,7 +193,7 @@ def count_scores(model: str, weighed_words: WeighedWords, a: float | Real, urn: 
     Pólya's ``urn``. n is the word's count in the class, N that of all words, V the number of words.
 
     Complement is −log P(word | all other classes). Log-odds adds log P(word | class) to it and multiplies by the
-    margin. ``weighed_words`` are the words with their counts, ``a`` is the pseudo-count of all words, or one for each
+    margin, which is that of ``log_odds_margin``. ``weighed_words`` are the words with their counts, ``a`` is the pseudo-count of all words, or one for each
     id, and ``model`` the name of the event model.
     """
     words = weighed_words.words
@@ -205,7 +205,8 @@ def count_scores(model: str, weighed_words: WeighedWords, a: float | Real, urn: 
     change_base(scores, weighed_words.per_class, words.n_words, a, model)
     # Whether logarithms of whole counts with one pseudo-count are all that rows need.
     has_log_table = not (urn or weighed_words.idf or model == "log_odds" or isinstance(a, np.ndarray))
-    # The words whose rows are still to be set: some at a time, their pairs, the counts of these, and their scales.
+    # The words whose rows are still to be set, some at a time: their pairs of word and class, the count of each pair, and
+    # the factor by which the scores of each word are multiplied (its idf; None without).
     words_left = set_whole_counts(weights, weighed_words, float(a), model) if has_log_table else weighed_words
     for pairs, counts, scale in words_left:
         set_rows(scores, pairs, counts, a, model, scale)

@@ -270,11 +270,12 @@ def add_posteriors(
         if column["kind"] in ("text", "counts"):
             nats_tensors.append(_add_bag(graph, column, tensor))
         elif column["curves"]:
-            curves: dict[str, Any] = {f"curve_{name}": numbers for name, numbers in column["curves"].items()}
+            # The inputs of the program by name: of each curve its class and the coefficients of its terms.
+            program_inputs: dict[str, Any] = {f"curve_{name}": numbers for name, numbers in column["curves"].items()}
             # (curves, classes): 1 for the curve's class.
-            curves["class_of_curve"] = np.eye(prior.size)[curves["curve_class"]]
-            curves["one_unless_labels"] = float(tables.answers == "classes")
-            nats_tensors.append(graph.add(CURVE_PROGRAM, x=tensor, **curves)["nats"])
+            program_inputs["class_of_curve"] = np.eye(prior.size)[program_inputs["curve_class"]]
+            program_inputs["one_unless_labels"] = float(tables.answers == "classes")
+            nats_tensors.append(graph.add(CURVE_PROGRAM, x=tensor, **program_inputs)["nats"])
         else:
             entries = [*column["entries"].values(), column["unseen"]]
             cells = [-1 if entry["cell"] is None else entry["cell"] for entry in entries]  # −1: the last cell
