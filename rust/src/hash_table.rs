@@ -65,6 +65,8 @@ pub struct HashTable<E> {
     len: usize,
 }
 
+/// A power of two. Counting damped texts, each with a table of its own, took 276, 290 and 268 ms with 4, 16 and 64: equally long
+/// within the noise.
 const FEWEST_SLOTS: usize = 16;
 
 /// Whether so many entries leave enough of the slots empty. With at most 4, 5 or 6 in eight taken, encoding 400,000 strings, most

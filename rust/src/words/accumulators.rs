@@ -53,8 +53,8 @@ impl Accumulator for NarrowCell {
     const WEIGHTS: Unit = Unit::One;
     const UNIT: Unit = Unit::One;
 
-    /// Adds a row of this weight, in rows, that has the word so many times to the occurrences (upper half of the number) and to the documents
-    /// (lower half).
+    /// Adds a row of this weight, in rows, that has the word so many times to the occurrences (upper half of the number) and to the
+    /// documents (lower half).
     #[inline(always)]
     fn add(&mut self, times: f64, weight: u128) {
         let weight = weight as u64;
@@ -205,7 +205,8 @@ impl Accumulator for PartsCell {
     const WEIGHTS: Unit = Unit::Part;
     const UNIT: Unit = Unit::Part;
 
-    /// Adds a row of this weight, in parts of a row, that has the word so many times to the sums: occurrences in 10^-36, documents in parts of a row.
+    /// Adds a row of this weight, in parts of a row, that has the word so many times to the sums: occurrences in 10^-36, documents
+    /// in parts of a row.
     #[inline(always)]
     fn add(&mut self, times: f64, weight: u128) {
         if times != 0.0 {

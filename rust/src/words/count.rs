@@ -50,7 +50,8 @@ const CUT: Cut = Cut {
 
 /// Chunks of a wave that each thread takes, so that the last one is short. 2 take 8 to 11 % less processor time than 8.
 const CHUNKS: usize = 8;
-/// Jobs that each thread takes where texts are added up: the last to finish is waited for by all.
+/// Jobs that each thread takes where texts are added up: the last to finish is waited for by all. Counting the words of 20
+/// Newsgroups took 182, 204 and 220 ms of processor time with 1, 4 and 16, no more apart than two measurements of one of them.
 const JOBS: usize = 4;
 
 /// New words are many if they are more than one in so many tokens: then words are not looked up first. Never looking up takes 277
@@ -61,7 +62,8 @@ const MANY: usize = 4;
 /// numbered. Of pairs one in eight is new, and large waves took 1.7 times as long.
 const FEW: usize = 16;
 
-/// So many bytes may have many words.
+/// So many bytes may have many words. Fewer are numbered in one table. 20 Newsgroups took 200 to 209 ms with 2^10 and 2^18, and 189
+/// ms of processor time unsplit, in which one thread numbers all new words.
 const SPLIT: usize = 1 << 18;
 
 /// A text of so many tokens is refused, so that 32 bits can count them.

@@ -7,11 +7,14 @@ use crate::threads;
 use std::ops::Range;
 
 /// There are many cells to add if they are at least one in so many of those in the store: then all threads add them to words that
-/// lie in order, and words are moved for that if they must.
+/// lie in order, and words are moved for that if they must. Learning 300 posts one by one took 41 to 84 ms with 4, 32 and 256, no
+/// more apart than two measurements of one of them, and 958 ms with 4,096; counting words and pairs of 20 Newsgroups took 1,246,
+/// 1,259 and 1,149 ms with the first three.
 const MANY: usize = 32;
 /// Words whose cells are loaded together. Learning 300 posts one by one takes the same time within 6 % with 8, 128 and 1,024.
 const TOGETHER: usize = 128;
-/// Cells that a thread adds to at a time.
+/// Cells that a thread adds to at a time. Counting words and pairs of 20 Newsgroups takes the same time within 8 % with 2^13, 2^17
+/// and 2^20.
 const SECTION: usize = 1 << 17;
 
 impl Words {

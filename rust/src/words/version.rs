@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A layer may have one cell for so many of the base, or `FEW` cells. Learning 300 posts one by one takes the same time within 6 %
-/// with `FEW` from 1,024 to 262,144.
+/// with `FEW` from 1,024 to 262,144; with `SHARE` 1, 2 and 16 it takes 37, 52 and 173 ms.
 const SHARE: usize = 2;
 const FEW: usize = 1 << 14;
 

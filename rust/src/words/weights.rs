@@ -14,6 +14,7 @@ use std::ops::Range;
 pub const LANES: usize = 8;
 
 /// The row of a word that at least one in so many classes has is kept whole.
+/// Setting the rows of words and pairs of 20 Newsgroups takes the same time within 4 % with 1 and 4.
 const SHARE: usize = 4;
 
 /// Ids, numbers of whole rows and places of pairs stay below this; the highest bit of a [`Place`] marks pairs.
