@@ -16,6 +16,7 @@ const TOGETHER: usize = 8;
 /// Normal densities, `[feature][class]`. Means, precisions and variances are those of scaled values.
 #[derive(Debug)]
 pub struct Curves<'a> {
+    /// The mean of the values.
     pub mean: &'a [f64],
     /// One half divided by the variance.
     pub precision: &'a [f64],
@@ -36,8 +37,8 @@ pub struct Enough {
     pub floors: f64,
 }
 
-/// A feature's density in a class without a row of weight w and value x. With d = x - mean, its sum of squares S becomes S (1 - t),
-/// t = steep d²; the log density of x falls by d² (bend / (1 - t) - precision) + ½ ln(share (1 - t)).
+/// A feature's density in a class without a row of weight w and scaled value z. With d = z - mean, its sum of squares S becomes S
+/// (1 - t), t = steep d²; the log density of x falls by d² (bend / (1 - t) - precision) + ½ ln(share (1 - t)).
 #[derive(Clone, Copy, Debug)]
 struct Left {
     /// The mean with the row.
@@ -55,8 +56,9 @@ struct Left {
 }
 
 impl Left {
-    /// The density of one `cell`, a feature and class, without a row of this weight. `floor` is the smallest allowed variance of
-    /// the feature. If at most half a row is left, or all values are equal, no change is exact.
+    /// The density of one `cell` of `curves`, a feature and class, without a row of this weight. `floor` is the smallest allowed
+    /// variance of the feature, and `enough` is what must remain. If at most half a row is left, or all values are equal, no change
+    /// is exact.
     fn new(curves: &Curves, cell: usize, floor: f64, weight: f64, enough: Enough) -> Self {
         let (n, spread, precision) = (curves.n[cell], curves.spread[cell], curves.precision[cell]);
         let weight_left = n - weight;
@@ -77,8 +79,8 @@ impl Left {
 }
 
 /// The change of each row's log density in its own class if the row is left out, summed over its features, `[row]`; NaN where it
-/// may be inexact. Missing values are skipped. `classes` are the classes of rows; `curves` are densities of values scaled by
-/// `scale`.
+/// may be inexact, as `enough` decides. Missing values are skipped. `classes` are the classes of rows, `weights` their weights (1
+/// if there are none); `curves` are densities of values scaled by `scale`.
 #[allow(clippy::too_many_arguments)]
 pub fn one_less(
     columns: &Columns,
@@ -107,21 +109,22 @@ pub fn one_less(
         weights.is_none_or(|weights| weights.len() == classes.len()),
         "there must be a weight for each row",
     )?;
+    // The density of each cell without a row of weight 1, `[feature][class]`.
     let table: Vec<Left> = (0..cells.unwrap_or(0))
-        // Of rows of weight 1.
         .map(|cell| Left::new(curves, cell, curves.floor[cell / n_classes], 1.0, enough))
         .collect();
-    let mut out = vec![0.0; classes.len()];
+    let mut changes = vec![0.0; classes.len()]; // of the log density, `[row]`
     let threads = threads::worth(threads, classes.len().saturating_mul(columns.features()));
-    threads::pieces(threads, &mut out, BLOCKS * ROWS, |i, piece| {
-        for (block_of_piece, out) in piece.chunks_mut(ROWS).enumerate() {
-            let from = (i * BLOCKS + block_of_piece) * ROWS;
-            let rows = from..from + out.len();
+    threads::pieces(threads, &mut changes, BLOCKS * ROWS, |i, piece| {
+        for (block_of_piece, changes) in piece.chunks_mut(ROWS).enumerate() {
+            let first_row = (i * BLOCKS + block_of_piece) * ROWS;
+            let rows = first_row..first_row + changes.len();
             // Per row: factors whose logarithm is still to be taken, and the logarithms so far.
             let mut product = [1.0; ROWS];
             let mut logs = [0.0; ROWS];
-            let mut room = vec![];
+            let mut buffer = vec![]; // for a column's values
             for (feature, block, column) in columns.columns_of(0..columns.features()) {
+                // The density of the row's class without the row.
                 let without_row = |row: usize| {
                     let cell = feature * n_classes + classes[row] as usize;
                     weights.map_or(table[cell], |weights| {
@@ -129,34 +132,34 @@ pub fn one_less(
                     })
                 };
                 let (origin, inverse) = (scale.origin[feature], scale.inverse[feature]);
-                let values = block.reals(rows.clone(), column..column + 1, &mut room);
+                let values = block.reals(rows.clone(), column..column + 1, &mut buffer);
                 for (at, x) in values.iter().enumerate() {
                     let z = (x - origin) * inverse;
                     if z.is_nan() {
                         continue;
                     }
-                    let left = without_row(from + at);
-                    let squared_gap = (z - left.mean) * (z - left.mean);
-                    let rest = 1.0 - squared_gap * left.steep;
+                    let left = without_row(first_row + at);
+                    let squared_gap = (z - left.mean) * (z - left.mean); // d²
+                    let rest = 1.0 - squared_gap * left.steep; // 1 - t
                     let is_exact = rest > left.least;
                     let change = squared_gap * (left.precision - left.bend / rest);
-                    out[at] += if is_exact { change } else { f64::NAN };
+                    changes[at] += if is_exact { change } else { f64::NAN };
                     product[at] *= if is_exact { rest * left.share } else { 1.0 };
                 }
                 if (feature + 1).is_multiple_of(TOGETHER) {
-                    take_logs(&mut product, &mut logs, out.len());
+                    take_logs(&mut product, &mut logs, changes.len());
                 }
             }
-            take_logs(&mut product, &mut logs, out.len());
-            for (out, log) in out.iter_mut().zip(&logs) {
-                *out -= 0.5 * log;
+            take_logs(&mut product, &mut logs, changes.len());
+            for (change, log) in changes.iter_mut().zip(&logs) {
+                *change -= 0.5 * log;
             }
         }
     });
-    Ok(out)
+    Ok(changes)
 }
 
-/// Adds the logarithms of the first `n` products to `logs`, and makes these products 1.
+/// Adds the logarithms of the products of the first `n` rows to their `logs`, and makes these products 1.
 fn take_logs(product: &mut [f64; ROWS], logs: &mut [f64; ROWS], n: usize) {
     for (product, log) in product[..n].iter_mut().zip(logs) {
         *log += product.ln();

@@ -3,7 +3,7 @@
 use crate::classes::{Rows, Weights};
 use crate::columns::Block;
 use crate::integers::weight_to_parts;
-use crate::words::weights::{self, Given};
+use crate::words::weights::{self, RowArrays};
 use crate::words::{Layout, Matrix, Words};
 use ndarray::ArrayView2;
 
@@ -68,7 +68,7 @@ fn five_times_a_tenth_is_a_half() {
     assert!(five.state() == half.state());
     let five = counted(&values.repeat(5), &[0; 5], Weights::Ones, true);
     assert!(five.state() == half.times(10.0).unwrap().0.state());
-    let found = five.pairs(&[0, 1, 2, 3], 1);
+    let found = five.pairs(&[0, 1, 2, 3], None, 1).unwrap();
     assert_eq!(found.occurrences, [1.5, 0.5, 35.0]);
 }
 
@@ -102,7 +102,7 @@ fn read(weights: &weights::Weights, id: u32) -> Option<(Vec<f64>, f64)> {
 #[test]
 fn what_does_not_fit_changes_nothing() {
     let mut weights = weights::Weights::new(&[0.0, f64::NEG_INFINITY]).unwrap();
-    let good = Given {
+    let good = RowArrays {
         ids: &[7],
         common: &[1.0],
         scale: None,
@@ -114,21 +114,21 @@ fn what_does_not_fit_changes_nothing() {
     let before = (vec![1.0, f64::NEG_INFINITY], 1.0);
     assert_eq!(read(&weights, 7), Some(before.clone()));
     let bad = [
-        Given { ids: &[7, 8], ..good },
-        Given { ids: &[1 << 31], ..good },
-        Given { common: &[f64::NAN], ..good },
-        Given { common: &[f64::INFINITY], ..good },
-        Given { scale: Some(&[-1.0]), ..good },
-        Given { scale: Some(&[f64::NAN]), ..good },
-        Given { starts: &[0, 2], ..good },
-        Given { starts: &[-1, 1], ..good },
-        Given { starts: &[1, 0], ..good },
-        Given { starts: &[0], ..good },
-        Given { classes: &[2], ..good },
-        Given { classes: &[-1], ..good },
-        Given { classes: &[1, 1], values: &[1.0, 2.0], starts: &[0, 2], ..good },
-        Given { values: &[f64::NAN], ..good },
-        Given { values: &[], ..good },
+        RowArrays { ids: &[7, 8], ..good },
+        RowArrays { ids: &[1 << 31], ..good },
+        RowArrays { common: &[f64::NAN], ..good },
+        RowArrays { common: &[f64::INFINITY], ..good },
+        RowArrays { scale: Some(&[-1.0]), ..good },
+        RowArrays { scale: Some(&[f64::NAN]), ..good },
+        RowArrays { starts: &[0, 2], ..good },
+        RowArrays { starts: &[-1, 1], ..good },
+        RowArrays { starts: &[1, 0], ..good },
+        RowArrays { starts: &[0], ..good },
+        RowArrays { classes: &[2], ..good },
+        RowArrays { classes: &[-1], ..good },
+        RowArrays { classes: &[1, 1], values: &[1.0, 2.0], starts: &[0, 2], ..good },
+        RowArrays { values: &[f64::NAN], ..good },
+        RowArrays { values: &[], ..good },
     ];
     for given in bad {
         assert!(weights.set(&given, 1).is_err(), "{given:?}");

@@ -977,18 +977,18 @@ class Weights:
         words: Words,
         ids: Ids,
         once: bool,
-        others: bool,
+        complement: bool,
         values: Real,
         threads: int,
-        without: tuple[Groups, int] | None = None,
+        left_out: tuple[Groups, int] | None = None,
     ) -> Ids:
         """Sets the rows of words by their counts: values[n] in a class that has a word n times (``once``: in n texts).
 
-        If ``others``, n is the count of all other classes together. ``without`` leaves a group of the texts out.
+        If ``complement``, n is the count of all other classes together. ``left_out`` is a group of texts that does not count.
         Returns the words that keep their rows, because a count is not whole or beyond ``values``.
         """
 
-    def follow(self, words: Words, ids: Ids, once: bool, others: bool, values: Real) -> Ids:
+    def follow(self, words: Words, ids: Ids, once: bool, complement: bool, values: Real) -> Ids:
         """Updates rows as ``set_counted`` sets them; words that no text has any more lose their rows.
 
         Returns the words that keep their rows as ``set_counted`` does.

@@ -14,8 +14,8 @@ type Reals<'py> = Array<'py, f64, 1>;
 type Singles<'py> = Array<'py, f32, 1>;
 type Table<'py> = Array<'py, f32, 2>;
 
-/// Text i has the words `words[offsets[i]..offsets[i + 1]]`, each once and as often as `times` says; `hashes` has a hash of each
-/// text.
+/// The words of texts: text i has the distinct words `words[offsets[i]..offsets[i + 1]]`, numbered by rank, each as often as
+/// `times` says; `hashes` has a hash of each text, and `n_words` is the number of ranks.
 #[pyclass(frozen, subclass, module = "banbury._core")]
 pub(super) struct Bags {
     #[pyo3(get)]
@@ -30,16 +30,20 @@ pub(super) struct Bags {
     n_words: usize,
 }
 
-/// Offsets, words, and the number of distinct words.
-struct HeldBags<'py>(Offsets<'py>, Ranks<'py>, usize);
+/// The arrays that say which words each text has, held while kernels read them.
+struct HeldBags<'py> {
+    offsets: Offsets<'py>,
+    words: Ranks<'py>,
+    n_words: usize,
+}
 
 impl HeldBags<'_> {
     /// The bags as the core takes them.
     fn bags(&self) -> PyResult<texts::Bags<'_>> {
-        Ok(texts::Bags::new(&self.0, &self.1, self.2)?)
+        Ok(texts::Bags::new(&self.offsets, &self.words, self.n_words)?)
     }
 
-    /// The bags with the value of each word of each text.
+    /// The bags with the value of each word of each text, in the order of `words`.
     fn texts<'a, T: Copy>(&'a self, values: &'a [T]) -> PyResult<texts::Texts<'a, T>> {
         Ok(texts::Texts::new(self.bags()?, values)?)
     }
@@ -48,7 +52,11 @@ impl HeldBags<'_> {
 impl Bags {
     /// Borrows the arrays that say which words each text has.
     fn held<'py>(&self, py: Python<'py>) -> PyResult<HeldBags<'py>> {
-        Ok(HeldBags(self.offsets.extract(py)?, self.words.extract(py)?, self.n_words))
+        Ok(HeldBags {
+            offsets: self.offsets.extract(py)?,
+            words: self.words.extract(py)?,
+            n_words: self.n_words,
+        })
     }
 }
 
@@ -67,7 +75,7 @@ impl Bags {
     }
 
     /// The weight of the texts that have each word, by class, (words, classes). `labels` are the classes of each text: offsets, and
-    /// the classes of text after text.
+    /// the classes of text after text. `weights` are those of texts.
     fn count(
         &self,
         py: Python,
@@ -129,9 +137,9 @@ impl Bags {
         Ok(shaped(scores, &[texts.len(), n_classes]))
     }
 
-    /// Passes that improve, in place, `mu`, (texts, classes), and `table`, (words + 1, 2 classes): Δ of each class and then s² of
-    /// each, of the words and of what all texts have with the value `common`. `values` are in the order of `words`, and
-    /// `text_variances` are Σ s² · value² of each text, (texts, classes).
+    /// Runs passes that improve, in place, `mu`, (texts, classes), the dual variables, and `table`, (words + 1, 2 classes): Δ of
+    /// each class and then s² of each, for the words and for a feature that all texts have with the value `common`. `values` are in
+    /// the order of `words`, and `text_variances` are Σ s² · value² of each text, (texts, classes).
     fn correct(
         &self,
         py: Python,
@@ -199,9 +207,9 @@ impl Bags {
         threads: Threads,
     ) -> PyResult<Ranked> {
         let (offsets, ids, times, ranks) = (&*offsets, &*ids, &*times, &*ranks);
-        let (starts, words, often, hashes) =
+        let (new_offsets, words, word_times, hashes) =
             py.detach(|| texts::rank_words(offsets, ids, times, ranks, *threads))?;
-        Ok((starts.into(), words.into(), often.into(), hashes.into()))
+        Ok((new_offsets.into(), words.into(), word_times.into(), hashes.into()))
     }
 }
 

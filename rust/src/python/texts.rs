@@ -17,7 +17,7 @@ enum HeldText<'py> {
 }
 
 impl<'py> HeldText<'py> {
-    /// A text that is not missing.
+    /// The text of a Python string, which is not missing.
     fn new(string: Bound<'py, PyString>) -> PyResult<Self> {
         if string.to_str().is_ok() {
             return Ok(HeldText::Str(string));
@@ -50,19 +50,19 @@ impl<'py, const MISSING: bool> FromPyObject<'_, 'py> for HeldList<'py, MISSING> 
     type Error = PyErr;
 
     /// Borrows the strings of a list; a TypeError for anything else, with the row if an object of the list is no string.
-    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let list = any.cast::<PyList>();
+    fn extract(argument: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let list = argument.cast::<PyList>();
         let list = list.map_err(|_| PyTypeError::new_err("the argument must be a list of str"))?;
         let mut texts = Vec::with_capacity(list.len());
-        for (row, value) in list.iter().enumerate() {
-            texts.push(match value.cast_into::<PyString>() {
+        for (row, element) in list.iter().enumerate() {
+            texts.push(match element.cast_into::<PyString>() {
                 Ok(string) => HeldText::new(string)?,
                 Err(error) => {
-                    let value = error.into_inner();
-                    if !(MISSING && is_missing(&value)) {
-                        let name = value.get_type().name()?;
+                    let element = error.into_inner();
+                    if !(MISSING && is_missing(&element)) {
+                        let type_name = element.get_type().name()?;
                         return Err(PyTypeError::new_err(format!(
-                            "the argument must be a list of str, got {name} in row {row}"
+                            "the argument must be a list of str, got {type_name} in row {row}"
                         )));
                     }
                     HeldText::Missing
@@ -129,10 +129,10 @@ impl<'py> FromPyObject<'_, 'py> for HeldTexts<'py> {
     type Error = PyErr;
 
     /// Borrows a list of str, or an object of one of the classes of texts.
-    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match any.is_instance_of::<PyList>() {
-            true => any.extract().map(HeldTexts::List),
-            false => any.extract().map(HeldTexts::Arrays),
+    fn extract(argument: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match argument.is_instance_of::<PyList>() {
+            true => argument.extract().map(HeldTexts::List),
+            false => argument.extract().map(HeldTexts::Arrays),
         }
     }
 }

@@ -4,8 +4,8 @@ use super::arrays::{Codes, Ids, Longs, NumPy, Reals, Shared, Threads, malformed,
 use super::words::{Groups, Words};
 use crate::score::rough;
 use crate::score::words::Counting;
-use crate::words::Counted;
-use crate::words::weights::{self, Given};
+use crate::words::WeightsByCount;
+use crate::words::weights::{self, RowArrays};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Weights {
         values: Reals,
         threads: Threads,
     ) -> PyResult<()> {
-        let given = Given {
+        let rows = RowArrays {
             ids: &ids,
             common: &common,
             scale: scale.as_deref(),
@@ -52,13 +52,13 @@ impl Weights {
             classes: &classes,
             values: &values,
         };
-        Ok(py.detach(|| self.0.change(|weights| weights.set(&given, *threads)))?)
+        Ok(py.detach(|| self.0.change(|weights| weights.set(&rows, *threads)))?)
     }
 
     /// Sets the rows of words by their counts: `values[n]` in a class that has the word n times, or in n texts if `once`; if
-    /// `others`, n is the count of all other classes. `without` leaves a group of texts out. Returns the words that keep their
-    /// rows.
-    #[pyo3(signature = (words, ids, once, others, values, threads, without=None))]
+    /// `complement`, n is the count of all other classes. `left_out` is a group of texts that does not count. Returns the ids of
+    /// the words that keep their rows.
+    #[pyo3(signature = (words, ids, once, complement, values, threads, left_out=None))]
     #[allow(clippy::too_many_arguments)]
     fn set_counted(
         &self,
@@ -66,53 +66,62 @@ impl Weights {
         words: &Words,
         ids: Ids,
         once: bool,
-        others: bool,
+        complement: bool,
         values: Reals,
         threads: Threads,
-        without: Option<(Bound<Groups>, i64)>,
+        left_out: Option<(Bound<Groups>, i64)>,
     ) -> PyResult<NumPy<u32>> {
         let words = words.get(py);
-        let without = without.as_ref();
-        let without = without
-            .map(|(groups, group)| Ok::<_, PyErr>((groups.get().get(), size(*group, "group")?)));
-        let counted = Counted {
-            words: &words,
-            without: without.transpose()?,
-            ids: &ids,
-            once,
-            others,
-            values: &values,
+        let left_out = match &left_out {
+            Some((groups, group)) => Some((groups.get().get(), size(*group, "group")?)),
+            None => None,
         };
-        let unset_ids = py.detach(|| self.0.change(|weights| counted.set(weights, *threads)))?;
+        let weights_by_count = WeightsByCount {
+            words: &words,
+            left_out,
+            ids: &ids,
+            counts_documents: once,
+            is_complement: complement,
+            weight_of_count: &values,
+        };
+        let unset_ids =
+            py.detach(|| self.0.change(|weights| weights_by_count.set(weights, *threads)))?;
         Ok(unset_ids.into())
     }
 
-    /// Updates rows that [`Weights::set_counted`] may have set; words that no text has any more lose theirs. Returns the words that
-    /// keep their rows.
+    /// Updates rows that [`Weights::set_counted`] may have set, with the same arguments; words that no text has any more lose
+    /// theirs. Returns the ids of the words that keep their rows.
     fn follow(
         &self,
         py: Python,
         words: &Words,
         ids: Ids,
         once: bool,
-        others: bool,
+        complement: bool,
         values: Reals,
     ) -> PyResult<NumPy<u32>> {
         let words = words.get(py);
-        let (ids, values) = (&*ids, &*values);
-        let counted = Counted { words: &words, without: None, ids, once, others, values };
-        let unset_ids = py.detach(|| self.0.change(|weights| counted.update(weights)))?;
+        let weights_by_count = WeightsByCount {
+            words: &words,
+            left_out: None,
+            ids: &ids,
+            counts_documents: once,
+            is_complement: complement,
+            weight_of_count: &values,
+        };
+        let unset_ids = py.detach(|| self.0.change(|weights| weights_by_count.update(weights)))?;
         Ok(unset_ids.into())
     }
 
-    /// Removes the rows of these words.
+    /// Removes the rows of the words `ids`.
     fn skip(&self, py: Python, ids: Ids) -> PyResult<()> {
         let ids = &*ids;
         py.detach(|| self.0.change(|weights| weights.skip(ids)));
         Ok(())
     }
 
-    /// Whether each word has a row, (words,); the rows, (words, classes), zeros where there is none; the scales, (words,).
+    /// Whether each of the words `ids` has a row, (words,); the rows, (words, classes), zeros where there is none; the scales,
+    /// (words,).
     fn rows(&self, py: Python, ids: Ids) -> PyResult<Rows> {
         let ids = &*ids;
         let weights = self.0.get(py);
@@ -130,8 +139,8 @@ impl Weights {
         Ok((has_weights.into(), rows, scales.into()))
     }
 
-    /// The rows of the first columns' words plus `base`, in single precision; None if there are too many classes, or a number is
-    /// not finite.
+    /// The rows of the words of the first `n_columns` columns plus `base`, (classes,), in single precision; None if there are too
+    /// many classes, or a number is not finite.
     fn rough(
         &self,
         py: Python,
@@ -164,22 +173,22 @@ impl<'py> FromPyObject<'_, 'py> for SharedWeights {
     type Error = PyErr;
 
     /// The weights that a Python object of class `Weights` has now.
-    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(SharedWeights(any.cast::<Weights>()?.get().0.get(any.py())))
+    fn extract(argument: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(SharedWeights(argument.cast::<Weights>()?.get().0.get(argument.py())))
     }
 }
 
-/// How words count, by what Python calls `name`: once (true) or as often as they occur (false), "unit" or "unit once"; as draws
+/// How words count, by the `counting` of Python: once (true) or as often as they occur (false), "unit" or "unit once"; as draws
 /// from an urn if there are `balls`, `[class]`.
 pub(super) fn counting_of<'a>(
-    name: &Bound<'_, PyAny>,
+    counting: &Bound<'_, PyAny>,
     balls: Option<&'a [f64]>,
 ) -> PyResult<Counting<'a>> {
-    let (is_unit, once) = match name.extract::<String>().as_deref() {
+    let (is_unit, once) = match counting.extract::<String>().as_deref() {
         Ok("unit") => (true, false),
         Ok("unit once") => (true, true),
         Ok(name) => return Err(malformed(format!("there is no counting {name:?}"))),
-        Err(_) => (false, name.extract()?),
+        Err(_) => (false, counting.extract()?),
     };
     Ok(match balls {
         Some(balls) => Counting::Polya { balls, once },

@@ -9,7 +9,7 @@ use super::text::{Tokeniser, string_of};
 use super::texts::{HeldTexts, Strings};
 use crate::classes::Sets;
 use crate::error::Error;
-use crate::words::{self, Batch, ClassSums, State, StoredCounts, Version};
+use crate::words::{self, Batch, State, StoredCounts, Version};
 use numpy::{Element, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -23,11 +23,11 @@ pyo3::create_exception!(
     "``args`` is (word or None, class number, what is left, below zero)."
 );
 
-/// Returns the ids; refuses ids that are not below `n`.
-fn check_ids(ids: &[u32], n: usize) -> PyResult<&[u32]> {
-    match ids.iter().find(|&&id| id as usize >= n) {
+/// Returns the ids; refuses ids that are not below `n_ids`.
+fn check_ids(ids: &[u32], n_ids: usize) -> PyResult<&[u32]> {
+    match ids.iter().find(|&&id| id as usize >= n_ids) {
         None => Ok(ids),
-        Some(id) => Err(malformed(format!("there are {n} ids, and {id} is none"))),
+        Some(id) => Err(malformed(format!("there are {n_ids} ids, and {id} is none"))),
     }
 }
 
@@ -48,8 +48,8 @@ impl<'py> FromPyObject<'_, 'py> for SharedWords {
     type Error = PyErr;
 
     /// The words that a Python object of type `Words` has now.
-    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(SharedWords(any.cast::<Words>()?.get().get(any.py())))
+    fn extract(argument: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(SharedWords(argument.cast::<Words>()?.get().get(argument.py())))
     }
 }
 
@@ -66,7 +66,8 @@ impl Groups {
 
 #[pymethods]
 impl Groups {
-    /// Sorts the cells of words by group: class c is class `classes[c]` of group `groups[c]`, and classes ascend within a group.
+    /// Sorts the cells of words by group: class c of the words is class `classes[c]` of group `groups[c]`, and classes ascend
+    /// within a group.
     #[new]
     #[pyo3(signature = (words, classes, groups, n_groups, threads = Threads(1)))]
     fn new(
@@ -109,23 +110,21 @@ impl Groups {
 #[pyclass(module = "banbury._core", frozen)]
 pub(super) struct Words(Version);
 
-/// Adds or subtracts a batch on so many threads, and returns the sums if its last argument asks for them.
-type Change = fn(&mut words::Words, Batch, usize, bool) -> Result<Vec<ClassSums>, Error>;
-
 impl Words {
-    /// Words that share nothing with other values.
+    /// A value of these words that shares nothing with other values.
     fn of(words: words::Words) -> Self {
         Words(Version::new(words))
     }
 
-    /// The words of the core. If another thread is changing words of the same base, waits for it without the GIL, which that one
+    /// The words of the core. If another thread is changing words of the same base, waits for it without the GIL, which that thread
     /// may need.
     pub(super) fn get(&self, py: Python) -> Arc<words::Words> {
         self.0.try_words().unwrap_or_else(|| py.detach(|| self.0.words()))
     }
 
-    /// Returns the words with texts added (if `adds`) or subtracted, without the GIL. `more` are further classes of each text.
-    fn batch(
+    /// Returns the words with texts added (if `adds`) or subtracted, without the GIL. `classes` and `weights` are those of each
+    /// text, and `more` are further classes of each.
+    fn change_by_texts(
         &self,
         py: Python,
         tokeniser: &Tokeniser,
@@ -139,16 +138,16 @@ impl Words {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
         let texts = texts.texts()?;
         let tokeniser = &**tokeniser.inner();
-        let sets = |(offsets, codes)| Sets::new(offsets, codes, rows.n_classes);
-        let more = more.as_ref().map(|more| sets((&more.0, &more.1))).transpose()?;
-        let change: Change = if adds {
-            words::Words::count
-        } else {
-            |words, batch, threads, _| words.forget(batch, threads)
+        let more = match &more {
+            Some((offsets, classes)) => Some(Sets::new(offsets, classes, rows.n_classes)?),
+            None => None,
         };
         let changed = rows.with(py, |&rows| {
             let batch = Batch { tokeniser, texts: &texts, rows, more };
-            self.0.change(adds, |words, keep| change(words, batch, *threads, keep))
+            self.0.change(adds, |words, keeps_sums| match adds {
+                true => words.count(batch, *threads, keeps_sums),
+                false => words.forget(batch, *threads),
+            })
         })?;
         Ok(Words(changed))
     }
@@ -166,7 +165,7 @@ impl Words {
 
 #[pymethods]
 impl Words {
-    /// Words without texts: the columns of a matrix, or words by name if `n_columns` is 0.
+    /// Words without texts: the `n_columns` columns of a matrix, or words by name if that is 0.
     #[new]
     fn new(n_classes: i64, n_columns: i64) -> PyResult<Self> {
         let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
@@ -197,7 +196,7 @@ impl Words {
         self.get(py).n_columns()
     }
 
-    /// Returns the words with more texts; those of class -1 are not counted. `more` are further classes of each text.
+    /// Returns the words with these texts added; those of class -1 are not counted. `more` are further classes of each text.
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn count(
         &self,
@@ -209,10 +208,11 @@ impl Words {
         threads: Threads,
         more: Option<LabelSets>,
     ) -> PyResult<Words> {
-        self.batch(py, tokeniser, &texts, (classes, weights), more, threads, true)
+        self.change_by_texts(py, tokeniser, &texts, (classes, weights), more, threads, true)
     }
 
-    /// Returns the words without texts that were counted; raises NotThere if they were not.
+    /// Returns the words without these texts, which were counted; raises NotThere if they were not. `more` are further classes of
+    /// each text.
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn forget(
         &self,
@@ -224,24 +224,23 @@ impl Words {
         threads: Threads,
         more: Option<LabelSets>,
     ) -> PyResult<Words> {
-        self.batch(py, tokeniser, &texts, (classes, weights), more, threads, false)
+        self.change_by_texts(py, tokeniser, &texts, (classes, weights), more, threads, false)
     }
 
-    /// The ids of the words that differ between this value and `old`, in order; none if that is not known.
+    /// The ids of the words that changed between this value and `old`, in order; None if that is not known.
     fn changed_since(&self, py: Python, old: &Words) -> Option<NumPy<u32>> {
-        let changed = py.detach(|| self.0.changed_since(&old.0));
-        changed.map(|ids| ids.into())
+        let changed_ids = py.detach(|| self.0.changed_since(&old.0));
+        changed_ids.map(NumPy::from)
     }
 
     /// Returns both together, words of the same name added up; ids of these words stay.
     fn plus(&self, py: Python, other: &Words) -> PyResult<Words> {
         let (words, other) = (self.get(py), other.get(py));
-        // Whether the sum becomes a new value of its own, rather than a change of this one.
-        let alone = !words.outweighs(&other);
-        drop(words);
-        if alone {
-            return self.map(py, |words| words.plus(&other));
+        if !words.outweighs(&other) {
+            // The sum shares nothing with this value.
+            return Ok(Words::of(py.detach(|| words.plus(&other))?));
         }
+        drop(words); // so that the base is changed in place
         Ok(Words(py.detach(|| self.0.change(true, |words, _| words.add(&other)))?))
     }
 
@@ -283,8 +282,8 @@ impl Words {
         Ok(Words::of(py.detach(|| words.only(ids))))
     }
 
-    /// The cells of the words `ids`, or of all words in the order of their ids. With `index` class c is class `index[c]`, left out
-    /// if that is -1.
+    /// The cells of the words `ids`, or of all words in the order of their ids. With `index`, (classes,), class c is class
+    /// `index[c]`, left out if that is -1.
     #[pyo3(signature = (ids, index=None, threads = Threads(1)))]
     fn pairs(
         &self,
@@ -303,10 +302,7 @@ impl Words {
             }
         };
         let index = index.as_deref();
-        let pairs = py.detach(|| match index {
-            None => Ok(words.pairs(ids, *threads)),
-            Some(index) => words.pairs_in(ids, index),
-        })?;
+        let pairs = py.detach(|| words.pairs(ids, index, *threads))?;
         Ok(as_arrays(pairs))
     }
 
@@ -348,8 +344,8 @@ impl Words {
     /// The id of each of these names, (names,); -1 where there is none.
     fn find(&self, py: Python, words: Strings) -> PyResult<NumPy<i64>> {
         let (names, core_words) = (words.bytes()?, self.get(py));
-        let number = |name: &&[u8]| core_words.find_name(name).map_or(-1, i64::from);
-        let ids: Vec<i64> = py.detach(|| names.iter().map(number).collect());
+        let id_of = |name: &&[u8]| core_words.find_name(name).map_or(-1, i64::from);
+        let ids: Vec<i64> = py.detach(|| names.iter().map(id_of).collect());
         Ok(ids.into())
     }
 
@@ -357,16 +353,16 @@ impl Words {
     fn with_columns(&self, py: Python, n_columns: i64) -> PyResult<Words> {
         let n_columns = size(n_columns, "n_columns")?;
         self.map(py, |words| {
-            let mut more = words.clone();
-            more.number_columns(n_columns)?;
-            Ok(more)
+            let mut with_columns = words.clone();
+            with_columns.number_columns(n_columns)?;
+            Ok(with_columns)
         })
     }
 
     /// The id of each column's word, (columns,); -1 where it has none.
     fn columns(&self, py: Python) -> NumPy<i64> {
         let words = self.get(py);
-        let ids = words.columns().iter().map(|&id| i64::from(id) - 1);
+        let ids = words.columns().iter().map(|&id_after| i64::from(id_after) - 1);
         ids.collect::<Vec<_>>().into()
     }
 
@@ -374,9 +370,9 @@ impl Words {
     fn with_words(&self, py: Python, words: Strings) -> PyResult<Words> {
         let names = words.bytes()?;
         self.map(py, |words| {
-            let mut more = words.clone();
-            more.add_names(names.into_iter())?;
-            Ok(more)
+            let mut with_names = words.clone();
+            with_names.add_names(names.into_iter())?;
+            Ok(with_names)
         })
     }
 
@@ -415,7 +411,8 @@ impl Words {
         py.detach(|| words.in_order()).into()
     }
 
-    /// The words as arrays by name, from which `from_state` makes them again.
+    /// The words as arrays by name, from which `from_state` makes them again; counts are in two arrays of whole numbers, or in
+    /// limbs.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let words = self.get(py);
         let state = py.detach(|| words.state());
@@ -453,12 +450,13 @@ impl Words {
         threads: Threads,
     ) -> PyResult<Words> {
         let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
-        check_names(state)?;
         let counts = HeldCounts::new(state)?;
+        counts.check_number_of_arrays(state)?;
         let texts = counts.texts(state)?;
         // All of these have one dimension.
-        let (bytes, ends) = (must(state, "bytes", 1)?, must(state, "ends", 1)?);
-        let (starts, classes) = (must(state, "starts", 1)?, must(state, "classes", 1)?);
+        let (bytes, ends) = (required_array(state, "bytes", 1)?, required_array(state, "ends", 1)?);
+        let (starts, classes) =
+            (required_array(state, "starts", 1)?, required_array(state, "classes", 1)?);
         let state = State {
             bytes: bytes.slice().into(),
             ends: ends.slice().into(),
@@ -473,20 +471,7 @@ impl Words {
     }
 }
 
-/// The names of the arrays of a state. Counts are either occurrences, documents and texts, or parts and texts.parts.
-const ARRAYS: [&str; 9] = [
-    "bytes",
-    "ends",
-    "starts",
-    "classes",
-    "occurrences",
-    "documents",
-    "texts",
-    "parts",
-    "texts.parts",
-];
-
-/// An array of the state with so many dimensions; none if the state does not have it.
+/// The array of this name and so many dimensions in a state; none if the state does not have it.
 fn array<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
@@ -498,14 +483,14 @@ fn array<'py, T: Element + Copy>(
     Held::new(&state.get_item(name)?, name, dimensions).map(Some)
 }
 
-/// An array that the state must have, with so many dimensions.
-fn must<'py, T: Element + Copy>(
+/// The array of this name and so many dimensions in a state; an error if the state does not have it.
+fn required_array<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
     dimensions: usize,
 ) -> PyResult<Held<'py, T>> {
-    let held = array(state, name, dimensions)?;
-    held.ok_or_else(|| malformed(format!("the array {name:?} is missing")))
+    let array = array(state, name, dimensions)?;
+    array.ok_or_else(|| malformed(format!("the array {name:?} is missing")))
 }
 
 /// The counts of the cells of a state.
@@ -516,21 +501,33 @@ enum HeldCounts<'py> {
     Parts(Held<'py, i64>),
 }
 
-/// Arrays that a state cannot have together.
-const APART: [(&str, &[&str]); 2] =
-    [("parts", &["occurrences", "documents", "texts"]), ("texts", &["texts.parts"])];
-
 impl<'py> HeldCounts<'py> {
     /// The counts of a state: parts if it has them, else whole numbers.
     fn new(state: &Bound<'py, PyMapping>) -> PyResult<Self> {
-        // Parts have three dimensions, whole numbers one.
+        // Parts have three dimensions, (cells, 2, 3); whole numbers have one.
         if let Some(parts) = array(state, "parts", 3)? {
             return match parts.array.shape() {
                 [_, 2, 3] => Ok(HeldCounts::Parts(parts)),
                 _ => Err(malformed("parts must be (.., 2, 3)")),
             };
         }
-        Ok(HeldCounts::Narrow(must(state, "occurrences", 1)?, must(state, "documents", 1)?))
+        Ok(HeldCounts::Narrow(
+            required_array(state, "occurrences", 1)?,
+            required_array(state, "documents", 1)?,
+        ))
+    }
+
+    /// Refuses a state with more arrays than words with these counts have.
+    fn check_number_of_arrays(&self, state: &Bound<'py, PyMapping>) -> PyResult<()> {
+        let n_arrays = match self {
+            HeldCounts::Narrow(..) => 7,
+            HeldCounts::Parts(_) => 6,
+        };
+        if state.len()? > n_arrays {
+            let names = state.keys()?;
+            return Err(malformed(format!("words have {n_arrays} arrays, got {}", names.repr()?)));
+        }
+        Ok(())
     }
 
     /// The counts as the core takes them.
@@ -546,29 +543,10 @@ impl<'py> HeldCounts<'py> {
     /// The texts of each class of a state: whole, (classes,), or if counts are parts three limbs each, (classes, 3).
     fn texts(&self, state: &Bound<'py, PyMapping>) -> PyResult<Held<'py, i64>> {
         let HeldCounts::Parts(_) = self else {
-            return must(state, "texts", 1);
+            return required_array(state, "texts", 1);
         };
-        let texts: Held<i64> = must(state, "texts.parts", 2)?;
-        let limbs = 3;
-        texts.matrix(limbs, "texts.parts")?;
+        let texts: Held<i64> = required_array(state, "texts.parts", 2)?;
+        texts.matrix(3, "texts.parts")?; // three limbs per class
         Ok(texts)
     }
-}
-
-/// Refuses arrays that words do not have, or do not have together.
-fn check_names(state: &Bound<PyMapping>) -> PyResult<()> {
-    for key in state.keys()?.iter() {
-        let known = key.extract::<String>().is_ok_and(|key| ARRAYS.contains(&key.as_str()));
-        if !known {
-            return Err(malformed(format!("there is no array {} of words", key.repr()?)));
-        }
-    }
-    for (name, others) in APART {
-        for other in others {
-            if state.contains(name)? && state.contains(other)? {
-                return Err(malformed(format!("words have {name:?} or {other:?}, not both")));
-            }
-        }
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The sums of rows of one class, word by word, before they are added to the store.
 
-use super::store::{CellCounts, Count, Unit, times};
+use super::store::{CellCounts, Count, Unit, multiply_parts};
 use crate::integers::{PARTS, WHOLE, light_weight_to_parts, weight_to_parts};
 
 /// The occurrences and documents of a word in one class so far. A row that has the word 0 times adds nothing.
@@ -10,20 +10,20 @@ pub trait Accumulator: Copy + Default + Send {
     /// The unit of the counts that cells become.
     const UNIT: Unit;
 
-    /// Adds a row of this weight that has the word `x` times.
-    fn add(&mut self, x: f64, weight: u128);
-    /// The cell of one row.
+    /// Adds a row of this weight, in [`Accumulator::WEIGHTS`], that has the word so many times.
+    fn add(&mut self, times: f64, weight: u128);
+    /// The cell of one row of this weight that has the word so many times.
     #[inline(always)]
-    fn of(x: f64, weight: u128) -> Self {
+    fn of(times: f64, weight: u128) -> Self {
         let mut cell = Self::default();
-        cell.add(x, weight);
+        cell.add(times, weight);
         cell
     }
     /// Adds the occurrences and documents of another cell.
     fn merge(&mut self, other: &Self);
     /// Whether a row was added.
     fn is_used(&self) -> bool;
-    /// The occurrences and documents of cells, in their order.
+    /// The occurrences and documents of cells, in their order and in [`Accumulator::UNIT`].
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts;
 }
 
@@ -36,13 +36,13 @@ impl NarrowCell {
     /// 32 bits, documents in 16, and the last text that has the word in 16.
     #[inline(always)]
     pub fn add_token(&mut self, text: u64) {
-        let last = self.0 & 0xffff;
+        let last_text = self.0 & 0xffff;
         // Nobody can predict which words occur in a text for the first time: no branches.
-        let document = u64::from(last != text) << 16;
-        self.0 = (self.0 ^ last | text) + (1 << 32) + document;
+        let document = u64::from(last_text != text) << 16;
+        self.0 = (self.0 ^ last_text | text) + (1 << 32) + document;
     }
 
-    /// Ends the adding of tokens.
+    /// Ends the adding of tokens: moves the documents to the lower half, over the last text.
     #[inline(always)]
     pub fn forget_last_text(&mut self) {
         self.0 = (self.0 >> 32 << 32) + (self.0 >> 16 & 0xffff);
@@ -53,15 +53,15 @@ impl Accumulator for NarrowCell {
     const WEIGHTS: Unit = Unit::One;
     const UNIT: Unit = Unit::One;
 
-    /// Adds a row of this weight that has the word `x` times to the occurrences (upper half of the number) and to the documents
-    /// (lower half).
+    /// Adds a row of this weight, in rows, that has the word so many times to the occurrences (upper half of the number) and to the
+    /// documents (lower half).
     #[inline(always)]
-    fn add(&mut self, x: f64, weight: u128) {
+    fn add(&mut self, times: f64, weight: u128) {
         let weight = weight as u64;
         // The last bits of such a sum are those of a small whole number.
-        let bits = (x * weight as f64 + WHOLE).to_bits();
+        let bits = (times * weight as f64 + WHOLE).to_bits();
         // The shift drops the upper half of the bits; what is left are the occurrences.
-        self.0 += (bits << 32) + if x != 0.0 { weight } else { 0 };
+        self.0 += (bits << 32) + if times != 0.0 { weight } else { 0 };
     }
 
     /// Adds the occurrences and documents of another cell.
@@ -77,9 +77,8 @@ impl Accumulator for NarrowCell {
 
     /// The occurrences and documents of each cell, in ones.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
-        // Occurrences and documents.
-        let both = |NarrowCell(cell)| [(cell >> 32) as u32, cell as u32];
-        CellCounts::Narrow(cells.map(both).collect())
+        let occurrences_and_documents = |NarrowCell(cell)| [(cell >> 32) as u32, cell as u32];
+        CellCounts::Narrow(cells.map(occurrences_and_documents).collect())
     }
 }
 
@@ -96,11 +95,11 @@ impl Accumulator for WeightedCell {
     const WEIGHTS: Unit = Unit::Part;
     const UNIT: Unit = Unit::Part;
 
-    /// Adds a row of this weight that has the word `x` times to the sums, in parts of a row.
+    /// Adds a row of this weight, in parts of a row, that has the word so many times to the sums, in parts of a row.
     #[inline(always)]
-    fn add(&mut self, x: f64, weight: u128) {
-        if x != 0.0 {
-            self.occurrences += u128::from(x as u64) * weight;
+    fn add(&mut self, times: f64, weight: u128) {
+        if times != 0.0 {
+            self.occurrences += u128::from(times as u64) * weight;
             self.documents += weight;
         }
     }
@@ -121,14 +120,15 @@ impl Accumulator for WeightedCell {
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         // From 10^-18 to 10^-36: a number of times is whole, and one token has 10^18 parts.
         let token = u128::from(PARTS);
-        // Occurrences and documents.
-        let both = |cell: Self| [cell.occurrences, cell.documents].map(|n| times(n, token));
-        CellCounts::Parts(cells.map(both).collect())
+        let occurrences_and_documents = |cell: Self| {
+            [cell.occurrences, cell.documents].map(|count| multiply_parts(count, token))
+        };
+        CellCounts::Parts(cells.map(occurrences_and_documents).collect())
     }
 }
 
-/// Fractional numbers of times in rows that weigh one, few and light enough for 96 bits of occurrences and 32 of documents. Normalised
-/// counts of 20 Newsgroups take 67 ms, and 107 ms with [`PartsCell`].
+/// Fractional numbers of times in rows that weigh one, few and light enough for 96 bits of occurrences and 32 of documents.
+/// Normalised counts of 20 Newsgroups take 67 ms, and 107 ms with [`PartsCell`].
 #[derive(Clone, Copy, Default)]
 pub struct LightCell {
     /// The lower 64 bits of the occurrences in 10^-18.
@@ -140,7 +140,7 @@ pub struct LightCell {
 }
 
 impl LightCell {
-    /// Adds occurrences in 10^-18: the lower 64 bits and the upper 32.
+    /// Adds occurrences in 10^-18, given by the lower 64 bits and the upper 32.
     #[inline(always)]
     fn merge_parts(&mut self, low: u64, high: u32) {
         let (sum, overflows) = self.low.overflowing_add(low);
@@ -153,14 +153,14 @@ impl Accumulator for LightCell {
     const WEIGHTS: Unit = Unit::One;
     const UNIT: Unit = Unit::Part;
 
-    /// Adds a row of weight 1 that has the word `x` times to the sums: occurrences in 10^-18, documents in rows.
+    /// Adds a row of weight 1 that has the word so many times to the sums: occurrences in 10^-18, documents in rows.
     #[inline(always)]
-    fn add(&mut self, x: f64, _: u128) {
-        if let Some(parts) = light_weight_to_parts(x) {
+    fn add(&mut self, times: f64, _: u128) {
+        if let Some(parts) = light_weight_to_parts(times) {
             self.merge_parts(parts, 0);
             self.documents += u32::from(parts != 0);
         } else {
-            let parts = weight_to_parts(x).unwrap_or(0);
+            let parts = weight_to_parts(times).unwrap_or(0);
             self.merge_parts(parts as u64, (parts >> 64) as u32);
             self.documents += u32::from(parts != 0);
         }
@@ -180,13 +180,15 @@ impl Accumulator for LightCell {
 
     /// The occurrences and documents of each cell, in 10^-36.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
-        // Counts become numbers of 10^-36: `one` is 10^18.
-        let one = u128::from(PARTS);
-        let both = |cell: Self| {
+        let one = u128::from(PARTS); // in 10^-18
+        let occurrences_and_documents = |cell: Self| {
             let occurrences = u128::from(cell.high) << 64 | u128::from(cell.low);
-            [times(occurrences, one), times(u128::from(cell.documents), one * one)]
+            [
+                multiply_parts(occurrences, one),
+                multiply_parts(u128::from(cell.documents), one * one),
+            ]
         };
-        CellCounts::Parts(cells.map(both).collect())
+        CellCounts::Parts(cells.map(occurrences_and_documents).collect())
     }
 }
 
@@ -203,13 +205,14 @@ impl Accumulator for PartsCell {
     const WEIGHTS: Unit = Unit::Part;
     const UNIT: Unit = Unit::Part;
 
-    /// Adds a row of this weight that has the word `x` times to the sums: occurrences in 10^-36, documents in parts of a row.
+    /// Adds a row of this weight, in parts of a row, that has the word so many times to the sums: occurrences in 10^-36, documents
+    /// in parts of a row.
     #[inline(always)]
-    fn add(&mut self, x: f64, weight: u128) {
-        if x != 0.0 {
-            let parts = light_weight_to_parts(x)
-                .map_or_else(|| weight_to_parts(x).unwrap_or(0), u128::from);
-            self.occurrences.merge(&times(parts, weight));
+    fn add(&mut self, times: f64, weight: u128) {
+        if times != 0.0 {
+            let parts = light_weight_to_parts(times)
+                .map_or_else(|| weight_to_parts(times).unwrap_or(0), u128::from);
+            self.occurrences.merge(&multiply_parts(parts, weight));
             self.documents += if parts != 0 { weight } else { 0 };
         }
     }
@@ -228,7 +231,9 @@ impl Accumulator for PartsCell {
 
     /// The occurrences and documents of each cell, in 10^-36.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
-        let both = |cell: Self| [cell.occurrences, times(cell.documents, u128::from(PARTS))];
-        CellCounts::Parts(cells.map(both).collect())
+        let one = u128::from(PARTS); // in 10^-18
+        let occurrences_and_documents =
+            |cell: Self| [cell.occurrences, multiply_parts(cell.documents, one)];
+        CellCounts::Parts(cells.map(occurrences_and_documents).collect())
     }
 }

@@ -8,17 +8,17 @@ use crate::error::{Error, Number, demand, fit};
 use crate::integers::{Int, PARTS, weight_to_parts};
 
 /// A store is added to another in place if that has so many times its cells.
-const MANY: usize = 8;
+const MUCH_LARGER: usize = 8;
 
 /// a - b for two counts of one unit; the error is b - a if b is larger.
 fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
-    let difference = |a: &Count, b: &Count| {
-        let mut left = *a;
-        left.subtract(b);
-        left
-    };
-    let left = difference(a, b);
-    if left.is_negative() { Err(difference(b, a)) } else { Ok(left) }
+    let (mut difference, mut missing) = (*a, *b);
+    difference.subtract(b);
+    if difference.is_negative() {
+        missing.subtract(a);
+        return Err(missing);
+    }
+    Ok(difference)
 }
 
 impl Cell {
@@ -27,8 +27,8 @@ impl Cell {
         Cell { class, counts: Counts::default() }
     }
 
-    /// Subtracts the counts of another cell. The error is how many occurrences or documents are missing. A cell must not be left
-    /// with occurrences but no documents, nor with documents but no occurrences.
+    /// This cell without the counts of another one of its class. The error is how many occurrences or documents are missing. A cell
+    /// must not be left with occurrences but no documents, nor with documents but no occurrences.
     pub(super) fn minus(self, other: &Cell) -> Result<Cell, Count> {
         let occurrences = minus(&self.counts[0], &other.counts[0])?;
         let documents = minus(&self.counts[1], &other.counts[1])?;
@@ -40,7 +40,7 @@ impl Cell {
     }
 }
 
-/// The cells of all sums, each with the number of its word, in the order of words and classes; the cells of one word and class are
+/// The cells of all sums, each with the number of its word, in the order of words and classes; cells of the same word and class are
 /// added up.
 fn combine(sums: &[ClassSums]) -> Vec<(u32, Cell)> {
     let mut cells = vec![];
@@ -62,7 +62,7 @@ impl Words {
         demand(self.n_columns() == other.n_columns(), "both must have the same columns")
     }
 
-    /// The error that a word (none: all words) lacks `missing`, a count in this store's unit, in a class.
+    /// The error that the word with a number (none: all words together) lacks `missing`, a count in this store's unit, in a class.
     fn not_there(&self, word: Option<u32>, class: usize, missing: &Count) -> Error {
         let remainder = match self.unit().whole(missing) {
             (whole, true) => Number::Whole(-i128::from(whole)),
@@ -72,8 +72,13 @@ impl Words {
     }
 
     /// Subtracts sums of classes, and converts them to the unit of the store; changes no counts if something is missing, which is
-    /// an error. `plain`: every token counts as often as it occurs, so no word may be left with fewer occurrences than documents.
-    pub(super) fn take_sums(&mut self, sums: &mut [ClassSums], plain: bool) -> Result<(), Error> {
+    /// an error. `is_plain`: every token counts as often as it occurs, so no word may be left with fewer occurrences than
+    /// documents.
+    pub(super) fn take_sums(
+        &mut self,
+        sums: &mut [ClassSums],
+        is_plain: bool,
+    ) -> Result<(), Error> {
         let unit = sums.iter().map(ClassSums::unit).max().unwrap_or_default();
         self.make_finer(unit);
         let mut texts = vec![Count::default(); self.n_classes()];
@@ -82,42 +87,43 @@ impl Words {
             texts[sums.class as usize].merge(&sums.texts);
         }
         let cells = combine(sums);
-        self.subtract(|| cells.iter().copied(), &texts, plain)
+        self.subtract(|| cells.iter().copied(), &texts, is_plain)
     }
 
     /// Subtracts cells, each with the number of its word, of which no two have the same word and class, and the texts of each
-    /// class; changes nothing if something is missing, which is an error. Counts must be in the unit of the store. For `plain` see
-    /// [`Words::take_sums`].
+    /// class; changes nothing if something is missing, which is an error. Counts must be in the unit of the store. For `is_plain`
+    /// see [`Words::take_sums`].
     fn subtract<I: Iterator<Item = (u32, Cell)>>(
         &mut self,
         cells: impl Fn() -> I,
         texts: &[Count],
-        plain: bool,
+        is_plain: bool,
     ) -> Result<(), Error> {
         let mut texts_left = vec![];
-        for (class, (here, there)) in self.texts.iter().zip(texts).enumerate() {
-            let left = minus(here, there);
+        for (class, (old_texts, subtracted_texts)) in self.texts.iter().zip(texts).enumerate() {
+            let left = minus(old_texts, subtracted_texts);
             // Texts of the class are missing, not a certain word.
             texts_left.push(left.map_err(|missing| self.not_there(None, class, &missing))?);
         }
-        let left = |words: &Words, id: u32, cell: &Cell| {
-            let here = words.cells.get(id as usize, cell.class);
-            here.unwrap_or(Cell::empty(cell.class)).minus(cell)
+        // What is left of a word's cell.
+        let cell_left = |words: &Words, id: u32, subtracted: &Cell| {
+            let old_cell = words.cells.get(id as usize, subtracted.class);
+            old_cell.unwrap_or(Cell::empty(subtracted.class)).minus(subtracted)
         };
         let mut totals = self.totals.clone();
         for (id, cell) in cells() {
             let class = cell.class as usize;
-            let checked = left(self, id, &cell).and_then(|left| {
+            let checked = cell_left(self, id, &cell).and_then(|left| {
                 let [occurrences, documents] = &left.counts;
                 minus(&texts_left[class], documents)?;
-                if plain {
+                if is_plain {
                     minus(occurrences, documents)?;
                 }
                 Ok(())
             });
             checked.map_err(|missing| self.not_there(Some(id), class, &missing))?;
-            for (total, gone) in totals[class].iter_mut().zip(&cell.counts) {
-                total.subtract(gone);
+            for (total, subtracted) in totals[class].iter_mut().zip(&cell.counts) {
+                total.subtract(subtracted);
             }
         }
         // A class without texts has no occurrences.
@@ -127,7 +133,7 @@ impl Words {
             }
         }
         for (id, cell) in cells() {
-            if let Ok(left) = left(self, id, &cell) {
+            if let Ok(left) = cell_left(self, id, &cell) {
                 self.cells.set(id as usize, &left);
             }
         }
@@ -142,10 +148,10 @@ impl Words {
         Ok(sum)
     }
 
-    /// Whether this store has [`MANY`] times the other's cells: then the other is added in place, rather than a new store made of
-    /// both.
+    /// Whether this store has at least [`MUCH_LARGER`] times the other's cells: then the other is added in place, rather than a new
+    /// store made of both.
     pub fn outweighs(&self, other: &Words) -> bool {
-        MANY * other.cells.len <= self.cells.len
+        MUCH_LARGER * other.cells.len <= self.cells.len
     }
 
     /// Adds another store, words of the same name together. Returns the sums that were added.
@@ -156,19 +162,19 @@ impl Words {
                 && self.n_texts() + other.n_texts() < TOO_LARGE,
             TOO_MANY,
         )?;
-        // Each word of `other`: its number here, and its number there.
-        let mut words = vec![];
-        for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            words.push((self.vocabulary.add_from(&other.vocabulary, id)?, id));
+        // Each word of `other`: its number in this store, and in the other one.
+        let mut numbers = vec![];
+        for other_id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
+            numbers.push((self.vocabulary.add_from(&other.vocabulary, other_id)?, other_id));
         }
-        words.sort_unstable();
+        numbers.sort_unstable();
         let empty = (vec![], CellCounts::new(other.unit()));
-        // Per class: the numbers of words here, and their counts.
+        // Per class: the numbers of words in this store, and their counts.
         let mut cells = vec![empty; self.n_classes()];
-        for (number, id) in words {
-            for cell in other.cells.of(id) {
+        for (id, other_id) in numbers {
+            for cell in other.cells.of(other_id) {
                 let (ids, counts) = &mut cells[cell.class as usize];
-                ids.push(number);
+                ids.push(id);
                 counts.push(&cell.counts);
             }
         }
@@ -186,28 +192,29 @@ impl Words {
     /// This store without the texts of another one and without words that are left in no text; an error if something is missing.
     pub fn minus(&self, other: &Words) -> Result<Words, Error> {
         self.check_alike(other)?;
-        // Each word of `other`: its number there, and its number here.
-        let mut ids = vec![];
-        for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            let number = self.vocabulary.find_from(&other.vocabulary, id);
-            if number == UNKNOWN {
+        // Each word of `other`: its number in this store, and in the other one.
+        let mut numbers = vec![];
+        for other_id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
+            let id = self.vocabulary.find_from(&other.vocabulary, other_id);
+            if id == UNKNOWN {
                 // All counts of the word are missing.
-                let first = other.cells.of(id).next().unwrap_or(Cell::empty(0));
-                let class = first.class as usize;
-                return Err(other.not_there(Some(id as u32), class, &first.counts[0]));
+                let first_cell = other.cells.of(other_id).next().unwrap_or(Cell::empty(0));
+                let (class, occurrences) = (first_cell.class as usize, &first_cell.counts[0]);
+                return Err(other.not_there(Some(other_id as u32), class, occurrences));
             }
-            ids.push((id, number));
+            numbers.push((id, other_id));
         }
         let mut left = self.clone();
         left.make_finer(other.unit());
         let (other_unit, left_unit) = (other.unit(), left.unit());
         let cells = || {
-            ids.iter().flat_map(|&(id, number)| {
-                let cells = other.cells.of(id);
-                cells.map(move |cell| (number, cell.to(other_unit, left_unit)))
+            numbers.iter().flat_map(|&(id, other_id)| {
+                let cells = other.cells.of(other_id);
+                cells.map(move |cell| (id, cell.to(other_unit, left_unit)))
             })
         };
-        let texts: Vec<Count> = other.texts.iter().map(|n| other_unit.to(left_unit, *n)).collect();
+        let texts: Vec<Count> =
+            other.texts.iter().map(|count| other_unit.to(left_unit, *count)).collect();
         // `false`: counts may be damped.
         left.subtract(cells, &texts, false)?;
         left.check_documents()?;
@@ -257,22 +264,22 @@ impl Words {
         totals
     }
 
-    /// A vocabulary of the words for which `of` returns cells, with new numbers in the same order, and these cells. `room` is how
-    /// many cells to make room for.
+    /// A vocabulary of the words for which `cells_of` (called with a word's number) returns cells, with new numbers in the same
+    /// order, and these cells. There is room for `n_cells` of them.
     fn rebuilt<I: Iterator<Item = Cell>>(
         &self,
-        room: usize,
-        of: impl Fn(usize) -> I,
+        n_cells: usize,
+        cells_of: impl Fn(usize) -> I,
     ) -> (Vocabulary, Cells) {
         let mut vocabulary = self.vocabulary.emptied();
-        let mut cells = Cells::with_room(self.n_words(), room, self.unit());
+        let mut cells = Cells::with_room(self.n_words(), n_cells, self.unit());
         for id in 0..self.n_ids() {
-            let mut own_cells = of(id).peekable();
-            if own_cells.peek().is_some() {
+            let mut word_cells = cells_of(id).peekable();
+            if word_cells.peek().is_some() {
                 // Adding cannot fail: the name was accepted before.
                 let added = vocabulary.add_from(&self.vocabulary, id);
                 debug_assert!(added.is_ok());
-                cells.push(own_cells);
+                cells.push(word_cells);
             }
         }
         (vocabulary, cells)
@@ -291,24 +298,27 @@ impl Words {
             let none = Words::new(self.n_classes(), self.n_columns())?;
             return Ok((none, factor == 0.0));
         }
-        let multiplied = |n: u64| Int([n, 0, 0]).times(factor_in_parts).0.0;
-        let fits = |n: u64| matches!(multiplied(n), [ones, 0, 0] if ones < TOO_LARGE);
-        let (total, texts) = (self.total(), self.n_texts());
-        fit(fits(total) && fits(texts), TOO_MANY)?;
-        let whole = factor_in_parts.is_multiple_of(u128::from(PARTS));
+        let product = |ones: u64| Int([ones, 0, 0]).times(factor_in_parts).0.0; // in ones, three limbs
+        let fits = |ones: u64| matches!(product(ones), [ones, 0, 0] if ones < TOO_LARGE);
+        fit(fits(self.total()) && fits(self.n_texts()), TOO_MANY)?;
+        let factor_is_whole = factor_in_parts.is_multiple_of(u128::from(PARTS));
         let (old_unit, mut exact) = (self.unit(), true);
-        let new_unit = if whole { old_unit.that_holds(multiplied(total)[0]) } else { Unit::Part };
+        let new_unit = match factor_is_whole {
+            true => old_unit.that_holds(product(self.total())[0]),
+            false => Unit::Part,
+        };
+        // A count in the new unit times the factor; one that counts rows is rounded down to 10^-18.
         let mut scaled = |count: Count, counts_rows: bool| {
             let (mut product, mut is_exact) = old_unit.to(new_unit, count).times(factor_in_parts);
-            if counts_rows && !whole {
-                let rest = { product }.divide(PARTS);
-                product.subtract(&Int([rest, 0, 0]));
-                is_exact &= rest == 0;
+            if counts_rows && !factor_is_whole {
+                let remainder = { product }.divide(PARTS);
+                product.subtract(&Int([remainder, 0, 0]));
+                is_exact &= remainder == 0;
             }
             exact &= is_exact;
             product
         };
-        let texts = self.texts.iter().map(|&n| scaled(n, true)).collect();
+        let texts = self.texts.iter().map(|&count| scaled(count, true)).collect();
         let mut cells = Cells::with_room(self.cells.words(), self.cells.len, new_unit);
         for id in 0..self.cells.words() {
             let scaled_cells = self.cells.of(id).map(|Cell { class, counts }| Cell {
@@ -316,7 +326,8 @@ impl Words {
                 // Documents count rows; occurrences do not.
                 counts: [scaled(counts[0], false), scaled(counts[1], true)],
             });
-            cells.push(scaled_cells.filter(|cell| cell.counts.iter().all(|n| !n.is_zero())));
+            cells
+                .push(scaled_cells.filter(|cell| cell.counts.iter().all(|count| !count.is_zero())));
         }
         let product = Words {
             vocabulary: self.vocabulary.clone(),
@@ -324,33 +335,29 @@ impl Words {
             cells,
             texts,
         };
-        let fewer = product.n_words() < self.n_words();
-        let product = if fewer { product.without_empty() } else { product };
-        Ok((product, exact))
+        let lost_words = product.n_words() < self.n_words();
+        Ok((if lost_words { product.without_empty() } else { product }, exact))
     }
 
     /// Whether two stores have the same classes and columns and equal counts of the same words, in whatever unit they hold them.
     pub fn same(&self, other: &Words) -> bool {
-        let alike = self.check_alike(other).is_ok() && self.n_words() == other.n_words();
-        if !alike {
+        if self.check_alike(other).is_err() || self.n_words() != other.n_words() {
             return false;
         }
-        let (own_unit, other_unit, finer_unit) =
-            (self.unit(), other.unit(), self.unit().max(other.unit()));
-        let has_equal_cells = |id: usize| {
-            let number = other.vocabulary.find_from(&self.vocabulary, id);
-            if number == UNKNOWN || self.cells.n_cells(id) != other.cells.n_cells(number as usize) {
-                return false;
-            }
-            let mut cells = self.cells.of(id).zip(other.cells.of(number as usize));
-            cells.all(|(own, theirs)| {
-                own.to(own_unit, finer_unit) == theirs.to(other_unit, finer_unit)
-            })
+        let finer_unit = self.unit().max(other.unit());
+        let texts = |words: &Words| -> Vec<Count> {
+            words.texts.iter().map(|&count| words.unit().to(finer_unit, count)).collect()
         };
-        let mut texts = self.texts.iter().zip(&other.texts);
-        texts.all(|(own, theirs)| {
-            own_unit.to(finer_unit, *own) == other_unit.to(finer_unit, *theirs)
-        }) && (0..self.n_ids()).filter(|&id| self.cells.is_live(id)).all(has_equal_cells)
+        let has_equal_cells = |id: usize| {
+            let other_id = other.vocabulary.find_from(&self.vocabulary, id);
+            other_id != UNKNOWN && {
+                let cells = self.cells.of(id).map(|cell| cell.to(self.unit(), finer_unit));
+                let other_cells = other.cells.of(other_id as usize);
+                cells.eq(other_cells.map(|cell| cell.to(other.unit(), finer_unit)))
+            }
+        };
+        let mut ids = (0..self.n_ids()).filter(|&id| self.cells.is_live(id));
+        texts(self) == texts(other) && ids.all(has_equal_cells)
     }
 
     /// Makes class c class `index[c]` of `n_classes`, and adds up classes that become one. Words keep their numbers.
@@ -366,16 +373,16 @@ impl Words {
     /// A store whose class i is class `index[i]` of this one; words that are left without texts are gone. An error if `index` has a
     /// number that is no class, or if the counts would be too large.
     pub fn take(&self, index: &[i64]) -> Result<Words, Error> {
-        let mut new_classes = vec![vec![]; self.n_classes()];
+        let mut new_classes = vec![vec![]; self.n_classes()]; // of each class, `[class][new class]`
         // A class may be taken often: the sum of all may not fit.
         let (mut occurrences, mut texts) = (0, 0);
         let at_most = |count: &Count| u128::from(self.unit().whole(count).0) + 1;
-        for (new, &old) in index.iter().enumerate() {
-            let old = usize::try_from(old).ok().filter(|&old| old < self.n_classes());
-            let old = old.ok_or_else(|| wrong_index(index, self.n_classes()))?;
-            new_classes[old].push(new as u32);
-            occurrences += at_most(&self.totals[old][0]);
-            texts += at_most(&self.texts[old]);
+        for (new_class, &class) in index.iter().enumerate() {
+            let class = usize::try_from(class).ok().filter(|&class| class < self.n_classes());
+            let class = class.ok_or_else(|| wrong_index(index, self.n_classes()))?;
+            new_classes[class].push(new_class as u32);
+            occurrences += at_most(&self.totals[class][0]);
+            texts += at_most(&self.texts[class]);
         }
         fit(occurrences.max(texts) < u128::from(TOO_LARGE), TOO_MANY)?;
         let mut taken = self.with_classes(&new_classes, index.len())?.without_empty();
@@ -389,14 +396,14 @@ impl Words {
         // Without columns so far; the vocabulary follows.
         let mut moved = Words::new(n_classes, 0)?;
         for (class, new_classes) in new_classes.iter().enumerate() {
-            for &new in new_classes {
-                moved.texts[new as usize].merge(&self.texts[class]);
-                merge(&mut moved.totals[new as usize], &self.totals[class]);
+            for &new_class in new_classes {
+                moved.texts[new_class as usize].merge(&self.texts[class]);
+                merge(&mut moved.totals[new_class as usize], &self.totals[class]);
             }
         }
         moved.vocabulary = self.vocabulary.clone();
         moved.cells = Cells::with_room(self.cells.words(), self.cells.len, self.unit());
-        let mut cells = vec![];
+        let mut cells = vec![]; // of a word
         for id in 0..self.cells.words() as u32 {
             self.cells_in(id, new_classes, &mut cells);
             moved.cells.push(cells.iter().copied());

@@ -4,7 +4,7 @@
 //! few words, in a list that is sorted. Sums are exact, so they do not depend on how rows are cut.
 
 use super::accumulators::{Accumulator, LightCell, NarrowCell, PartsCell, WeightedCell};
-use super::store::{CellCounts, Count, Counts, Unit, merge, times};
+use super::store::{CellCounts, Count, Counts, Unit, merge, multiply_parts};
 use crate::classes::{Rows, Weights};
 use crate::hash_table::Numbering;
 use crate::integers::{Int, PARTS};
@@ -13,7 +13,7 @@ use crate::threads;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// The sums of some rows of one class: the cells in the order of words, and the sums over all words.
+/// The sums of some rows of one class: of each word, and over all words.
 #[derive(Clone, Debug)]
 pub struct ClassSums {
     pub class: u32,
@@ -28,15 +28,17 @@ pub struct ClassSums {
 }
 
 impl ClassSums {
-    /// Adds up the totals. `texts` is in the unit of `counts`.
+    /// Sums of `texts` rows of a class, in which the word `ids[i]` has the i-th of the `counts`, occurrences and documents; adds up
+    /// the totals. `texts` is in the unit of `counts`.
     pub fn new(class: u32, ids: Vec<u32>, counts: CellCounts, texts: Count) -> ClassSums {
         let totals = match &counts {
             CellCounts::Narrow(counts) => {
-                let sum = |i: usize| counts.iter().map(|counts| u64::from(counts[i])).sum();
-                [0, 1].map(|i| Int([sum(i), 0, 0]))
+                // Occurrences are 0, documents 1.
+                let sum = |which: usize| counts.iter().map(|cell| u64::from(cell[which])).sum();
+                [0, 1].map(|which| Int([sum(which), 0, 0]))
             }
-            CellCounts::Parts(counts) => counts.iter().fold(Counts::default(), |mut sum, more| {
-                merge(&mut sum, more);
+            CellCounts::Parts(counts) => counts.iter().fold(Counts::default(), |mut sum, cell| {
+                merge(&mut sum, cell);
                 sum
             }),
         };
@@ -52,10 +54,10 @@ impl ClassSums {
     pub fn make_finer(&mut self, unit: Unit) {
         let old = self.unit();
         if unit > old {
-            let counts = (0..self.ids.len()).map(|i| old.all_to(unit, self.counts.get(i)));
+            let counts = (0..self.ids.len()).map(|i| old.counts_to(unit, self.counts.get(i)));
             self.counts = CellCounts::Parts(counts.collect());
             self.texts = old.to(unit, self.texts);
-            self.totals = old.all_to(unit, self.totals);
+            self.totals = old.counts_to(unit, self.totals);
         }
     }
 
@@ -72,11 +74,12 @@ pub trait WordRows: Sync {
     fn n_ids(&self) -> usize;
     /// The number of cells of a row; a text may have fewer distinct words.
     fn size(&self, row: usize) -> usize;
-    /// The words of a text's tokens, if each token counts 1.
+    /// The numbers of the words of a row's tokens; none if tokens do not count 1 each.
     fn tokens(&self, _row: usize) -> Option<&[u32]> {
         None
     }
-    /// How often a row has each word, if it lists all words in their order.
+    /// How often a row has each word, `[word]`; none if it does not list all words in their order. `scratch` is memory that all
+    /// rows share.
     fn counts_of_all_words<'b>(
         &'b self,
         _row: usize,
@@ -84,7 +87,8 @@ pub trait WordRows: Sync {
     ) -> Option<&'b [f64]> {
         None
     }
-    /// Calls `f` with each word of a row and how often the row has it (damped or not). `scratch` is memory that all rows share.
+    /// Calls `f` with the number of each word of a row, and how often the row has the word (damped or not). `scratch` is memory
+    /// that all rows share.
     fn each(&self, row: usize, scratch: &mut Scratch, f: impl FnMut(u32, f64));
 }
 
@@ -97,10 +101,13 @@ pub struct Scratch {
     pub tile: Range<usize>,
     /// Counts of a matrix's cells: those of the rows of `tile`, `[row][word]`, or of the row that was read last.
     pub counts: Vec<f64>,
-    /// The distinct words of a text, how often each occurs, and these numbers of times in ascending order.
+    /// Finds a word among the distinct words of a text.
     pub numbering: Numbering,
+    /// The distinct words of a text.
     pub ids: Vec<u32>,
+    /// How often each of them occurs.
     pub times: Vec<u32>,
+    /// The same numbers in ascending order.
     pub sorted_times: Vec<u32>,
 }
 
@@ -129,44 +136,49 @@ pub enum RowOrder<'a> {
 /// The most rows of a job: 16 bits can number them.
 const MAX_JOB_ROWS: usize = u16::MAX as usize;
 
+/// Jobs of rows in their own order that each thread takes.
+/// 100,000 dense rows of 50 columns took 9.9, 9.7 and 9.3 ms with 1, 4 and 16.
+const JOBS: usize = 4;
+
 /// Jobs with fewer cells than one for so many words sort their cells; other jobs add them up in an array of all words.
+/// Counting the words of 20 Newsgroups takes the same time within 6 % with 1, 32 and 1,024.
 const SPARSE: usize = 32;
 
 /// Arrays of zeros; jobs take one and put it back as zeros.
 struct Arrays<A>(Mutex<Vec<Vec<A>>>);
 
 impl<A: Accumulator> Arrays<A> {
-    /// Calls `f` with an array of `len` zeros, which it must leave as zeros, and returns its answer.
+    /// Calls `f` with an array of `len` cells of zero, which it must leave as zeros, and returns its answer.
     fn with<R>(&self, len: usize, f: impl FnOnce(&mut [A]) -> R) -> R {
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut array = lock().pop().unwrap_or_default();
+        let unused_arrays = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut array = unused_arrays().pop().unwrap_or_default();
         array.resize(len, A::default());
         let answer = f(&mut array);
-        lock().push(array);
+        unused_arrays().push(array);
         answer
     }
 }
 
 impl<W: WordRows> RowsToSum<'_, W> {
-    /// Adds up the rows. There may be several sums of one class, which is that of several jobs.
+    /// Adds up the rows. A class has one sum for each of its jobs.
     pub fn add_up(&self, threads: usize) -> Vec<ClassSums> {
-        let one_each = matches!(self.rows.weights, Weights::Ones);
-        let whole_weights = !matches!(self.rows.weights, Weights::Parts(_));
+        let weights_are_ones = matches!(self.rows.weights, Weights::Ones);
+        let weights_are_whole = !matches!(self.rows.weights, Weights::Parts(_));
         match self.counts_are_whole {
-            true if self.fits_32_bits && one_each => self.run(threads, Self::add_tokens),
-            true if self.fits_32_bits && whole_weights => {
+            true if self.fits_32_bits && weights_are_ones => self.run(threads, Self::add_tokens),
+            true if self.fits_32_bits && weights_are_whole => {
                 self.run(threads, Self::add_rows::<NarrowCell>)
             }
             true => self.run(threads, Self::add_rows::<WeightedCell>),
-            false if self.fits_32_bits && one_each => {
+            false if self.fits_32_bits && weights_are_ones => {
                 self.run(threads, Self::add_rows::<LightCell>)
             }
             false => self.run(threads, Self::add_rows::<PartsCell>),
         }
     }
 
-    /// Adds up the rows job by job in cells of type `A`. `add` adds rows, given by their numbers, up in an array of zeros for all
-    /// words.
+    /// Adds up the rows job by job in cells of type `A`. `add` adds rows, given by their numbers, to an array of cells, `[word]`,
+    /// all zero.
     fn run<A: Accumulator>(
         &self,
         threads: usize,
@@ -174,9 +186,9 @@ impl<W: WordRows> RowsToSum<'_, W> {
     ) -> Vec<ClassSums> {
         let arrays = Arrays::<A>(Mutex::new(vec![]));
         let RowOrder::ByClass { rows: order, starts } = self.order else {
-            let (n, cells) = (self.rows.len(), self.rows.len() * self.words.n_ids());
-            let jobs = (cells / self.job_size).clamp(1, 4 * threads);
-            let sums = threads::ranges(threads, n, n.div_ceil(jobs), |rows| {
+            let (n_rows, cells) = (self.rows.len(), self.rows.len() * self.words.n_ids());
+            let n_jobs = (cells / self.job_size).clamp(1, JOBS * threads);
+            let sums = threads::ranges(threads, n_rows, n_rows.div_ceil(n_jobs), |rows| {
                 let len = self.rows.n_classes * self.words.n_ids();
                 arrays.with(len, |table| self.sum_table(rows, table))
             });
@@ -184,7 +196,8 @@ impl<W: WordRows> RowsToSum<'_, W> {
         };
         let jobs = self.jobs(order, starts);
         threads::map(threads, jobs.len(), |i| {
-            let (class, rows) = (jobs[i].0, &order[jobs[i].1.clone()]);
+            let (class, positions) = jobs[i].clone();
+            let rows = &order[positions];
             let cells: usize = rows.iter().map(|&row| self.words.size(row as usize)).sum();
             let (ids, counts) = if cells < self.words.n_ids() / SPARSE {
                 self.sort_cells::<A>(rows)
@@ -199,18 +212,19 @@ impl<W: WordRows> RowsToSum<'_, W> {
         })
     }
 
-    /// The jobs: a class, and the range of its rows in `order`. The rows of class c are `order[starts[c]..starts[c + 1]]`.
+    /// The jobs: a class, and where in `order` the rows of the job are. The rows of class c are `order[starts[c]..starts[c + 1]]`.
     fn jobs(&self, order: &[i64], starts: &[i64]) -> Vec<(usize, Range<usize>)> {
         let mut jobs = vec![];
-        for (class, ends) in starts.windows(2).enumerate() {
-            let (start, end) = (ends[0] as usize, ends[1] as usize);
-            let (mut first, mut cells) = (start, 0);
-            for (at, &row) in order.iter().enumerate().take(end).skip(start) {
+        for (class, bounds) in starts.windows(2).enumerate() {
+            let (start, end) = (bounds[0] as usize, bounds[1] as usize);
+            let (mut job, mut cells) = (start..start, 0);
+            for &row in &order[start..end] {
+                job.end += 1;
                 cells += self.words.size(row as usize);
-                let is_full = cells >= self.job_size || at + 1 - first == MAX_JOB_ROWS;
-                if is_full || at + 1 == end {
-                    jobs.push((class, first..at + 1));
-                    (first, cells) = (at + 1, 0);
+                let is_full = cells >= self.job_size || job.len() == MAX_JOB_ROWS;
+                if is_full || job.end == end {
+                    jobs.push((class, job.clone()));
+                    (job.start, cells) = (job.end, 0);
                 }
             }
         }
@@ -231,30 +245,29 @@ impl<W: WordRows> RowsToSum<'_, W> {
     fn sum_table<A: Accumulator>(&self, rows: Range<usize>, table: &mut [A]) -> Vec<ClassSums> {
         let n_ids = self.words.n_ids();
         let mut scratch = Scratch { reads_all_rows: true, ..Scratch::default() };
-        let sums = &mut *table;
+        let all_sums = &mut *table;
         let all_rows = rows.clone();
-        wide!(for row in rows {
+        wide!(for row in all_rows {
             if let Ok(class) = usize::try_from(self.rows.classes[row]) {
-                let sums = &mut sums[class * n_ids..(class + 1) * n_ids];
-                self.add_row(row, sums, &mut scratch);
+                let class_sums = &mut all_sums[class * n_ids..(class + 1) * n_ids];
+                self.add_row(row, class_sums, &mut scratch);
             }
         });
-        let mut weights = vec![0; self.rows.n_classes];
-        for row in all_rows {
+        let mut weights = vec![0; self.rows.n_classes]; // of all rows of each class, in `A::UNIT`
+        for row in rows {
             if let Ok(class) = usize::try_from(self.rows.classes[row]) {
                 weights[class] += self.weight(row, A::UNIT);
             }
         }
-        let mut all = vec![];
+        let mut sums = vec![];
         for (class, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0) {
-            let sums = &mut table[class * n_ids..(class + 1) * n_ids];
-            let (ids, counts) = take_used_cells(sums);
-            all.push(class_sums(class, ids, counts, weight));
+            let (ids, counts) = take_used_cells(&mut table[class * n_ids..(class + 1) * n_ids]);
+            sums.push(class_sums(class, ids, counts, weight));
         }
-        all
+        sums
     }
 
-    /// Adds rows, given by their numbers, up in `sums`, an array of zeros for all words.
+    /// Adds rows, given by their numbers, to `sums`, `[word]`.
     fn add_rows<A: Accumulator>(&self, rows: &[i64], sums: &mut [A]) {
         let mut scratch = Scratch::default();
         wide!(for &row in rows {
@@ -262,7 +275,8 @@ impl<W: WordRows> RowsToSum<'_, W> {
         });
     }
 
-    /// Adds up rows of weight 1 in `sums`, `[word]`: texts token by token, so that the words of a text need not be sorted.
+    /// Adds rows of weight 1, given by their numbers, to `sums`, `[word]`: texts token by token, so that the words of a text need
+    /// not be sorted. Texts are numbered from 1 for that.
     fn add_tokens(&self, rows: &[i64], sums: &mut [NarrowCell]) {
         let tokens_of = |row: &i64| self.words.tokens(*row as usize);
         if rows.first().and_then(tokens_of).is_none() {
@@ -276,28 +290,29 @@ impl<W: WordRows> RowsToSum<'_, W> {
         sums.iter_mut().for_each(NarrowCell::forget_last_text);
     }
 
-    /// Adds a row to `sums`, `[word]`.
+    /// Adds a row to `sums`, `[word]`. `scratch` is memory that all rows share.
     #[inline(always)]
     fn add_row<A: Accumulator>(&self, row: usize, sums: &mut [A], scratch: &mut Scratch) {
         let weight = self.weight(row, A::WEIGHTS);
         if let Some(counts) = self.words.counts_of_all_words(row, scratch) {
-            sums.iter_mut().zip(counts).for_each(|(sum, &x)| sum.add(x, weight));
+            sums.iter_mut().zip(counts).for_each(|(sum, &times)| sum.add(times, weight));
             return;
         }
         self.words.each(
             row,
             scratch,
             #[inline(always)]
-            |id, x| sums[id as usize].add(x, weight),
+            |id, times| sums[id as usize].add(times, weight),
         );
     }
 
-    /// Adds up rows that have few of the words. Returns the words, ascending, and the counts of each.
+    /// Adds up rows, given by their numbers, that have few of the words. Returns the words, ascending, and the counts of each.
     fn sort_cells<A: Accumulator>(&self, rows: &[i64]) -> (Vec<u32>, CellCounts) {
         let (mut cells, mut scratch): (Vec<(u32, A)>, _) = (vec![], Scratch::default());
         for &row in rows {
             let weight = self.weight(row as usize, A::WEIGHTS);
-            self.words.each(row as usize, &mut scratch, |id, x| cells.push((id, A::of(x, weight))));
+            let push = |id, times| cells.push((id, A::of(times, weight)));
+            self.words.each(row as usize, &mut scratch, push);
         }
         cells.retain(|(_, cell)| cell.is_used());
         cells.sort_by_key(|(id, _)| *id);
@@ -313,21 +328,23 @@ impl<W: WordRows> RowsToSum<'_, W> {
     }
 }
 
-/// The sums of rows of a class. `weight` is that of all rows together, in rows or, if `counts` are parts, in parts of a row.
+/// The sums of rows of a class in which the word `ids[i]` has the i-th of the `counts`. `weight` is that of all rows together, in
+/// rows or, if `counts` are parts, in parts of a row.
 fn class_sums(class: usize, ids: Vec<u32>, counts: CellCounts, weight: u128) -> ClassSums {
+    // How much of the unit of `counts` the unit of `weight` is.
     let one = if counts.unit() == Unit::One { 1 } else { PARTS };
-    ClassSums::new(class as u32, ids, counts, times(weight, u128::from(one)))
+    ClassSums::new(class as u32, ids, counts, multiply_parts(weight, u128::from(one)))
 }
 
-/// The words of the cells (`[word]`) that are used, and their counts; the cells become zeros. There are no branches, since the
-/// processor cannot predict which cells are used.
+/// The words whose cells, `[word]`, are used, and the counts of these cells; all cells become zeros. There are no branches, since
+/// the processor cannot predict which cells are used.
 fn take_used_cells<A: Accumulator>(cells: &mut [A]) -> (Vec<u32>, CellCounts) {
-    let (mut ids, mut n) = (vec![0; cells.len() + 1], 0);
+    let (mut ids, mut n_used) = (vec![0; cells.len() + 1], 0);
     for (cell, id) in cells.iter().zip(0..) {
-        ids[n] = id;
-        n += usize::from(cell.is_used());
+        ids[n_used] = id;
+        n_used += usize::from(cell.is_used());
     }
-    ids.truncate(n);
+    ids.truncate(n_used);
     let counts = A::counts(ids.iter().map(|&id| std::mem::take(&mut cells[id as usize])));
     (ids, counts)
 }

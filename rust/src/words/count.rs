@@ -16,7 +16,7 @@ use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 use std::ops::Range;
 
-/// How texts are cut, in bytes of tokens, n-grams included. Only time and memory depend on it.
+/// How texts are cut, in bytes of tokens, n-grams included. Only time and memory depend on this.
 ///
 /// Measured: processor time of two threads that count the training posts of 20 Newsgroups, words (218 ms) and words with pairs
 /// (1,097 ms).
@@ -26,13 +26,14 @@ struct Cut {
     chunk: [usize; 2],
     /// What one thread reads first, so that the others have words to look up. 32 and 256 KB take the same time within 2 %.
     first: usize,
-    /// What is looked up in one state of the vocabulary: at first, and at most. A wave is twice as large as the one before. Beginning with
-    /// 8 MB instead of 1 MB takes 1 % more for words and 8 % less for pairs; at most 8 or 64 MB take the same time within 3 %.
+    /// What is looked up in one state of the vocabulary: at first, and at most. A wave is twice as large as the one before.
+    /// Beginning with 8 MB instead of 1 MB takes 1 % more for words and 8 % less for pairs; at most 8 or 64 MB take the same time
+    /// within 3 %.
     wave: [usize; 2],
     /// The most that is looked up while many words are new: 2 and 16 MB take the same time within 6 %.
     new: usize,
-    /// What is read before it is added up, whose numbers are in memory together. 16 MB take 13 % more than 96 MB for pairs, and the same
-    /// for words.
+    /// What is read before it is added up, whose numbers are in memory together. 16 MB take 13 % more than 96 MB for pairs, and the
+    /// same for words.
     round: usize,
     /// The least and the most tokens of one class that a thread adds up at a time.
     job: [usize; 2],
@@ -49,18 +50,20 @@ const CUT: Cut = Cut {
 
 /// Chunks of a wave that each thread takes, so that the last one is short. 2 take 8 to 11 % less processor time than 8.
 const CHUNKS: usize = 8;
-/// Jobs that each thread takes where texts are added up: the last to finish is waited for by all.
+/// Jobs that each thread takes where texts are added up: the last to finish is waited for by all. Counting the words of 20
+/// Newsgroups took 182, 204 and 220 ms of processor time with 1, 4 and 16, no more apart than two measurements of one of them.
 const JOBS: usize = 4;
 
-/// New words are many if they are more than one in so many tokens: then words are not looked up first. Never looking up takes 277 ms
-/// instead of 218 for words, but 1,004 instead of 1,097 for pairs.
+/// New words are many if they are more than one in so many tokens: then words are not looked up first. Never looking up takes 277
+/// ms instead of 218 for words, but 1,004 instead of 1,097 for pairs.
 const MANY: usize = 4;
 
 /// Waves grow while words that are new are fewer than one in so many tokens: wherever one occurs in its wave it is noted and
 /// numbered. Of pairs one in eight is new, and large waves took 1.7 times as long.
 const FEW: usize = 16;
 
-/// So many bytes may have many words.
+/// So many bytes may have many words. Fewer are numbered in one table. 20 Newsgroups took 200 to 209 ms with 2^10 and 2^18, and 189
+/// ms of processor time unsplit, in which one thread numbers all new words.
 const SPLIT: usize = 1 << 18;
 
 /// A text of so many tokens is refused, so that 32 bits can count them.
@@ -73,7 +76,7 @@ pub struct Batch<'a> {
     pub tokeniser: &'a Tokeniser,
     pub texts: &'a Texts<'a>,
     pub rows: Rows<'a>,
-    /// Further classes of each row, if it may have several.
+    /// Further classes of each row; none if each row has one class.
     pub more: Option<Sets<'a>>,
 }
 
@@ -103,46 +106,49 @@ impl Batch<'_> {
         }
     }
 
-    /// The classes of a row, which must have one: its own, then further ones.
+    /// The classes of a row, which must have one: first the one in `rows`, then those in `more`.
     pub(super) fn classes(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
-        let more = self.more.map_or(&[][..], |more| more.of(row));
-        std::iter::once(&self.rows.classes[row]).chain(more).map(|&class| class as u32)
+        let further_classes = self.more.map_or(&[][..], |more| more.of(row));
+        std::iter::once(&self.rows.classes[row]).chain(further_classes).map(|&class| class as u32)
     }
 
-    /// What a row weighs, in rows, rounded up.
-    pub(super) fn times(&self, row: usize) -> u64 {
+    /// The weight of a row, in rows, rounded up.
+    pub(super) fn whole_weight(&self, row: usize) -> u64 {
         match self.rows.weights {
             Weights::Parts(_) => self.rows.weight(row).div_ceil(u128::from(PARTS)) as u64,
             _ => self.rows.weight(row) as u64,
         }
     }
 
-    /// The rows that have a class.
-    fn counted(&self) -> impl Iterator<Item = usize> {
+    /// The numbers of the rows that have a class.
+    fn classified_rows(&self) -> impl Iterator<Item = usize> {
         (0..self.texts.len()).filter(|&row| self.rows.classes[row] >= 0)
     }
 
-    /// Refuses texts that are too long, and sums that would be too large, before anything is changed. `more_texts` and `more` are
-    /// the texts and occurrences that are counted already.
-    fn check_size(&self, more_texts: u64, more: u64) -> Result<(), Error> {
+    /// The weight of a row, in rows, rounded up, times the number of its classes.
+    fn weight_in_all_classes(&self, row: usize) -> u128 {
+        u128::from(self.whole_weight(row)) * self.classes(row).count() as u128
+    }
+
+    /// Refuses texts that are too long, and sums that would be too large, before anything is changed. `old_texts` and
+    /// `old_occurrences` were counted before.
+    fn check_size(&self, old_texts: u64, old_occurrences: u64) -> Result<(), Error> {
         let tokens_per_byte = self.tokens_per_byte() as u128;
-        let (mut most_occurrences, mut texts, mut longest) = (0, 0, 0);
-        for row in self.counted() {
+        let (mut texts, mut most_occurrences) =
+            (u128::from(old_texts), u128::from(old_occurrences));
+        let mut longest = 0; // in bytes
+        for row in self.classified_rows() {
             let size = self.texts.size(row);
-            let times = u128::from(self.times(row)) * self.classes(row).count() as u128;
-            most_occurrences += times * size as u128 * tokens_per_byte;
-            texts += times;
+            let weight = self.weight_in_all_classes(row);
+            most_occurrences += weight * size as u128 * tokens_per_byte;
+            texts += weight;
             longest = longest.max(size);
         }
-        fit(
-            u128::from(more_texts) + texts < u128::from(TOO_LARGE),
-            "there are more than 2**63 - 1 texts",
-        )?;
+        fit(texts < u128::from(TOO_LARGE), "there are more than 2**63 - 1 texts")?;
         let may_be_too_long = longest as u128 * tokens_per_byte >= MOST_TOKENS as u128 / 2;
-        if may_be_too_long || u128::from(more) + most_occurrences >= u128::from(TOO_LARGE) {
-            let exact_occurrences = self.weigh()?;
+        if may_be_too_long || most_occurrences >= u128::from(TOO_LARGE) {
             fit(
-                u128::from(more) + exact_occurrences < u128::from(TOO_LARGE),
+                u128::from(old_occurrences) + self.occurrences()? < u128::from(TOO_LARGE),
                 "there are more than 2**63 - 1 occurrences",
             )?;
         }
@@ -150,30 +156,29 @@ impl Batch<'_> {
     }
 
     /// Counts the occurrences in all texts, times the weights and the number of classes of each.
-    fn weigh(&self) -> Result<u128, Error> {
+    fn occurrences(&self) -> Result<u128, Error> {
         let (mut tokens, mut occurrences) = (Tokens::default(), 0);
-        for row in self.counted() {
+        for row in self.classified_rows() {
             if self.read(row, &mut tokens)? {
                 demand(tokens.len() < MOST_TOKENS, TOO_LONG)?;
-                let times = u128::from(self.times(row)) * self.classes(row).count() as u128;
-                occurrences += times * tokens.len() as u128;
+                occurrences += self.weight_in_all_classes(row) * tokens.len() as u128;
             }
         }
         Ok(occurrences)
     }
 
-    /// The rows from `first` on that have `bytes` bytes of text together, or all before `end`.
+    /// The fewest rows from `first` on that have `bytes` bytes of text together, or all up to `end` if they have fewer.
     fn rows(&self, first: usize, end: usize, bytes: usize) -> Range<usize> {
-        let mut size = 0;
-        let mut last = first;
-        while last < end && size < bytes {
-            size += self.texts.size(last) + 1;
-            last += 1;
+        let mut rows = first..first;
+        let mut size = 0; // of these rows, in bytes
+        while rows.end < end && size < bytes {
+            size += self.texts.size(rows.end) + 1;
+            rows.end += 1;
         }
-        first..last
+        rows
     }
 
-    /// Reads the tokens of a text; returns false if it is missing or has no class.
+    /// Reads the tokens of a text into `tokens`; returns false if it is missing or has no class.
     #[inline(always)]
     fn read(&self, row: usize, tokens: &mut Tokens) -> Result<bool, Error> {
         if self.rows.classes[row] < 0 {
@@ -182,7 +187,26 @@ impl Batch<'_> {
         self.texts.read(row, self.tokeniser, tokens)
     }
 
-    /// How many tokens may begin with a byte of text: one for each length of n-grams.
+    /// The error of forgetting a row that has a word which was never counted: it names the word, which is that of this token of the
+    /// row, and how much of it is missing.
+    fn not_there(&self, row: usize, token: usize) -> Result<Error, Error> {
+        let mut tokens = Tokens::default();
+        self.read(row, &mut tokens)?;
+        let word = tokens.get(token);
+        let times = (0..tokens.len()).filter(|&i| tokens.get(i) == word).count() as u64;
+        Ok(Error::NotThere {
+            word: Some(word.to_vec()),
+            class: self.rows.classes[row] as usize,
+            remainder: match self.unit() {
+                Unit::One => Number::Whole(-i128::from(times * self.whole_weight(row))),
+                Unit::Part => Number::Real(
+                    -(times as f64) * self.rows.weight_in_parts(row) as f64 / PARTS as f64,
+                ),
+            },
+        })
+    }
+
+    /// The most tokens that begin with a byte of text: one for each length of n-grams.
     fn tokens_per_byte(&self) -> usize {
         let settings = self.tokeniser.settings();
         usize::from(settings.longest - settings.shortest) + 1
@@ -196,12 +220,13 @@ pub struct Chunk {
     pub(super) ids: Vec<u32>,
     /// The rows that are counted, and where in `ids` the numbers of their words end.
     texts: Vec<(usize, usize)>,
-    /// The tokens without a number.
+    /// The tokens whose words have no number.
     pub(super) unknown: Unknown,
 }
 
 impl Chunk {
-    /// Reads rows; `number` appends the numbers of a text's tokens to the chunk's `ids`. `unknown` is empty.
+    /// Reads the rows of a batch that have a class and a text; `number` appends the numbers of a text's tokens to the chunk's
+    /// `ids`. `unknown` is an empty list with room for tokens.
     fn gather(
         batch: &Batch,
         rows: Range<usize>,
@@ -219,23 +244,24 @@ impl Chunk {
         Ok(chunk)
     }
 
-    /// Reads rows of a batch and notes words that are new as unknown. If not `look`, no word is looked up, and all are noted.
+    /// Reads rows of a batch and notes the tokens whose words have no number. If not `looks_up`, no word is looked up, and all
+    /// tokens are noted.
     fn read(
         vocabulary: &Vocabulary,
         batch: &Batch,
         rows: Range<usize>,
-        look: bool,
+        looks_up: bool,
     ) -> Result<Chunk, Error> {
         let bytes: usize = rows.clone().map(|row| batch.texts.size(row)).sum();
         // A word has six bytes or so; a fifth more, since tables have more and fewer.
-        let expected_tokens = if look { 0 } else { bytes * batch.tokens_per_byte() / 5 };
+        let expected_tokens = if looks_up { 0 } else { bytes * batch.tokens_per_byte() / 5 };
         let unknown = Unknown::with_room(vocabulary, expected_tokens);
         Chunk::gather(batch, rows, unknown, |chunk, tokens| {
             let start = chunk.ids.len();
-            if !look {
+            if !looks_up {
                 chunk.ids.resize(start + tokens.len(), UNKNOWN);
             }
-            if !look || vocabulary.find_each(tokens, &mut chunk.ids) {
+            if !looks_up || vocabulary.find_each(tokens, &mut chunk.ids) {
                 chunk.unknown.note(vocabulary, tokens, &chunk.ids, start);
             }
             Ok(())
@@ -254,7 +280,7 @@ impl Chunk {
         })
     }
 
-    /// The rows that are counted, each with the numbers of its tokens.
+    /// The rows that are counted, each with the numbers of its tokens' words.
     pub fn texts(&self) -> impl Iterator<Item = (usize, &[u32])> {
         let starts = std::iter::once(0).chain(self.texts.iter().map(|&(_, end)| end));
         let ranges = self.texts.iter().zip(starts);
@@ -272,29 +298,28 @@ struct Reader<'a> {
     /// The row after the round.
     end: usize,
     /// How many bytes of tokens the next wave reads.
-    wave: usize,
-    /// Whether to look words up first, as most of them are likely to be known.
-    look: bool,
+    wave_bytes: usize,
+    /// Whether to look words up first, as most of them are likely to have a number.
+    looks_up: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Begins before the first row.
+    /// A reader before the first row of a batch.
     fn new(batch: Batch<'a>, cut: Cut, threads: usize) -> Self {
-        Reader { batch, cut, threads, next: 0, end: 0, wave: cut.wave[0], look: true }
+        Reader { batch, cut, threads, next: 0, end: 0, wave_bytes: cut.wave[0], looks_up: true }
     }
 
-    /// About how many bytes of text have tokens of `bytes` bytes together.
-    fn text(&self, bytes: usize) -> usize {
+    /// About how many bytes of text have tokens of `token_bytes` bytes together.
+    fn text_bytes(&self, token_bytes: usize) -> usize {
         // Every character begins an n-gram, but only one in about six begins a word.
         let characters = self.batch.tokeniser.settings().characters;
-        let share = self.batch.tokens_per_byte() * if characters { 6 } else { 1 };
-        bytes / share
+        token_bytes / (self.batch.tokens_per_byte() * if characters { 6 } else { 1 })
     }
 
     /// Begins the next round; returns false if no rows are left.
     fn begin(&mut self) -> bool {
-        let all = self.batch.texts.len();
-        let round = self.batch.rows(self.next, all, self.text(self.cut.round));
+        let n_rows = self.batch.texts.len();
+        let round = self.batch.rows(self.next, n_rows, self.text_bytes(self.cut.round));
         self.end = round.end;
         !round.is_empty()
     }
@@ -303,13 +328,13 @@ impl<'a> Reader<'a> {
     fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut chunks = vec![];
         while self.next < self.end {
-            let known_words = vocabulary.len();
+            let old_words = vocabulary.len();
             let mut wave = vec![];
-            if self.threads == 1 || known_words == 0 {
+            if self.threads == 1 || old_words == 0 {
                 // The first texts have the most frequent words of all texts, which one thread numbers quickly.
                 let first_bytes =
                     if self.threads == 1 { self.cut.chunk[1] } else { self.cut.first };
-                let rows = self.batch.rows(self.next, self.end, self.text(first_bytes));
+                let rows = self.batch.rows(self.next, self.end, self.text_bytes(first_bytes));
                 self.next = rows.end;
                 wave.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
             } else {
@@ -317,8 +342,8 @@ impl<'a> Reader<'a> {
                 number::number(vocabulary, &mut wave, self.threads)?;
             }
             let n_tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
-            let new_words = vocabulary.len() - known_words;
-            self.look = new_words * MANY < n_tokens;
+            let new_words = vocabulary.len() - old_words;
+            self.looks_up = new_words * MANY < n_tokens;
             let steady_wave = self.cut.wave[0] * self.threads.div_ceil(2);
             self.grow(if new_words * FEW < n_tokens { usize::MAX } else { steady_wave });
             chunks.append(&mut wave);
@@ -331,8 +356,10 @@ impl<'a> Reader<'a> {
         let mut chunks = vec![];
         while self.next < self.end {
             let mut wave = self.wave(vocabulary)?;
-            if let Some(error) = wave.iter().find_map(|chunk| not_there(&self.batch, chunk)) {
-                return Err(error);
+            for (row, ids) in wave.iter().flat_map(Chunk::texts) {
+                if let Some(token) = ids.iter().position(|&id| id == UNKNOWN) {
+                    return Err(self.batch.not_there(row, token)?);
+                }
             }
             chunks.append(&mut wave);
             self.grow(usize::MAX);
@@ -343,34 +370,35 @@ impl<'a> Reader<'a> {
     /// Makes the next wave twice as large, up to `most` bytes of tokens and within the limits of the cut.
     fn grow(&mut self, most: usize) {
         let [least, largest] = self.cut.wave;
-        self.wave = (2 * self.wave).min(most).clamp(least, largest);
+        self.wave_bytes = (2 * self.wave_bytes).min(most).clamp(least, largest);
     }
 
-    /// Adds up the texts of all chunks of a round, whose words have numbers below `n_ids`.
+    /// Adds up the texts of all chunks of a round, whose words have numbers below `n_ids`. There may be several sums of a class.
     fn add_up(&self, chunks: &[Chunk], n_ids: usize) -> Vec<ClassSums> {
         let batch = &self.batch;
-        let first = chunks.iter().find_map(|chunk| chunk.texts.first()).map_or(0, |text| text.0);
-        // The words of each row from the first on, none for rows that are not counted; and each class of a row with the row.
+        let first_row =
+            chunks.iter().find_map(|chunk| chunk.texts.first()).map_or(0, |text| text.0);
+        // The words of each row from the first on, none for rows that are not counted.
         let mut texts: Vec<&[u32]> = vec![];
-        let mut classes: Vec<(u32, i64)> = vec![];
+        let mut classes_and_rows: Vec<(u32, i64)> = vec![];
         let (mut n_tokens, mut occurrences) = (0, 0_u64);
         for (row, ids) in chunks.iter().flat_map(Chunk::texts) {
-            texts.resize(row - first, &[]);
+            texts.resize(row - first_row, &[]);
             texts.push(ids);
             for class in batch.classes(row) {
-                classes.push((class, row as i64));
+                classes_and_rows.push((class, row as i64));
                 n_tokens += ids.len();
-                occurrences =
-                    occurrences.saturating_add(batch.times(row).saturating_mul(ids.len() as u64));
+                occurrences = occurrences
+                    .saturating_add(batch.whole_weight(row).saturating_mul(ids.len() as u64));
             }
         }
-        classes.sort_by_key(|(class, _)| *class);
-        let start = |class| classes.partition_point(|other| other.0 < class) as i64;
+        classes_and_rows.sort_by_key(|(class, _)| *class);
+        let start = |class| classes_and_rows.partition_point(|pair| pair.0 < class) as i64;
         let starts: Vec<i64> = (0..=batch.rows.n_classes as u32).map(start).collect();
-        let order: Vec<i64> = classes.iter().map(|(_, row)| *row).collect();
+        let order: Vec<i64> = classes_and_rows.iter().map(|(_, row)| *row).collect();
         let [least_tokens, most_tokens] = self.cut.job;
         let rows = RowsToSum {
-            words: &TextRows { n_ids, first, texts, damping: Damping::of(batch.tokeniser) },
+            words: &TextRows { n_ids, first_row, texts, damping: Damping::of(batch.tokeniser) },
             rows: &batch.rows,
             order: RowOrder::ByClass { rows: &order, starts: &starts },
             counts_are_whole: !batch.tokeniser.is_damped(),
@@ -382,65 +410,66 @@ impl<'a> Reader<'a> {
 
     /// Reads the next wave in chunks on all threads, and notes the tokens whose words are not in the vocabulary.
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
-        let most = if self.look { self.cut.wave[1] } else { self.cut.new };
-        let bytes = self.wave.min(most);
-        let wave_rows = self.batch.rows(self.next, self.end, self.text(bytes));
+        let most_bytes = if self.looks_up { self.cut.wave[1] } else { self.cut.new };
+        let bytes = self.wave_bytes.min(most_bytes);
+        let wave_rows = self.batch.rows(self.next, self.end, self.text_bytes(bytes));
         let [least, most] = self.cut.chunk;
-        let chunk_bytes = self.text((bytes / (CHUNKS * self.threads)).clamp(least, most));
+        let chunk_bytes = self.text_bytes((bytes / (CHUNKS * self.threads)).clamp(least, most));
         let mut ranges = vec![];
         while self.next < wave_rows.end {
             ranges.push(self.batch.rows(self.next, wave_rows.end, chunk_bytes));
             self.next = ranges[ranges.len() - 1].end;
         }
         threads::try_map(self.threads, ranges.len(), |i| {
-            Chunk::read(vocabulary, &self.batch, ranges[i].clone(), self.look)
+            Chunk::read(vocabulary, &self.batch, ranges[i].clone(), self.looks_up)
         })
     }
 }
 
 impl Words {
-    /// Adds texts. Returns their sums if `keep`, else nothing; then after an error only the numbers of new words remain.
+    /// Adds texts. Returns their sums if `keeps_sums`, else nothing. If it does, an error leaves all counts as they were, and only
+    /// new words keep their numbers.
     pub fn count(
         &mut self,
         batch: Batch,
         threads: usize,
-        keep: bool,
+        keeps_sums: bool,
     ) -> Result<Vec<ClassSums>, Error> {
         if let Texts::Counted(matrix) = batch.texts {
             demand(batch.more.is_none(), "rows of a matrix have one class each")?;
             return self.count_matrix(matrix, batch.rows, threads);
         }
         let threads = threads::worth(threads, batch.texts.bytes());
-        let mut kept = vec![];
-        let counted = self.count_cut(Reader::new(batch, CUT, threads), keep.then_some(&mut kept));
-        if let Err(error) = counted {
+        let mut sums = vec![];
+        let reader = Reader::new(batch, CUT, threads);
+        if let Err(error) = self.count_cut(reader, keeps_sums.then_some(&mut sums)) {
             // `false`: what was just added needs no further check.
-            self.take_sums(&mut kept, false)?;
+            self.take_sums(&mut sums, false)?;
             return Err(error);
         }
-        Ok(kept)
+        Ok(sums)
     }
 
-    /// Adds the texts of a reader, which cuts them into rounds, and appends their sums to `kept` if it is given. After an error the
-    /// rounds before it stay added. The vocabulary is split so that threads can add words to its parts.
+    /// Adds the texts of a reader, which cuts them into rounds, and appends their sums to `kept_sums` if there is such a list.
+    /// After an error the rounds before it stay added. The vocabulary is split so that threads can add words to its parts.
     fn count_cut(
         &mut self,
         mut reader: Reader,
-        mut kept: Option<&mut Vec<ClassSums>>,
+        mut kept_sums: Option<&mut Vec<ClassSums>>,
     ) -> Result<(), Error> {
         reader.batch.check(self)?;
         reader.batch.check_size(self.n_texts(), self.total())?;
         if reader.threads > 1 && reader.batch.texts.bytes() >= SPLIT {
             self.vocabulary.split();
         }
-        reader.look = self.vocabulary.len() > 0;
+        reader.looks_up = self.vocabulary.len() > 0;
         while reader.begin() {
             let chunks = reader.read(&mut self.vocabulary)?;
             let mut sums = reader.add_up(&chunks, self.n_ids());
             drop(chunks);
             self.add_sums(&mut sums, reader.threads);
-            if let Some(kept) = &mut kept {
-                kept.append(&mut sums);
+            if let Some(kept_sums) = &mut kept_sums {
+                kept_sums.append(&mut sums);
             }
         }
         Ok(())
@@ -470,23 +499,6 @@ impl Words {
         self.take_sums(&mut sums, !reader.batch.tokeniser.is_damped())?;
         Ok(sums)
     }
-}
-
-/// The error of forgetting a chunk that has words which were never counted: it names the first of them; none if there are none.
-fn not_there(batch: &Batch, chunk: &Chunk) -> Option<Error> {
-    let place = chunk.unknown.first()?;
-    let &(row, end) = chunk.texts.iter().find(|&&(_, end)| place < end)?;
-    let (word, times) = chunk.unknown.times(place, end);
-    Some(Error::NotThere {
-        word: Some(word),
-        class: batch.rows.classes[row].max(0) as usize,
-        remainder: match batch.unit() {
-            Unit::One => Number::Whole(-i128::from(times * batch.times(row))),
-            Unit::Part => Number::Real(
-                -(times as f64) * batch.rows.weight_in_parts(row) as f64 / PARTS as f64,
-            ),
-        },
-    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ mod accumulators;
 mod algebra;
 mod class_sums;
 mod count;
-mod counted;
 mod groups;
 mod index;
 mod matrix;
@@ -20,10 +19,9 @@ mod text_rows;
 mod texts;
 mod version;
 pub mod weights;
+mod weights_by_count;
 
-pub use class_sums::ClassSums;
 pub use count::Batch;
-pub use counted::Counted;
 pub use groups::Groups;
 pub use index::UNKNOWN;
 pub use matrix::{Layout, Matrix, Row, finite_or_nan, has_twins};
@@ -32,13 +30,14 @@ pub use store::{Cell, Count, Counts, Unit};
 pub use text_rows::Damping;
 pub use texts::{Encoded, Texts, TokenLists};
 pub use version::Version;
+pub use weights_by_count::WeightsByCount;
 
 use crate::error::{Error, demand};
 use crate::integers::Integers;
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 use index::Vocabulary;
-use store::Cells;
+use store::{Cells, DOCUMENTS, OCCURRENCES};
 
 /// The sums of one column of text.
 #[derive(Clone, Debug)]
@@ -59,9 +58,9 @@ pub struct Pairs {
     pub starts: Vec<i64>,
     /// The class of each cell.
     pub classes: Vec<i32>,
-    /// How often the texts of the class have the word, weights included.
+    /// How often the texts of the cell's class have its word, weights included.
     pub occurrences: Vec<f64>,
-    /// How many texts of the class have the word, weights included.
+    /// How many texts of the cell's class have its word, weights included.
     pub documents: Vec<f64>,
 }
 
@@ -77,12 +76,12 @@ pub struct Bags {
 
 impl Pairs {
     /// No words yet, with room for so many words and cells.
-    fn with_room(words: usize, cells: usize) -> Self {
+    fn with_room(n_words: usize, n_cells: usize) -> Self {
         let mut pairs = Pairs {
-            starts: Vec::with_capacity(words + 1),
-            classes: Vec::with_capacity(cells),
-            occurrences: Vec::with_capacity(cells),
-            documents: Vec::with_capacity(cells),
+            starts: Vec::with_capacity(n_words + 1),
+            classes: Vec::with_capacity(n_cells),
+            occurrences: Vec::with_capacity(n_cells),
+            documents: Vec::with_capacity(n_cells),
         };
         pairs.starts.push(0);
         pairs
@@ -92,8 +91,8 @@ impl Pairs {
     #[inline(always)]
     fn push(&mut self, cell: &Cell, unit: Unit) {
         self.classes.push(cell.class as i32);
-        self.occurrences.push(unit.value(&cell.counts[0]));
-        self.documents.push(unit.value(&cell.counts[1]));
+        self.occurrences.push(unit.value(&cell.counts[OCCURRENCES]));
+        self.documents.push(unit.value(&cell.counts[DOCUMENTS]));
     }
 
     /// Ends the current word: `starts` gets where the cells of the next one begin.
@@ -132,7 +131,7 @@ impl Words {
 
     /// Words that some text has.
     pub fn n_words(&self) -> usize {
-        self.cells.live
+        self.cells.n_live
     }
 
     /// How many words have a number, including words that were forgotten.
@@ -157,29 +156,27 @@ impl Words {
 
     /// The occurrences of all words together in each class, `[class]`.
     pub fn occurrences(&self) -> Result<Integers, Error> {
-        let occurrences = 0;
-        self.totals(occurrences)
+        self.totals(OCCURRENCES)
     }
 
     /// The documents of all words together in each class, `[class]`.
     pub fn documents(&self) -> Result<Integers, Error> {
-        let documents = 1;
-        self.totals(documents)
+        self.totals(DOCUMENTS)
     }
 
-    /// Per class, over all words: occurrences if `which` is 0, documents if it is 1.
+    /// Per class, over all words: [`OCCURRENCES`] or [`DOCUMENTS`], depending on `which`.
     fn totals(&self, which: usize) -> Result<Integers, Error> {
         let counts: Vec<Count> = self.totals.iter().map(|totals| totals[which]).collect();
         Integers::of_wide(vec![counts.len()], self.unit().digits(), &counts)
     }
 
-    /// The number of the word of this name, or none if it has no number; a column is called `#17`.
+    /// The number of the word of this name; none if it has no number. A column is called `#17`.
     pub fn find_name(&self, name: &[u8]) -> Option<u32> {
         Some(self.vocabulary.find_name(name)).filter(|&id| id != UNKNOWN)
     }
 
-    /// Reads the text of a row into `tokens`, and the number of each token, or [`UNKNOWN`], into `ids`; false if the text is
-    /// missing.
+    /// Reads the text of a row into `tokens`, and the number of each token's word, or [`UNKNOWN`], into `ids`; returns false if the
+    /// text is missing.
     pub fn find_text(
         &self,
         texts: &Texts,
@@ -189,38 +186,53 @@ impl Words {
         ids: &mut Vec<u32>,
     ) -> Result<bool, Error> {
         ids.clear();
-        let is_there = texts.read(row, tokeniser, tokens)?;
-        if is_there {
+        let has_text = texts.read(row, tokeniser, tokens)?;
+        if has_text {
             self.vocabulary.find_each(tokens, ids);
         }
-        Ok(is_there)
+        Ok(has_text)
     }
 
-    /// Calls `f` with the name of a word, in bytes, and returns its answer.
+    /// Calls `f` with the name of the word with this number, in bytes, and returns its answer.
     pub fn with_name<R>(&self, id: u32, f: impl FnOnce(&[u8]) -> R) -> R {
         self.vocabulary.with_name(id as usize, f)
     }
 
-    /// The name of a word, in bytes.
+    /// The name of the word with this number, in bytes.
     pub fn name(&self, id: u32) -> Vec<u8> {
         self.with_name(id, <[u8]>::to_vec)
     }
 
-    /// A word's cells, in the order of their classes.
+    /// The cells of the word with this number, in the order of their classes.
     pub fn cells(&self, id: u32) -> impl ExactSizeIterator<Item = Cell> + '_ {
         self.cells.of(id as usize)
     }
 
-    /// The cells of these words, in the order of `ids`.
-    pub fn pairs(&self, ids: &[u32], threads: usize) -> Pairs {
+    /// The cells of these words, in the order of `ids`. With an `index`, class c becomes class `index[c]`: cells of classes that
+    /// become one are added up, and those of class -1 left out.
+    pub fn pairs(
+        &self,
+        ids: &[u32],
+        index: Option<&[i64]>,
+        threads: usize,
+    ) -> Result<Pairs, Error> {
+        index.map_or(Ok(()), |index| self.check_index(index))?;
+        let new_classes = index.map(new_classes);
         let n_cells =
             |ids: &[u32]| ids.iter().map(|&id| self.cells.n_cells(id as usize)).sum::<usize>();
         let threads = threads::worth(threads, n_cells(ids));
         let pieces = threads::ranges(threads, ids.len(), ids.len().div_ceil(threads), |range| {
             let ids = &ids[range];
             let mut pairs = Pairs::with_room(ids.len(), n_cells(ids));
+            let mut moved_cells = vec![]; // of a word
             for &id in ids {
-                self.cells(id).for_each(|cell| pairs.push(&cell, self.unit()));
+                match &new_classes {
+                    None => self.cells(id).for_each(|cell| pairs.push(&cell, self.unit())),
+                    Some(new_classes) => {
+                        self.cells_in(id, new_classes, &mut moved_cells);
+                        moved_cells.iter().for_each(|cell| pairs.push(cell, self.unit()));
+                    }
+                }
                 pairs.end_word();
             }
             pairs
@@ -233,21 +245,6 @@ impl Words {
             pairs.classes.extend(piece.classes);
             pairs.occurrences.extend(piece.occurrences);
             pairs.documents.extend(piece.documents);
-        }
-        pairs
-    }
-
-    /// The cells of these words with class c renumbered to `index[c]`. Cells of classes that become one are added up, and those of
-    /// class -1 left out.
-    pub fn pairs_in(&self, ids: &[u32], index: &[i64]) -> Result<Pairs, Error> {
-        self.check_index(index)?;
-        let new_classes = new_classes(index);
-        let mut pairs = Pairs::with_room(0, 0);
-        let mut cells = vec![];
-        for &id in ids {
-            self.cells_in(id, &new_classes, &mut cells);
-            cells.iter().for_each(|cell| pairs.push(cell, self.unit()));
-            pairs.end_word();
         }
         Ok(pairs)
     }
@@ -266,14 +263,14 @@ impl Words {
         cells.dedup_by(|cell, first| first.absorbs(cell));
     }
 
-    /// The numbers, in order, of the words that occur in some class c with `index[c]` not -1.
+    /// The numbers, in order, of the words that occur in some class c for which `index[c]` is not -1.
     pub fn having(&self, index: &[i64]) -> Result<Vec<u32>, Error> {
         self.check_index(index)?;
-        let has = |id: &u32| {
+        let has_class = |id: &u32| {
             let mut classes = self.cells.classes(*id as usize);
             classes.any(|class| index[class as usize] >= 0)
         };
-        Ok((0..self.n_ids() as u32).filter(has).collect())
+        Ok((0..self.n_ids() as u32).filter(has_class).collect())
     }
 
     /// Refuses an index that has not one number per class, -1 or the number of a class.
@@ -283,34 +280,34 @@ impl Words {
         demand(index.iter().all(fits), "index must be -1, or the number of a class")
     }
 
-    /// Calls `take` with the numbers of the tokens of each text that is not missing ([`UNKNOWN`] for unknown words), and the list
-    /// that it appends to. Returns the offsets `[text + 1]`, where in the joined list the values of each text begin and the last
-    /// ones end; and that list.
+    /// Calls `append` with the numbers of the words of each text's tokens ([`UNKNOWN`] for words that have none), and a list to
+    /// which it appends what it makes of them; missing texts are left out. Returns the offsets `[text + 1]`, where in the joined
+    /// list the elements of each text begin and the last ones end; and that list.
     fn read_texts<T: Send>(
         &self,
         tokeniser: &Tokeniser,
         texts: &Texts,
         threads: usize,
-        take: impl Fn(&mut [u32], &mut Vec<T>) + Sync,
+        append: impl Fn(&mut [u32], &mut Vec<T>) + Sync,
     ) -> Result<(Vec<i64>, Vec<T>), Error> {
         let threads = threads::worth(threads, texts.bytes());
         let pieces = threads::try_ranges(threads, texts.len(), PIECE, |rows| {
             let (mut tokens, mut ids) = (Tokens::default(), vec![]);
-            let (mut taken, mut ends) = (vec![], vec![]);
+            let (mut list, mut ends) = (vec![], vec![]);
             for row in rows {
                 if self.find_text(texts, row, tokeniser, &mut tokens, &mut ids)? {
-                    take(&mut ids, &mut taken);
+                    append(&mut ids, &mut list);
                 }
-                ends.push(taken.len());
+                ends.push(list.len());
             }
-            Ok::<_, Error>((taken, ends))
+            Ok::<_, Error>((list, ends))
         })?;
-        let (mut offsets, mut all) = (vec![0], vec![]);
-        for (taken, ends) in pieces {
-            offsets.extend(ends.iter().map(|end| (all.len() + end) as i64));
-            all.extend(taken);
+        let (mut offsets, mut joined) = (vec![0], vec![]);
+        for (list, ends) in pieces {
+            offsets.extend(ends.iter().map(|end| (joined.len() + end) as i64));
+            joined.extend(list);
         }
-        Ok((offsets, all))
+        Ok((offsets, joined))
     }
 
     /// The known words of each text, each once and in the order of their numbers, and how often the text has them.
@@ -320,12 +317,13 @@ impl Words {
         texts: &Texts,
         threads: usize,
     ) -> Result<Bags, Error> {
-        let (offsets, words) = self.read_texts(tokeniser, texts, threads, |ids, words| {
-            ids.sort_unstable();
-            let known = ids.chunk_by(|a, b| a == b).filter(|same| same[0] != UNKNOWN);
-            words.extend(known.map(|same| (same[0] as i32, same.len() as i32)));
-        })?;
-        let (ids, times) = words.into_iter().unzip();
+        let (offsets, ids_and_times) =
+            self.read_texts(tokeniser, texts, threads, |ids, list| {
+                ids.sort_unstable();
+                let equal_ids = ids.chunk_by(|a, b| a == b).filter(|equal| equal[0] != UNKNOWN);
+                list.extend(equal_ids.map(|equal| (equal[0] as i32, equal.len() as i32)));
+            })?;
+        let (ids, times) = ids_and_times.into_iter().unzip();
         Ok(Bags { offsets, ids, times })
     }
 
@@ -354,31 +352,23 @@ impl Words {
 
     /// The numbers of the words that some text has, in the order of their names' bytes.
     pub fn in_order(&self) -> Vec<u32> {
-        let live = (0..self.n_ids()).filter(|&id| self.cells.is_live(id));
-        match self.vocabulary.names() {
-            Some(names) => {
-                // The first eight bytes decide nearly always; ties compare the whole names.
-                // The first eight bytes as a number that sorts like them, and the word.
-                let head = |id: usize| {
-                    let name = names.get(id);
-                    let mut bytes = [0; 8];
-                    let length = name.len().min(8);
-                    bytes[..length].copy_from_slice(&name[..length]);
-                    (u64::from_be_bytes(bytes), id as u32)
-                };
-                let mut ids: Vec<(u64, u32)> = live.map(head).collect();
-                ids.sort_unstable_by(|a, b| {
-                    let whole_names = || names.get(a.1 as usize).cmp(names.get(b.1 as usize));
-                    a.0.cmp(&b.0).then_with(whole_names)
-                });
-                ids.into_iter().map(|(_, id)| id).collect()
-            }
-            None => {
-                let mut ids: Vec<u32> = live.map(|id| id as u32).collect();
-                ids.sort_by_cached_key(|&id| self.name(id));
-                ids
-            }
-        }
+        // The first eight bytes of a name as a number that sorts like them. They decide nearly always; else whole names are
+        // compared.
+        let head = |name: &[u8]| {
+            let mut bytes = [0; 8];
+            let length = name.len().min(8);
+            bytes[..length].copy_from_slice(&name[..length]);
+            u64::from_be_bytes(bytes)
+        };
+        let words = (0..self.n_ids() as u32).filter(|&id| self.cells.is_live(id as usize));
+        let mut heads_and_ids: Vec<(u64, u32)> =
+            words.map(|id| (self.with_name(id, head), id)).collect();
+        heads_and_ids.sort_unstable_by(|a, b| {
+            let whole_names =
+                || self.with_name(a.1, |name| self.with_name(b.1, |other| name.cmp(other)));
+            a.0.cmp(&b.0).then_with(whole_names)
+        });
+        heads_and_ids.into_iter().map(|(_, id)| id).collect()
     }
 
     /// The occurrences of all words in all classes, rounded up.
@@ -391,7 +381,7 @@ impl Words {
         rounded_up(self.unit(), self.texts.iter().copied())
     }
 
-    /// Removes the words from number `n_ids` on, which no text has.
+    /// Removes the words from number `n_ids` on, which must be in no text.
     fn truncate(&mut self, n_ids: usize) -> Result<(), Error> {
         if self.n_ids() <= n_ids {
             return Ok(());
@@ -405,13 +395,13 @@ impl Words {
         Ok(())
     }
 
-    /// Converts all counts to `unit` if it is finer.
+    /// Converts all counts to `unit` if that is finer than theirs.
     fn make_finer(&mut self, unit: Unit) {
-        let old = self.unit();
-        if unit > old {
+        let old_unit = self.unit();
+        if unit > old_unit {
             self.cells.make_parts();
             for count in self.texts.iter_mut().chain(self.totals.as_flattened_mut()) {
-                *count = old.to(unit, *count);
+                *count = old_unit.to(unit, *count);
             }
         }
     }
@@ -426,6 +416,6 @@ fn new_classes(index: &[i64]) -> Vec<Vec<u32>> {
 fn rounded_up(unit: Unit, counts: impl Iterator<Item = Count>) -> u64 {
     let mut sum = Count::default();
     counts.for_each(|count| sum.merge(&count));
-    let (whole, exact) = unit.whole(&sum);
-    whole + u64::from(!exact)
+    let (ones, is_whole) = unit.whole(&sum);
+    ones + u64::from(!is_whole)
 }

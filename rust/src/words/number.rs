@@ -1,8 +1,8 @@
 //! Numbers new words on all threads, in the order in which texts have them.
 //!
-//! The unknown tokens of each chunk are sorted by the table of the index they belong to. A thread takes a table, which is small enough
-//! for the cache, and the tokens of all chunks that belong to it, in order. It gives new words numbers within the table. Then the place
-//! of its first token decides which number each new word gets.
+//! The unknown tokens of each chunk are sorted by the table of the index they belong to. A thread takes a table, which is small
+//! enough for the cache, and the tokens of all chunks that belong to it, in order. It gives new words numbers within the table.
+//! Then the place of its first token decides which number each new word gets.
 
 use super::count::Chunk;
 use super::index::{Key, MOST, NO_TEXTS, Names, TOO_MANY, Table, UNKNOWN, Vocabulary};
@@ -10,17 +10,17 @@ use crate::error::{Error, demand};
 use crate::text::Tokens;
 use crate::threads;
 
-/// A token whose word is not known.
+/// A token whose word has no number yet.
 #[derive(Clone, Copy, Debug)]
 struct Token {
     /// Its key. The second half for a token of more than 16 bytes, else zero, says where its bytes are.
     key: Key,
-    /// Its place in `ids` of its chunk.
-    at: u32,
+    /// Its position in `ids` of its chunk.
+    position: u32,
 }
 
 impl Token {
-    /// The key as the index has it: its second half is zero for a token of more than 16 bytes.
+    /// The token's key as the index has it: the second half is zero for a token of more than 16 bytes.
     #[inline(always)]
     fn key(&self) -> Key {
         let second = if self.key.is_word() { self.key.second } else { 0 };
@@ -28,32 +28,30 @@ impl Token {
     }
 }
 
-/// The tokens of a chunk whose words are not known.
+/// The tokens of a chunk whose words have no number yet.
 #[derive(Debug, Default)]
 pub struct Unknown {
-    /// The tokens of each table of the index, in the order of the text.
+    /// The tokens that belong to each table of the index, `[table][token]`, in the order of the text.
     tokens: Vec<Vec<Token>>,
     /// The bytes of tokens of more than 16 bytes.
     long: Vec<u8>,
-    /// How many tokens there are.
-    count: usize,
 }
 
 impl Unknown {
-    /// How many tokens there are.
+    /// How many tokens there are in all tables.
     pub fn len(&self) -> usize {
-        self.count
+        self.tokens.iter().map(Vec::len).sum()
     }
 
-    /// No tokens yet, with room for so many.
-    pub fn with_room(vocabulary: &Vocabulary, tokens: usize) -> Self {
-        let tables = vocabulary.tables();
-        let room = || Vec::with_capacity(tokens / tables);
-        Unknown { tokens: (0..tables).map(|_| room()).collect(), ..Unknown::default() }
+    /// No tokens yet, with room for `n_tokens` of them, shared by the tables of the vocabulary's index.
+    pub fn with_room(vocabulary: &Vocabulary, n_tokens: usize) -> Self {
+        let n_tables = vocabulary.tables();
+        let empty = || Vec::with_capacity(n_tokens / n_tables);
+        Unknown { tokens: (0..n_tables).map(|_| empty()).collect(), ..Unknown::default() }
     }
 
-    /// Notes the tokens of a text for which `ids` has [`UNKNOWN`]. `ids` are the numbers of the chunk's tokens; those of the text
-    /// are from `start` on.
+    /// Notes the tokens of a text for which `ids` has [`UNKNOWN`]. `ids` are the numbers of the words of the chunk's tokens, of
+    /// which those of the text begin at `start`.
     pub fn note(&mut self, vocabulary: &Vocabulary, tokens: &Tokens, ids: &[u32], start: usize) {
         for (i, span) in tokens.spans.iter().enumerate() {
             if ids[start + i] != UNKNOWN {
@@ -65,207 +63,189 @@ impl Unknown {
                 key.second = self.long.len() as u64;
                 self.long.extend_from_slice(tokens.get(i));
             }
-            self.tokens[table].push(Token { key, at: (start + i) as u32 });
-            self.count += 1;
+            self.tokens[table].push(Token { key, position: (start + i) as u32 });
         }
     }
 
-    /// The bytes of the word of a token's key. `short` is memory for a word of up to 16 bytes.
-    fn name<'a>(&'a self, key: Key, short: &'a mut [u8; 16]) -> &'a [u8] {
-        let length = key.length as usize;
-        if key.is_word() {
-            *short = key.bytes();
-            return &short[..length];
+    /// The bytes of a token of more than 16 bytes that has this key in [`Token`].
+    fn long_name(&self, key: Key) -> &[u8] {
+        &self.long[key.second as usize..][..key.length as usize]
+    }
+
+    /// Appends the word of a token that has this key in [`Token`] to `names`.
+    fn push_name(&self, key: Key, names: &mut Names) {
+        match key.is_word() {
+            true => names.push(&key.bytes()[..key.length as usize]),
+            false => names.push(self.long_name(key)),
         }
-        &self.long[key.second as usize..][..length]
-    }
-
-    /// The place of the first token in its chunk; none if there is none.
-    pub fn first(&self) -> Option<usize> {
-        let first = |tokens: &Vec<Token>| Some(tokens.first()?.at as usize);
-        self.tokens.iter().filter_map(first).min()
-    }
-
-    /// The name of the word at a place in the chunk, and how often it occurs from there up to `end`.
-    pub fn times(&self, place: usize, end: usize) -> (Vec<u8>, u64) {
-        let here = |token: &&Token| (place..end).contains(&(token.at as usize));
-        let mut tokens: Vec<&Token> = self.tokens.iter().flatten().filter(here).collect();
-        tokens.sort_unstable_by_key(|token| token.at);
-        let name = |token: &&Token| self.name(token.key, &mut [0; 16]).to_vec();
-        let word = tokens.first().map(name).unwrap_or_default();
-        let times = tokens.iter().filter(|token| name(token) == word).count();
-        (word, times as u64)
     }
 }
 
-/// Marks the number of a word that has none in the vocabulary yet.
+/// The bit that marks a number as that of a new word, which is a number among new words and not yet one of the vocabulary.
 const MARK: u32 = 1 << 31;
 
 /// The unknown tokens of some chunks that belong to one table of the index.
 #[derive(Default)]
-struct Share {
-    /// The tokens of each chunk. [`Share::number`] replaces the first halves of keys by the words' numbers: the vocabulary's, or
-    /// the number among the new words of this table, marked.
+struct TableTokens {
+    /// The tokens of each chunk, `[chunk][token]`. [`TableTokens::number`] replaces the first halves of keys by the words' numbers:
+    /// the vocabulary's, or the number among the new words of this table, marked.
     tokens: Vec<Vec<Token>>,
     /// The new words: the chunk of the first token of each, and its key there.
-    new: Vec<(u32, Key)>,
-    /// How many words were new before each chunk.
-    before: Vec<u32>,
+    new_words: Vec<(u32, Key)>,
+    /// How many of `new_words` have their first token before each chunk, `[chunk]`.
+    n_new_before_chunk: Vec<u32>,
     /// How many words are new in the tables before this one.
-    base: u32,
+    n_new_before: u32,
 }
 
-impl Share {
-    /// Gives all tokens their numbers and puts new words into the table. `names` are those of the words with a number.
+impl TableTokens {
+    /// Gives all tokens their numbers and puts new words into the table, with marked numbers. `names` are those of the words of the
+    /// vocabulary, and `chunks` have the bytes of long tokens.
     fn number(&mut self, table: &mut Table, names: &Names, chunks: &[Chunk]) {
-        // The bytes of a token of more than 16 bytes.
-        let long = |chunk: usize, key: Key| {
-            &chunks[chunk].unknown.long[key.second as usize..][..key.length as usize]
-        };
         for (chunk, tokens) in self.tokens.iter_mut().enumerate() {
-            self.before.push(self.new.len() as u32);
+            self.n_new_before_chunk.push(self.new_words.len() as u32);
             table.load(tokens.iter().map(|token| token.key().place()));
             for token in tokens {
-                let same = |id: u32| {
-                    let word = long(chunk, token.key);
+                // Whether the word with this number, new or not, is that of the token, which has more than 16 bytes.
+                let has_name = |id: u32| {
+                    let name = chunks[chunk].unknown.long_name(token.key);
                     if id & MARK == 0 {
-                        return names.get(id as usize) == word;
+                        return names.get(id as usize) == name;
                     }
-                    let (first, key) = self.new[(id ^ MARK) as usize];
-                    long(first as usize, key) == word
+                    let (first_chunk, key) = self.new_words[(id ^ MARK) as usize];
+                    chunks[first_chunk as usize].unknown.long_name(key) == name
                 };
-                let next = self.new.len() as u32 | MARK;
-                let id = table.number(token.key(), same, || next);
-                if id == next {
-                    self.new.push((chunk as u32, token.key));
+                let next_id = self.new_words.len() as u32 | MARK;
+                let id = table.number(token.key(), has_name, next_id);
+                if id == next_id {
+                    self.new_words.push((chunk as u32, token.key));
                 }
                 token.key.first = u64::from(id);
             }
         }
     }
 
-    /// Replaces the marked numbers in the table by those of the vocabulary: `numbers[base + i]` for new word i of this table.
-    fn renumber(&self, table: &mut Table, numbers: &[u32]) {
-        let numbers = &numbers[self.base as usize..];
-        // Place 0 in the chunk is not used.
-        let keys = || self.new.iter().map(|&(_, key)| Token { key, at: 0 }.key());
+    /// Replaces the marked numbers in the table by those of the vocabulary. `vocabulary_ids` are those of all new words, table
+    /// after table.
+    fn renumber(&self, table: &mut Table, vocabulary_ids: &[u32]) {
+        let ids = &vocabulary_ids[self.n_new_before as usize..];
+        // The position in the chunk is not used.
+        let keys = || self.new_words.iter().map(|&(_, key)| Token { key, position: 0 }.key());
         table.load(keys().map(Key::place));
-        for ((key, &id), marked) in keys().zip(numbers).zip(MARK..) {
-            table.renumber(key, marked, id);
+        for ((key, &id), marked_id) in keys().zip(ids).zip(MARK..) {
+            table.renumber(key, marked_id, id);
         }
     }
 }
 
-/// The new words whose first token is in a chunk, in order: their numbers among all new words, and their names.
+/// The new words whose first token is in a chunk, in the order of these tokens.
 #[derive(Default)]
-struct Firsts {
-    /// Numbers among all new words, table after table.
+struct NewWords {
+    /// The number of each word among all new words, which are numbered table after table.
     numbers: Vec<u32>,
     names: Names,
 }
 
 impl Chunk {
-    /// Takes the numbers of this chunk's tokens from the tables' shares (`chunk` is its position); those of new words are marked.
-    /// Returns the new words that occur first in this chunk.
-    fn take(&mut self, chunk: usize, shares: &[Share]) -> Firsts {
-        // A bit per token: whether a new word occurs there first.
-        let mut first = vec![0_u64; self.ids.len() / 64 + 1];
+    /// Copies the numbers of this chunk's unknown tokens from the tables to `ids`; a new word gets its number among all new words,
+    /// marked. `chunk` is the position of this chunk. Returns the new words that occur first in this chunk.
+    fn take_ids(&mut self, chunk: usize, tables: &[TableTokens]) -> NewWords {
+        // A bit per position in `ids`: whether a new word occurs there first. `ids` has its position in `new_words` meanwhile.
+        let mut is_first = vec![0_u64; self.ids.len() / 64 + 1];
         // The table of each new word, and its number there, in the order of tables.
-        let mut met: Vec<(u32, u32)> = vec![];
-        for (table, share) in shares.iter().enumerate() {
-            let mut next = share.before[chunk] | MARK;
-            for token in &share.tokens[chunk] {
-                let (at, id) = (token.at as usize, token.key.first as u32);
-                self.ids[at] = id;
-                if id & MARK != 0 {
-                    self.ids[at] = id + share.base;
-                    if id == next {
-                        first[at / 64] |= 1 << (at % 64);
-                        self.ids[at] = met.len() as u32;
-                        met.push((table as u32, id ^ MARK));
-                        next += 1;
-                    }
+        let mut new_words: Vec<(u32, u32)> = vec![];
+        for (table_number, table) in tables.iter().enumerate() {
+            let mut next_id = table.n_new_before_chunk[chunk] | MARK;
+            for token in &table.tokens[chunk] {
+                let (position, id) = (token.position as usize, token.key.first as u32);
+                self.ids[position] = id;
+                if id == next_id {
+                    is_first[position / 64] |= 1 << (position % 64);
+                    self.ids[position] = new_words.len() as u32;
+                    new_words.push((table_number as u32, id ^ MARK));
+                    next_id += 1;
+                } else if id & MARK != 0 {
+                    self.ids[position] = id + table.n_new_before;
                 }
             }
         }
-        let mut firsts = Firsts::default();
-        firsts.numbers.reserve(met.len());
-        for (block, mut bits) in first.into_iter().enumerate() {
+        let mut in_order = NewWords::default();
+        in_order.numbers.reserve(new_words.len());
+        for (block, mut bits) in is_first.into_iter().enumerate() {
             while bits != 0 {
-                let at = 64 * block + bits.trailing_zeros() as usize;
-                let (table, number) = met[self.ids[at] as usize];
-                let share = &shares[table as usize];
-                let key = share.new[number as usize].1;
-                firsts.names.push(self.unknown.name(key, &mut [0; 16]));
-                self.ids[at] = (number + share.base) | MARK;
-                firsts.numbers.push(number + share.base);
-                bits &= bits - 1;
+                let position = 64 * block + bits.trailing_zeros() as usize;
+                let (table_number, number) = new_words[self.ids[position] as usize];
+                let table = &tables[table_number as usize];
+                let number_among_all = table.n_new_before + number;
+                self.unknown.push_name(table.new_words[number as usize].1, &mut in_order.names);
+                in_order.numbers.push(number_among_all);
+                self.ids[position] = number_among_all | MARK;
+                bits &= bits - 1; // clears the lowest bit
             }
         }
-        firsts
+        in_order
     }
 
-    /// Replaces marked numbers, those among all new words, by those of the vocabulary: `numbers[i]` for new word i.
-    fn renumber(&mut self, numbers: &[u32]) {
+    /// Replaces marked numbers in `ids` by those of the vocabulary: `vocabulary_ids[i]` for new word i of all.
+    fn renumber(&mut self, vocabulary_ids: &[u32]) {
         for id in &mut self.ids {
             if *id & MARK != 0 {
-                *id = numbers[(*id ^ MARK) as usize];
+                *id = vocabulary_ids[(*id ^ MARK) as usize];
             }
         }
         self.unknown = Unknown::default();
     }
 }
 
-/// Gives the unknown tokens of chunks, in their `ids`, the numbers of their words; new words get the next numbers of the
-/// vocabulary.
+/// Writes the numbers of the words of the chunks' unknown tokens to their `ids`; new words get the next numbers of the vocabulary.
 pub fn number(
     vocabulary: &mut Vocabulary,
     chunks: &mut [Chunk],
     threads: usize,
 ) -> Result<(), Error> {
-    let unknown: usize = chunks.iter().map(|chunk| chunk.unknown.len()).sum();
-    demand(unknown <= MOST - vocabulary.len(), TOO_MANY)?;
-    if unknown == 0 {
+    let n_unknown: usize = chunks.iter().map(|chunk| chunk.unknown.len()).sum();
+    demand(n_unknown <= MOST - vocabulary.len(), TOO_MANY)?;
+    if n_unknown == 0 {
         return Ok(());
     }
     let Vocabulary::Named(words) = vocabulary else {
         return Err(Error::malformed(NO_TEXTS));
     };
-    let threads = threads::worth(threads, unknown);
+    let threads = threads::worth(threads, n_unknown);
     words.change(|index, names| number_by_table(index.tables(), names, chunks, threads));
     Ok(())
 }
 
-/// Gives the unknown tokens of chunks their numbers, table by table, and appends the names of new words to `names`.
+/// Writes the numbers of the words of the chunks' unknown tokens to their `ids`, table by table. New words get the next numbers,
+/// and their names are appended to `names`.
 fn number_by_table(tables: &mut [Table], names: &mut Names, chunks: &mut [Chunk], threads: usize) {
-    let mut shares: Vec<Share> = vec![];
+    let mut tokens_of_tables: Vec<TableTokens> = vec![];
     for table in 0..tables.len() {
         let take = |chunk: &mut Chunk| chunk.unknown.tokens.get_mut(table).map(std::mem::take);
         let tokens = chunks.iter_mut().map(|chunk| take(chunk).unwrap_or_default()).collect();
-        shares.push(Share { tokens, ..Share::default() });
+        tokens_of_tables.push(TableTokens { tokens, ..TableTokens::default() });
     }
-    let known = &*names;
-    let mut tables_and_shares: Vec<_> = tables.iter_mut().zip(&mut shares).collect();
-    threads::each(threads, &mut tables_and_shares, |_, (table, share)| {
-        share.number(table, known, chunks)
+    let old_names = &*names;
+    let mut pairs: Vec<_> = tables.iter_mut().zip(&mut tokens_of_tables).collect();
+    threads::each(threads, &mut pairs, |_, (table, tokens)| {
+        tokens.number(table, old_names, chunks)
     });
     let mut n_new = 0;
-    for share in &mut shares {
-        share.base = n_new;
-        n_new += share.new.len() as u32;
+    for tokens in &mut tokens_of_tables {
+        tokens.n_new_before = n_new;
+        n_new += tokens.new_words.len() as u32;
     }
-    let firsts = threads::each(threads, chunks, |i, chunk| chunk.take(i, &shares));
+    let new_words = threads::each(threads, chunks, |i, chunk| chunk.take_ids(i, &tokens_of_tables));
     // The number in the vocabulary of each new word, table after table.
-    let mut numbers = vec![0; n_new as usize];
-    let first_met = firsts.iter().flat_map(|first| &first.numbers);
-    for (&number, id) in first_met.zip(names.len() as u32..) {
-        numbers[number as usize] = id;
+    let mut vocabulary_ids = vec![0; n_new as usize];
+    let numbers = new_words.iter().flat_map(|words| &words.numbers);
+    for (&number, id) in numbers.zip(names.len() as u32..) {
+        vocabulary_ids[number as usize] = id;
     }
-    let new_names: Vec<Names> = firsts.into_iter().map(|first| first.names).collect();
-    names.append_all(&new_names, threads);
-    let mut tables_and_shares: Vec<_> = tables.iter_mut().zip(&shares).collect();
-    threads::each(threads, &mut tables_and_shares, |_, (table, share)| {
-        share.renumber(table, &numbers)
+    new_words.iter().for_each(|words| names.append(&words.names));
+    let mut pairs: Vec<_> = tables.iter_mut().zip(&tokens_of_tables).collect();
+    threads::each(threads, &mut pairs, |_, (table, tokens)| {
+        tokens.renumber(table, &vocabulary_ids)
     });
-    threads::each(threads, chunks, |_, chunk| chunk.renumber(&numbers));
+    threads::each(threads, chunks, |_, chunk| chunk.renumber(&vocabulary_ids));
 }

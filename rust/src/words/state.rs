@@ -37,13 +37,13 @@ pub enum StoredCounts<'a> {
 }
 
 impl StoredCounts<'_> {
-    /// Whether the arrays have the lengths that `n` cells need: a number of each, or six limbs per cell.
-    fn fit(&self, n: usize) -> bool {
+    /// Whether the arrays have the lengths that so many cells need: a number of each, or six limbs per cell.
+    fn fit(&self, n_cells: usize) -> bool {
         match self {
             StoredCounts::Narrow(occurrences, documents) => {
-                [occurrences.len(), documents.len()] == [n; 2]
+                [occurrences.len(), documents.len()] == [n_cells; 2]
             }
-            StoredCounts::Parts(limbs) => limbs.len() == 6 * n,
+            StoredCounts::Parts(limbs) => limbs.len() == 6 * n_cells,
         }
     }
 
@@ -61,8 +61,8 @@ fn limbs_of(count: &Count) -> [i64; 3] {
     count.0.map(|limb| limb as i64)
 }
 
-/// The counts in limbs: numbers of three limbs each, the least first.
-fn counts(limbs: &[i64]) -> impl Iterator<Item = Count> {
+/// The counts that are written as three limbs each, the least first.
+fn counts_of(limbs: &[i64]) -> impl Iterator<Item = Count> {
     let (limbs, _) = limbs.as_chunks::<3>();
     limbs.iter().map(|limbs| Int(limbs.map(|limb| limb as u64)))
 }
@@ -70,7 +70,6 @@ fn counts(limbs: &[i64]) -> impl Iterator<Item = Count> {
 impl Words {
     /// The store as arrays, words in the order of their bytes.
     pub fn state(&self) -> State<'static> {
-        let all_names = self.vocabulary.names();
         let unit = self.stored_unit();
         // A count of this store in the unit of the file.
         let stored = |count: Count| match unit {
@@ -80,10 +79,7 @@ impl Words {
         let (mut names, mut starts, mut classes) = (Names::default(), vec![0], vec![]);
         let mut counts = CellCounts::new(unit);
         for id in self.in_order() {
-            match all_names {
-                Some(all_names) => names.push(all_names.get(id as usize)),
-                None => self.vocabulary.with_name(id as usize, |name| names.push(name)),
-            }
+            self.with_name(id, |name| names.push(name));
             for cell in self.cells(id) {
                 classes.push(cell.class);
                 counts.push(&cell.counts.map(stored));
@@ -103,8 +99,10 @@ impl Words {
             classes: classes.into(),
             counts: match counts {
                 CellCounts::Narrow(counts) => {
-                    let both = [0, 1].map(|i| counts.iter().map(|n| n[i]).collect());
-                    let [occurrences, documents]: [Vec<u32>; 2] = both;
+                    let (occurrences, documents): (Vec<u32>, Vec<u32>) = counts
+                        .iter()
+                        .map(|&[occurrences, documents]| (occurrences, documents))
+                        .unzip();
                     StoredCounts::Narrow(occurrences.into(), documents.into())
                 }
                 CellCounts::Parts(counts) => {
@@ -171,29 +169,29 @@ impl State<'_> {
     /// The texts of each class; refuses counts that no store has.
     fn texts(&self, n_classes: usize) -> Result<Vec<Count>, Error> {
         let texts: Vec<Count> = match &self.counts {
-            StoredCounts::Parts(_) => counts(&self.texts).collect(),
-            _ => self.texts.iter().map(|&n| Int([n as u64, 0, 0])).collect(),
+            StoredCounts::Parts(_) => counts_of(&self.texts).collect(),
+            _ => self.texts.iter().map(|&texts| Int([texts as u64, 0, 0])).collect(),
         };
         demand(texts.len() == n_classes, "there must be one number of texts per class")?;
         let mut all_texts = 0_u64;
         for count in &texts {
-            all_texts = all_texts.saturating_add(self.checked(count)?);
+            all_texts = all_texts.saturating_add(self.checked_ones(count)?);
         }
         demand(all_texts < TOO_LARGE, "numbers of texts must not add up to 2**63")?;
         Ok(texts)
     }
 
-    /// A count in ones, rounded up; refuses negative and very large counts.
+    /// A count of this state in ones, rounded up; refuses negative and very large counts.
     #[inline(always)]
-    fn checked(&self, count: &Count) -> Result<u64, Error> {
+    fn checked_ones(&self, count: &Count) -> Result<u64, Error> {
         let unit = self.counts.unit();
-        let (ones, exact) = unit.whole(count);
+        let (ones, is_whole) = unit.whole(count);
         let is_small = unit == Unit::One || count.0[2] < 1 << 55;
         demand(is_small && ones < TOO_LARGE, "numbers must not be negative, nor 2**63 or more")?;
-        Ok(ones + u64::from(!exact))
+        Ok(ones + u64::from(!is_whole))
     }
 
-    /// The words and their names, which are columns if there are any; refuses names that no store has.
+    /// The words and their names, those of columns of a matrix if `n_columns` is not 0; refuses names that no store has.
     fn vocabulary(&self, n_columns: usize) -> Result<Vocabulary, Error> {
         let n_words = self.ends.len();
         demand(n_words < i32::MAX as usize, "there are more than 2**31 - 1 words")?;
@@ -217,7 +215,7 @@ impl State<'_> {
             }
             return Ok(vocabulary);
         }
-        Ok(Vocabulary::Named(NamedWords::new(names)))
+        Ok(Vocabulary::Named(NamedWords::ascending(names)))
     }
 
     /// Refuses cells that do not fit the words, or counts that do not fit the cells; returns the number of cells.
@@ -236,26 +234,29 @@ impl State<'_> {
 
     /// Reads the cells, and adds up those of each class. `texts` are the texts of each class.
     fn cells(&self, texts: &[Count]) -> Result<(Cells, Vec<Counts>), Error> {
-        let whole = |n: u64| Int([n, 0, 0]);
         match &self.counts {
             StoredCounts::Narrow(occurrences, documents) => {
-                // The occurrences and documents of cell `at`.
-                let counts = |at: usize| [occurrences[at], documents[at]].map(u64::from);
                 let cells = self.whole_cells(texts, occurrences, documents);
-                let slowly = || self.cells_of(texts, Unit::One, |at| counts(at).map(whole));
+                // Cell by cell, for the error.
+                let slowly = || {
+                    self.cells_of(texts, Unit::One, |at| {
+                        [occurrences[at], documents[at]].map(|count| Int([u64::from(count), 0, 0]))
+                    })
+                };
                 cells.map_or_else(slowly, Ok)
             }
             StoredCounts::Parts(limbs) => self.cells_of(texts, Unit::Part, |at| {
                 // Six limbs per cell: three of its occurrences, three of its documents.
-                let mut both = counts(&limbs[6 * at..6 * at + 6]);
-                [(); 2].map(|()| both.next().unwrap_or_default())
+                let mut counts = counts_of(&limbs[6 * at..6 * at + 6]);
+                [(); 2].map(|()| counts.next().unwrap_or_default())
             }),
         }
     }
 
-    /// Reads whole counts, which most files have, in loops without branches; none if anything is wrong with them. Returns the cells
-    /// and their sums per class; `texts` are the texts of each class, which bound documents. The words and pairs of words of 20
-    /// Newsgroups load in 44 ms, and in 71 ms without this.
+    /// Reads whole counts, which most files have, in loops without branches; none if anything is wrong with them. `occurrences` and
+    /// `documents` are those of each cell, and `texts` the texts of each class, which bound documents. Returns the cells, and
+    /// occurrences and documents of each class. The words and pairs of words of 20 Newsgroups load in 44 ms, and in 71 ms without
+    /// this.
     fn whole_cells(
         &self,
         texts: &[Count],
@@ -266,40 +267,38 @@ impl State<'_> {
         if n_classes == 0 || !self.ascend() {
             return None;
         }
-        let most_documents: Vec<u64> = texts.iter().map(|count| count.0[0]).collect();
-        let mut sums = vec![[0_u64; 2]; n_classes];
-        let mut all_fit = self.starts.windows(2).all(|ends| ends[0] < ends[1]);
+        let most_documents: Vec<u64> = texts.iter().map(|count| count.0[0]).collect(); // of each class
+        let mut sums = vec![[0_u64; 2]; n_classes]; // occurrences and documents of each class
+        let mut all_fit = self.starts.windows(2).all(|bounds| bounds[0] < bounds[1]);
         let counts = occurrences.iter().zip(documents);
         let cells =
             self.classes.iter().zip(counts).map(|(&class, (&n_occurrences, &n_documents))| {
-                let at = (class as usize).min(n_classes - 1);
-                let inside = at == class as usize;
-                all_fit &= inside
+                let existing_class = (class as usize).min(n_classes - 1);
+                all_fit &= (existing_class == class as usize)
                     & (n_documents > 0)
                     & (n_occurrences > 0)
-                    & (u64::from(n_documents) <= most_documents[at]);
-                sums[at][0] += u64::from(n_occurrences);
-                sums[at][1] += u64::from(n_documents);
+                    & (u64::from(n_documents) <= most_documents[existing_class]);
+                sums[existing_class][0] += u64::from(n_occurrences);
+                sums[existing_class][1] += u64::from(n_documents);
                 (class, [n_occurrences, n_documents])
             });
         let cells = Cells::of_whole(&self.starts, cells);
         let total: u64 = sums.iter().map(|sums| sums[0]).sum();
-        let whole = |both: [u64; 2]| both.map(|n| Int([n, 0, 0]));
-        let totals = sums.into_iter().map(whole).collect();
+        let totals = sums.into_iter().map(|sums| sums.map(|count| Int([count, 0, 0]))).collect();
         (all_fit && total <= u64::from(u32::MAX)).then_some((cells, totals))
     }
 
-    /// Whether the classes of each word ascend. Then wherever classes do not ascend, another word begins.
+    /// Whether the classes of each word ascend: then wherever classes of neighbouring cells do not ascend, another word begins.
     fn ascend(&self) -> bool {
-        let falls = |pair: &&[u32]| pair[1] <= pair[0];
+        let falls = |neighbours: &&[u32]| neighbours[1] <= neighbours[0];
         let starts = self.starts.iter().map(|&start| start as usize);
-        let inner = starts.filter(|&start| 0 < start && start < self.classes.len());
-        let begun = inner.map(|start| &self.classes[start - 1..=start]);
-        self.classes.windows(2).filter(falls).count() == begun.filter(falls).count()
+        let inner_starts = starts.filter(|&start| 0 < start && start < self.classes.len());
+        let at_starts = inner_starts.map(|start| &self.classes[start - 1..=start]);
+        self.classes.windows(2).filter(falls).count() == at_starts.filter(falls).count()
     }
 
-    /// Reads the cells one by one, `counts(i)` being the counts of cell i, and adds up those of each class; refuses cells that no
-    /// store has. `texts` are the texts of each class.
+    /// Reads the cells one by one, `counts(i)` being the occurrences and documents of cell i in this unit, and adds up those of
+    /// each class; refuses cells that no store has. `texts` are the texts of each class.
     fn cells_of(
         &self,
         texts: &[Count],
@@ -308,9 +307,9 @@ impl State<'_> {
     ) -> Result<(Cells, Vec<Counts>), Error> {
         let mut cells = Cells::with_room(self.ends.len(), self.classes.len(), unit);
         let mut totals = vec![Counts::default(); texts.len()];
-        let mut all_occurrences = 0_u64;
-        for range in self.starts.windows(2) {
-            let (start, end) = (range[0] as usize, range[1] as usize);
+        let mut all_occurrences = 0_u64; // in ones, those of each cell rounded up
+        for bounds in self.starts.windows(2) {
+            let (start, end) = (bounds[0] as usize, bounds[1] as usize);
             demand(start < end, "a word must be in some text")?;
             let mut next_class = 0;
             for at in start..end {
@@ -333,26 +332,27 @@ impl State<'_> {
         Ok((cells, totals))
     }
 
-    /// Refuses counts that no cell of a class has, given the texts of each class; returns the occurrences in ones, rounded up.
+    /// Refuses counts, occurrences and documents, that no cell of a class has, given the `texts` of each class; returns the
+    /// occurrences in ones, rounded up.
     #[inline(always)]
     fn check_cell(&self, class: u32, counts: &Counts, texts: &[Count]) -> Result<u64, Error> {
         let Some(texts) = texts.get(class as usize) else {
-            return Err(beyond(class, texts.len()));
+            return Err(no_such_class(class, texts.len()));
         };
         let [occurrences, documents] = counts;
         demand(
             !occurrences.is_zero() && !documents.is_zero(),
             "each cell must have occurrences and documents",
         )?;
-        self.checked(documents)?;
+        self.checked_ones(documents)?;
         demand(documents <= texts, "a word must be in no more documents than its class has texts")?;
-        self.checked(occurrences)
+        self.checked_ones(occurrences)
     }
 }
 
-/// The error of a cell whose class is not one of `n_classes`.
+/// The error of a cell whose `class` is not below `n_classes`.
 #[cold]
-fn beyond(class: u32, n_classes: usize) -> Error {
+fn no_such_class(class: u32, n_classes: usize) -> Error {
     Error::malformed(format!("classes must be below {n_classes}, got {class}"))
 }
 
@@ -418,7 +418,7 @@ mod tests {
         let again = back.times(4.0).unwrap().0;
         assert_eq!((again.unit(), whole.unit()), (Unit::Part, Unit::One));
         assert!(again.same(&whole) && whole.same(&again) && again.state() == whole.state());
-        let values = |words: &Words| format!("{:?}", words.pairs(&[0, 1], 1));
+        let values = |words: &Words| format!("{:?}", words.pairs(&[0, 1], None, 1).unwrap());
         assert_eq!(values(&again), values(&whole));
         assert_eq!(again.texts(), whole.texts());
         for at in 0..limbs.len() {

@@ -7,6 +7,9 @@ use std::ops::Range;
 pub type Count = Int<3>;
 /// Occurrences and documents, in this order.
 pub type Counts = [Count; 2];
+/// Where [`Counts`] have the occurrences and the documents.
+pub const OCCURRENCES: usize = 0;
+pub const DOCUMENTS: usize = 1;
 
 /// The unit of counts: ones, in 32 bits, or, once some count is not whole or all together are 2^32 or more, parts of 10^-36, in
 /// three limbs: 10^-18 of a row times 10^-18 of a token.
@@ -17,12 +20,12 @@ pub enum Unit {
     Part,
 }
 
-/// How many parts are one.
-const UNIT: u128 = PARTS as u128 * PARTS as u128;
+/// How many parts of 10^-36 are one.
+const PARTS_PER_ONE: u128 = PARTS as u128 * PARTS as u128;
 
 /// Multiplies two numbers of 10^-18 to one of 10^-36, in three limbs. The product must fit.
 #[inline(always)]
-pub fn times(a: u128, b: u128) -> Count {
+pub fn multiply_parts(a: u128, b: u128) -> Count {
     if (a | b) >> 64 == 0 {
         let product = a * b;
         return Int([product as u64, (product >> 64) as u64, 0]);
@@ -44,7 +47,7 @@ impl Unit {
     #[inline(always)]
     pub fn to(self, unit: Unit, count: Count) -> Count {
         match (self, unit) {
-            (Unit::One, Unit::Part) => times(u128::from(count.0[0]), UNIT),
+            (Unit::One, Unit::Part) => multiply_parts(u128::from(count.0[0]), PARTS_PER_ONE),
             _ => count,
         }
     }
@@ -55,7 +58,7 @@ impl Unit {
     }
 
     /// Converts occurrences and documents in this unit to a unit that is not coarser.
-    pub fn all_to(self, unit: Unit, counts: Counts) -> Counts {
+    pub fn counts_to(self, unit: Unit, counts: Counts) -> Counts {
         counts.map(|count| self.to(unit, count))
     }
 
@@ -69,12 +72,13 @@ impl Unit {
 
     /// Rounds a count in this unit down to a whole number of ones; also returns whether it was whole.
     pub fn whole(self, count: &Count) -> (u64, bool) {
-        let (mut ones, mut exact) = (*count, true);
+        let (mut ones, mut is_whole) = (*count, true);
         if self == Unit::Part {
-            exact = ones.divide(PARTS) == 0;
-            exact &= ones.divide(PARTS) == 0;
+            // `divide` divides in place and returns the remainder; twice, since a part is 10^-18 of 10^-18.
+            is_whole = ones.divide(PARTS) == 0;
+            is_whole &= ones.divide(PARTS) == 0;
         }
-        (ones.0[0], exact)
+        (ones.0[0], is_whole)
     }
 }
 
@@ -94,11 +98,11 @@ impl CellCounts {
         }
     }
 
-    /// Appends the counts of a cell, which must be in the unit of the others.
-    pub fn push(&mut self, counts: &Counts) {
+    /// Appends the counts of a cell, which must be in the unit of all counts.
+    pub fn push(&mut self, cell: &Counts) {
         match self {
-            CellCounts::Narrow(all) => all.push(counts.map(|n| n.0[0] as u32)),
-            CellCounts::Parts(all) => all.push(*counts),
+            CellCounts::Narrow(counts) => counts.push(cell.map(|count| count.0[0] as u32)),
+            CellCounts::Parts(counts) => counts.push(*cell),
         }
     }
 
@@ -113,7 +117,7 @@ impl CellCounts {
     /// The counts of the i-th cell.
     pub fn get(&self, i: usize) -> Counts {
         match self {
-            CellCounts::Narrow(counts) => counts[i].map(|n| Int([u64::from(n), 0, 0])),
+            CellCounts::Narrow(counts) => counts[i].map(|count| Int([u64::from(count), 0, 0])),
             CellCounts::Parts(counts) => counts[i],
         }
     }
@@ -131,7 +135,7 @@ struct Span {
 }
 
 impl Span {
-    /// The slots that the word's cells take.
+    /// The slots that the word's cells take, without those that it has for further cells.
     fn range(self) -> Range<usize> {
         self.start..self.start + self.len as usize
     }
@@ -169,7 +173,7 @@ impl Cell {
 
     /// The cell with its counts converted from one unit to another that is not coarser.
     pub fn to(self, from: Unit, unit: Unit) -> Cell {
-        Cell { counts: from.all_to(unit, self.counts), ..self }
+        Cell { counts: from.counts_to(unit, self.counts), ..self }
     }
 
     /// Whether there are no documents, and so no occurrences.
@@ -188,7 +192,7 @@ pub fn merge(counts: &mut Counts, more: &Counts) {
 /// The cells of all words. A cell takes 12 bytes, or 60 if counts are parts.
 ///
 /// The cells of a word lie in one run of slots, its room. A word that needs more room moves to the end. Once too many slots are
-/// lost that way, all words move together again.
+/// unowned_slots that way, all words move together again.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     /// Where the cells of each word are, by its number.
@@ -199,36 +203,38 @@ pub struct Cells {
     parts: Vec<Counts>,
     /// The unit of all counts.
     pub unit: Unit,
-    /// Slots that are in no word's room.
-    lost: usize,
-    /// Words that have cells.
-    pub live: usize,
-    /// Cells of all words.
+    /// How many slots are in no word's room.
+    unowned_slots: usize,
+    /// How many words have cells.
+    pub n_live: usize,
+    /// How many cells there are.
     pub len: usize,
 }
 
-/// A run of slots that begins with slot `start` of all; `parts` is empty if counts are ones.
+/// A run of slots.
 struct Slots<'a> {
+    /// The number of the first slot, among the slots of all words.
     start: usize,
     cells: &'a mut [ClassCounts],
+    /// The counts of the slots if they are parts; else empty.
     parts: &'a mut [Counts],
 }
 
 impl<'a> Slots<'a> {
-    /// Replaces the counts in a slot of this run.
+    /// Replaces the counts in slot `at` of this run.
     #[inline(always)]
     fn set(&mut self, at: usize, counts: &Counts) {
         match self.parts.get_mut(at) {
-            None => self.cells[at].ones = counts.map(|n| n.0[0] as u32),
+            None => self.cells[at].ones = counts.map(|count| count.0[0] as u32),
             Some(parts) => *parts = *counts,
         }
     }
 
-    /// Adds count `i` of `counts` to the cell in a class of the word with this span, or to a new cell, for which there must be
-    /// room. Units must be the same.
+    /// Adds element `i` of `counts`, occurrences and documents, to the cell in this class of the word with this span, or to a new
+    /// cell, for which there must be room. Units must be the same.
     #[inline(always)]
     fn add(&mut self, span: &mut Span, class: u32, counts: &CellCounts, i: usize) {
-        let end = span.range().end - self.start;
+        let end = span.range().end - self.start; // in this run
         if span.len == 0 || self.cells[end - 1].class < class {
             self.cells[end].class = class;
             span.len += 1;
@@ -265,7 +271,7 @@ impl<'a> Slots<'a> {
         at
     }
 
-    /// Copies the cells of the slots `from` to slot `to` and those after it.
+    /// Copies the cells of the slots `from` of this run to slot `to` and those after it.
     #[inline(always)]
     fn shift(&mut self, from: Range<usize>, to: usize) {
         self.cells.copy_within(from.clone(), to);
@@ -274,39 +280,41 @@ impl<'a> Slots<'a> {
         }
     }
 
-    /// Cuts the run after `n` slots.
+    /// Cuts the run into its first `n` slots and the rest.
     fn split(self, n: usize) -> (Slots<'a>, Slots<'a>) {
-        let cells = self.cells.split_at_mut(n);
-        let parts = self.parts.split_at_mut(n.min(self.parts.len()));
-        let first = Slots { start: self.start, cells: cells.0, parts: parts.0 };
-        (first, Slots { start: self.start + n, cells: cells.1, parts: parts.1 })
+        let (cells, more_cells) = self.cells.split_at_mut(n);
+        let (parts, more_parts) = self.parts.split_at_mut(n.min(self.parts.len()));
+        let rest = Slots { start: self.start + n, cells: more_cells, parts: more_parts };
+        (Slots { start: self.start, cells, parts }, rest)
     }
 }
 
 /// The cells of a range of words, which one thread changes while other threads change those of other words.
 pub struct Section<'a> {
     /// The number of the first word.
-    first: usize,
+    first_word: usize,
+    /// Where the cells of each word are, from the first word on.
     spans: &'a mut [Span],
     slots: Slots<'a>,
 }
 
 impl Section<'_> {
-    /// The words of this section.
+    /// The numbers of the words of this section.
     pub fn words(&self) -> Range<u32> {
-        self.first as u32..(self.first + self.spans.len()) as u32
+        self.first_word as u32..(self.first_word + self.spans.len()) as u32
     }
 
-    /// Adds to a word's cell, as [`Slots::add`].
+    /// Adds element `i` of `counts` to the cell in this class of the word with this number, as [`Slots::add`] does.
     #[inline(always)]
     pub fn add(&mut self, id: u32, class: u32, counts: &CellCounts, i: usize) {
-        let span = &mut self.spans[id as usize - self.first];
+        let span = &mut self.spans[id as usize - self.first_word];
         self.slots.add(span, class, counts, i);
     }
 }
 
 impl Cells {
-    /// Words are not moved together for so few lost slots, and the arrays grow by at least as many.
+    /// Words are not moved together for so few slots in no word's room, and the arrays grow by at least as many. Learning 300 posts
+    /// one by one took 55 to 70 ms with 8, 64 and 4,096, no more apart than two measurements of one of them.
     const FEW: usize = 64;
 
     /// No words yet, with room for so many words and cells, whose counts are in this unit.
@@ -327,34 +335,35 @@ impl Cells {
 
     /// Makes sure that there are at least `words` words; new ones have no cells.
     pub fn grow(&mut self, words: usize) {
-        let none = Span { start: self.cells.len(), len: 0, room: 0 };
-        self.spans.resize(words.max(self.spans.len()), none);
+        let empty = Span { start: self.cells.len(), len: 0, room: 0 };
+        self.spans.resize(words.max(self.spans.len()), empty);
     }
 
-    /// Whether words lie in the order of their numbers.
+    /// Whether the cells of words lie in the order of the words' numbers.
     pub fn is_in_order(&self) -> bool {
         self.spans.is_sorted_by_key(|span| span.start)
     }
 
-    /// Removes the words from number `words` on, which have no cells.
-    pub fn truncate(&mut self, words: usize) {
-        let gone = self.spans.split_off(words.min(self.spans.len()));
-        self.lost += gone.iter().map(|span| span.room as usize).sum::<usize>();
+    /// Removes the words from number `n_words` on, which have no cells; their slots are in no word's room any more.
+    pub fn truncate(&mut self, n_words: usize) {
+        let removed = self.spans.split_off(n_words.min(self.spans.len()));
+        self.unowned_slots += removed.iter().map(|span| span.room as usize).sum::<usize>();
     }
 
-    /// Converts counts to parts.
+    /// Converts all counts to parts.
     pub fn make_parts(&mut self) {
         if self.unit == Unit::Part {
             return;
         }
-        let parts = (0..self.cells.len()).map(|at| Unit::One.all_to(Unit::Part, self.counts(at)));
+        let parts =
+            (0..self.cells.len()).map(|at| Unit::One.counts_to(Unit::Part, self.counts(at)));
         (self.parts, self.unit) = (parts.collect(), Unit::Part);
     }
 
-    /// The counts in a slot.
+    /// The occurrences and documents in a slot.
     #[inline(always)]
     fn counts(&self, at: usize) -> Counts {
-        let ones = || self.cells[at].ones.map(|n| Int([u64::from(n), 0, 0]));
+        let ones = || self.cells[at].ones.map(|count| Int([u64::from(count), 0, 0]));
         self.parts.get(at).copied().unwrap_or_else(ones)
     }
 
@@ -372,12 +381,6 @@ impl Cells {
     pub fn of(&self, id: usize) -> impl ExactSizeIterator<Item = Cell> + '_ {
         let cell = |at: usize| Cell { class: self.cells[at].class, counts: self.counts(at) };
         self.spans[id].range().map(cell)
-    }
-
-    /// A word's classes, and the occurrences and documents in each, if counts are ones.
-    #[inline(always)]
-    pub fn narrow(&self, id: usize) -> impl Iterator<Item = (u32, [u32; 2])> + '_ {
-        self.cells[self.spans[id].range()].iter().map(|cell| (cell.class, cell.ones))
     }
 
     /// The classes in which a word has cells, in order.
@@ -410,28 +413,28 @@ impl Cells {
         (&mut self.spans, slots)
     }
 
-    /// Adds count `i` of `counts` to a word's cell in a class. Units must be the same.
+    /// Adds element `i` of `counts`, occurrences and documents, to a word's cell in a class. Units must be the same.
     pub fn add(&mut self, id: usize, class: u32, counts: &CellCounts, i: usize) {
         if self.spans[id].len == self.spans[id].room && !self.has(id, class) {
             self.make_room(id);
         }
         let (spans, mut slots) = self.slots();
-        let before = spans[id].len;
+        let old_len = spans[id].len;
         slots.add(&mut spans[id], class, counts, i);
-        let after = spans[id].len;
-        self.live += usize::from(before == 0);
-        self.len += (after - before) as usize;
+        let new_len = spans[id].len;
+        self.n_live += usize::from(old_len == 0);
+        self.len += (new_len - old_len) as usize;
     }
 
     /// Loads the cells of the words `ids`, which will be changed soon, into the cache. No load waits for another, so memory answers
     /// all at once.
     pub fn load(&self, ids: &[u32]) {
-        let middle = |&id: &u32| {
+        let middle_class = |&id: &u32| {
             let span = self.spans[id as usize];
             let cell = self.cells.get(span.start + span.len as usize / 2);
             cell.map_or(0, |cell| cell.class)
         };
-        std::hint::black_box(ids.iter().map(middle).fold(0, std::ops::BitXor::bitxor));
+        std::hint::black_box(ids.iter().map(middle_class).fold(0, std::ops::BitXor::bitxor));
     }
 
     /// Replaces the counts of a word's cell in the class of `cell`, or removes the cell if they are zero. Nothing changes if there
@@ -450,13 +453,13 @@ impl Cells {
         self.slots().1.shift(at + 1..end, at);
         self.spans[id].len -= 1;
         self.len -= 1;
-        self.live -= usize::from(self.spans[id].len == 0);
+        self.n_live -= usize::from(self.spans[id].len == 0);
     }
 
-    /// Moves a word to the end, with half as much room again. With an eighth, a half or as much again, learning 300 posts one by one takes
-    /// the same time within 6 %.
+    /// Moves a word's cells to the end, with half as much room again. With an eighth, a half or as much again, learning 300 posts
+    /// one by one takes the same time within 6 %.
     fn make_room(&mut self, id: usize) {
-        if self.lost > self.cells.len() / 4 + Cells::FEW {
+        if self.unowned_slots > self.cells.len() / 4 + Cells::FEW {
             // No word gets more room than it needs.
             self.lay_out(|_| 0);
         }
@@ -465,7 +468,7 @@ impl Cells {
         let start = self.cells.len();
         self.lengthen(room as usize);
         self.slots().1.shift(span.range(), start);
-        self.lost += span.room as usize;
+        self.unowned_slots += span.room as usize;
         self.spans[id] = Span { start, room, ..span };
     }
 
@@ -473,9 +476,9 @@ impl Cells {
     fn lengthen(&mut self, slots: usize) {
         let new_len = self.cells.len() + slots;
         if new_len > self.cells.capacity() {
-            let more = slots + self.cells.len() / 8 + Cells::FEW;
-            self.cells.reserve_exact(more);
-            self.parts.reserve_exact(if self.unit == Unit::Part { more } else { 0 });
+            let more_slots = slots + self.cells.len() / 8 + Cells::FEW;
+            self.cells.reserve_exact(more_slots);
+            self.parts.reserve_exact(if self.unit == Unit::Part { more_slots } else { 0 });
         }
         self.resize(new_len);
     }
@@ -488,13 +491,14 @@ impl Cells {
         }
     }
 
-    /// Moves all words together, in the order of their numbers, with room for `more(id)` further cells of each word.
-    pub fn lay_out(&mut self, more: impl Fn(usize) -> u32) {
-        let room = |(id, span): (usize, &Span)| (span.len + more(id)) as usize;
-        let slots = self.spans.iter().enumerate().map(room).sum();
-        let mut moved = Cells::with_room(self.spans.len(), slots, self.unit);
+    /// Moves the cells of all words together, in the order of the words' numbers, with room for `more_cells(id)` further cells of
+    /// each word.
+    pub fn lay_out(&mut self, more_cells: impl Fn(usize) -> u32) {
+        let room_of = |(id, span): (usize, &Span)| (span.len + more_cells(id)) as usize;
+        let n_slots = self.spans.iter().enumerate().map(room_of).sum();
+        let mut moved = Cells::with_room(self.spans.len(), n_slots, self.unit);
         for (id, span) in self.spans.iter().enumerate() {
-            let (start, room) = (moved.cells.len(), span.len + more(id));
+            let (start, room) = (moved.cells.len(), span.len + more_cells(id));
             moved.cells.extend_from_slice(&self.cells[span.range()]);
             if self.unit == Unit::Part {
                 moved.parts.extend_from_slice(&self.parts[span.range()]);
@@ -502,7 +506,7 @@ impl Cells {
             moved.resize(start + room as usize);
             moved.spans.push(Span { start, len: span.len, room });
         }
-        (moved.live, moved.len) = (self.live, self.len);
+        (moved.n_live, moved.len) = (self.n_live, self.len);
         *self = moved;
     }
 
@@ -510,31 +514,33 @@ impl Cells {
     /// cells have been added to sections.
     pub fn sections(&mut self, n: usize) -> Vec<Section<'_>> {
         let (mut spans, mut rest) = self.slots();
-        let (mut sections, mut first) = (vec![], 0);
+        let (mut sections, mut first_word) = (vec![], 0);
         while !spans.is_empty() {
             let limit = rest.start + n.max(1);
+            // How many words the section has.
             let words = spans.partition_point(|span| span.start < limit).max(1);
             let (of_section, of_rest) = spans.split_at_mut(words);
             let end = of_rest.first().map_or(rest.start + rest.cells.len(), |span| span.start);
             let width = end - rest.start;
             let slots;
             (slots, rest) = rest.split(width);
-            sections.push(Section { first, spans: of_section, slots });
-            (spans, first) = (of_rest, first + words);
+            sections.push(Section { first_word, spans: of_section, slots });
+            spans = of_rest;
+            first_word += words;
         }
         sections
     }
 
     /// Counts words with cells, cells and lost slots again after [`Section::add`].
     pub fn settle(&mut self) {
-        let (mut live, mut len, mut room) = (0, 0, 0);
+        let (mut n_live, mut len, mut room) = (0, 0, 0);
         for span in &self.spans {
-            live += usize::from(span.len > 0);
+            n_live += usize::from(span.len > 0);
             len += span.len as usize;
             room += span.room as usize;
         }
-        (self.live, self.len) = (live, len);
-        self.lost = self.cells.len() - room;
+        (self.n_live, self.len) = (n_live, len);
+        self.unowned_slots = self.cells.len() - room;
     }
 
     /// Appends a word with these cells, whose classes ascend.
@@ -546,13 +552,14 @@ impl Cells {
     /// The cells of words from classes and whole counts (occurrences, documents); those of word i are `starts[i]` to
     /// `starts[i + 1]`, in the order of classes.
     pub fn of_whole(starts: &[i64], cells: impl ExactSizeIterator<Item = (u32, [u32; 2])>) -> Self {
-        let span = |ends: &[i64]| {
-            let len = (ends[1] - ends[0]) as u32;
-            Span { start: ends[0] as usize, len, room: len }
+        let span = |word: &[i64]| {
+            let [start, end] = [word[0], word[1]];
+            let len = (end - start) as u32;
+            Span { start: start as usize, len, room: len }
         };
         let spans: Vec<Span> = starts.windows(2).map(span).collect();
         Cells {
-            live: spans.iter().filter(|span| span.len > 0).count(),
+            n_live: spans.iter().filter(|span| span.len > 0).count(),
             len: cells.len(),
             spans,
             cells: cells.map(|(class, ones)| ClassCounts { class, ones }).collect(),
@@ -566,7 +573,7 @@ impl Cells {
         if self.unit == Unit::Part {
             self.parts.push(cell.counts);
         }
-        let ones = cell.counts.map(|n| n.0[0] as u32);
+        let ones = cell.counts.map(|count| count.0[0] as u32);
         self.cells.push(ClassCounts { class: cell.class, ones });
     }
 
@@ -574,7 +581,7 @@ impl Cells {
     #[inline(always)]
     pub fn end_word(&mut self, len: usize) {
         self.spans.push(Span { start: self.cells.len() - len, len: len as u32, room: len as u32 });
-        self.live += usize::from(len > 0);
+        self.n_live += usize::from(len > 0);
         self.len += len;
     }
 }
@@ -606,7 +613,7 @@ mod tests {
                 let added = match cells.unit {
                     Unit::One => CellCounts::Narrow(vec![counts.map(|n| n as u32)]),
                     Unit::Part => {
-                        CellCounts::Parts(vec![Unit::One.all_to(Unit::Part, whole(counts))])
+                        CellCounts::Parts(vec![Unit::One.counts_to(Unit::Part, whole(counts))])
                     }
                 };
                 cells.add(id, class, &added, 0);
@@ -630,19 +637,19 @@ mod tests {
             });
             expected.retain(|_, counts| *counts != [0, 0]);
             assert_eq!(cells.len, expected.len());
-            let live = |id: &usize| expected.keys().any(|(other, _)| other == id);
-            assert_eq!(cells.live, (0..50).filter(live).count());
+            let n_live = |id: &usize| expected.keys().any(|(other, _)| other == id);
+            assert_eq!(cells.n_live, (0..50).filter(n_live).count());
             let check = |cells: &Cells| {
                 let found = (0..50).flat_map(|id| cells.of(id).map(move |cell| (id, cell)));
                 for ((id, cell), (key, &counts)) in found.zip(&expected) {
-                    let counts = Unit::One.all_to(cells.unit, whole(counts));
+                    let counts = Unit::One.counts_to(cells.unit, whole(counts));
                     assert_eq!(((id, cell.class), cell.counts), (*key, counts));
                     assert_eq!(cells.get(id, cell.class), Some(cell));
                 }
             };
             check(&cells);
             let places: usize = cells.spans.iter().map(|span| span.room as usize).sum();
-            assert_eq!(cells.lost + places, cells.cells.len());
+            assert_eq!(cells.unowned_slots + places, cells.cells.len());
             assert!(!cells.is_in_order());
             // Room for up to two more cells of each word.
             cells.lay_out(|id| id as u32 % 3);
@@ -665,11 +672,11 @@ mod tests {
         cells.add(1, 5, &CellCounts::Narrow(vec![[u32::MAX, 1]]), 0);
         cells.make_parts();
         for (class, counts) in [(5, [1, 1]), (2, [1 << 40, 1 << 33])] {
-            let added = CellCounts::Parts(vec![Unit::One.all_to(Unit::Part, whole(counts))]);
+            let added = CellCounts::Parts(vec![Unit::One.counts_to(Unit::Part, whole(counts))]);
             cells.add(1, class, &added, 0);
         }
         // Half an occurrence and a quarter of a document more in class 2.
-        let parts = [2, 4].map(|share| times(UNIT / share, 1));
+        let parts = [2, 4].map(|share| multiply_parts(PARTS_PER_ONE / share, 1));
         cells.add(1, 2, &CellCounts::Parts(vec![parts]), 0);
         let found: Vec<Cell> = cells.of(1).collect();
         let values = |cell: &Cell| cell.counts.map(|n| Unit::Part.value(&n));

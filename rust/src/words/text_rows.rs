@@ -4,32 +4,33 @@ use super::class_sums::{Scratch, WordRows};
 use crate::hash_table::Key;
 use crate::text::Tokeniser;
 
-/// Numbers of times that are damped once for all texts; most words of a text occur once, and few more than eight times.
+/// Numbers of occurrences, from 0 up, whose damped counts are computed once for all texts; most words of a text occur once, and few
+/// more than eight times.
 const DAMPED_ONCE: usize = 9;
 
 /// How much a word counts in a text: its occurrences n, or log(1 + n), divided by the text's length or not.
 #[derive(Clone, Copy, Debug)]
 pub struct Damping {
     /// Whether n occurrences count log(1 + n).
-    log: bool,
+    by_log: bool,
     /// Whether counts are divided by the text's length.
-    length: bool,
-    /// How much a word counts that occurs 0, 1, 2, ... times.
-    damped: [f64; DAMPED_ONCE],
+    by_length: bool,
+    /// How much a word counts that occurs 0, 1, 2, ... times, before it is divided by the length.
+    count_of_times: [f64; DAMPED_ONCE],
 }
 
 impl Damping {
     /// The damping that a tokeniser's settings ask for.
     pub fn of(tokeniser: &Tokeniser) -> Self {
-        let (log, length) = (tokeniser.settings().log, tokeniser.settings().length);
+        let settings = tokeniser.settings();
         Damping {
-            log,
-            length,
-            damped: std::array::from_fn(|times| Self::compute(log, times as u32)),
+            by_log: settings.log,
+            by_length: settings.length,
+            count_of_times: std::array::from_fn(|times| Self::compute(settings.log, times as u32)),
         }
     }
 
-    /// How much a word counts that occurs `times` times.
+    /// How much a word counts that occurs `times` times: log(1 + times) if `log`, else `times`.
     fn compute(log: bool, times: u32) -> f64 {
         let times = f64::from(times);
         if log { times.ln_1p() } else { times }
@@ -38,14 +39,14 @@ impl Damping {
     /// How much a word counts that occurs `times` times, before it is divided by the length.
     #[inline(always)]
     pub fn damp(&self, times: u32) -> f64 {
-        let damped = self.damped.get(times as usize);
-        damped.copied().unwrap_or_else(|| Self::compute(self.log, times))
+        let count = self.count_of_times.get(times as usize);
+        count.copied().unwrap_or_else(|| Self::compute(self.by_log, times))
     }
 
-    /// The Euclidean length of a text whose words occur so many times each; 1 if counts are not divided by it. Sorts `times`: squares
-    /// are added from the smallest up, so that the order of the words has no effect.
+    /// The Euclidean length of a text's damped counts; 1 if counts are not divided by it. `times` says how often each distinct word
+    /// of the text occurs. Sorts it: squares are added from the smallest up, so that the order of the words has no effect.
     pub fn length(&self, times: &mut [u32]) -> f64 {
-        if !self.length || times.is_empty() {
+        if !self.by_length || times.is_empty() {
             return 1.0;
         }
         times.sort_unstable();
@@ -59,8 +60,8 @@ pub struct TextRows<'a> {
     /// How many words have a number.
     pub n_ids: usize,
     /// The row of the first text.
-    pub first: usize,
-    /// The numbers of the tokens' words of each row from `first` on.
+    pub first_row: usize,
+    /// The numbers of the tokens' words of each row from `first_row` on.
     pub texts: Vec<&'a [u32]>,
     pub damping: Damping,
 }
@@ -71,26 +72,28 @@ impl WordRows for TextRows<'_> {
         self.n_ids
     }
 
-    /// How many tokens a text has.
+    /// How many tokens the text of a row has.
     fn size(&self, row: usize) -> usize {
-        self.texts[row - self.first].len()
+        self.texts[row - self.first_row].len()
     }
 
-    /// The numbers of a text's tokens; none if counts are damped.
+    /// The numbers of the words of a row's tokens; none if counts are damped.
     fn tokens(&self, row: usize) -> Option<&[u32]> {
-        (!self.damping.log && !self.damping.length).then_some(self.texts[row - self.first])
+        (!self.damping.by_log && !self.damping.by_length)
+            .then_some(self.texts[row - self.first_row])
     }
 
-    /// Calls `f` with each distinct word of a text, and how much it counts.
+    /// Calls `f` with the number of each distinct word of a row's text, and how much the word counts.
     #[inline(always)]
     fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
         let Scratch { numbering, ids, times, sorted_times, .. } = scratch;
-        let tokens = self.texts[row - self.first];
+        let tokens = self.texts[row - self.first_row];
         numbering.clear(tokens.len());
         ids.clear();
         times.clear();
         for &id in tokens {
-            let number = numbering.number(u64::from(id).hash(), |other| ids[other] == id);
+            // The word's number among the distinct words of the text.
+            let number = numbering.number(u64::from(id).hash(), |number| ids[number] == id);
             if number == ids.len() {
                 ids.push(id);
                 times.push(0);

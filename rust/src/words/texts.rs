@@ -33,8 +33,8 @@ pub struct Encoded<'a> {
 }
 
 impl<'a> Encoded<'a> {
-    /// Refuses offsets that do not ascend within the ids, and numbers of times that are not above 0. `missing` says which texts are
-    /// missing; none if no text is.
+    /// Texts whose words are `ids`, each as often as `times` says. Refuses offsets that do not ascend within the ids, and numbers
+    /// of times that are not above 0. `missing` says which texts are missing; none if no text is.
     pub fn new(
         ids: &'a [i32],
         times: Option<&'a [i32]>,
@@ -49,7 +49,7 @@ impl<'a> Encoded<'a> {
         Ok(Encoded { ids, times, places })
     }
 
-    /// The words of a text, and how often it has each if they are not repeated; none if the text is missing.
+    /// The words of a row's text, and how often it has each (none if they are repeated); none if the text is missing.
     pub fn get(&self, row: usize) -> Option<(&'a [i32], Option<&'a [i32]>)> {
         let range = self.places.get(row)?;
         let times = self.times.map(|times| &times[range.clone()]);
@@ -67,12 +67,17 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Checks that offsets ascend within so many tokens, and that there is one `missing` per text.
-    fn new(offsets: &'a [i64], tokens: usize, missing: Option<&'a [bool]>) -> Result<Self, Error> {
+    /// Refuses offsets that do not ascend within so many tokens, and `missing` (whether each text is missing) that has not one
+    /// number per text.
+    fn new(
+        offsets: &'a [i64],
+        n_tokens: usize,
+        missing: Option<&'a [bool]>,
+    ) -> Result<Self, Error> {
         let ends = offsets.first().zip(offsets.last());
-        let inside = |(&first, &last)| first >= 0 && last as usize <= tokens;
+        let are_inside = |(&first, &last)| first >= 0 && last as usize <= n_tokens;
         demand(
-            ends.is_some_and(inside) && offsets.is_sorted(),
+            ends.is_some_and(are_inside) && offsets.is_sorted(),
             "offsets must ascend from 0 or more to the number of tokens or less",
         )?;
         demand(
@@ -82,10 +87,10 @@ impl<'a> Places<'a> {
         Ok(Places { offsets, missing })
     }
 
-    /// Where a text's tokens are; none if it is missing.
+    /// Where the tokens of a row's text are; none if the text is missing.
     fn get(&self, row: usize) -> Option<Range<usize>> {
-        let missing = self.missing.is_some_and(|missing| missing[row]);
-        (!missing).then(|| self.offsets[row] as usize..self.offsets[row + 1] as usize)
+        let is_missing = self.missing.is_some_and(|missing| missing[row]);
+        (!is_missing).then(|| self.offsets[row] as usize..self.offsets[row + 1] as usize)
     }
 }
 
@@ -98,7 +103,8 @@ pub struct TokenLists<'a> {
 }
 
 impl<'a> TokenLists<'a> {
-    /// Refuses offsets that do not ascend within the tokens. `missing` says which texts are missing; none if no text is.
+    /// Texts with these tokens. Refuses offsets that do not ascend within the tokens. `missing` says which texts are missing; none
+    /// if no text is.
     pub fn new(
         tokens: Vec<&'a [u8]>,
         offsets: &'a [i64],
@@ -108,7 +114,7 @@ impl<'a> TokenLists<'a> {
         Ok(TokenLists { tokens, places })
     }
 
-    /// The tokens of a text; none if it is missing.
+    /// The tokens of a row's text; none if the text is missing.
     fn get(&self, row: usize) -> Option<&[&'a [u8]]> {
         Some(&self.tokens[self.places.get(row)?])
     }
@@ -127,8 +133,8 @@ impl Texts<'_> {
         }
     }
 
-    /// The size of a text, in bytes or what compares with them: one more for each token that was cut elsewhere, four for each id or
-    /// cell. It has no more words than that.
+    /// The size of a row's text, in bytes or what compares with them: one more for each token that was cut elsewhere, four for each
+    /// id or cell. It has no more words than that.
     pub fn size(&self, row: usize) -> usize {
         match self {
             Texts::Borrowed(texts) => texts[row].map_or(0, <[u8]>::len),
@@ -142,36 +148,30 @@ impl Texts<'_> {
         }
     }
 
-    /// The size of all texts together.
+    /// The size of all texts together, as [`Texts::size`] measures it.
     pub fn bytes(&self) -> usize {
         (0..self.len()).map(|row| self.size(row)).sum()
     }
 
-    /// Reads the tokens of a text into `tokens`; returns false if it is missing.
+    /// Reads the tokens of a row's text into `tokens`; returns false if the text is missing.
     pub fn read(
         &self,
         row: usize,
         tokeniser: &Tokeniser,
         tokens: &mut Tokens,
     ) -> Result<bool, Error> {
-        if let Texts::Tokens(texts) = self {
-            let text = texts.get(row);
-            let read = text.map(|text| tokeniser.gather(text.iter().copied(), tokens));
-            return read.transpose().map(|read| read.is_some());
-        }
-        let text = self.text(row)?.map(|text| tokeniser.read(text, tokens));
-        text.transpose().map(|read| read.is_some())
-    }
-
-    /// The bytes of a text that was not cut into tokens yet; none if it is missing, and an error if texts are held as words.
-    #[inline(always)]
-    fn text(&self, row: usize) -> Result<Option<&[u8]>, Error> {
-        match self {
-            Texts::Borrowed(texts) => Ok(texts[row]),
-            Texts::Arrow(texts) => Ok(texts.get(row)),
-            Texts::Tokens(_) | Texts::Encoded(_) | Texts::Counted(_) => Err(Error::malformed(
-                "texts whose words were looked up before can be scored, and nothing else",
-            )),
-        }
+        let read = match self {
+            Texts::Borrowed(texts) => texts[row].map(|text| tokeniser.read(text, tokens)),
+            Texts::Arrow(texts) => texts.get(row).map(|text| tokeniser.read(text, tokens)),
+            Texts::Tokens(texts) => {
+                texts.get(row).map(|text| tokeniser.gather(text.iter().copied(), tokens))
+            }
+            Texts::Encoded(_) | Texts::Counted(_) => {
+                return Err(Error::malformed(
+                    "texts whose words were looked up before can be scored, and nothing else",
+                ));
+            }
+        };
+        Ok(read.transpose()?.is_some())
     }
 }

@@ -22,10 +22,10 @@ impl Words {
     ) -> Result<Vec<ClassSums>, Error> {
         let mut sums = self.sums_of_matrix(matrix, rows, threads)?;
         let unit = sums.first().map_or(Unit::One, ClassSums::unit);
-        let sum = |count: fn(&ClassSums) -> Count| rounded_up(unit, sums.iter().map(count));
+        let total = |count: fn(&ClassSums) -> Count| rounded_up(unit, sums.iter().map(count)); // in ones
         demand(
-            self.total() + sum(|sums| sums.totals[0]) < TOO_LARGE
-                && self.n_texts() + sum(|sums| sums.texts) < TOO_LARGE,
+            self.total() + total(|sums| sums.totals[0]) < TOO_LARGE
+                && self.n_texts() + total(|sums| sums.texts) < TOO_LARGE,
             TOO_MANY,
         )?;
         let threads = threads::worth(threads, matrix.cells());
@@ -46,7 +46,7 @@ impl Words {
         Ok(sums)
     }
 
-    /// Adds up the rows of a matrix by class, with numbers of words for columns, and gives columns numbers that had none.
+    /// Adds up the rows of a matrix by class and job, with numbers of words for columns, and gives columns numbers that had none.
     fn sums_of_matrix(
         &mut self,
         matrix: &Matrix,
@@ -87,20 +87,25 @@ impl Words {
 
     /// Replaces columns by the numbers of their words in the `ids` of sums, and sorts words and counts by these.
     fn renumber(&self, sums: &mut [ClassSums]) {
-        let ids = self.columns();
-        let is_unchanged = |sums: &ClassSums| sums.ids.iter().all(|&id| ids[id as usize] == id + 1);
+        let ids_after = self.columns(); // the number of each column's word + 1, `[column]`
+        let is_unchanged = |sums: &ClassSums| {
+            sums.ids.iter().all(|&column| ids_after[column as usize] == column + 1)
+        };
         for sums in sums.iter_mut().filter(|sums| !is_unchanged(sums)) {
-            let mut order: Vec<(u32, usize)> = sums
-                .ids
-                .iter()
-                .enumerate()
-                .map(|(at, &column)| (ids[column as usize].wrapping_sub(1), at))
-                .collect();
+            // The number of each cell's word, and the cell's position.
+            let mut order: Vec<(u32, usize)> = vec![];
+            for (position, &column) in sums.ids.iter().enumerate() {
+                order.push((ids_after[column as usize].wrapping_sub(1), position));
+            }
             order.sort_unstable();
-            let positions = order.iter().map(|&(_, at)| at);
+            let positions = order.iter().map(|&(_, position)| position);
             match &mut sums.counts {
-                CellCounts::Narrow(counts) => *counts = positions.map(|at| counts[at]).collect(),
-                CellCounts::Parts(counts) => *counts = positions.map(|at| counts[at]).collect(),
+                CellCounts::Narrow(counts) => {
+                    *counts = positions.map(|position| counts[position]).collect()
+                }
+                CellCounts::Parts(counts) => {
+                    *counts = positions.map(|position| counts[position]).collect()
+                }
             }
             sums.ids = order.iter().map(|&(id, _)| id).collect();
         }

@@ -14,7 +14,7 @@ use std::ops::Range;
 pub struct Row<'a> {
     /// The columns of the cells, or none if the row has every column.
     pub columns: Option<&'a [i32]>,
-    /// The counts of the cells; may be infinite or NaN.
+    /// The counts of the cells; those of cells that are refused are infinite or NaN.
     values: &'a [f64],
 }
 
@@ -25,17 +25,26 @@ impl<'a> Row<'a> {
         self.values.iter().map(|&x| finite_or_nan(x))
     }
 
-    /// The columns and counts of a sparse row.
+    /// The column and the count of each cell of a sparse row; NaN for cells that are refused.
     #[inline(always)]
     pub fn sparse(&self) -> impl Iterator<Item = (u32, f64)> + 'a {
         let columns = self.columns.unwrap_or(&[]);
         columns.iter().map(|&column| column as u32).zip(self.values())
     }
 
-    /// The columns and counts of a row that has every column.
+    /// The column and the count of each cell of a row that has every column; NaN for cells that are refused.
     #[inline(always)]
     pub fn dense(&self) -> impl Iterator<Item = (u32, f64)> + 'a {
         (0..).zip(self.values())
+    }
+
+    /// Calls `f` with the column and the count of each cell; NaN for cells that are refused.
+    #[inline(always)]
+    fn each(&self, mut f: impl FnMut(u32, f64)) {
+        match self.columns {
+            Some(_) => self.sparse().for_each(|(column, count)| f(column, count)),
+            None => self.dense().for_each(|(column, count)| f(column, count)),
+        }
     }
 }
 
@@ -82,7 +91,7 @@ impl<'a> Matrix<'a> {
         skip: bool,
     ) -> Result<Self, Error> {
         demand(
-            threshold.is_none_or(|t| t.is_finite() && t >= 0.0),
+            threshold.is_none_or(|limit| limit.is_finite() && limit >= 0.0),
             "threshold must be finite and not negative",
         )?;
         match &layout {
@@ -132,7 +141,7 @@ impl<'a> Matrix<'a> {
         self.n_columns
     }
 
-    /// Cells of a row.
+    /// How many cells a row has.
     pub fn size(&self, row: usize) -> usize {
         match &self.layout {
             Layout::Dense(_) => self.n_columns,
@@ -140,7 +149,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Cells of all rows.
+    /// How many cells all rows have.
     pub fn cells(&self) -> usize {
         match &self.layout {
             Layout::Dense(block) => block.shape().0.saturating_mul(self.n_columns),
@@ -148,8 +157,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The count of a cell with the number x: 1 or 0 if there is a `threshold`, depending on whether x is above it; 0 for NaN if
-    /// `skip`; NaN if it is refused.
+    /// The count of a cell with the number x: 1 or 0 if there is a `threshold`, depending on whether x is above it, else x; 0 for
+    /// NaN if `skip`; NaN if the cell is refused.
     #[inline(always)]
     pub fn counts<T: Value>(&self, x: T) -> f64 {
         let x = x.real();
@@ -162,25 +171,22 @@ impl<'a> Matrix<'a> {
     }
 
     /// Calls `f` with the column and the count of each cell of a row that is not zero; an error, after all cells, if one is
-    /// refused. `room` is memory for the counts.
+    /// refused. `buffer` is memory for the counts.
     pub fn each_of(
         &self,
         row: usize,
-        room: &mut Vec<f64>,
+        buffer: &mut Vec<f64>,
         mut f: impl FnMut(u32, f64),
     ) -> Result<(), Error> {
-        let (mut all_fine, cells) = (true, self.row(row, room));
-        let see = |(column, x): (u32, f64)| {
-            if x != 0.0 {
-                all_fine &= !x.is_nan();
-                f(column, x);
+        let (mut any_refused, cells) = (false, self.row(row, buffer));
+        let visit = |column: u32, count: f64| {
+            if count != 0.0 {
+                any_refused |= count.is_nan();
+                f(column, count);
             }
         };
-        match cells.columns {
-            Some(_) => cells.sparse().for_each(see),
-            None => cells.dense().for_each(see),
-        }
-        if all_fine { Ok(()) } else { Err(self.refused(row)) }
+        cells.each(visit);
+        if any_refused { Err(self.refused(row)) } else { Ok(()) }
     }
 
     /// Whether a cell counts one at most.
@@ -194,9 +200,9 @@ impl<'a> Matrix<'a> {
         self.threshold.is_none() && !self.skip
     }
 
-    /// The cells of a row. Their counts are written to `room` if the cells do not count as they are; NaN if a cell is refused.
+    /// The cells of a row. Their counts are written to `buffer` if the cells do not count as they are.
     #[inline(always)]
-    pub fn row<'b>(&'b self, row: usize, room: &'b mut Vec<f64>) -> Row<'b> {
+    pub fn row<'b>(&'b self, row: usize, buffer: &'b mut Vec<f64>) -> Row<'b> {
         let (columns, cells) = match &self.layout {
             Layout::Dense(_) => (None, row * self.n_columns..(row + 1) * self.n_columns),
             Layout::Sparse { offsets, columns, .. } => {
@@ -204,50 +210,51 @@ impl<'a> Matrix<'a> {
                 (Some(&columns[cells.clone()]), cells)
             }
         };
-        Row { columns, values: self.values(cells, room) }
+        Row { columns, values: self.values(cells, buffer) }
     }
 
     /// The counts of cells, which must be in one row or in a sparse matrix; cells are numbered row by row. They are written to
-    /// `room` unless they are counts as they lie in memory.
+    /// `buffer` unless they are counts as they lie in memory.
     #[inline(always)]
-    fn values<'b>(&'b self, cells: Range<usize>, room: &'b mut Vec<f64>) -> &'b [f64] {
+    fn values<'b>(&'b self, cells: Range<usize>, buffer: &'b mut Vec<f64>) -> &'b [f64] {
         match self.reals {
             Some(reals) => &reals[cells],
-            None => self.read(cells, room),
+            None => self.read(cells, buffer),
         }
     }
 
-    /// Writes the counts of cells, numbered as in [`Matrix::values`], to the beginning of `room`, and returns them.
-    fn read<'b>(&self, cells: Range<usize>, room: &'b mut Vec<f64>) -> &'b [f64] {
+    /// Writes the counts of cells, numbered as in [`Matrix::values`], to the beginning of `buffer`, and returns them.
+    fn read<'b>(&self, cells: Range<usize>, buffer: &'b mut Vec<f64>) -> &'b [f64] {
         if cells.is_empty() {
             return &[];
         }
-        room.resize(room.len().max(cells.len()), 0.0);
-        let room = &mut room[..cells.len()];
+        buffer.resize(buffer.len().max(cells.len()), 0.0);
+        let counts = &mut buffer[..cells.len()];
         let (Layout::Dense(block) | Layout::Sparse { values: block, .. }) = &self.layout;
         with_typed_view!(block, view => {
-            let (view_width, room) = (view.ncols(), &mut *room);
+            let (view_width, counts) = (view.ncols(), &mut *counts);
             let (row, first_column) = (cells.start / view_width, cells.start % view_width);
-            let in_line = || view.row(row).to_slice()?.get(first_column..first_column + cells.len());
-            match view.to_slice().map(|all| &all[cells.clone()]).or_else(in_line) {
+            // The cells, if they lie side by side in their row.
+            let in_row = || view.row(row).to_slice()?.get(first_column..first_column + cells.len());
+            match view.to_slice().map(|all| &all[cells.clone()]).or_else(in_row) {
                 Some(cells) => wide!(match self.is_plain() {
-                    true => room.iter_mut().zip(cells).for_each(|(out, x)| *out = x.real()),
+                    true => counts.iter_mut().zip(cells).for_each(|(count, x)| *count = x.real()),
                     false => {
-                        room.iter_mut().zip(cells).for_each(|(out, &x)| *out = self.counts(x))
+                        counts.iter_mut().zip(cells).for_each(|(count, &x)| *count = self.counts(x))
                     }
                 }),
-                None => room.iter_mut().zip(cells.clone()).for_each(|(out, at)| {
-                    *out = self.counts(view[[at / view_width, at % view_width]]);
+                None => counts.iter_mut().zip(cells.clone()).for_each(|(count, cell)| {
+                    *count = self.counts(view[[cell / view_width, cell % view_width]]);
                 }),
             }
         });
-        room
+        counts
     }
 
     /// The error of a row that has a cell which is refused, or negative though cells count as they are: it names the first such
     /// cell.
     pub fn refused(&self, row: usize) -> Error {
-        let wrong = |column: usize, number: Number| {
+        let fault_at = |column: usize, number: Number| {
             let x = number.real();
             let fault = match x {
                 _ if x.is_nan() && !self.skip => Fault::Missing,
@@ -260,11 +267,11 @@ impl<'a> Matrix<'a> {
         let error = match &self.layout {
             Layout::Dense(block) => {
                 let mut columns = 0..self.n_columns;
-                columns.find_map(|column| wrong(column, block.value(row, column)))
+                columns.find_map(|column| fault_at(column, block.value(row, column)))
             }
             Layout::Sparse { offsets, columns, values } => {
-                let mut range = offsets[row] as usize..offsets[row + 1] as usize;
-                range.find_map(|at| wrong(columns[at] as usize, values.value(at, 0)))
+                let mut cells = offsets[row] as usize..offsets[row + 1] as usize;
+                cells.find_map(|cell| fault_at(columns[cell] as usize, values.value(cell, 0)))
             }
         };
         error.unwrap_or_else(|| Error::malformed("a row has a cell that cannot be counted"))
@@ -273,9 +280,9 @@ impl<'a> Matrix<'a> {
     /// The error of the first row with a cell that cannot be counted.
     fn first_refused(&self) -> Error {
         for row in 0..self.len() {
-            let mut negative = false;
-            let read = self.each_of(row, &mut vec![], |_, x| negative |= x < 0.0);
-            if read.is_err() || negative {
+            let mut any_negative = false;
+            let read = self.each_of(row, &mut vec![], |_, count| any_negative |= count < 0.0);
+            if read.is_err() || any_negative {
                 return self.refused(row);
             }
         }
@@ -293,32 +300,32 @@ pub fn has_twins(
 ) -> Result<bool, Error> {
     check_sparse(offsets, columns, n_columns)?;
     let (n_rows, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
-    let length = n_rows.div_ceil(threads);
-    let any_twins = threads::ranges(threads, n_rows, length, |rows| {
-        let mut last_rows = vec![];
+    let rows_per_range = n_rows.div_ceil(threads);
+    let repeats = threads::ranges(threads, n_rows, rows_per_range, |rows| {
+        let mut last_rows = vec![]; // that had each column, numbered within the range, `[column]`
         rows.zip(0_u32..).any(|(row, number)| {
-            let cells = &columns[offsets[row] as usize..offsets[row + 1] as usize];
-            if ascend(cells) {
+            let row_columns = &columns[offsets[row] as usize..offsets[row + 1] as usize];
+            if ascend(row_columns) {
                 return false;
             }
             last_rows.resize(n_columns, u32::MAX);
             // The row that had the column last, and from now on this row.
             let mut last_row_of =
                 |column: i32| std::mem::replace(&mut last_rows[column as usize], number);
-            cells.iter().any(|&column| last_row_of(column) == number)
+            row_columns.iter().any(|&column| last_row_of(column) == number)
         })
     });
-    Ok(any_twins.into_iter().any(|twins| twins))
+    Ok(repeats.into_iter().any(|repeats| repeats))
 }
 
 /// Whether columns ascend, each once. It does not stop at the first that does not, since that takes longer.
 #[inline(always)]
-fn ascend(cells: &[i32]) -> bool {
-    let next = cells.get(1..).unwrap_or(&[]);
-    wide!(cells.iter().zip(next).fold(true, |all, (a, b)| all & (a < b)))
+fn ascend(columns: &[i32]) -> bool {
+    let next = columns.get(1..).unwrap_or(&[]);
+    wide!(columns.iter().zip(next).fold(true, |all, (a, b)| all & (a < b)))
 }
 
-/// Refuses offsets that do not ascend within the cells, and columns that do not exist.
+/// Refuses offsets of a sparse matrix that do not ascend within the cells, and columns, one per cell, that do not exist.
 fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<(), Error> {
     let ends = offsets.first().zip(offsets.last());
     demand(
@@ -326,12 +333,12 @@ fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<()
             && offsets.is_sorted(),
         "offsets must ascend from 0 or more to the number of cells or less",
     )?;
-    let ends = |(low, high): (i32, i32), &c: &i32| (low.min(c), high.max(c));
-    let (low, high) = wide!(columns.iter().fold((0, -1), ends));
-    let n = n_columns as i64;
-    if low < 0 || i64::from(high) >= n {
-        let wrong = if low < 0 { low } else { high };
-        let text = format!("columns must lie between 0 and {}, got {wrong}", n - 1);
+    let extremes = |(low, high): (i32, i32), &c: &i32| (low.min(c), high.max(c));
+    let (low, high) = wide!(columns.iter().fold((0, -1), extremes));
+    let last_column = n_columns as i64 - 1;
+    if low < 0 || i64::from(high) > last_column {
+        let wrong_column = if low < 0 { low } else { high };
+        let text = format!("columns must lie between 0 and {last_column}, got {wrong_column}");
         return Err(Error::malformed(text));
     }
     Ok(())
