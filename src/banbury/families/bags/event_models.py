@@ -193,8 +193,8 @@ def count_scores(model: str, weighed_words: WeighedWords, a: float | Real, urn: 
     Pólya's ``urn``. n is the word's count in the class, N that of all words, V the number of words.
 
     Complement is −log P(word | all other classes). Log-odds adds log P(word | class) to it and multiplies by the
-    margin, which is that of ``log_odds_margin``. ``weighed_words`` are the words with their counts, ``a`` is the pseudo-count of all words, or one for each
-    id, and ``model`` the name of the event model.
+    margin, which is that of ``log_odds_margin``. ``weighed_words`` are the words with their counts, ``a`` is the
+    pseudo-count of all words, or one for each id, and ``model`` the name of the event model.
     """
     words = weighed_words.words
     zeros = np.zeros(words.n_classes)
