@@ -219,7 +219,7 @@ DRAWN = {
 
 def test_every_display_has_a_name_or_is_said_to_be_of_python():
     shown = {get_type_hints(each.draw)["return"] for each in plotting.PICTURES.values()}
-    assert {getattr(plots, name) for name in plots.__all__ if name != "shapes"} == shown | set(plotting.IN_PYTHON)
+    assert {getattr(plots, name) for name in plots.__all__ if name != "shapes"} == shown | set(plotting.ONLY_IN_PYTHON)
     assert set(DRAWN) == set(plotting.PICTURES)
     [verb] = [verb for verb in parsers.VERBS if verb.name == "plot"]
     told = next(line for line in verb.options if line.startswith("picture "))
