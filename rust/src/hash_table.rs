@@ -87,7 +87,7 @@ impl<E: Entry> HashTable<E> {
 
     /// Removes all entries, and makes room for `entries` of them in the same memory: the slots become a power of two.
     pub fn clear(&mut self, entries: usize) {
-        let mut slots = FEWEST_SLOTS;
+        let mut slots = FEWEST_SLOTS; // how many
         while !fits(entries, slots) {
             slots *= 2;
         }
@@ -155,7 +155,7 @@ impl<E: Entry> HashTable<E> {
         self.slots[at]
     }
 
-    /// Inserts an entry whose key no entry has.
+    /// Inserts the entry `new`, whose key no entry has.
     #[inline(always)]
     pub fn insert(&mut self, new: E) {
         self.find_or_insert(new.hash(), |_| false, || new);

@@ -124,6 +124,7 @@ pub fn one_less(
         .collect();
     let mut changes = vec![0.0; classes.len()]; // of the log density, `[row]`
     let threads = threads::worth(threads, classes.len().saturating_mul(columns.features()));
+    // `piece` has the changes of piece number i of the rows, which is cut into blocks of `ROWS` rows.
     threads::pieces(threads, &mut changes, BLOCKS * ROWS, |i, piece| {
         for (block_of_piece, changes) in piece.chunks_mut(ROWS).enumerate() {
             let first_row = (i * BLOCKS + block_of_piece) * ROWS;
@@ -133,10 +134,11 @@ pub fn one_less(
             let mut product = [1.0; ROWS];
             let mut logs = [0.0; ROWS];
             let mut buffer = vec![]; // for a column's values
+            // The array that holds a feature's values, and the feature's column there.
             for (feature, block, column) in columns.columns_of(0..columns.features()) {
                 // The density of the row's class without the row.
                 let without_row = |row: usize| {
-                    let cell = feature * n_classes + classes[row] as usize;
+                    let cell = feature * n_classes + classes[row] as usize; // of the feature and the row's class
                     weights.map_or(table[cell], |weights| {
                         Left::new(curves, cell, curves.floor[feature], weights[row], enough)
                     })
@@ -144,6 +146,7 @@ pub fn one_less(
                 let (origin, inverse) = (scale.origin[feature], scale.inverse[feature]); // 1 / unit
                 // Of the feature, `[row of block]`.
                 let values = block.reals(rows.clone(), column..column + 1, &mut buffer);
+                // `at` is the position of the row in the block, and x its value.
                 for (at, x) in values.iter().enumerate() {
                     let z = (x - origin) * inverse; // the scaled value
                     if z.is_nan() {

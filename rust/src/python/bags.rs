@@ -103,6 +103,7 @@ impl Bags {
         scale: Singles,
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
+        // How often a text has each word; none if that does not count.
         let times: Option<Reals> = often.then(|| self.times.extract(py)).transpose()?;
         let held = self.held(py)?;
         let (bags, times, scale) = (held.bags()?, times.as_deref(), &*scale);
@@ -119,6 +120,7 @@ impl Bags {
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
         let held = self.held(py)?;
+        // The words of each text with their values.
         let (texts, n_classes, table) = (held.texts(&values)?, table.width(), &*table);
         let scores = py.detach(|| texts.scores(table, n_classes, *threads))?;
         Ok(shaped(scores, &[texts.len(), n_classes]))
@@ -138,6 +140,7 @@ impl Bags {
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
         let held = self.held(py)?;
+        // The words of each text with their values; the table of other classes, then that of the text's own.
         let (texts, n_classes, tables) = (held.texts(&values)?, others.width(), [&*others, &*own]);
         let labels = Sets::new(&labels.0, &labels.1, n_classes)?;
         let scores = py.detach(|| texts.left_out(labels, tables, n_classes, *threads))?;
@@ -162,6 +165,7 @@ impl Bags {
         // The arrays of words; how many classes there are.
         let (held, classes) = (self.held(py)?, text_variances.width());
         let text_variances = &*text_variances;
+        // The words of each text with their values; the arrays to be changed.
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
         let mut texts = texts::CorrectedTexts { texts, common, text_variances, table, classes };
         passes.run(py, |rows, order| texts::ascend(&mut texts, rows, order, mu))
@@ -187,6 +191,7 @@ impl Bags {
         // The arrays of words; how many labels there are.
         let (held, classes) = (self.held(py)?, text_variances.width());
         let text_variances = &*text_variances;
+        // The words of each text with their values; the arrays to be changed.
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
         let mut texts = texts::CorrectedTexts { texts, common, text_variances, table, classes };
         passes.run(py, |rows, order| labels::ascend(&mut texts, rows, order, mu, *threads))
@@ -204,8 +209,8 @@ impl Bags {
         slopes: Reals,
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
-        let (held, slopes) = (self.held(py)?, &*slopes);
-        let texts = held.texts(&values)?;
+        let (held, slopes) = (self.held(py)?, &*slopes); // the arrays of words
+        let texts = held.texts(&values)?; // the words of each text with their values
         let index = labels::Index::new(&index.0, &index.1, &index.2, &index.3, slopes.len())?;
         let scores = py.detach(|| index.scores(&texts, slopes, *threads))?;
         Ok(shaped(scores, &[texts.len(), slopes.len()]))

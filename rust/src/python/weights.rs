@@ -74,7 +74,8 @@ impl Weights {
         threads: Threads,
         left_out: Option<(Bound<Groups>, i64)>,
     ) -> PyResult<NumPy<u32>> {
-        let words = words.get(py);
+        let words = words.get(py); // with their counts
+        // All groups of texts, and the number of the one that does not count.
         let left_out = match &left_out {
             Some((groups, group)) => Some((groups.get().get(), size(*group, "group")?)),
             None => None,

@@ -23,7 +23,7 @@ pyo3::create_exception!(
     "``args`` is (word or None, class number, what is left, below zero)."
 );
 
-/// Returns the ids (numbers of words); refuses ids that are not below `n_ids`.
+/// Returns `ids`, numbers of words, if all are below `n_ids`, the number of words with an id; else an error.
 fn check_ids(ids: &[u32], n_ids: usize) -> PyResult<&[u32]> {
     match ids.iter().find(|&&id| id as usize >= n_ids) {
         None => Ok(ids),
@@ -158,7 +158,7 @@ impl Words {
         Ok(Words(changed))
     }
 
-    /// Returns the words that `f` makes of these, without the GIL.
+    /// Returns the words that `f` makes of the words of this value, without the GIL.
     fn map(
         &self,
         py: Python,
@@ -244,7 +244,8 @@ impl Words {
         changed_ids.map(NumPy::from)
     }
 
-    /// Returns these words and others together, words of the same name added up; these words keep their ids.
+    /// Returns the sums of these words and the words `other` together, words of the same name added up; these words keep their
+    /// ids.
     fn plus(&self, py: Python, other: &Words) -> PyResult<Words> {
         let (words, other) = (self.get(py), other.get(py));
         if !words.outweighs(&other) {
@@ -274,13 +275,14 @@ impl Words {
         py.detach(|| Arc::ptr_eq(&words, &other) || words.same(&other))
     }
 
-    /// Returns the words with class c as class `index[c]` of `n_classes`, classes that become one added up.
+    /// Returns the words with the counts of class c in class `index[c]`, one of `n_classes`; classes that become one are added
+    /// up.
     fn place(&self, py: Python, index: Longs, n_classes: i64) -> PyResult<Words> {
         let (index, n_classes) = (&*index, size(n_classes, "n_classes")?);
         self.map(py, |words| words.place(index, n_classes))
     }
 
-    /// Returns the words with class `index[i]` as class i.
+    /// Returns the words with the counts of class `index[i]` in class i; words that are left without texts are gone.
     fn take(&self, py: Python, index: Longs) -> PyResult<Words> {
         let index = &*index;
         self.map(py, |words| words.take(index))

@@ -65,7 +65,7 @@ impl Accumulator for NarrowCell {
         self.0 += (bits << 32) + if times != 0.0 { weight } else { 0 };
     }
 
-    /// Adds the occurrences and documents of another cell.
+    /// Adds another cell of the same word: its occurrences (upper half of the number) and documents (lower half).
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.0 += other.0;
@@ -106,7 +106,7 @@ impl Accumulator for WeightedCell {
         }
     }
 
-    /// Adds the occurrences and documents of another cell.
+    /// Adds the occurrences and documents, both in parts of a row, of another cell of the same word.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.occurrences += other.occurrences;
@@ -118,7 +118,8 @@ impl Accumulator for WeightedCell {
         self.documents != 0
     }
 
-    /// The occurrences and documents of each cell, in 10^-36.
+    /// The occurrences and documents of each cell, in 10^-36; the cells have occurrences and documents in parts of a row,
+    /// 10^-18.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         // From 10^-18 to 10^-36: a number of times is whole, and one token has 10^18 parts.
         let token = u128::from(PARTS);
@@ -169,7 +170,7 @@ impl Accumulator for LightCell {
         }
     }
 
-    /// Adds the occurrences and documents of another cell.
+    /// Adds another cell of the same word: its occurrences in 10^-18, 64 lower and 32 upper bits, and its documents in rows.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.merge_parts(other.low, other.high);
@@ -181,7 +182,8 @@ impl Accumulator for LightCell {
         self.documents != 0
     }
 
-    /// The occurrences and documents of each cell, in 10^-36.
+    /// The occurrences and documents of each cell, in 10^-36; the cells have occurrences in 10^-18, the lower 64 bits and the
+    /// upper 32, and documents in rows.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         let one = u128::from(PARTS); // in 10^-18
         let occurrences_and_documents = |cell: Self| {
@@ -221,7 +223,7 @@ impl Accumulator for PartsCell {
         }
     }
 
-    /// Adds the occurrences and documents of another cell.
+    /// Adds another cell of the same word: its occurrences in 10^-36, and its documents in parts of a row.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.occurrences.merge(&other.occurrences);
@@ -233,7 +235,8 @@ impl Accumulator for PartsCell {
         self.documents != 0
     }
 
-    /// The occurrences and documents of each cell, in 10^-36.
+    /// The occurrences and documents of each cell, in 10^-36; the cells have occurrences in 10^-36, and documents in parts of a
+    /// row, 10^-18.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         let one = u128::from(PARTS); // in 10^-18
         let occurrences_and_documents =

@@ -10,7 +10,7 @@ use crate::integers::{Int, PARTS, weight_to_parts};
 /// A store is added to another in place if that has so many times its cells.
 const MUCH_LARGER: usize = 8;
 
-/// a - b for two counts of one unit; the error is b - a if b is larger.
+/// a - b for two counts of one unit; the error is how much of b is missing in a, b - a, if b is larger.
 fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
     let (mut difference, mut missing) = (*a, *b);
     difference.subtract(b);

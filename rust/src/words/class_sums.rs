@@ -52,12 +52,12 @@ impl ClassSums {
 
     /// Converts the counts of cells, the number of texts and the totals to `unit` if that is finer than theirs.
     pub fn make_finer(&mut self, unit: Unit) {
-        let old = self.unit();
-        if unit > old {
-            let counts = (0..self.ids.len()).map(|i| old.counts_to(unit, self.counts.get(i)));
+        let old_unit = self.unit();
+        if unit > old_unit {
+            let counts = (0..self.ids.len()).map(|i| old_unit.counts_to(unit, self.counts.get(i)));
             self.counts = CellCounts::Parts(counts.collect());
-            self.texts = old.to(unit, self.texts);
-            self.totals = old.counts_to(unit, self.totals);
+            self.texts = old_unit.to(unit, self.texts);
+            self.totals = old_unit.counts_to(unit, self.totals);
         }
     }
 
@@ -162,8 +162,9 @@ impl<A: Accumulator> Arrays<A> {
 }
 
 impl<W: WordRows> RowsToSum<'_, W> {
-    /// Adds up the rows on so many threads, in the smallest type of cells that holds the sums. A class has one sum for each of
-    /// its jobs.
+    /// Adds up the rows on so many threads, in the smallest type of cells that holds the sums, which depends on whether rows
+    /// have words a whole number of times (`counts_are_whole`), on whether the sums of a job are below 2^32 (`fits_32_bits`),
+    /// and on the weights. A class has one sum for each of its jobs.
     pub fn add_up(&self, threads: usize) -> Vec<ClassSums> {
         let weights_are_ones = matches!(self.rows.weights, Weights::Ones);
         let weights_are_whole = !matches!(self.rows.weights, Weights::Parts(_));
@@ -188,10 +189,12 @@ impl<W: WordRows> RowsToSum<'_, W> {
         threads: usize,
         add: impl Fn(&Self, &[i64], &mut [A]) + Sync,
     ) -> Vec<ClassSums> {
-        let arrays = Arrays::<A>(Mutex::new(vec![]));
+        let arrays = Arrays::<A>(Mutex::new(vec![])); // memory that jobs use in turn
+        // The numbers of the rows sorted by class: those of class c are `order[starts[c]..starts[c + 1]]`.
         let RowOrder::ByClass { rows: order, starts } = self.order else {
             // `cells` are those of all rows: each row has a cell for each word.
             let (n_rows, cells) = (self.rows.len(), self.rows.len() * self.words.n_ids());
+            // A job has about `job_size` cells.
             let n_jobs = (cells / self.job_size).clamp(1, JOBS * threads);
             // The sums of the classes, job after job.
             let sums = threads::ranges(threads, n_rows, n_rows.div_ceil(n_jobs), |rows| {
@@ -202,7 +205,7 @@ impl<W: WordRows> RowsToSum<'_, W> {
         };
         let jobs = self.jobs(order, starts);
         threads::map(threads, jobs.len(), |i| {
-            let (class, positions) = jobs[i].clone();
+            let (class, positions) = jobs[i].clone(); // of the job's rows in `order`
             let rows = &order[positions];
             let cells: usize = rows.iter().map(|&row| self.words.size(row as usize)).sum(); // of these rows
             // The words that the rows have, and the occurrences and documents of each.
@@ -219,12 +222,12 @@ impl<W: WordRows> RowsToSum<'_, W> {
         })
     }
 
-    /// Cuts the rows of each class into jobs: returns for each job the class, and the positions in `order` of its rows. `order`
-    /// has the numbers of rows; those of class c are `order[starts[c]..starts[c + 1]]`.
+    /// Cuts the rows of each class into jobs of about `job_size` cells: returns for each job the class, and the positions in
+    /// `order` of its rows. `order` has the numbers of rows; those of class c are `order[starts[c]..starts[c + 1]]`.
     fn jobs(&self, order: &[i64], starts: &[i64]) -> Vec<(usize, Range<usize>)> {
         let mut jobs = vec![];
         for (class, bounds) in starts.windows(2).enumerate() {
-            let (start, end) = (bounds[0] as usize, bounds[1] as usize);
+            let (start, end) = (bounds[0] as usize, bounds[1] as usize); // of the class's rows in `order`
             // Positions of the job's rows, and how many cells these have.
             let (mut job, mut cells) = (start..start, 0);
             for &row in &order[start..end] {
@@ -254,8 +257,8 @@ impl<W: WordRows> RowsToSum<'_, W> {
     fn sum_table<A: Accumulator>(&self, rows: Range<usize>, table: &mut [A]) -> Vec<ClassSums> {
         let n_ids = self.words.n_ids();
         let mut scratch = Scratch { reads_all_rows: true, ..Scratch::default() };
-        let all_sums = &mut *table;
-        let all_rows = rows.clone();
+        let all_sums = &mut *table; // the table, for this loop
+        let all_rows = rows.clone(); // the rows, for this loop
         wide!(for row in all_rows {
             if let Ok(class) = usize::try_from(self.rows.classes[row]) {
                 let class_sums = &mut all_sums[class * n_ids..(class + 1) * n_ids];
@@ -322,7 +325,8 @@ impl<W: WordRows> RowsToSum<'_, W> {
         // Of each word in each row: the word's number and its cell.
         let (mut cells, mut scratch): (Vec<(u32, A)>, _) = (vec![], Scratch::default());
         for &row in rows {
-            let weight = self.weight(row as usize, A::WEIGHTS);
+            let weight = self.weight(row as usize, A::WEIGHTS); // of the row
+            // Called with the number of a word and how often the row has it.
             let push = |id, times| cells.push((id, A::of(times, weight)));
             self.words.visit_words(row as usize, &mut scratch, push);
         }
@@ -357,7 +361,7 @@ fn take_used_cells<A: Accumulator>(cells: &mut [A]) -> (Vec<u32>, CellCounts) {
         ids[n_used] = id;
         n_used += usize::from(cell.is_used());
     }
-    ids.truncate(n_used);
+    ids.truncate(n_used); // the words whose cells are used
     let counts = A::counts(ids.iter().map(|&id| std::mem::take(&mut cells[id as usize])));
     (ids, counts)
 }

@@ -81,7 +81,8 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Refuses a batch whose arrays have different lengths, or whose number of classes is not that of the store `words`.
+    /// Refuses a batch whose arrays have different lengths, or whose number of classes is not that of the store `words`: one
+    /// text, one class (in `rows`) and, if there are further classes (`more`), one set of these per row.
     fn check(&self, words: &Words) -> Result<(), Error> {
         if self.texts.len() != self.rows.len() {
             return Err(Error::malformed(format!(
@@ -244,7 +245,7 @@ impl Chunk {
             if batch.read(row, &mut tokens)? {
                 number(&mut chunk, &tokens)?;
                 demand(chunk.ids.len() <= MOST_TOKENS, TOO_LONG)?;
-                chunk.texts.push((row, chunk.ids.len()));
+                chunk.texts.push((row, chunk.ids.len())); // the row, and where in `ids` the numbers of its words end
             }
         }
         Ok(chunk)
@@ -259,7 +260,7 @@ impl Chunk {
         looks_up: bool,
     ) -> Result<Chunk, Error> {
         let bytes: usize = rows.clone().map(|row| batch.texts.size(row)).sum(); // of the texts of all rows
-        // A word has six bytes or so; a fifth more, since tables have more and fewer.
+        // A word takes six bytes or so. There is room for a token in five bytes, since tables get unequal numbers of tokens.
         let expected_tokens = if looks_up { 0 } else { bytes * batch.tokens_per_byte() / 5 };
         let unknown = Unknown::with_room(vocabulary, expected_tokens);
         Chunk::gather(batch, rows, unknown, |chunk, tokens| {
@@ -341,18 +342,18 @@ impl<'a> Reader<'a> {
             let mut wave = vec![]; // its chunks
             if self.threads == 1 || old_words == 0 {
                 // The first texts have the most frequent words of all texts, which one thread numbers quickly.
-                // Bytes of tokens in this wave.
+                // Bytes of tokens in this wave: the most of a chunk, or what one thread reads before all others.
                 let first_bytes =
                     if self.threads == 1 { self.cut.chunk[1] } else { self.cut.first };
                 let rows = self.batch.rows(self.next, self.end, self.text_bytes(first_bytes));
-                self.next = rows.end;
+                self.next = rows.end; // the next row to be read
                 wave.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
             } else {
                 wave = self.wave(vocabulary)?;
                 number::number(vocabulary, &mut wave, self.threads)?;
             }
-            let n_tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
-            let new_words = vocabulary.len() - old_words;
+            let n_tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum(); // of the wave
+            let new_words = vocabulary.len() - old_words; // that got a number in this wave
             self.looks_up = new_words * MANY < n_tokens; // whether words are looked up first in the next wave
             // Bytes of tokens in a wave that has many new words.
             let steady_wave = self.cut.wave[0] * self.threads.div_ceil(2);

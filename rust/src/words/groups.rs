@@ -96,6 +96,7 @@ impl Groups {
 
     /// A reader of the cells of the group of texts with this number, which must have been checked.
     pub(super) fn group(&self, group: usize) -> Reader<'_> {
+        // The group's words and cells, part after part.
         let parts = self.parts.iter().map(|part| &part[group]).collect();
         Reader { parts, words_per_part: self.words_per_part, next: 0 }
     }
@@ -109,7 +110,7 @@ impl Groups {
         ids: impl Iterator<Item = u32> + Clone,
     ) -> Result<Pairs, Error> {
         self.check(total, group)?;
-        let mut reader = self.group(group);
+        let mut reader = self.group(group); // of the group's cells
         let n_cells = ids.clone().map(|id| total.cells(id).len()).sum();
         let mut pairs = Pairs::with_room(ids.size_hint().0, n_cells);
         for id in ids {
@@ -192,8 +193,9 @@ fn cells_by_group(
     groups: &[i64],
     n_groups: usize,
 ) -> Result<Vec<Group>, Error> {
+    // A group of texts without words.
     let empty = || Group { ids: vec![], cells: Cells::with_room(0, 0, words.unit()) };
-    let mut all_groups: Vec<Group> = (0..n_groups).map(|_| empty()).collect();
+    let mut all_groups: Vec<Group> = (0..n_groups).map(|_| empty()).collect(); // numbers of words, and their cells
     let mut word_cells = vec![vec![]; n_groups]; // of one word, `[group][cell]`
     let mut word_groups = vec![]; // numbers of the groups in which this word has cells
     for id in ids {

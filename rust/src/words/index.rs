@@ -150,14 +150,14 @@ impl Names {
         &self.bytes[self.range(id)]
     }
 
-    /// The key of the word with this number; quicker than [`Key::of`] its bytes.
+    /// The key of the word with the number `id`, made of its bytes in `bytes`; quicker than [`Key::of`] these bytes.
     #[inline(always)]
     fn key(&self, id: usize) -> Key {
         let Range { start, end } = self.range(id);
         Key::within(&self.bytes, start, end)
     }
 
-    /// Appends a word.
+    /// Appends a word to the bytes of all words; `ends` gets where it ends.
     pub fn push(&mut self, word: &[u8]) {
         self.bytes.extend_from_slice(word);
         self.ends.push(self.bytes.len());
@@ -641,8 +641,8 @@ impl Vocabulary {
         ids[n_before..].contains(&UNKNOWN)
     }
 
-    /// Appends the number of each token's word to `ids`, the next ones for words that are new; an error if words are columns, or if
-    /// there are too many.
+    /// Appends the number of each token's word to `ids`, the next numbers for words that are new; an error if words are
+    /// columns, or if there are too many. `index` finds words by their keys, and `names` are their names by number.
     pub fn number_each(&mut self, tokens: &Tokens, ids: &mut Vec<u32>) -> Result<(), Error> {
         demand(tokens.len() <= MOST - self.len(), TOO_MANY)?;
         match self {

@@ -240,10 +240,10 @@ impl Words {
             }
             pairs
         });
-        let mut pieces = pieces.into_iter();
+        let mut pieces = pieces.into_iter(); // the cells of the first one get those of later ones appended
         let mut pairs = pieces.next().unwrap_or_else(|| Pairs::with_room(0, 0));
         for piece in pieces {
-            let cells_before = pairs.classes.len() as i64;
+            let cells_before = pairs.classes.len() as i64; // of earlier pieces
             pairs.starts.extend(piece.starts[1..].iter().map(|start| cells_before + start));
             pairs.classes.extend(piece.classes);
             pairs.occurrences.extend(piece.occurrences);

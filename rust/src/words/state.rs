@@ -223,7 +223,8 @@ impl State<'_> {
         Ok(Vocabulary::Named(NamedWords::ascending(names)))
     }
 
-    /// Refuses cells that do not fit the words, or counts that do not fit the cells; returns the number of cells.
+    /// Refuses cells that do not fit the words (those of word i are `starts[i]` to `starts[i + 1]`; `ends` has an element per
+    /// word, `classes` one per cell), or counts that do not fit the cells; returns the number of cells.
     fn check_cells(&self) -> Result<usize, Error> {
         let (n_words, n_cells) = (self.ends.len(), self.classes.len());
         demand(
@@ -381,6 +382,7 @@ fn are_texts(names: &Names) -> bool {
 fn is_text(mut bytes: &[u8]) -> bool {
     while let Err(error) = std::str::from_utf8(bytes) {
         bytes = match &bytes[error.valid_up_to()..] {
+            // A surrogate that stands alone, and the bytes after it.
             [0xed, 0xa0..=0xbf, 0x80..=0xbf, rest @ ..] => rest,
             _ => return false,
         };

@@ -90,7 +90,7 @@ pub enum CellCounts {
 }
 
 impl CellCounts {
-    /// No counts yet, in this unit.
+    /// No counts of cells yet, which are to be in this unit: ones in 32 bits, or parts in three limbs.
     pub fn new(unit: Unit) -> Self {
         match unit {
             Unit::One => CellCounts::Narrow(vec![]),
@@ -263,6 +263,7 @@ impl<'a> Slots<'a> {
     fn find_or_insert(&mut self, span: &mut Span, class: u32) -> usize {
         let range = span.range();
         let (start, end) = (range.start - self.start, range.end - self.start); // in this run
+        // The first slot of a cell whose class is not lower, or the slot after the word's cells.
         let at = start + self.cells[start..end].partition_point(|cell| cell.class < class);
         if at == end || self.cells[at].class != class {
             self.shift(at..end, at + 1);
@@ -307,10 +308,11 @@ impl Section<'_> {
         self.first_word as u32..(self.first_word + self.spans.len()) as u32
     }
 
-    /// Adds element `i` of `counts` to the cell in this class of the word with this number, as [`Slots::add`] does.
+    /// Adds element `i` of `counts`, occurrences and documents, to the cell in this class of the word with the number `id`, or
+    /// to a new cell, for which there must be room, as [`Slots::add`] does.
     #[inline(always)]
     pub fn add(&mut self, id: u32, class: u32, counts: &CellCounts, i: usize) {
-        let span = &mut self.spans[id as usize - self.first_word];
+        let span = &mut self.spans[id as usize - self.first_word]; // where the word's cells are
         self.slots.add(span, class, counts, i);
     }
 }
@@ -323,9 +325,9 @@ impl Cells {
     /// No words yet, with room for so many words and cells, whose counts are in `unit`.
     pub fn with_room(words: usize, cells: usize, unit: Unit) -> Self {
         Cells {
-            spans: Vec::with_capacity(words),
-            cells: Vec::with_capacity(cells),
-            parts: Vec::with_capacity(if unit == Unit::Part { cells } else { 0 }),
+            spans: Vec::with_capacity(words), // where the cells of each word are
+            cells: Vec::with_capacity(cells), // class and ones of each slot
+            parts: Vec::with_capacity(if unit == Unit::Part { cells } else { 0 }), // of each slot
             unit,
             ..Cells::default()
         }
@@ -336,9 +338,9 @@ impl Cells {
         self.spans.len()
     }
 
-    /// Makes sure that there are at least `words` words; new ones have no cells.
+    /// Makes sure that there are at least `words` words; new ones have no cells and no slots.
     pub fn grow(&mut self, words: usize) {
-        let empty = Span { start: self.cells.len(), len: 0, room: 0 };
+        let empty = Span { start: self.cells.len(), len: 0, room: 0 }; // of a word without slots
         self.spans.resize(words.max(self.spans.len()), empty);
     }
 
@@ -347,13 +349,14 @@ impl Cells {
         self.spans.is_sorted_by_key(|span| span.start)
     }
 
-    /// Removes the words from number `n_words` on, which have no cells; their slots are in no word's room any more.
+    /// Removes the words whose numbers are `n_words` or more, which have no cells; their slots are in no word's room any more
+    /// (`unowned_slots`).
     pub fn truncate(&mut self, n_words: usize) {
         let removed = self.spans.split_off(n_words.min(self.spans.len())); // where the removed words have their cells
         self.unowned_slots += removed.iter().map(|span| span.room as usize).sum::<usize>();
     }
 
-    /// Converts all counts to parts.
+    /// Converts the occurrences and documents in all slots, whole numbers of 32 bits, to parts of 10^-36.
     pub fn make_parts(&mut self) {
         if self.unit == Unit::Part {
             return;
@@ -411,7 +414,7 @@ impl Cells {
         Some(range.start + at)
     }
 
-    /// Where the cells of each word are, `[word]`; and all slots as one run.
+    /// Where the cells of each word are, `[word]`; and all slots, their classes and counts, as one run that begins at slot 0.
     fn spans_and_slots(&mut self) -> (&mut [Span], Slots<'_>) {
         let slots = Slots { start: 0, cells: &mut self.cells, parts: &mut self.parts };
         (&mut self.spans, slots)
@@ -454,9 +457,9 @@ impl Cells {
     }
 
     /// Removes the cell in slot `at`, which is one of the word with the number `id`, and moves the word's later cells one slot
-    /// back.
+    /// back. There are fewer cells then (`len`), and fewer words with cells (`n_live`) if it was the word's last cell.
     fn remove(&mut self, id: usize, at: usize) {
-        let end = self.spans[id].range().end;
+        let end = self.spans[id].range().end; // the slot after the word's cells
         self.spans_and_slots().1.shift(at + 1..end, at);
         self.spans[id].len -= 1;
         self.len -= 1;
@@ -490,7 +493,7 @@ impl Cells {
         self.resize(new_len);
     }
 
-    /// Makes the number of slots `len`; new ones are empty.
+    /// Makes the number of slots `len`; new ones are empty: class and counts of 0.
     fn resize(&mut self, len: usize) {
         self.cells.resize(len, ClassCounts::default());
         if self.unit == Unit::Part {
@@ -515,6 +518,7 @@ impl Cells {
             moved.resize(start + room as usize);
             moved.spans.push(Span { start, len: span.len, room });
         }
+        // Words with cells, and cells, are as before.
         (moved.n_live, moved.len) = (self.n_live, self.len);
         *self = moved;
     }
@@ -556,7 +560,7 @@ impl Cells {
 
     /// Appends a word with these cells, whose classes ascend; it gets the next number.
     pub fn push(&mut self, cells: impl Iterator<Item = Cell>) {
-        let len = cells.map(|cell| self.push_cell(&cell)).count();
+        let len = cells.map(|cell| self.push_cell(&cell)).count(); // how many cells
         self.end_word(len);
     }
 
@@ -579,7 +583,8 @@ impl Cells {
         }
     }
 
-    /// Appends a cell of the next word, which [`Cells::end_word`] completes.
+    /// Appends a cell of the next word, which [`Cells::end_word`] completes: its class, and its occurrences and documents in
+    /// the unit of all counts.
     #[inline(always)]
     pub fn push_cell(&mut self, cell: &Cell) {
         if self.unit == Unit::Part {
@@ -589,7 +594,8 @@ impl Cells {
         self.cells.push(ClassCounts { class: cell.class, ones });
     }
 
-    /// Makes the last `len` cells those of a new word, which gets the next number and has no room for more cells.
+    /// Makes the last `len` cells those of a new word, which gets the next number and has no room for more cells. Counts the
+    /// words with cells (`n_live`) and the cells (`len`) that are added.
     #[inline(always)]
     pub fn end_word(&mut self, len: usize) {
         self.spans.push(Span { start: self.cells.len() - len, len: len as u32, room: len as u32 });

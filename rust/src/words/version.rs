@@ -92,15 +92,17 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Base {
-    /// Drops changes from the front of the layer, the oldest, while nobody has the value before the change.
+    /// Drops changes from the front of the layer, where the oldest are, while nobody has the value before the change (no strong
+    /// pointers to its number are left).
     fn trim(&mut self) {
         while self.layer.front().is_some_and(|change| change.before.strong_count() == 0) {
             self.layer.pop_front();
         }
     }
 
-    /// The position in the layer of the change after the value with this number (values of a base are numbered from 0), or the
-    /// layer's length for the newest value; none if the change was dropped.
+    /// The position in the layer (the changes that led to the newest value) of the change after the value with this number;
+    /// values of a base are numbered from 0, and `self.number` is the newest. The layer's length for the newest value; none if
+    /// the change was dropped.
     fn position(&self, number: u64) -> Option<usize> {
         if number == self.number {
             return Some(self.layer.len());
@@ -128,7 +130,7 @@ impl Place {
     fn new(words: Words) -> Self {
         // Values of a base are numbered from 0.
         let number = Arc::new(0);
-        let newest = Arc::downgrade(&number);
+        let newest = Arc::downgrade(&number); // dead once nobody has the value
         let base = Base { words: Arc::new(words), newest, number: 0, layer: VecDeque::new() };
         Place { base: Arc::new(Mutex::new(base)), number }
     }
@@ -136,6 +138,7 @@ impl Place {
     /// Makes this value the newest of its base by undoing all later changes, or, if somebody has a later value, the only one of
     /// a base of its own.
     fn settle(&mut self) {
+        // The words of the newest value, and the changes that led there, `layer`.
         let mut base = lock(&self.base);
         base.trim();
         // Where the changes after this value begin in the layer.
@@ -165,7 +168,7 @@ impl Version {
     /// The words of this value; none if that needs waiting for another thread that has locked the value or its base, or undoing
     /// changes.
     pub fn try_words(&self) -> Option<Arc<Words>> {
-        let place = self.0.try_lock().ok()?;
+        let place = self.0.try_lock().ok()?; // the base of the value, and its number there
         let mut base = place.base.try_lock().ok()?; // what is shared with other values
         if base.number != *place.number {
             return None;
@@ -176,8 +179,8 @@ impl Version {
 
     /// The words of this value. Waits for other threads and undoes newer changes.
     pub fn words(&self) -> Arc<Words> {
-        let mut place = lock(&self.0);
-        place.settle();
+        let mut place = lock(&self.0); // which base the value has, and its number there
+        place.settle(); // now it is the newest value of its base
         lock(&place.base).words.clone()
     }
 
@@ -188,8 +191,9 @@ impl Version {
         adds: bool,
         change: impl FnOnce(&mut Words, bool) -> Result<Vec<ClassSums>, Error>,
     ) -> Result<Version, Error> {
-        let mut place = lock(&self.0);
-        place.settle();
+        let mut place = lock(&self.0); // which base the value has, and its number there
+        place.settle(); // now it is the newest value of its base
+        // The words of the newest value, and the changes that led there, `layer`.
         let mut base = lock(&place.base);
         if base.words.cells.len == 0 || base.is_crowded() {
             let mut words = (*base.words).clone();
@@ -198,7 +202,7 @@ impl Version {
             return Ok(Version::new(words));
         }
         let n_ids = base.words.n_ids(); // how many words have a number before the change
-        let words = Arc::make_mut(&mut base.words);
+        let words = Arc::make_mut(&mut base.words); // copied if somebody reads them
         let sums = match change(words, true) {
             Ok(sums) => sums,
             Err(error) => {
@@ -216,6 +220,7 @@ impl Version {
     /// The numbers of the words that changed between this value and `old`, in order; none if the values have different bases, or
     /// the changes between them were dropped.
     pub fn changed_since(&self, old: &Version) -> Option<Vec<u32>> {
+        // Which base the values have, and their numbers there.
         let (new, old) = (lock(&self.0).clone(), lock(&old.0).clone());
         if !Arc::ptr_eq(&new.base, &old.base) {
             return None;

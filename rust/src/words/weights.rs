@@ -384,8 +384,8 @@ impl Weights {
         let n_ids = needs.iter().map(|need| need.n_ids).max().unwrap_or(0);
         let more_ids = n_ids.saturating_sub(self.places.len()); // words without a place yet
         self.places.try_reserve(more_ids).map_err(too_many)?;
-        let n_whole: usize = needs.iter().map(|need| need.n_whole).sum();
-        let n_numbers: usize = needs.iter().map(|need| need.n_numbers).sum();
+        let n_whole: usize = needs.iter().map(|need| need.n_whole).sum(); // whole rows
+        let n_numbers: usize = needs.iter().map(|need| need.n_numbers).sum(); // of rows of pairs
         demand(
             self.whole.len() / self.lines + n_whole < MOST as usize
                 && self.pairs.len() + n_numbers < (UNKNOWN - MOST) as usize,
@@ -453,8 +453,9 @@ impl Weights {
     /// Removes the row of the word with the number `id`, if it has one, and counts what it leaves unused: lines of a whole row
     /// (`lost_lines`), or numbers of a row of pairs (`lost_numbers`).
     fn free(&mut self, id: u32) {
-        let n_numbers = self.room(id).map_or(0, |room| room.len());
+        let n_numbers = self.room(id).map_or(0, |room| room.len()); // of the row, if it is one of pairs
         if let Some(place) = self.places.get_mut(id as usize) {
+            // Whole rows have places below MOST, rows of pairs have higher ones.
             match std::mem::replace(place, UNKNOWN) {
                 UNKNOWN => {}
                 ..MOST => self.lost_lines += self.lines,

@@ -183,6 +183,7 @@ impl<'a> Matrix<'a> {
     ) -> Result<(), Error> {
         // Whether a cell of the row is refused, and the row's cells.
         let (mut any_refused, cells) = (false, self.row(row, buffer));
+        // Called with a cell's column and count.
         let visit = |column: u32, count: f64| {
             if count != 0.0 {
                 any_refused |= count.is_nan();
@@ -238,7 +239,9 @@ impl<'a> Matrix<'a> {
         let counts = &mut buffer[..cells.len()]; // to be written
         let (Layout::Dense(block) | Layout::Sparse { values: block, .. }) = &self.layout;
         with_typed_view!(block, view => {
+            // A view of the numbers of all cells: rows × columns, or one column if the matrix is sparse.
             let (view_width, counts) = (view.ncols(), &mut *counts);
+            // Of the first cell, in the view.
             let (row, first_column) = (cells.start / view_width, cells.start % view_width);
             // The cells, if they lie side by side in their row.
             let in_row = || view.row(row).to_slice()?.get(first_column..first_column + cells.len());
@@ -287,7 +290,8 @@ impl<'a> Matrix<'a> {
     /// The error of the first row with a cell that cannot be counted, as it is missing, infinite or negative.
     fn first_refused(&self) -> Error {
         for row in 0..self.len() {
-            let mut any_negative = false;
+            let mut any_negative = false; // whether a cell of the row is negative
+            // An error if a cell of the row is refused.
             let read = self.each_of(row, &mut vec![], |_, count| any_negative |= count < 0.0);
             if read.is_err() || any_negative {
                 return self.refused(row);

@@ -272,7 +272,7 @@ impl Lanes {
         }
     }
 
-    /// The summary of the cells of all lanes.
+    /// The summary of the cells of all lanes: whether all can be counted, whether all are whole, the largest, and their sum.
     fn summary(&self) -> MatrixSummary {
         MatrixSummary {
             // The lowest is 0 or, once a cell cannot be counted, -1.
