@@ -32,7 +32,7 @@ impl Key for &[u8] {
     fn hash(self) -> u64 {
         let mut state = mix(self.len() as u64 ^ SEED, STEP);
         let blocks = self.chunks_exact(8);
-        let last_block = blocks.remainder();
+        let last_block = blocks.remainder(); // the bytes after the blocks of eight
         for block in blocks {
             state = mix(state ^ little_endian(block), STEP) ^ SEED;
         }
@@ -111,6 +111,7 @@ impl<E: Entry> HashTable<E> {
     /// Loads the slots where these hashes belong into the cache. No load waits for another, so memory answers all at once.
     #[inline(always)]
     pub fn load(&self, hashes: impl Iterator<Item = u64>) {
+        // Whether the number of empty slots is odd: something that depends on all slots.
         let parity = hashes.fold(false, |parity, hash| parity ^ self.peek(hash).is_empty());
         std::hint::black_box(parity);
     }

@@ -168,6 +168,7 @@ impl Bags {
         // The words of each text with their values; the arrays to be changed.
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
         let mut texts = texts::CorrectedTexts { texts, common, text_variances, table, classes };
+        // `rows` has the scores and strengths of texts, and `order` their numbers in the order of a pass.
         passes.run(py, |rows, order| texts::ascend(&mut texts, rows, order, mu))
     }
 
@@ -194,6 +195,7 @@ impl Bags {
         // The words of each text with their values; the arrays to be changed.
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
         let mut texts = texts::CorrectedTexts { texts, common, text_variances, table, classes };
+        // `rows` has the scores and strengths of texts, and `order` their numbers in the order of a pass.
         passes.run(py, |rows, order| labels::ascend(&mut texts, rows, order, mu, *threads))
     }
 

@@ -307,7 +307,7 @@ impl Words {
         threads: Threads,
     ) -> PyResult<Pairs> {
         let words = self.get(py);
-        let all_ids: Vec<u32>;
+        let all_ids: Vec<u32>; // if there are no `ids`
         let ids = match &ids {
             Some(ids) => check_ids(ids, words.n_ids())?,
             None => {
@@ -344,6 +344,7 @@ impl Words {
     /// The names of the words `ids`, or of all words in the order of their ids.
     fn words<'py>(&self, py: Python<'py>, ids: Option<Ids<'py>>) -> PyResult<Bound<'py, PyList>> {
         let words = self.get(py);
+        // The Python string that is the name of the word with this id.
         let name = |id: u32| words.with_name(id, |name| string_of(py, name));
         let names: Vec<_> = match ids {
             None => (0..words.n_ids() as u32).map(name).collect::<PyResult<_>>()?,

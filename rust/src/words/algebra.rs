@@ -44,8 +44,9 @@ impl Cell {
 /// The cells of all sums of classes, each with the number of its word, in the order of words and classes; cells of the same
 /// word and class are added up.
 fn combine(sums: &[ClassSums]) -> Vec<(u32, Cell)> {
-    let mut cells = vec![];
+    let mut cells = vec![]; // the number of the word, and the cell
     for sums in sums {
+        // The sums of one class: the number of the word of each cell, `ids`, and the counts of each.
         cells.extend(sums.ids.iter().enumerate().map(|(i, &id)| {
             let (class, counts) = (sums.class, sums.counts.get(i));
             (id, Cell { class, counts })
@@ -88,7 +89,7 @@ impl Words {
             sums.make_finer(self.unit());
             texts[sums.class as usize].merge(&sums.texts);
         }
-        let cells = combine(sums);
+        let cells = combine(sums); // to be subtracted, each with the number of its word
         self.subtract(|| cells.iter().copied(), &texts, is_plain)
     }
 
@@ -171,7 +172,7 @@ impl Words {
             numbers.push((self.vocabulary.add_from(&other.vocabulary, other_id)?, other_id));
         }
         numbers.sort_unstable();
-        // The numbers of words, and the counts of each.
+        // No numbers of words, and no counts.
         let empty = (vec![], CellCounts::new(other.unit()));
         // Per class: the numbers of words in this store, and their counts.
         let mut cells = vec![empty; self.n_classes()];
@@ -182,7 +183,7 @@ impl Words {
                 counts.push(&cell.counts);
             }
         }
-        let mut sums = vec![];
+        let mut sums = vec![]; // of each class that has texts in `other`
         for ((class, (ids, counts)), &texts) in (0..).zip(cells).zip(&other.texts) {
             if !texts.is_zero() {
                 sums.push(ClassSums::new(class, ids, counts, texts));
@@ -204,7 +205,7 @@ impl Words {
             if id == UNKNOWN {
                 // All counts of the word are missing.
                 let first_cell = other.cells.of(other_id).next().unwrap_or(Cell::empty(0));
-                let (class, occurrences) = (first_cell.class as usize, &first_cell.counts[0]);
+                let (class, occurrences) = (first_cell.class as usize, &first_cell.counts[0]); // then documents
                 return Err(other.not_there(Some(other_id as u32), class, occurrences));
             }
             numbers.push((id, other_id));
@@ -212,6 +213,7 @@ impl Words {
         let mut left = self.clone(); // this store, from which the other one is subtracted
         left.make_finer(other.unit());
         let (other_unit, left_unit) = (other.unit(), left.unit());
+        // The cells of the other store in the unit of `left`, each with the number that its word has here.
         let cells = || {
             numbers.iter().flat_map(|&(id, other_id)| {
                 let cells = other.cells.of(other_id);
@@ -227,7 +229,7 @@ impl Words {
         Ok(left.without_empty())
     }
 
-    /// Refuses a store in which a word has more documents than its class has texts.
+    /// Refuses a store in which a word has more documents in a class (`counts[1]` of its cell) than the class has texts.
     fn check_documents(&self) -> Result<(), Error> {
         for id in 0..self.n_ids() {
             for cell in self.cells.of(id) {
@@ -303,15 +305,16 @@ impl Words {
             )));
         };
         if factor_in_parts == 0 {
-            let none = Words::new(self.n_classes(), self.n_columns())?;
-            return Ok((none, factor == 0.0));
+            let empty = Words::new(self.n_classes(), self.n_columns())?;
+            return Ok((empty, factor == 0.0));
         }
         // A number of ones times the factor, in ones: three limbs, the least first.
         let product = |ones: u64| Int([ones, 0, 0]).times(factor_in_parts).0.0;
+        // Whether the product of a number of ones is below 2^63.
         let fits = |ones: u64| matches!(product(ones), [ones, 0, 0] if ones < TOO_LARGE);
         fit(fits(self.total()) && fits(self.n_texts()), TOO_MANY)?;
         let factor_is_whole = factor_in_parts.is_multiple_of(u128::from(PARTS));
-        let (old_unit, mut exact) = (self.unit(), true);
+        let (old_unit, mut exact) = (self.unit(), true); // whether all products are exact so far
         let new_unit = match factor_is_whole {
             true => old_unit.that_holds(product(self.total())[0]),
             false => Unit::Part,
@@ -327,9 +330,10 @@ impl Words {
             exact &= is_exact;
             product
         };
-        let texts = self.texts.iter().map(|&count| scaled(count, true)).collect();
+        let texts = self.texts.iter().map(|&count| scaled(count, true)).collect(); // of each class
         let mut cells = Cells::with_room(self.cells.words(), self.cells.len, new_unit);
         for id in 0..self.cells.words() {
+            // The cells of one word.
             let scaled_cells = self.cells.of(id).map(|Cell { class, counts }| Cell {
                 class,
                 // Documents count rows; occurrences do not.
@@ -407,10 +411,11 @@ impl Words {
     /// numbers.
     fn with_classes(&self, new_classes: &[Vec<u32>], n_classes: usize) -> Result<Words, Error> {
         // Without columns so far; the vocabulary follows.
-        let mut moved = Words::new(n_classes, 0)?;
+        let mut moved = Words::new(n_classes, 0)?; // the new store
         for (class, new_classes) in new_classes.iter().enumerate() {
+            // `totals` are the occurrences and documents of all words in each class.
             for &new_class in new_classes {
-                moved.texts[new_class as usize].merge(&self.texts[class]);
+                moved.texts[new_class as usize].merge(&self.texts[class]); // number of texts
                 merge(&mut moved.totals[new_class as usize], &self.totals[class]);
             }
         }

@@ -98,7 +98,7 @@ impl Batch<'_> {
         )
     }
 
-    /// The unit of the counts of these texts.
+    /// The unit of the counts of these texts: parts if weights are fractional or the tokeniser damps counts, else ones.
     pub(super) fn unit(&self) -> Unit {
         match self.rows.weights {
             Weights::Parts(_) => Unit::Part,
@@ -281,7 +281,7 @@ impl Chunk {
         batch: &Batch,
         rows: Range<usize>,
     ) -> Result<Chunk, Error> {
-        let none_unknown = Unknown::default();
+        let none_unknown = Unknown::default(); // all words get numbers
         Chunk::gather(batch, rows, none_unknown, |chunk, tokens| {
             vocabulary.number_each(tokens, &mut chunk.ids)
         })
@@ -336,7 +336,7 @@ impl<'a> Reader<'a> {
     /// Reads a round, the rows from `next` to `end`, wave by wave and gives new words numbers in the vocabulary. Returns the
     /// chunks in the order of rows.
     fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
-        let mut chunks = vec![];
+        let mut chunks = vec![]; // of all waves
         while self.next < self.end {
             let old_words = vocabulary.len(); // how many words had a number before this wave
             let mut wave = vec![]; // its chunks
@@ -365,7 +365,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a round as [`Reader::read`] does, but words that are not in the vocabulary are an error.
     fn read_without_new_words(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
-        let mut chunks = vec![];
+        let mut chunks = vec![]; // of all waves
         while self.next < self.end {
             let mut wave = self.wave(vocabulary)?; // its chunks
             for (row, ids) in wave.iter().flat_map(Chunk::texts) {
@@ -381,7 +381,7 @@ impl<'a> Reader<'a> {
 
     /// Makes `wave_bytes`, the bytes of tokens in the next wave, twice as large, up to `most` and within the limits of the cut.
     fn grow(&mut self, most: usize) {
-        let [least, largest] = self.cut.wave;
+        let [least, largest] = self.cut.wave; // bytes of tokens in a wave
         self.wave_bytes = (2 * self.wave_bytes).min(most).clamp(least, largest);
     }
 
@@ -412,8 +412,8 @@ impl<'a> Reader<'a> {
         // Where the rows of each class start in `order`, and where those of the last one end.
         let start = |class| classes_and_rows.partition_point(|pair| pair.0 < class) as i64;
         let starts: Vec<i64> = (0..=batch.rows.n_classes as u32).map(start).collect();
-        let order: Vec<i64> = classes_and_rows.iter().map(|(_, row)| *row).collect();
-        let [least_tokens, most_tokens] = self.cut.job;
+        let order: Vec<i64> = classes_and_rows.iter().map(|(_, row)| *row).collect(); // rows, class after class
+        let [least_tokens, most_tokens] = self.cut.job; // of a job
         let rows = RowsToSum {
             words: &TextRows { n_ids, first_row, texts, damping: Damping::of(batch.tokeniser) },
             rows: &batch.rows,
@@ -428,9 +428,10 @@ impl<'a> Reader<'a> {
     /// Reads the next wave in chunks on all threads, and returns the chunks, in which the tokens are noted whose words are not
     /// in the vocabulary. `next` becomes the row after the wave.
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
+        // Of tokens in a wave whose words are looked up first, or in which they are not.
         let most_bytes = if self.looks_up { self.cut.wave[1] } else { self.cut.new };
         let bytes = self.wave_bytes.min(most_bytes); // of tokens in this wave
-        let wave_rows = self.batch.rows(self.next, self.end, self.text_bytes(bytes));
+        let wave_rows = self.batch.rows(self.next, self.end, self.text_bytes(bytes)); // the rows of this wave
         let [least, most] = self.cut.chunk; // bytes of tokens in a chunk
         let chunk_bytes = self.text_bytes((bytes / (CHUNKS * self.threads)).clamp(least, most));
         let mut ranges = vec![]; // the rows of each chunk
@@ -480,9 +481,9 @@ impl Words {
         if reader.threads > 1 && reader.batch.texts.bytes() >= SPLIT {
             self.vocabulary.split();
         }
-        reader.looks_up = self.vocabulary.len() > 0;
+        reader.looks_up = self.vocabulary.len() > 0; // whether words are looked up first
         while reader.begin() {
-            let chunks = reader.read(&mut self.vocabulary)?;
+            let chunks = reader.read(&mut self.vocabulary)?; // numbers of the words of texts
             // Of this round, per class.
             let mut sums = reader.add_up(&chunks, self.n_ids());
             drop(chunks);
@@ -511,7 +512,7 @@ impl Words {
         reader.batch.check(self)?;
         // Beside no other texts and occurrences, as nothing is added.
         reader.batch.check_size(0, 0)?;
-        let mut sums = vec![];
+        let mut sums = vec![]; // of all rounds, per class
         while reader.begin() {
             let chunks = reader.read_without_new_words(&self.vocabulary)?;
             sums.append(&mut reader.add_up(&chunks, self.n_ids()));

@@ -61,9 +61,10 @@ impl Groups {
             are_below(classes, i32::MAX as usize) && are_below(groups, n_groups),
             "classes and groups must be numbers from 0 up",
         )?;
-        let n_ids = words.n_ids();
+        let n_ids = words.n_ids(); // how many words have a number
         let most_parts = MOST_PARTS.div_ceil(n_groups.max(1)); // of each group
         let words_per_part = n_ids.div_ceil(most_parts).max(FEWEST_WORDS);
+        // The words and cells of each group, `[part][group]`.
         let parts = threads::try_ranges(threads, n_ids, words_per_part, |ids| {
             cells_by_group(words, ids, classes, groups, n_groups)
         })?;
@@ -84,6 +85,7 @@ impl Groups {
         // A cell's documents: a word that no other text has, has in all texts the documents that it has in the group's.
         let documents = |cell: Cell| cell.counts[1];
         let mut gone = vec![]; // numbers of words
+        // The group's words, `ids`, and their cells, part after part.
         for part in self.group(group).parts {
             for (position, &id) in part.ids.iter().enumerate() {
                 if part.cells.of(position).map(documents).eq(total.cells(id).map(documents)) {
@@ -120,7 +122,8 @@ impl Groups {
         Ok(pairs)
     }
 
-    /// Refuses words that are not those of all groups of texts together, and a number of a group that does not exist.
+    /// Refuses words (`total`) that are not those of all groups of texts together, and a number of a group of texts that does
+    /// not exist.
     pub(super) fn check(&self, total: &Words, group: usize) -> Result<(), Error> {
         demand(
             total.n_ids() == self.n_ids && total.unit() == self.unit,
@@ -154,7 +157,7 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     fn find(&mut self, id: u32) -> Option<(&'a Cells, usize)> {
         let part = self.parts[id as usize / self.words_per_part]; // numbers of words, and the cells of each
-        // Mostly it is the next one.
+        // Mostly it is the word after the one that was looked for before, at `next`.
         let position = match part.ids.get(self.next) {
             Some(&expected_id) if expected_id == id => Ok(self.next),
             _ => part.ids.binary_search(&id),

@@ -74,7 +74,7 @@ impl Key {
     /// The hash of a word of more than 16 bytes, as the top of this file defines it: `step` changes `state`, the hash so far,
     /// by the next 16 bytes, given as two numbers of eight bytes.
     fn hash(word: &[u8]) -> u64 {
-        let (blocks, rest) = word.as_chunks();
+        let (blocks, rest) = word.as_chunks(); // of 16 bytes, and the bytes after them
         let step = |state: u64, (low, high): (u64, u64)| mix(low ^ STEP, high ^ state);
         let state = blocks.iter().map(split).fold(SEED ^ word.len() as u64, step);
         if rest.is_empty() { state } else { step(state, halves(rest)) }
@@ -477,7 +477,7 @@ impl NamedWords {
     #[inline(always)]
     fn index_for(&self, n_words: usize) -> Option<&Index> {
         if self.index.get().is_none() {
-            let n_searched = self.n_searched.fetch_add(n_words, Relaxed) + n_words;
+            let n_searched = self.n_searched.fetch_add(n_words, Relaxed) + n_words; // words, with these
             if n_searched * WORDS_INDEXED_PER_SEARCH < self.names.len() {
                 return None;
             }
@@ -504,7 +504,8 @@ impl NamedWords {
         }
     }
 
-    /// Lets `f` change index and names, which must agree afterwards, and returns its answer.
+    /// Lets `f` change the index of words (made now if it is not there) and their names, which must agree afterwards, and
+    /// returns its answer.
     pub(super) fn change<R>(&mut self, f: impl FnOnce(&mut Index, &mut Names) -> R) -> R {
         let index = self.index.take();
         let mut index = index.unwrap_or_else(|| Index::of(&self.names));
@@ -550,7 +551,7 @@ impl Vocabulary {
         Vocabulary::new(self.n_columns())
     }
 
-    /// How many tables the index of words has; 1 if words are columns.
+    /// How many tables the index of words by name has; 1 if words are columns of a matrix.
     pub(super) fn tables(&self) -> usize {
         match self {
             Vocabulary::Named(words) => words.index().tables.len(),
@@ -574,7 +575,7 @@ impl Vocabulary {
         }
     }
 
-    /// How many words have a number.
+    /// How many words have a number: words by name, or columns of a matrix (`columns` has the column of each).
     pub fn len(&self) -> usize {
         match self {
             Vocabulary::Named(words) => words.names.len(),
@@ -582,7 +583,7 @@ impl Vocabulary {
         }
     }
 
-    /// How many columns the matrix has; 0 if words have names.
+    /// How many columns the matrix has (`ids` has an element per column); 0 if words have names.
     pub fn n_columns(&self) -> usize {
         match self {
             Vocabulary::Named(_) => 0,

@@ -21,7 +21,7 @@ impl Words {
     /// Adds the sums of rows of classes to the store, on so many threads. Converts them and the store to the finest of their
     /// units, or to a finer one if that does not hold all occurrences together.
     pub(super) fn add_sums(&mut self, sums: &mut [ClassSums], threads: usize) {
-        let finest_unit = sums.iter().map(ClassSums::unit).fold(self.unit(), Unit::max);
+        let finest_unit = sums.iter().map(ClassSums::unit).fold(self.unit(), Unit::max); // of the store and the sums
         // The occurrences of all words in one of the sums, in ones, rounded up.
         let occurrences =
             |sums: &ClassSums| rounded_up(sums.unit(), std::iter::once(sums.totals[0]));
@@ -31,12 +31,13 @@ impl Words {
         let sums = &*sums;
         self.cells.grow(self.vocabulary.len());
         if self.make_room(sums, threads) {
-            let mut sections = self.cells.sections(SECTION);
+            let mut sections = self.cells.sections(SECTION); // of words, one after the other
             threads::each(threads, &mut sections, |_, section| section.add_all(sums));
             self.cells.settle();
         } else {
             sums.iter().for_each(|sums| self.add_one_by_one(sums));
         }
+        // The texts of each class, and the occurrences and documents of all words in each class.
         for sums in sums {
             self.texts[sums.class as usize].merge(&sums.texts);
             merge(&mut self.totals[sums.class as usize], &sums.totals);
@@ -48,6 +49,7 @@ impl Words {
         let mut positions = 0..sums.ids.len(); // of the cells in `sums`
         for ids in sums.ids.chunks(TOGETHER) {
             self.cells.load(ids);
+            // The number of a word, and the position of its cell.
             for (&id, i) in ids.iter().zip(&mut positions) {
                 self.cells.add(id as usize, sums.class, &sums.counts, i);
             }
@@ -62,7 +64,7 @@ impl Words {
             return false;
         }
         let mut n_new = vec![0; self.cells.words()]; // cells of each word that the store does not have
-        let n_ranges = 1 + (self.cells.len + cells) / SECTION;
+        let n_ranges = 1 + (self.cells.len + cells) / SECTION; // of words
         let words_per_range = n_new.len().div_ceil(n_ranges).max(1);
         threads::pieces(threads, &mut n_new, words_per_range, |i, n_new| {
             let first_word = (i * words_per_range) as u32;
@@ -92,6 +94,7 @@ impl Section<'_> {
         let words = self.words(); // their numbers
         for sums in sums {
             for i in sums.positions(&words) {
+                // The counts of the i-th cell, whose word has the number `ids[i]`.
                 self.add(sums.ids[i], sums.class, &sums.counts, i);
             }
         }

@@ -269,6 +269,7 @@ impl Words {
     /// The numbers, in order, of the words that occur in some class c for which `index[c]`, `[class]`, is not -1.
     pub fn having(&self, index: &[i64]) -> Result<Vec<u32>, Error> {
         self.check_index(index)?;
+        // Whether the word has a cell in such a class.
         let has_class = |id: &u32| {
             let mut classes = self.cells.classes(*id as usize);
             classes.any(|class| index[class as usize] >= 0)
@@ -276,7 +277,7 @@ impl Words {
         Ok((0..self.n_ids() as u32).filter(has_class).collect())
     }
 
-    /// Refuses an index that has not one number per class, -1 or the number of a class.
+    /// Refuses an index that has not, for each class of the store, -1 or the number of a class.
     fn check_index(&self, index: &[i64]) -> Result<(), Error> {
         demand(index.len() == self.n_classes(), "index must have one number per class")?;
         let fits = |&class: &i64| class >= -1 && class <= i64::from(i32::MAX);
@@ -348,7 +349,8 @@ impl Words {
         })
     }
 
-    /// Numbers words of these names that have no number yet.
+    /// Gives numbers to the words with these names, in bytes, that have none yet; an error if there are too many, or no such
+    /// column.
     pub fn add_names<'n>(&mut self, names: impl Iterator<Item = &'n [u8]>) -> Result<(), Error> {
         for name in names {
             self.vocabulary.add_name(name)?;

@@ -46,7 +46,7 @@ impl Unknown {
     /// No tokens yet, with room for `n_tokens` of them, shared equally by the tables of the vocabulary's index.
     pub fn with_room(vocabulary: &Vocabulary, n_tokens: usize) -> Self {
         let n_tables = vocabulary.tables();
-        let empty = || Vec::with_capacity(n_tokens / n_tables);
+        let empty = || Vec::with_capacity(n_tokens / n_tables); // the tokens of one table
         Unknown { tokens: (0..n_tables).map(|_| empty()).collect(), ..Unknown::default() }
     }
 
@@ -161,6 +161,7 @@ impl Chunk {
         for (table_number, table) in tables.iter().enumerate() {
             // Of the table's next word that occurs first here.
             let mut next_id = table.n_new_before_chunk[chunk] | MARK;
+            // The first half of a token's key is the number of its word meanwhile.
             for token in &table.tokens[chunk] {
                 let (position, id) = (token.position as usize, token.key.first as u32);
                 self.ids[position] = id;
@@ -182,7 +183,7 @@ impl Chunk {
                 let position = 64 * block + bits.trailing_zeros() as usize;
                 let (table_number, number) = new_words[self.ids[position] as usize];
                 let table = &tables[table_number as usize];
-                let number_among_all = table.n_new_before + number;
+                let number_among_all = table.n_new_before + number; // new words, table after table
                 self.unknown.push_name(table.new_words[number as usize].1, &mut in_order.names);
                 in_order.numbers.push(number_among_all);
                 self.ids[position] = number_among_all | MARK;
@@ -204,7 +205,8 @@ impl Chunk {
     }
 }
 
-/// Writes the numbers of the words of the chunks' unknown tokens to their `ids`; new words get the next numbers of the vocabulary.
+/// Writes the numbers of the words of the chunks' unknown tokens (those whose words had no number) to the chunks' `ids`, on so
+/// many threads; new words get the next numbers of the vocabulary. `index` finds words by key, `names` are their names by number.
 pub fn number(
     vocabulary: &mut Vocabulary,
     chunks: &mut [Chunk],
@@ -234,7 +236,7 @@ fn number_by_table(tables: &mut [Table], names: &mut Names, chunks: &mut [Chunk]
         tokens_of_tables.push(TableTokens { tokens, ..TableTokens::default() });
     }
     let old_names = &*names; // of the words that had a number before
-    let mut pairs: Vec<_> = tables.iter_mut().zip(&mut tokens_of_tables).collect();
+    let mut pairs: Vec<_> = tables.iter_mut().zip(&mut tokens_of_tables).collect(); // a table, its tokens
     threads::each(threads, &mut pairs, |_, (table, tokens)| {
         tokens.number(table, old_names, chunks)
     });
@@ -252,7 +254,7 @@ fn number_by_table(tables: &mut [Table], names: &mut Names, chunks: &mut [Chunk]
         vocabulary_ids[number as usize] = id;
     }
     new_words.iter().for_each(|words| names.append(&words.names));
-    let mut pairs: Vec<_> = tables.iter_mut().zip(&tokens_of_tables).collect();
+    let mut pairs: Vec<_> = tables.iter_mut().zip(&tokens_of_tables).collect(); // a table, its tokens
     threads::each(threads, &mut pairs, |_, (table, tokens)| {
         tokens.renumber(table, &vocabulary_ids)
     });

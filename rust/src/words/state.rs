@@ -48,7 +48,7 @@ impl StoredCounts<'_> {
         }
     }
 
-    /// The unit of the counts.
+    /// The unit of the counts: ones if occurrences and documents are whole numbers of 32 bits, else parts of 10^-36.
     fn unit(&self) -> Unit {
         match self {
             StoredCounts::Narrow(..) => Unit::One,
@@ -62,7 +62,7 @@ fn limbs_of(count: &Count) -> [i64; 3] {
     count.0.map(|limb| limb as i64)
 }
 
-/// The counts that are written as three limbs each, the least first.
+/// The counts that are written as three limbs of 64 bits each, the least first, count after count.
 fn counts_of(limbs: &[i64]) -> impl Iterator<Item = Count> {
     let (limbs, _) = limbs.as_chunks::<3>();
     limbs.iter().map(|limbs| Int(limbs.map(|limb| limb as u64)))
@@ -143,6 +143,7 @@ impl Words {
         let n_cells = state.check_cells()?;
         let threads = threads::worth(threads, n_cells);
         let texts = &words.texts; // of each class
+        // The vocabulary; the cells, and the occurrences and documents of all words in each class.
         let halves = threads::try_map(threads, 2, |half| match half {
             0 => Ok(Half::Names(state.vocabulary(n_columns)?)),
             _ => Ok(Half::Cells(state.cells(texts)?)),
@@ -190,6 +191,7 @@ impl State<'_> {
     fn checked_ones(&self, count: &Count) -> Result<u64, Error> {
         let unit = self.counts.unit();
         let (ones, is_whole) = unit.whole_ones(count); // rounded down; whether it was whole
+        // The highest limb of a negative count is large.
         let is_small = unit == Unit::One || count.0[2] < 1 << 55;
         demand(is_small && ones < TOO_LARGE, "numbers must not be negative, nor 2**63 or more")?;
         Ok(ones + u64::from(!is_whole))
@@ -303,6 +305,7 @@ impl State<'_> {
     fn ascend(&self) -> bool {
         // Whether the classes of two neighbouring cells do not ascend.
         let falls = |neighbours: &&[u32]| neighbours[1] <= neighbours[0];
+        // Where the cells of each word start.
         let starts = self.starts.iter().map(|&start| start as usize);
         let inner_starts = starts.filter(|&start| 0 < start && start < self.classes.len());
         // The classes of a word's last cell and of the next word's first.
@@ -338,6 +341,7 @@ impl State<'_> {
             }
             cells.end_word(end - start);
         }
+        // In ones, rounded up.
         let all_occurrences = rounded_up(unit, totals.iter().map(|totals| totals[0]));
         demand(
             unit == unit.that_holds(all_occurrences),
@@ -370,7 +374,7 @@ fn no_such_class(class: u32, n_classes: usize) -> Error {
     Error::malformed(format!("classes must be below {n_classes}, got {class}"))
 }
 
-/// Whether Python can decode the name of every word.
+/// Whether Python can decode the name of every word: `bytes` has all names, and word i ends at byte `ends[i]`.
 fn are_texts(names: &Names) -> bool {
     match std::str::from_utf8(&names.bytes) {
         Ok(text) => names.ends.iter().all(|&end| text.is_char_boundary(end)),

@@ -182,7 +182,7 @@ impl Cell {
     }
 }
 
-/// Adds the occurrences and documents `more` to `counts`; both are in the same unit.
+/// Adds the occurrences (element 0) and documents (element 1) `more` to `counts`; both are in the same unit.
 #[inline(always)]
 pub fn merge(counts: &mut Counts, more: &Counts) {
     counts[0].merge(&more[0]);
@@ -236,10 +236,11 @@ impl<'a> Slots<'a> {
     /// same.
     #[inline(always)]
     fn add(&mut self, span: &mut Span, class: u32, counts: &CellCounts, i: usize) {
-        let end = span.range().end - self.start; // in this run
+        let end = span.range().end - self.start; // the slot in this run after the word's cells
         if span.len == 0 || self.cells[end - 1].class < class {
             self.cells[end].class = class;
             span.len += 1;
+            // 32 bits each, or parts in three limbs.
             match counts {
                 CellCounts::Narrow(counts) => self.cells[end].ones = counts[i],
                 CellCounts::Parts(counts) => self.parts[end] = counts[i],
@@ -408,7 +409,7 @@ impl Cells {
 
     /// The slot of the cell in a class of the word with the number `id`; none if there is no such cell.
     fn find(&self, id: usize, class: u32) -> Option<usize> {
-        let range = self.spans.get(id)?.range();
+        let range = self.spans.get(id)?.range(); // the slots of the word's cells
         let cells = &self.cells[range.clone()];
         let at = cells.binary_search_by_key(&class, |cell| cell.class).ok()?;
         Some(range.start + at)
@@ -473,9 +474,9 @@ impl Cells {
             // No word gets more room than it needs.
             self.lay_out(|_| 0);
         }
-        let span = self.spans[id];
-        let room = span.len + span.len / 2 + 1;
-        let start = self.cells.len();
+        let span = self.spans[id]; // where the word's cells are
+        let room = span.len + span.len / 2 + 1; // how many slots the word gets
+        let start = self.cells.len(); // the first of these slots
         self.lengthen(room as usize);
         self.spans_and_slots().1.shift(span.range(), start);
         self.unowned_slots += span.room as usize;
@@ -524,9 +525,10 @@ impl Cells {
     }
 
     /// Cuts the words, which must lie in the order of their numbers, into sections of about `n` slots, which threads may change
-    /// at the same time. Call [`Cells::settle`] once cells have been added to sections.
+    /// at the same time: each has the number of its first word, where the cells of its words are, and its slots. Call
+    /// [`Cells::settle`] once cells have been added to sections.
     pub fn sections(&mut self, n: usize) -> Vec<Section<'_>> {
-        let (mut spans, mut rest) = self.spans_and_slots();
+        let (mut spans, mut rest) = self.spans_and_slots(); // of words that are in no section yet
         let (mut sections, mut first_word) = (vec![], 0); // the number of the next section's first word
         while !spans.is_empty() {
             let limit = rest.start + n.max(1); // words that begin in this slot or later are of later sections

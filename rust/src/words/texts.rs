@@ -90,7 +90,7 @@ impl<'a> Places<'a> {
         Ok(Places { offsets, missing })
     }
 
-    /// Where the tokens of a row's text are; none if the text is missing.
+    /// Where the tokens of a row's text are: from `offsets[row]` to `offsets[row + 1]`; none if the text is missing.
     fn get(&self, row: usize) -> Option<Range<usize>> {
         let is_missing = self.missing.is_some_and(|missing| missing[row]);
         (!is_missing).then(|| self.offsets[row] as usize..self.offsets[row + 1] as usize)
@@ -124,7 +124,7 @@ impl<'a> TokenLists<'a> {
 }
 
 impl Texts<'_> {
-    /// How many rows there are.
+    /// How many rows of texts there are; tokens and ids have one offset more.
     pub fn len(&self) -> usize {
         match self {
             Texts::Borrowed(texts) => texts.len(),

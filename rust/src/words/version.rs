@@ -77,7 +77,7 @@ impl Change {
 /// Takes changes back in `words`, the last one first, and removes the words that they numbered.
 fn undo(words: &mut Words, changes: impl DoubleEndedIterator<Item = Change>) {
     let mut old_n_ids = words.n_ids(); // before the change
-    let mut outcome = Ok(());
+    let mut outcome = Ok(()); // the first error, if any
     for change in changes.rev() {
         old_n_ids = change.n_ids;
         outcome = outcome.and_then(|()| change.undo(words));
@@ -110,15 +110,16 @@ impl Base {
         self.layer.iter().position(|change| change.number == number)
     }
 
-    /// Whether somebody has a value made by the change at this position of the layer or by a later one.
+    /// Whether somebody has a value made by the change at this position of the layer or by a later one. `newest` and `before`
+    /// are weak pointers to the numbers of values.
     fn is_used_after(&self, position: usize) -> bool {
         // The values before later changes, as weak pointers.
         let mut later_values = self.layer.iter().skip(position + 1).map(|change| &change.before);
         self.newest.strong_count() > 0 || later_values.any(|value| value.strong_count() > 0)
     }
 
-    /// Whether the layer has more than `FEW` cells and more than one for [`SHARE`] of the words, so that the next value begins a
-    /// base of its own.
+    /// Whether the changes in the layer have more than `FEW` cells and more than one for [`SHARE`] cells of the words, so that
+    /// the next value begins a base of its own.
     fn is_crowded(&self) -> bool {
         let layer_cells: usize = self.layer.iter().map(Change::n_cells).sum();
         layer_cells > FEW.max(self.words.cells.len / SHARE)
@@ -136,7 +137,7 @@ impl Place {
     }
 
     /// Makes this value the newest of its base by undoing all later changes, or, if somebody has a later value, the only one of
-    /// a base of its own.
+    /// a base of its own. `self.number` is the number of this value in its base.
     fn settle(&mut self) {
         // The words of the newest value, and the changes that led there, `layer`.
         let mut base = lock(&self.base);
@@ -153,7 +154,7 @@ impl Place {
             *self = Place::new(words);
             return;
         }
-        let changes = base.layer.split_off(first_change);
+        let changes = base.layer.split_off(first_change); // after this value
         undo(Arc::make_mut(&mut base.words), changes.into_iter());
         (base.newest, base.number) = (Arc::downgrade(&self.number), *self.number);
     }

@@ -139,7 +139,7 @@ pub trait RowsToSet: Sync {
     /// Writes the i-th row as pairs to `numbers`, of which there are as many as the row takes ([`Pairs::size`]): the bits of the
     /// common number and of the scale; the number of pairs and the class of each, two to a number; the bits of the value of each.
     fn write_pairs(&self, i: usize, numbers: &mut [u64]) {
-        let (head, rest) = numbers.split_at_mut(Pairs::HEAD);
+        let (head, rest) = numbers.split_at_mut(Pairs::HEAD); // common and scale; classes and values
         head.copy_from_slice(&self.common(i).map(f64::to_bits));
         let (classes, values) = rest.split_at_mut(self.len(i) / 2 + 1);
         classes.fill(0);
@@ -174,7 +174,7 @@ impl RowsToSet for RowArrays<'_> {
     /// The i-th row's classes, and its value in each.
     #[inline(always)]
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
-        let pairs = self.starts[i] as usize..self.starts[i + 1] as usize;
+        let pairs = self.starts[i] as usize..self.starts[i + 1] as usize; // positions in `classes` and `values`
         let classes = self.classes[pairs.clone()].iter();
         classes.zip(&self.values[pairs]).map(|(&class, &value)| (class as usize, value))
     }
@@ -359,11 +359,11 @@ impl Weights {
     fn room(&self, id: u32) -> Option<Range<usize>> {
         let place = self.place(id);
         let from = place.checked_sub(MOST)? as usize;
-        let len = self.pairs(place)?.len;
+        let len = self.pairs(place)?.len; // how many pairs the row has
         Some(from..from + Pairs::size(len))
     }
 
-    /// The room that rows need: words, up to the greatest number; whole rows; numbers of rows of pairs.
+    /// The room that rows need: words, one more than their greatest number; whole rows; numbers of rows of pairs.
     fn need(&self, rows: &impl RowsToSet) -> Need {
         let mut need = Need { n_ids: 0, n_whole: 0, n_numbers: 0 };
         for (i, &id) in rows.ids().iter().enumerate() {
@@ -407,6 +407,7 @@ impl Weights {
         let more_numbers: usize = needs.iter().map(|need| need.n_numbers).sum();
         threads::lengthen(threads, &mut self.whole, more_lines, Line::default());
         threads::lengthen(threads, &mut self.pairs, more_numbers, 0);
+        // Memory for whole rows, and for rows of pairs, of later pieces.
         let mut free_lines = &mut self.whole[next_whole * self.lines..];
         let mut free_numbers = &mut self.pairs[next_number..];
         let mut tasks = vec![]; // a piece, where its rows go, and the memory for them
@@ -424,7 +425,7 @@ impl Weights {
             let (rows, next_whole, next_number, lines, numbers) = task;
             let mut whole_rows = lines.chunks_exact_mut(lines_per_row);
             let mut numbers = &mut numbers[..];
-            let mut places = Vec::with_capacity(rows.ids().len());
+            let mut places = Vec::with_capacity(rows.ids().len()); // of the rows of this piece
             for i in 0..rows.ids().len() {
                 if is_whole(rows.len(i), default.len(), lines_per_row) {
                     places.push(*next_whole as u32);
@@ -467,6 +468,7 @@ impl Weights {
     /// Moves rows together once at least half of the lines or numbers are lost, that is no row owns them any more: each move
     /// has then been paid for by a row that was set.
     fn tidy(&mut self) {
+        // Whether at least half of the lines, or of the numbers, are lost.
         let tidy_whole =
             self.lost_lines >= LITTER / LANES && self.lost_lines * 2 >= self.whole.len();
         let tidy_pairs = self.lost_numbers >= LITTER && self.lost_numbers * 2 >= self.pairs.len();
@@ -544,7 +546,8 @@ impl RowArrays<'_> {
         }
     }
 
-    /// Refuses arrays whose lengths do not fit each other, and starts that do not ascend.
+    /// Refuses arrays whose lengths do not fit each other (`ids`, `common` and `scale` have an element per word, `starts` one
+    /// more, `classes` and `values` one per pair), and starts that do not ascend.
     fn check(&self) -> Result<(), Error> {
         let n_words = self.ids.len();
         demand(

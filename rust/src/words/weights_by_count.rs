@@ -47,12 +47,13 @@ impl WeightsByCount<'_> {
         demand_all_weights(self.weight_of_count)?;
         // Threads that this many words are worth.
         let (n_ids, threads) = (self.ids.len(), threads::worth(threads, self.ids.len()));
-        let pieces = threads::ranges(threads, n_ids, PIECE, |range| self.piece(range));
+        let pieces = threads::ranges(threads, n_ids, PIECE, |range| self.piece(range)); // classes and counts
         weights.set_rows(&pieces, threads)?;
         Ok(pieces.into_iter().flat_map(|piece| piece.unset_ids).collect())
     }
 
-    /// [`WeightsByCount::set`], which also removes the rows of words that no text has any more.
+    /// Sets the rows of the words `ids` in `weights`, and removes the rows of words that no text has any more. Returns the
+    /// numbers of the words that have a count without a weight, or one that is not whole; their rows are as before.
     pub fn update(&self, weights: &mut Weights) -> Result<Vec<u32>, Error> {
         self.check()?;
         let piece = self.piece(0..self.ids.len());
@@ -124,6 +125,7 @@ impl Piece<'_> {
     /// For complement, the counts of the i-th word in all classes together; else 0.
     #[inline(always)]
     fn total(&self, i: usize) -> usize {
+        // The class and the count of each cell of the word.
         let pairs = if self.is_complement { &self.classes_and_counts[self.range(i)] } else { &[] };
         pairs.iter().map(|pair| pair[1] as usize).sum()
     }
@@ -152,7 +154,7 @@ impl RowsToSet for Piece<'_> {
     /// count in all other classes together.
     #[inline(always)]
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
-        let total = self.total(i);
+        let total = self.total(i); // of all classes, for complement
         self.classes_and_counts[self.range(i)].iter().map(move |&[class, class_count]| {
             let other_classes = || total - class_count as usize;
             let count = if self.is_complement { other_classes() } else { class_count as usize };

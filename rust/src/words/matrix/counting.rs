@@ -22,7 +22,7 @@ impl Words {
         threads: usize,
     ) -> Result<Vec<ClassSums>, Error> {
         let mut sums = self.sums_of_matrix(matrix, rows, threads)?;
-        let unit = sums.first().map_or(Unit::One, ClassSums::unit);
+        let unit = sums.first().map_or(Unit::One, ClassSums::unit); // of all sums
         // The sum of one count of all sums, in ones, rounded up.
         let total = |count: fn(&ClassSums) -> Count| rounded_up(unit, sums.iter().map(count));
         demand(

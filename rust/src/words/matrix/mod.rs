@@ -121,7 +121,7 @@ impl<'a> Matrix<'a> {
         Ok(matrix)
     }
 
-    /// How many rows there are.
+    /// How many rows there are: those of the array of a dense matrix, or one less than the offsets of a sparse one.
     pub fn len(&self) -> usize {
         match &self.layout {
             Layout::Dense(block) => block.shape().0,
@@ -144,7 +144,8 @@ impl<'a> Matrix<'a> {
         self.n_columns
     }
 
-    /// How many cells a row has.
+    /// How many cells the row with the number `row` has: one per column, or as many as a sparse matrix lists between two
+    /// offsets.
     pub fn size(&self, row: usize) -> usize {
         match &self.layout {
             Layout::Dense(_) => self.n_columns,
@@ -152,7 +153,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// How many cells all rows have.
+    /// How many cells all rows have: rows times columns, or as many as a sparse matrix lists between the first and the last
+    /// offset.
     pub fn cells(&self) -> usize {
         match &self.layout {
             Layout::Dense(block) => block.shape().0.saturating_mul(self.n_columns),
@@ -337,8 +339,8 @@ fn ascend(columns: &[i32]) -> bool {
     wide!(columns.iter().zip(next).fold(true, |all, (a, b)| all & (a < b)))
 }
 
-/// Refuses offsets of a sparse matrix that do not ascend within the cells (those of row i are `offsets[i]` to `offsets[i +
-/// 1]`), and columns, one per cell, that are not from 0 to `n_columns - 1`.
+/// Refuses offsets of a sparse matrix that do not ascend within the cells (row i has the cells from `offsets[i]` up to but
+/// without `offsets[i+1]`), and columns, one per cell, that are not from 0 to `n_columns` - 1.
 fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<(), Error> {
     // The first and the last offset.
     let ends = offsets.first().zip(offsets.last());
@@ -349,7 +351,7 @@ fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<()
     )?;
     // The lowest and the highest column so far, with column c.
     let extremes = |(low, high): (i32, i32), &c: &i32| (low.min(c), high.max(c));
-    let (low, high) = wide!(columns.iter().fold((0, -1), extremes));
+    let (low, high) = wide!(columns.iter().fold((0, -1), extremes)); // columns
     let last_column = n_columns as i64 - 1;
     if low < 0 || i64::from(high) > last_column {
         let wrong_column = if low < 0 { low } else { high };

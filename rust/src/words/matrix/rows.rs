@@ -118,6 +118,7 @@ impl MatrixRows<'_, '_> {
     pub fn add_up(&self) -> Result<Vec<ClassSums>, Error> {
         let summary = self.summarise(); // of the cells of all rows that have a class
         self.check(&summary)?;
+        // Of a table of all classes and columns.
         let table_cells = self.matrix.n_columns.saturating_mul(self.rows.n_classes);
         // The numbers of rows sorted by class, and where those of each class begin; none if rows are added up as they come.
         let order = (table_cells > SMALL_TABLE.min(self.matrix.cells()))
@@ -185,19 +186,23 @@ impl MatrixRows<'_, '_> {
         let matrix = self.matrix;
         let n_ranges = matrix.cells().div_ceil(JOB).clamp(1, matrix.len().max(1));
         let rows_per_range = matrix.len().div_ceil(n_ranges);
+        // Whether a row has a class; it is -1 if not.
         let has_class = |row: usize| self.rows.classes[row] >= 0;
+        // Of each range of rows.
         let summaries = threads::ranges(self.threads, matrix.len(), rows_per_range, |rows| {
             // What the cells of these rows are like.
             let (mut lanes, mut scratch) = (Lanes::default(), Scratch::default());
             match &matrix.layout {
                 Layout::Sparse { offsets, .. } if rows.clone().all(has_class) => {
                     let cells = offsets[rows.start] as usize..offsets[rows.end] as usize;
+                    // The first cell of a piece.
                     for first in cells.clone().step_by(PIECE) {
                         let piece = first..cells.end.min(first + PIECE);
                         lanes.add(matrix.values(piece, &mut scratch.counts));
                     }
                 }
                 Layout::Dense(_) if rows.clone().all(has_class) => {
+                    // The first row of a tile.
                     for first in rows.clone().step_by(matrix.rows_per_tile()) {
                         let tile = first..rows.end.min(first + matrix.rows_per_tile());
                         lanes.add(matrix.tile(tile, &mut scratch.counts));
@@ -248,7 +253,7 @@ impl Lanes {
     /// Takes in the counts of cells, eight at a time; the last ones are filled up with zeros.
     fn add(&mut self, cells: &[f64]) {
         wide!({
-            let (mut lanes, (chunks, rest)) = (*self, cells.as_chunks());
+            let (mut lanes, (chunks, rest)) = (*self, cells.as_chunks()); // of eight counts, and the last ones
             for chunk in chunks {
                 lanes.add_eight(chunk);
             }
