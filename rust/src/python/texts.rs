@@ -141,8 +141,8 @@ impl<'py> FromPyObject<'_, 'py> for HeldTexts<'py> {
 }
 
 impl HeldTexts<'_> {
-    /// The texts as kernels read them: a list, or arrays of one of the classes of texts; an error if their arrays do not fit
-    /// together.
+    /// The texts as kernels read them: a list, or arrays of one of the classes of texts, where `offsets` says where those of each
+    /// text begin and the last ones end; an error if their arrays do not fit together.
     pub(super) fn texts(&self) -> PyResult<Texts<'_>> {
         let arrays = match self {
             HeldTexts::List(list) => return Ok(Texts::Borrowed(list.texts()?)),
@@ -150,7 +150,7 @@ impl HeldTexts<'_> {
         };
         Ok(match arrays {
             HeldArrays::Arrow(texts) => {
-                // The bits that say which texts are there, and which of them is the first text's.
+                // The bits that say which texts are there, and which bit is the first text's; none if no text is missing.
                 let valid = texts.valid.as_deref().map(|valid| (valid, texts.valid_offset));
                 let offsets = texts.offsets.offsets();
                 Texts::Arrow(encode::Strings::new(offsets, &texts.data, valid)?)
@@ -161,7 +161,7 @@ impl HeldTexts<'_> {
                 Texts::Tokens(words::TokenLists::new(tokens, &texts.offsets, missing)?)
             }
             HeldArrays::Codes(texts) => {
-                // How often; which are missing.
+                // How often a text has each word (none: ids are repeated), and whether each text is missing.
                 let (times, missing) = (texts.times.as_deref(), texts.missing.as_deref());
                 Texts::Encoded(Encoded::new(&texts.ids, times, &texts.offsets, missing)?)
             }

@@ -266,7 +266,7 @@ impl Words {
         Words { vocabulary, cells, texts: self.texts.clone(), totals }
     }
 
-    /// The sums of cells per class: occurrences and documents, `[class]`.
+    /// The sums of the cells of each class: occurrences and documents of all words, `[class]`.
     pub(super) fn totals_of(&self, cells: impl Iterator<Item = Cell>) -> Vec<Counts> {
         let mut totals = vec![Counts::default(); self.n_classes()];
         cells.for_each(|cell| merge(&mut totals[cell.class as usize], &cell.counts));
@@ -413,9 +413,9 @@ impl Words {
         // Without columns so far; the vocabulary follows.
         let mut moved = Words::new(n_classes, 0)?; // the new store
         for (class, new_classes) in new_classes.iter().enumerate() {
-            // `totals` are the occurrences and documents of all words in each class.
+            // The number of texts of each class, and the occurrences and documents of all words in each class.
             for &new_class in new_classes {
-                moved.texts[new_class as usize].merge(&self.texts[class]); // number of texts
+                moved.texts[new_class as usize].merge(&self.texts[class]);
                 merge(&mut moved.totals[new_class as usize], &self.totals[class]);
             }
         }

@@ -251,8 +251,8 @@ impl Chunk {
         Ok(chunk)
     }
 
-    /// Reads rows of a batch and notes the tokens whose words have no number. If not `looks_up`, no word is looked up, and all
-    /// tokens are noted.
+    /// Reads rows of a batch into a chunk, with the numbers of their words in the vocabulary, and notes the tokens whose words
+    /// have no number. If not `looks_up`, no word is looked up, and all tokens are noted.
     fn read(
         vocabulary: &Vocabulary,
         batch: &Batch,
@@ -275,7 +275,7 @@ impl Chunk {
         })
     }
 
-    /// Reads rows of a batch and gives new words the next numbers.
+    /// Reads rows of a batch into a chunk, with the numbers of their words in the vocabulary; new words get the next numbers.
     fn read_new(
         vocabulary: &mut Vocabulary,
         batch: &Batch,
@@ -341,8 +341,8 @@ impl<'a> Reader<'a> {
             let old_words = vocabulary.len(); // how many words had a number before this wave
             let mut wave = vec![]; // its chunks
             if self.threads == 1 || old_words == 0 {
-                // The first texts have the most frequent words of all texts, which one thread numbers quickly.
-                // Bytes of tokens in this wave: the most of a chunk, or what one thread reads before all others.
+                // The first texts have the most frequent words of all texts, which one thread numbers quickly. `first_bytes` are
+                // the bytes of tokens in this wave: the most of a chunk, or what one thread reads before all other threads.
                 let first_bytes =
                     if self.threads == 1 { self.cut.chunk[1] } else { self.cut.first };
                 let rows = self.batch.rows(self.next, self.end, self.text_bytes(first_bytes));
@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
             let n_tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum(); // of the wave
             let new_words = vocabulary.len() - old_words; // that got a number in this wave
             self.looks_up = new_words * MANY < n_tokens; // whether words are looked up first in the next wave
-            // Bytes of tokens in a wave that has many new words.
+            // Bytes of tokens in the next wave if a large share of words is new.
             let steady_wave = self.cut.wave[0] * self.threads.div_ceil(2);
             self.grow(if new_words * FEW < n_tokens { usize::MAX } else { steady_wave });
             chunks.append(&mut wave);
@@ -363,12 +363,14 @@ impl<'a> Reader<'a> {
         Ok(chunks)
     }
 
-    /// Reads a round as [`Reader::read`] does, but words that are not in the vocabulary are an error.
+    /// Reads a round, the rows from `next` to `end`, wave by wave; words that are not in the vocabulary are an error. Returns
+    /// the chunks in the order of rows.
     fn read_without_new_words(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut chunks = vec![]; // of all waves
         while self.next < self.end {
             let mut wave = self.wave(vocabulary)?; // its chunks
             for (row, ids) in wave.iter().flat_map(Chunk::texts) {
+                // The position in the text of a token whose word has no number.
                 if let Some(token) = ids.iter().position(|&id| id == UNKNOWN) {
                     return Err(self.batch.not_there(row, token)?);
                 }

@@ -115,7 +115,7 @@ impl Base {
     fn is_used_after(&self, position: usize) -> bool {
         // The values before later changes, as weak pointers.
         let mut later_values = self.layer.iter().skip(position + 1).map(|change| &change.before);
-        self.newest.strong_count() > 0 || later_values.any(|value| value.strong_count() > 0)
+        self.newest.strong_count() > 0 || later_values.any(|number| number.strong_count() > 0)
     }
 
     /// Whether the changes in the layer have more than `FEW` cells and more than one for [`SHARE`] cells of the words, so that

@@ -77,13 +77,13 @@ impl<'a> Pairs<'a> {
         })
     }
 
-    /// The class and the value of each pair, in the order of classes.
+    /// The class and the value (weight) of each pair, in the order of classes.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, f64)> {
         // Two to a number, after the number of pairs: the i-th class is in the lower half if i is odd.
         let class = move |i: usize| (self.classes[i.div_ceil(2)] >> (32 * ((i + 1) % 2))) as u32;
         let values = self.values.iter().enumerate();
-        values.map(move |(i, &value)| (class(i) as usize, f64::from_bits(value)))
+        values.map(move |(i, &bits)| (class(i) as usize, f64::from_bits(bits)))
     }
 }
 
@@ -128,8 +128,8 @@ pub trait RowsToSet: Sync {
                 numbers.for_each(|(number, default)| *number = common + default);
             }
         }
-        for (class, value) in self.pairs(i) {
-            row[class / LANES].0[class % LANES] = value;
+        for (class, weight) in self.pairs(i) {
+            row[class / LANES].0[class % LANES] = weight;
         }
         if let Some(line) = row.last_mut() {
             line.0[LANES - 1] = scale;
@@ -145,9 +145,9 @@ pub trait RowsToSet: Sync {
         classes.fill(0);
         classes[0] = self.len(i) as u64;
         // The classes come after the number of pairs, two to a number.
-        for ((at, (class, value)), value_bits) in (1..).zip(self.pairs(i)).zip(values) {
+        for ((at, (class, weight)), weight_bits) in (1..).zip(self.pairs(i)).zip(values) {
             classes[at / 2] |= (class as u64) << (32 * (at % 2));
-            *value_bits = value.to_bits();
+            *weight_bits = weight.to_bits();
         }
     }
 }
@@ -171,12 +171,12 @@ impl RowsToSet for RowArrays<'_> {
         [self.common[i], self.scale.map_or(1.0, |scale| scale[i])]
     }
 
-    /// The i-th row's classes, and its value in each.
+    /// The classes of the i-th row's pairs, and its value, a weight, in each.
     #[inline(always)]
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
         let pairs = self.starts[i] as usize..self.starts[i + 1] as usize; // positions in `classes` and `values`
         let classes = self.classes[pairs.clone()].iter();
-        classes.zip(&self.values[pairs]).map(|(&class, &value)| (class as usize, value))
+        classes.zip(&self.values[pairs]).map(|(&class, &weight)| (class as usize, weight))
     }
 }
 
@@ -335,8 +335,9 @@ impl Weights {
         }
     }
 
-    /// Writes the numbers of all classes of the word with the number `id` to `row`, `[class]`, and returns its scale, what a
-    /// token of the word counts; none, and no change, if the word is not set.
+    /// Writes the weights in all classes of the word with the number `id` to `row`, `[class]`, and returns its scale, what a
+    /// token of the word counts; none, and no change, if the word is not set. A row of pairs has in classes without a pair its
+    /// common number plus the class's default.
     pub fn read(&self, id: u32, row: &mut [f64]) -> Option<f64> {
         let place = self.place(id);
         if let Some(lines) = self.whole_row(place) {
@@ -349,8 +350,8 @@ impl Weights {
         for (number, default) in row.iter_mut().zip(&self.default) {
             *number = pairs.common + default;
         }
-        for (class, value) in pairs.iter() {
-            row[class] = value;
+        for (class, weight) in pairs.iter() {
+            row[class] = weight;
         }
         Some(pairs.scale)
     }
@@ -519,10 +520,10 @@ fn are_weights(numbers: &[f64]) -> bool {
     numbers.iter().fold(true, |all, x| all & is_weight(x))
 }
 
-/// Whether all values and common numbers of rows are weights.
+/// Whether the common numbers of all rows and the values of all their pairs are weights.
 fn have_weights(rows: &impl RowsToSet) -> bool {
     (0..rows.ids().len()).all(|i| {
-        are_weights(&[rows.common(i)[0]]) && rows.pairs(i).all(|(_, value)| are_weights(&[value]))
+        are_weights(&[rows.common(i)[0]]) && rows.pairs(i).all(|(_, weight)| are_weights(&[weight]))
     })
 }
 

@@ -142,7 +142,7 @@ impl MatrixRows<'_, '_> {
         Ok(rows.add_up(self.threads))
     }
 
-    /// The weight of the row with the number `row`, in rows.
+    /// The weight of the row with the number `row`, in rows; weights that are not whole are kept in parts of 10^-18.
     fn weight(&self, row: usize) -> f64 {
         match self.rows.weights {
             Weights::Ones => 1.0,
