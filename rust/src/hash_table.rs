@@ -6,7 +6,7 @@ pub trait Key: Copy + Eq + Send + Sync {
     fn hash(self) -> u64;
 }
 
-/// The xor of the two halves of a product of 128 bits: every bit of the arguments affects all bits.
+/// The upper half of the product of two numbers, of 128 bits, xor the lower half: every bit of the arguments affects all bits.
 #[inline(always)]
 pub(crate) fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -18,7 +18,7 @@ pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) const STEP: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl Key for u64 {
-    /// The number mixed with constants, so that all bits look random.
+    /// The hash of the number: the number mixed with constants, so that all bits look random.
     #[inline(always)]
     fn hash(self) -> u64 {
         mix(self ^ SEED, STEP)
@@ -26,12 +26,13 @@ impl Key for u64 {
 }
 
 impl Key for &[u8] {
-    /// The length in bytes and then eight bytes at a time, mixed with constants, so that all bits look random.
+    /// The hash of some bytes: the length in bytes and then eight bytes at a time, mixed with constants, so that all bits look
+    /// random. `state` is the hash so far.
     #[inline(always)]
     fn hash(self) -> u64 {
         let mut state = mix(self.len() as u64 ^ SEED, STEP);
         let blocks = self.chunks_exact(8);
-        let last_block = blocks.remainder();
+        let last_block = blocks.remainder(); // the bytes after the blocks of eight
         for block in blocks {
             state = mix(state ^ little_endian(block), STEP) ^ SEED;
         }
@@ -84,9 +85,9 @@ impl<E: Entry> HashTable<E> {
         table
     }
 
-    /// Removes all entries, and makes room for so many in the same memory.
+    /// Removes all entries, and makes room for `entries` of them in the same memory: the slots become a power of two.
     pub fn clear(&mut self, entries: usize) {
-        let mut slots = FEWEST_SLOTS;
+        let mut slots = FEWEST_SLOTS; // how many
         while !fits(entries, slots) {
             slots *= 2;
         }
@@ -100,7 +101,8 @@ impl<E: Entry> HashTable<E> {
         self.len
     }
 
-    /// What is in the slot where an entry of this hash belongs, whatever it is.
+    /// The entry in the slot where an entry of this hash belongs, whatever it is; empty if the slot is. The low bits of the
+    /// hash are the number of the slot.
     #[inline(always)]
     pub fn peek(&self, hash: u64) -> E {
         self.slots[hash as usize & (self.slots.len() - 1)]
@@ -109,15 +111,17 @@ impl<E: Entry> HashTable<E> {
     /// Loads the slots where these hashes belong into the cache. No load waits for another, so memory answers all at once.
     #[inline(always)]
     pub fn load(&self, hashes: impl Iterator<Item = u64>) {
+        // Whether the number of empty slots is odd: something that depends on all slots.
         let parity = hashes.fold(false, |parity, hash| parity ^ self.peek(hash).is_empty());
         std::hint::black_box(parity);
     }
 
     /// The number of the slot of the entry with this hash that `is_match` accepts, or of the empty slot where it would be.
+    /// Looks at the slot where the hash belongs, and then at one slot after the other.
     #[inline(always)]
     fn slot(&self, hash: u64, is_match: impl Fn(E) -> bool) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
+        let mask = self.slots.len() - 1; // the bits of a hash that are the number of a slot
+        let mut at = hash as usize & mask; // number of a slot
         while !self.slots[at].is_empty() && !is_match(self.slots[at]) {
             at = (at + 1) & mask;
         }
@@ -138,7 +142,7 @@ impl<E: Entry> HashTable<E> {
         is_match: impl Fn(E) -> bool,
         new: impl FnOnce() -> E,
     ) -> E {
-        let at = self.slot(hash, is_match);
+        let at = self.slot(hash, is_match); // number of the entry's slot
         if self.slots[at].is_empty() {
             let entry = new();
             self.slots[at] = entry;
@@ -152,7 +156,7 @@ impl<E: Entry> HashTable<E> {
         self.slots[at]
     }
 
-    /// Inserts an entry whose key no entry has.
+    /// Inserts the entry `new`, whose key no entry has.
     #[inline(always)]
     pub fn insert(&mut self, new: E) {
         self.find_or_insert(new.hash(), |_| false, || new);
@@ -170,7 +174,8 @@ impl<E: Entry> HashTable<E> {
         self.slots.iter().copied().filter(|entry| !entry.is_empty())
     }
 
-    /// Doubles the slots. Neighbours stay neighbours, in two runs of slots, so this is quick.
+    /// Doubles the slots and puts each entry where it belongs now. Neighbours stay neighbours, in two runs of slots, so this is
+    /// quick.
     #[cold]
     fn grow(&mut self) {
         let mut larger = HashTable { slots: vec![], len: self.len };
@@ -229,20 +234,22 @@ impl Numbering {
         self.0.clear(keys);
     }
 
-    /// The number of the key with this hash for whose number `is_equal` is true, or the next number for a new key.
+    /// The number of the key with this hash for which `is_equal` is true, which is called with the number of a key that may be
+    /// it; the next number for a new key.
     #[inline(always)]
     pub fn number(&mut self, hash: u64, is_equal: impl Fn(usize) -> bool) -> usize {
-        let hash = (hash >> 32) as u32;
-        let after = self.0.len() as u32 + 1;
+        let hash = (hash >> 32) as u32; // the upper half, which entries keep
+        let after = self.0.len() as u32 + 1; // the number of a new key + 1
         let is_match = |entry: Numbered| entry.hash == hash && is_equal(entry.after as usize - 1);
         let new = || Numbered { hash, after };
         self.0.find_or_insert(u64::from(hash), is_match, new).after as usize - 1
     }
 
-    /// Whether there is a key with this hash for whose number `is_equal` is true.
+    /// Whether there is a key with this hash for which `is_equal` is true, which is called with the number of a key that may be
+    /// it.
     #[inline(always)]
     pub fn has(&self, hash: u64, is_equal: impl Fn(usize) -> bool) -> bool {
-        let hash = (hash >> 32) as u32;
+        let hash = (hash >> 32) as u32; // the upper half, which entries keep
         let is_match = |entry: Numbered| entry.hash == hash && is_equal(entry.after as usize - 1);
         !self.0.find(u64::from(hash), is_match).is_empty()
     }

@@ -56,19 +56,25 @@ struct Left {
 }
 
 impl Left {
-    /// The density of one `cell` of `curves`, a feature and class, without a row of this weight. `floor` is the smallest allowed
-    /// variance of the feature, and `enough` is what must remain. If at most half a row is left, or all values are equal, no change
-    /// is exact.
+    /// The density of one `cell` of `curves`, a feature and class, without a row of weight `weight` (w). `floor` is the
+    /// smallest allowed variance of the feature, and `enough` is what must remain of a sum of squares. `n` is the weight of the
+    /// class's values, with the row's, and `spread` the sum S of their squared deviations from the mean. If at most half a row
+    /// is left, or all values are equal, no change is exact.
     fn new(curves: &Curves, cell: usize, floor: f64, weight: f64, enough: Enough) -> Self {
         let (n, spread, precision) = (curves.n[cell], curves.spread[cell], curves.precision[cell]);
         let weight_left = n - weight;
         let may_be_exact = weight_left > 0.5 && spread > 0.0;
         Left {
-            mean: curves.mean[cell],
-            precision,
+            mean: curves.mean[cell], // with the row
+            precision,               // half of 1 / variance, with the row
+            // Times the squared deviation of the row's value, the share of S that goes with the row.
             steep: weight * n / (weight_left * spread),
+            // The factor of the squared deviation in the log density without the row, before it is divided by the share of S
+            // that is left.
             bend: 0.5 * n * n / (weight_left * spread),
+            // By how much the variance is multiplied, before it is multiplied by the share of S that is left.
             share: 2.0 * spread * precision / weight_left,
+            // The smallest share of S that must be left; infinite if no change is exact.
             least: if may_be_exact {
                 enough.share.max(enough.floors * floor * weight_left / spread)
             } else {
@@ -78,9 +84,11 @@ impl Left {
     }
 }
 
-/// The change of each row's log density in its own class if the row is left out, summed over its features, `[row]`; NaN where it
-/// may be inexact, as `enough` decides. Missing values are skipped. `classes` are the classes of rows, `weights` their weights (1
-/// if there are none); `curves` are densities of values scaled by `scale`.
+/// The change of each row's log density in its own class if the row is left out, summed over its features, `[row]`; NaN where
+/// it may be inexact, as `enough` decides. Missing values, NaN, are skipped. `columns` hold the values of all features;
+/// `classes` are the classes of rows, numbers below `n_classes`; `weights` are the rows' weights (1 if there are none);
+/// `curves` are densities, `[feature][class]`, of values scaled by `scale`: minus the feature's origin, times 1 / unit.
+/// Computed on so many threads.
 #[allow(clippy::too_many_arguments)]
 pub fn one_less(
     columns: &Columns,
@@ -93,6 +101,7 @@ pub fn one_less(
     threads: usize,
 ) -> Result<Vec<f64>, Error> {
     columns.demand_rows(classes.len())?;
+    // Pairs of a feature and a class; none if too many for a number.
     let cells = columns.features().checked_mul(n_classes);
     demand(
         [curves.mean, curves.precision, curves.n, curves.spread]
@@ -115,34 +124,39 @@ pub fn one_less(
         .collect();
     let mut changes = vec![0.0; classes.len()]; // of the log density, `[row]`
     let threads = threads::worth(threads, classes.len().saturating_mul(columns.features()));
+    // `piece` has the changes of piece number i of the rows, which is cut into blocks of `ROWS` rows.
     threads::pieces(threads, &mut changes, BLOCKS * ROWS, |i, piece| {
         for (block_of_piece, changes) in piece.chunks_mut(ROWS).enumerate() {
             let first_row = (i * BLOCKS + block_of_piece) * ROWS;
             let rows = first_row..first_row + changes.len();
-            // Per row: factors whose logarithm is still to be taken, and the logarithms so far.
+            // Per row of the block: the product of factors whose logarithm is still to be taken, and the sum of logarithms so
+            // far.
             let mut product = [1.0; ROWS];
             let mut logs = [0.0; ROWS];
             let mut buffer = vec![]; // for a column's values
+            // The array that holds a feature's values, and the feature's column there.
             for (feature, block, column) in columns.columns_of(0..columns.features()) {
                 // The density of the row's class without the row.
                 let without_row = |row: usize| {
-                    let cell = feature * n_classes + classes[row] as usize;
+                    let cell = feature * n_classes + classes[row] as usize; // of the feature and the row's class
                     weights.map_or(table[cell], |weights| {
                         Left::new(curves, cell, curves.floor[feature], weights[row], enough)
                     })
                 };
-                let (origin, inverse) = (scale.origin[feature], scale.inverse[feature]);
+                let (origin, inverse) = (scale.origin[feature], scale.inverse[feature]); // 1 / unit
+                // Of the feature, `[row of block]`.
                 let values = block.reals(rows.clone(), column..column + 1, &mut buffer);
+                // `at` is the position of the row in the block, and x its value.
                 for (at, x) in values.iter().enumerate() {
-                    let z = (x - origin) * inverse;
+                    let z = (x - origin) * inverse; // the scaled value
                     if z.is_nan() {
                         continue;
                     }
-                    let left = without_row(first_row + at);
+                    let left = without_row(first_row + at); // the density without this row
                     let squared_gap = (z - left.mean) * (z - left.mean); // d²
                     let rest = 1.0 - squared_gap * left.steep; // 1 - t
-                    let is_exact = rest > left.least;
-                    let change = squared_gap * (left.precision - left.bend / rest);
+                    let is_exact = rest > left.least; // whether enough of the sum of squares remains
+                    let change = squared_gap * (left.precision - left.bend / rest); // without the logarithm
                     changes[at] += if is_exact { change } else { f64::NAN };
                     product[at] *= if is_exact { rest * left.share } else { 1.0 };
                 }
@@ -159,7 +173,8 @@ pub fn one_less(
     Ok(changes)
 }
 
-/// Adds the logarithms of the products of the first `n` rows to their `logs`, and makes these products 1.
+/// Adds the logarithm of the product of factors of each of the first `n` rows of a block to the row's sum of logarithms,
+/// `logs`, and makes the product 1.
 fn take_logs(product: &mut [f64; ROWS], logs: &mut [f64; ROWS], n: usize) {
     for (product, log) in product[..n].iter_mut().zip(logs) {
         *log += product.ln();

@@ -38,19 +38,21 @@ struct HeldBags<'py> {
 }
 
 impl HeldBags<'_> {
-    /// The bags as the core takes them.
+    /// The words of each text as the core takes them: text i has the words `words[offsets[i]..offsets[i + 1]]`, numbers below
+    /// `n_words`.
     fn bags(&self) -> PyResult<texts::Bags<'_>> {
         Ok(texts::Bags::new(&self.offsets, &self.words, self.n_words)?)
     }
 
-    /// The bags with the value of each word of each text, in the order of `words`.
+    /// The words of each text with a value each: `values` has those of text after text, in the order of `words`.
     fn texts<'a, T: Copy>(&'a self, values: &'a [T]) -> PyResult<texts::Texts<'a, T>> {
         Ok(texts::Texts::new(self.bags()?, values)?)
     }
 }
 
 impl Bags {
-    /// Borrows the arrays that say which words each text has.
+    /// Borrows the arrays that say which words each text has: `offsets`, (texts + 1,), and `words`, the ranks of the words of
+    /// text after text.
     fn held<'py>(&self, py: Python<'py>) -> PyResult<HeldBags<'py>> {
         Ok(HeldBags {
             offsets: self.offsets.extract(py)?,
@@ -62,7 +64,9 @@ impl Bags {
 
 #[pymethods]
 impl Bags {
-    /// Keeps the arrays; whether they fit each other is checked where they are used.
+    /// Keeps the arrays: text i has the distinct words `words[offsets[i]..offsets[i + 1]]`, which are ranks below `n_words`,
+    /// each as often as `times` says; `hashes` has a hash of each text. Whether the arrays fit each other is checked where they
+    /// are used.
     #[new]
     fn new(
         offsets: Py<PyAny>,
@@ -83,14 +87,15 @@ impl Bags {
         weights: Reals,
         n_classes: usize,
     ) -> PyResult<NumPy<f64>> {
+        // The arrays of words, and the classes of each text.
         let (held, labels) = (self.held(py)?, Sets::new(&labels.0, &labels.1, n_classes)?);
-        let (bags, weights) = (held.bags()?, &*weights);
-        let sums = py.detach(|| bags.count(labels, weights, n_classes))?;
+        let (bags, weights) = (held.bags()?, &*weights); // the words of each text, and its weight
+        let sums = py.detach(|| bags.count(labels, weights, n_classes))?; // `[word][class]`
         Ok(shaped(sums, &[self.n_words, n_classes]))
     }
 
-    /// The value of each word of each text, in the order of `words`: its `scale`, (words,), times the root of how often it occurs
-    /// if `often`, divided so that the squares of a text's values sum to 1, or to 0.
+    /// The value of each word of each text, in the order of `words`: the word's factor `scale`, (words,), times the root of how
+    /// often the text has it if `often`, divided so that the squares of a text's values sum to 1, or to 0. Uses so many threads.
     fn values(
         &self,
         py: Python,
@@ -98,14 +103,15 @@ impl Bags {
         scale: Singles,
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
+        // How often a text has each word; none if that does not count.
         let times: Option<Reals> = often.then(|| self.times.extract(py)).transpose()?;
         let held = self.held(py)?;
         let (bags, times, scale) = (held.bags()?, times.as_deref(), &*scale);
         Ok(py.detach(|| bags.values(times, scale, *threads))?.into())
     }
 
-    /// Σ value · row of the word over the words of a text, (texts, classes). `values` are in the order of `words`, and `table` is
-    /// (words, classes).
+    /// The score of each class for each text, (texts, classes): the sum over the words of the text of the word's value in the
+    /// text times the word's row of `table`, (words, classes). `values` has those of text after text, in the order of `words`.
     fn scores(
         &self,
         py: Python,
@@ -114,13 +120,16 @@ impl Bags {
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
         let held = self.held(py)?;
+        // The words of each text with their values.
         let (texts, n_classes, table) = (held.texts(&values)?, table.width(), &*table);
         let scores = py.detach(|| texts.scores(table, n_classes, *threads))?;
         Ok(shaped(scores, &[texts.len(), n_classes]))
     }
 
-    /// As `scores`, (texts, classes), but by the table `own` for a text's own classes, given by `labels`, and by `others` for all
-    /// other classes.
+    /// The score of each class for each text, (texts, classes): the sum over the words of the text of the word's value in the
+    /// text times the word's row of a table, (words, classes): of `own` for the text's own classes, and of `others` for all
+    /// other classes. `values` has those of text after text, in the order of `words`; `labels` are the own classes: offsets,
+    /// and the classes of text after text.
     fn left_out(
         &self,
         py: Python,
@@ -131,15 +140,18 @@ impl Bags {
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
         let held = self.held(py)?;
+        // The words of each text with their values; the table of other classes, then that of the text's own.
         let (texts, n_classes, tables) = (held.texts(&values)?, others.width(), [&*others, &*own]);
         let labels = Sets::new(&labels.0, &labels.1, n_classes)?;
         let scores = py.detach(|| texts.left_out(labels, tables, n_classes, *threads))?;
         Ok(shaped(scores, &[texts.len(), n_classes]))
     }
 
-    /// Runs passes that improve, in place, `mu`, (texts, classes), the dual variables, and `table`, (words + 1, 2 classes): Δ of
-    /// each class and then s² of each, for the words and for a feature that all texts have with the value `common`. `values` are in
-    /// the order of `words`, and `text_variances` are Σ s² · value² of each text, (texts, classes).
+    /// Learns corrections of the scores of words: runs `passes` over the texts, which improve in place the dual variables `mu`,
+    /// (texts, classes), and `table`, (words + 1, 2 classes). A row of `table` has the correction Δ of the word's score in each
+    /// class and then its variance s² in each; the last row is that of a feature which all texts have with the value `common`.
+    /// `values` are those of the words of text after text, in the order of `words`, and `text_variances` are Σ s² · value² over
+    /// the words of each text, (texts, classes).
     fn correct(
         &self,
         py: Python,
@@ -150,15 +162,22 @@ impl Bags {
         mut mu: Changed<f32>,
         mut table: Changed<f32>,
     ) -> PyResult<()> {
+        // The arrays of words; how many classes there are.
         let (held, classes) = (self.held(py)?, text_variances.width());
         let text_variances = &*text_variances;
+        // The words of each text with their values; the arrays to be changed.
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
         let mut texts = texts::CorrectedTexts { texts, common, text_variances, table, classes };
+        // `rows` has the scores and strengths of texts, and `order` their numbers in the order of a pass.
         passes.run(py, |rows, order| texts::ascend(&mut texts, rows, order, mu))
     }
 
-    /// As `correct`, for yes-or-no labels that are learned in lanes of 8 or 16, independently of each other; all arrays have lane
-    /// after lane.
+    /// Learns corrections of the scores of words for yes-or-no labels, which are learned in lanes of 8 or 16, independently of
+    /// one another; all arrays have lane after lane. Runs `passes` over the texts, which improve in place the dual variables
+    /// `mu`, of each text and label, and `table`, of each word: the correction Δ of its score for each label and then its
+    /// variance s² for each; the last row is that of a feature which all texts have with the value `common`. `values` are those
+    /// of the words of text after text, in the order of `words`, and `text_variances` are Σ s² · value² over the words of each
+    /// text, for each label. Uses so many threads.
     fn correct_labels(
         &self,
         py: Python,
@@ -170,16 +189,20 @@ impl Bags {
         mut table: Changed<f32>,
         threads: Threads,
     ) -> PyResult<()> {
+        // The arrays of words; how many labels there are.
         let (held, classes) = (self.held(py)?, text_variances.width());
         let text_variances = &*text_variances;
+        // The words of each text with their values; the arrays to be changed.
         let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
         let mut texts = texts::CorrectedTexts { texts, common, text_variances, table, classes };
+        // `rows` has the scores and strengths of texts, and `order` their numbers in the order of a pass.
         passes.run(py, |rows, order| labels::ascend(&mut texts, rows, order, mu, *threads))
     }
 
-    /// Scores of labels, (texts, labels). `index` lists the words and labels that occur together: where those of each word start,
-    /// the labels, the score of each, and the score of each word for all labels. `slopes` are added to the score of each label,
-    /// times the sum of a text's values.
+    /// The scores of labels, (texts, labels): the sum over the words of a text of the word's value in the text, one of
+    /// `values`, in the order of `words`, times the word's score for the label. `index` lists the words and labels that occur
+    /// together: where the labels of each word start, the labels, the score of each, and the score of each word for all labels.
+    /// `slopes`, (labels,), are added to the score of each label, times the sum of the text's values. Uses so many threads.
     fn label_scores(
         &self,
         py: Python,
@@ -188,15 +211,16 @@ impl Bags {
         slopes: Reals,
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
-        let (held, slopes) = (self.held(py)?, &*slopes);
-        let texts = held.texts(&values)?;
+        let (held, slopes) = (self.held(py)?, &*slopes); // the arrays of words
+        let texts = held.texts(&values)?; // the words of each text with their values
         let index = labels::Index::new(&index.0, &index.1, &index.2, &index.3, slopes.len())?;
         let scores = py.detach(|| index.scores(&texts, slopes, *threads))?;
         Ok(shaped(scores, &[texts.len(), slopes.len()]))
     }
 
-    /// Replaces the ids of bags by their ranks, and sorts each text by rank; returns offsets, ranks, how often each occurs, and a
-    /// hash of each text. `ranks` has the rank of each id; a word with 2**32 - 1 is left out.
+    /// Replaces the ids of the words of texts by ranks, and sorts the words of each text by rank, on so many threads. Text i
+    /// has the words `ids[offsets[i]..offsets[i + 1]]`, each as often as `times` says; `ranks` has the rank of each id, and a
+    /// word of rank 2**32 - 1 is left out. Returns offsets, ranks, how often the text has each word, and a hash of each text.
     #[staticmethod]
     fn ranked(
         py: Python,

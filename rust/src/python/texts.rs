@@ -17,7 +17,7 @@ enum HeldText<'py> {
 }
 
 impl<'py> HeldText<'py> {
-    /// The text of a Python string, which is not missing.
+    /// The text of a Python string, which is not missing: the string itself, or, if it has lone surrogates, its bytes.
     fn new(string: Bound<'py, PyString>) -> PyResult<Self> {
         if string.to_str().is_ok() {
             return Ok(HeldText::Str(string));
@@ -26,7 +26,7 @@ impl<'py> HeldText<'py> {
         Ok(HeldText::Bytes(bytes.cast_into()?))
     }
 
-    /// The UTF-8, lone surrogates included; None for a missing text.
+    /// The UTF-8 of this text, lone surrogates included; None for a missing text.
     fn bytes(&self) -> PyResult<Option<&[u8]>> {
         Ok(match self {
             HeldText::Missing => None,
@@ -36,9 +36,9 @@ impl<'py> HeldText<'py> {
     }
 }
 
-/// Whether an object stands for a missing value: None or NaN.
-pub(super) fn is_missing(value: &Bound<'_, PyAny>) -> bool {
-    value.is_none() || value.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan())
+/// Whether a Python object stands for a missing text: None or NaN.
+pub(super) fn is_missing(object: &Bound<'_, PyAny>) -> bool {
+    object.is_none() || object.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan())
 }
 
 /// The strings of a list. If `MISSING`, None and NaN are missing strings.
@@ -49,11 +49,12 @@ pub(super) type Strings<'py> = HeldList<'py, false>;
 impl<'py, const MISSING: bool> FromPyObject<'_, 'py> for HeldList<'py, MISSING> {
     type Error = PyErr;
 
-    /// Borrows the strings of a list; a TypeError for anything else, with the row if an object of the list is no string.
+    /// Borrows the strings of a Python list; a TypeError for anything else, with the row if an object of the list is no string.
+    /// If `MISSING`, None and NaN are missing strings.
     fn extract(argument: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let list = argument.cast::<PyList>();
         let list = list.map_err(|_| PyTypeError::new_err("the argument must be a list of str"))?;
-        let mut texts = Vec::with_capacity(list.len());
+        let mut texts = Vec::with_capacity(list.len()); // the strings, `[row]`
         for (row, element) in list.iter().enumerate() {
             texts.push(match element.cast_into::<PyString>() {
                 Ok(string) => HeldText::new(string)?,
@@ -108,7 +109,9 @@ classes! {
 }
 
 impl HeldMatrix<'_> {
-    /// The matrix as kernels read it; an error if its arrays do not fit together.
+    /// The matrix as kernels read it; an error if its arrays do not fit together. `values` are the numbers of cells; `places`
+    /// says where those of each row begin, and the column of each (none: the matrix is dense); cells above `threshold` count 1,
+    /// others 0; NaN counts 0 if `skip`, and is refused otherwise.
     pub(super) fn matrix(&self) -> PyResult<words::Matrix<'_>> {
         let values = self.values.block()?;
         let layout = match &self.places {
@@ -138,7 +141,8 @@ impl<'py> FromPyObject<'_, 'py> for HeldTexts<'py> {
 }
 
 impl HeldTexts<'_> {
-    /// The texts as kernels read them; an error if their arrays do not fit together.
+    /// The texts as kernels read them: a list, or arrays of one of the classes of texts, where `offsets` says where those of each
+    /// text begin and the last ones end; an error if their arrays do not fit together.
     pub(super) fn texts(&self) -> PyResult<Texts<'_>> {
         let arrays = match self {
             HeldTexts::List(list) => return Ok(Texts::Borrowed(list.texts()?)),
@@ -146,16 +150,18 @@ impl HeldTexts<'_> {
         };
         Ok(match arrays {
             HeldArrays::Arrow(texts) => {
+                // The bits that say which texts are there, and which bit is the first text's; none if no text is missing.
                 let valid = texts.valid.as_deref().map(|valid| (valid, texts.valid_offset));
                 let offsets = texts.offsets.offsets();
                 Texts::Arrow(encode::Strings::new(offsets, &texts.data, valid)?)
             }
             HeldArrays::Tokens(texts) => {
-                let missing = texts.missing.as_deref();
-                let tokens = texts.tokens.bytes()?;
+                let missing = texts.missing.as_deref(); // whether each text is missing
+                let tokens = texts.tokens.bytes()?; // of all texts, in bytes
                 Texts::Tokens(words::TokenLists::new(tokens, &texts.offsets, missing)?)
             }
             HeldArrays::Codes(texts) => {
+                // How often a text has each word (none: ids are repeated), and whether each text is missing.
                 let (times, missing) = (texts.times.as_deref(), texts.missing.as_deref());
                 Texts::Encoded(Encoded::new(&texts.ids, times, &texts.offsets, missing)?)
             }

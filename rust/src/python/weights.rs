@@ -18,7 +18,8 @@ pub(super) struct Weights(Shared<weights::Weights>);
 
 #[pymethods]
 impl Weights {
-    /// No rows, with room for `n_words`; `default` has a number per class.
+    /// Weights without rows, with room for `n_words` rows; `default`, (classes,), is added to a word's common number in classes
+    /// in which the word has no number of its own.
     #[new]
     #[pyo3(signature = (n_classes, default, n_words=0))]
     fn new(n_classes: i64, default: Reals, n_words: i64) -> PyResult<Self> {
@@ -29,8 +30,9 @@ impl Weights {
         Ok(Weights(Shared::new(weights.with_room(size(n_words, "n_words")?))))
     }
 
-    /// Sets the rows of words: word `ids[i]` has `values[j]` in class `classes[j]` for j from `starts[i]` to `starts[i + 1]`, and
-    /// `common[i]` plus the default of the class in all others. `scale` has a factor for each word; None for ones.
+    /// Sets the rows of words: word `ids[i]` has `values[j]` in class `classes[j]` for j from `starts[i]` to `starts[i + 1]`,
+    /// and `common[i]` plus the default of the class in all other classes. `scale[i]` is what a token of the word counts; None
+    /// for ones. Uses so many threads.
     #[pyo3(signature = (ids, common, scale, starts, classes, values, threads = Threads(1)))]
     #[allow(clippy::too_many_arguments)]
     fn set(
@@ -55,9 +57,10 @@ impl Weights {
         Ok(py.detach(|| self.0.change(|weights| weights.set(&rows, *threads)))?)
     }
 
-    /// Sets the rows of words by their counts: `values[n]` in a class that has the word n times, or in n texts if `once`; if
-    /// `complement`, n is the count of all other classes. `left_out` is a group of texts that does not count. Returns the ids of
-    /// the words that keep their rows.
+    /// Sets the rows of the words `ids` by their counts in `words`: the weight is `values[n]` in a class that has the word n
+    /// times, or in n texts if `once`; if `complement`, n is the count of all other classes. `left_out` is a group of texts
+    /// that does not count: all groups, and its number. Returns the ids of the words that keep their rows, since a count is not
+    /// whole or beyond `values`. Uses so many threads.
     #[pyo3(signature = (words, ids, once, complement, values, threads, left_out=None))]
     #[allow(clippy::too_many_arguments)]
     fn set_counted(
@@ -71,7 +74,8 @@ impl Weights {
         threads: Threads,
         left_out: Option<(Bound<Groups>, i64)>,
     ) -> PyResult<NumPy<u32>> {
-        let words = words.get(py);
+        let words = words.get(py); // with their counts
+        // All groups of texts, and the number of the one that does not count.
         let left_out = match &left_out {
             Some((groups, group)) => Some((groups.get().get(), size(*group, "group")?)),
             None => None,
@@ -89,8 +93,9 @@ impl Weights {
         Ok(unset_ids.into())
     }
 
-    /// Updates rows that [`Weights::set_counted`] may have set, with the same arguments; words that no text has any more lose
-    /// theirs. Returns the ids of the words that keep their rows.
+    /// Updates the rows of the words `ids` by their counts in `words`: the weight is `values[n]` in a class that has the word n
+    /// times, or in n texts if `once`; if `complement`, n is the count of all other classes. Words that no text has any more lose
+    /// their rows. Returns the ids of the words that keep their rows, since a count is not whole or beyond `values`.
     fn follow(
         &self,
         py: Python,
@@ -121,14 +126,14 @@ impl Weights {
     }
 
     /// Whether each of the words `ids` has a row, (words,); the rows, (words, classes), zeros where there is none; the scales,
-    /// (words,).
+    /// what a token of each word counts, (words,).
     fn rows(&self, py: Python, ids: Ids) -> PyResult<Rows> {
         let ids = &*ids;
         let weights = self.0.get(py);
         let n_classes = weights.n_classes();
         let (has_weights, rows, scales) = py.detach(|| {
             let mut rows = vec![0.0; ids.len() * n_classes];
-            let words = ids.iter().zip(rows.chunks_exact_mut(n_classes));
+            let words = ids.iter().zip(rows.chunks_exact_mut(n_classes)); // id, and memory for the row
             let (has_weights, scales): (Vec<_>, Vec<_>) = words
                 .map(|(&id, row)| weights.read(id, row))
                 .map(|scale| (scale.is_some(), scale.unwrap_or(0.0)))
@@ -139,8 +144,9 @@ impl Weights {
         Ok((has_weights.into(), rows, scales.into()))
     }
 
-    /// The rows of the words of the first `n_columns` columns plus `base`, (classes,), in single precision; None if there are too
-    /// many classes, or a number is not finite.
+    /// The weights of the first `n_columns` columns of a matrix in single precision, which find the classes of most rows: `words`
+    /// says which word a column is, and `base`, (classes,), is added to the row of each. None if there are too many classes, or a
+    /// number is not finite. Uses so many threads.
     fn rough(
         &self,
         py: Python,
@@ -152,8 +158,10 @@ impl Weights {
         let base = &*base;
         let n_columns = size(n_columns, "n_columns")?;
         let (weights, words) = (self.0.get(py), words.get(py));
-        let rough = py.detach(|| rough::Rough::new(&words, &weights, base, n_columns, *threads))?;
-        Ok(rough.map(Rough))
+        // The weights in single precision, or none.
+        let single =
+            py.detach(|| rough::Rough::new(&words, &weights, base, n_columns, *threads))?;
+        Ok(single.map(Rough))
     }
 
     /// A copy, which shares memory with this until one of both is changed.
@@ -178,12 +186,14 @@ impl<'py> FromPyObject<'_, 'py> for SharedWeights {
     }
 }
 
-/// How words count, by the `counting` of Python: once (true) or as often as they occur (false), "unit" or "unit once"; as draws
-/// from an urn if there are `balls`, `[class]`.
+/// How words count in a text, by the argument `counting` of Python: true (once) or false (as often as they occur); "unit" or
+/// "unit once" (the root of how often they occur, or once, divided by the text's length); as draws from an urn if there are
+/// `balls`, the total of all words' balls, `[class]`.
 pub(super) fn counting_of<'a>(
     counting: &Bound<'_, PyAny>,
     balls: Option<&'a [f64]>,
 ) -> PyResult<Counting<'a>> {
+    // Whether counts are divided by the text's length, and whether a word counts once.
     let (is_unit, once) = match counting.extract::<String>().as_deref() {
         Ok("unit") => (true, false),
         Ok("unit once") => (true, true),

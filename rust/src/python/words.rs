@@ -23,7 +23,7 @@ pyo3::create_exception!(
     "``args`` is (word or None, class number, what is left, below zero)."
 );
 
-/// Returns the ids; refuses ids that are not below `n_ids`.
+/// Returns `ids`, numbers of words, if all are below `n_ids`, the number of words with an id; else an error.
 fn check_ids(ids: &[u32], n_ids: usize) -> PyResult<&[u32]> {
     match ids.iter().find(|&&id| id as usize >= n_ids) {
         None => Ok(ids),
@@ -36,7 +36,8 @@ type Bags = (NumPy<i64>, NumPy<i32>, NumPy<i32>);
 /// Where the cells of each word start and the last ones end; of each cell the class, occurrences and documents.
 type Pairs = (NumPy<i64>, NumPy<i32>, NumPy<f64>, NumPy<f64>);
 
-/// The cells of words as arrays.
+/// The cells of words as arrays: where the cells of each word start and the last ones end; of each cell the class, occurrences
+/// and documents.
 fn as_arrays(pairs: words::Pairs) -> Pairs {
     (pairs.starts.into(), pairs.classes.into(), pairs.occurrences.into(), pairs.documents.into())
 }
@@ -66,8 +67,8 @@ impl Groups {
 
 #[pymethods]
 impl Groups {
-    /// Sorts the cells of words by group: class c of the words is class `classes[c]` of group `groups[c]`, and classes ascend
-    /// within a group.
+    /// Sorts the cells of words by group of texts (fold), on so many threads: class c of the words has those texts of class
+    /// `classes[c]` that are in group number `groups[c]`, below `n_groups`; classes ascend within a group.
     #[new]
     #[pyo3(signature = (words, classes, groups, n_groups, threads = Threads(1)))]
     fn new(
@@ -85,19 +86,22 @@ impl Groups {
         Ok(Groups(core_groups))
     }
 
-    /// The ids of the words that a group has, in order.
+    /// The ids, in order, of the words that texts of the group number `group` have.
     fn words(&self, py: Python, group: i64) -> PyResult<NumPy<u32>> {
         let group = size(group, "group")?;
         Ok(py.detach(|| self.0.words(group))?.into())
     }
 
-    /// The ids of the words that no other group has, in order; `total` are the words of all groups together.
+    /// The ids, in order, of the words that no text outside the group number `group` has; `total` are the words of all groups
+    /// of texts together.
     fn gone(&self, py: Python, total: &Words, group: i64) -> PyResult<NumPy<u32>> {
         let (total, group) = (total.get(py), size(group, "group")?);
         Ok(py.detach(|| self.0.gone(&total, group))?.into())
     }
 
-    /// The cells of the words `ids` without the texts of a group; `total` are the words of all groups together.
+    /// The cells of the words `ids` as if the texts of the group number `group` were not there; `total` are the words of all
+    /// groups of texts together. Returns where the cells of each word start and the last ones end; of each cell the class,
+    /// occurrences and documents.
     fn pairs_without(&self, py: Python, total: &Words, group: i64, ids: Ids) -> PyResult<Pairs> {
         let (total, group) = (total.get(py), size(group, "group")?);
         let ids = check_ids(&ids, total.n_ids())?.iter().copied();
@@ -116,14 +120,15 @@ impl Words {
         Words(Version::new(words))
     }
 
-    /// The words of the core. If another thread is changing words of the same base, waits for it without the GIL, which that thread
-    /// may need.
+    /// The words of the core that this value has. If another thread is changing words of the same base, waits for it without
+    /// the GIL, which that thread may need.
     pub(super) fn get(&self, py: Python) -> Arc<words::Words> {
         self.0.try_words().unwrap_or_else(|| py.detach(|| self.0.words()))
     }
 
-    /// Returns the words with texts added (if `adds`) or subtracted, without the GIL. `classes` and `weights` are those of each
-    /// text, and `more` are further classes of each.
+    /// Returns the words with texts added (if `adds`) or subtracted, on so many threads and without the GIL. `tokeniser` says
+    /// how texts are cut into tokens; `classes` and `weights` are those of each text (without weights, 1 each), and `more` are
+    /// further classes of each: offsets, and the classes of text after text.
     fn change_by_texts(
         &self,
         py: Python,
@@ -134,7 +139,7 @@ impl Words {
         threads: Threads,
         adds: bool,
     ) -> PyResult<Words> {
-        // Classes are checked on one thread.
+        // The classes and weights of texts. Classes are checked on one thread.
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
         let texts = texts.texts()?;
         let tokeniser = &**tokeniser.inner();
@@ -143,6 +148,7 @@ impl Words {
             None => None,
         };
         let changed = rows.with(py, |&rows| {
+            // the value after the change
             let batch = Batch { tokeniser, texts: &texts, rows, more };
             self.0.change(adds, |words, keeps_sums| match adds {
                 true => words.count(batch, *threads, keeps_sums),
@@ -152,7 +158,7 @@ impl Words {
         Ok(Words(changed))
     }
 
-    /// Returns the words that `f` makes of these, without the GIL.
+    /// Returns the words that `f` makes of the words of this value, without the GIL.
     fn map(
         &self,
         py: Python,
@@ -165,7 +171,7 @@ impl Words {
 
 #[pymethods]
 impl Words {
-    /// Words without texts: the `n_columns` columns of a matrix, or words by name if that is 0.
+    /// Words without texts, with `n_classes` classes: the `n_columns` columns of a matrix, or words by name if that is 0.
     #[new]
     fn new(n_classes: i64, n_columns: i64) -> PyResult<Self> {
         let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
@@ -196,7 +202,9 @@ impl Words {
         self.get(py).n_columns()
     }
 
-    /// Returns the words with these texts added; those of class -1 are not counted. `more` are further classes of each text.
+    /// Returns the words with these texts added, on so many threads. `tokeniser` says how texts are cut into tokens; `classes`
+    /// are those of each text, of which those of class -1 are not counted; `weights` are those of each text, 1 if there are
+    /// none; `more` are further classes of each text: offsets, and the classes of text after text.
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn count(
         &self,
@@ -211,8 +219,10 @@ impl Words {
         self.change_by_texts(py, tokeniser, &texts, (classes, weights), more, threads, true)
     }
 
-    /// Returns the words without these texts, which were counted; raises NotThere if they were not. `more` are further classes of
-    /// each text.
+    /// Returns the words without these texts, which were counted; raises NotThere if they were not. `tokeniser` says how texts
+    /// are cut into tokens, on so many threads; `classes` are those of each text, of which those of class -1 are passed over;
+    /// `weights` are those of each text, 1 if there are none; `more` are further classes of each: offsets, and the classes of
+    /// text after text.
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn forget(
         &self,
@@ -227,13 +237,15 @@ impl Words {
         self.change_by_texts(py, tokeniser, &texts, (classes, weights), more, threads, false)
     }
 
-    /// The ids of the words that changed between this value and `old`, in order; None if that is not known.
+    /// The ids, in order, of the words that changed between this value and the value `old`; None if the changes are not
+    /// recorded, as one value was not made from the other or too much changed.
     fn changed_since(&self, py: Python, old: &Words) -> Option<NumPy<u32>> {
         let changed_ids = py.detach(|| self.0.changed_since(&old.0));
         changed_ids.map(NumPy::from)
     }
 
-    /// Returns both together, words of the same name added up; ids of these words stay.
+    /// Returns the sums of these words and the words `other` together, words of the same name added up; these words keep their
+    /// ids.
     fn plus(&self, py: Python, other: &Words) -> PyResult<Words> {
         let (words, other) = (self.get(py), other.get(py));
         if !words.outweighs(&other) {
@@ -250,7 +262,7 @@ impl Words {
         self.map(py, |words| words.minus(&other))
     }
 
-    /// Returns the words with all counts multiplied, and whether that was exact.
+    /// Returns the words with all counts multiplied by `factor`, and whether that was exact.
     fn times(&self, py: Python, factor: f64) -> PyResult<(Words, bool)> {
         let words = self.get(py);
         let (product, exact) = py.detach(|| words.times(factor))?;
@@ -263,13 +275,14 @@ impl Words {
         py.detach(|| Arc::ptr_eq(&words, &other) || words.same(&other))
     }
 
-    /// Returns the words with class c as class `index[c]` of `n_classes`, classes that become one added up.
+    /// Returns the words with the counts of class c in class `index[c]`, one of `n_classes`; classes that become one are added
+    /// up.
     fn place(&self, py: Python, index: Longs, n_classes: i64) -> PyResult<Words> {
         let (index, n_classes) = (&*index, size(n_classes, "n_classes")?);
         self.map(py, |words| words.place(index, n_classes))
     }
 
-    /// Returns the words with class `index[i]` as class i.
+    /// Returns the words with the counts of class `index[i]` in class i; words that are left without texts are gone.
     fn take(&self, py: Python, index: Longs) -> PyResult<Words> {
         let index = &*index;
         self.map(py, |words| words.take(index))
@@ -282,8 +295,9 @@ impl Words {
         Ok(Words::of(py.detach(|| words.only(ids))))
     }
 
-    /// The cells of the words `ids`, or of all words in the order of their ids. With `index`, (classes,), class c is class
-    /// `index[c]`, left out if that is -1.
+    /// The cells of the words `ids`, or of all words in the order of their ids if there are none, read on so many threads. With
+    /// `index`, (classes,), class c is class `index[c]`, left out if that is -1. Returns where the cells of each word start and
+    /// the last ones end; of each cell the class, occurrences and documents.
     #[pyo3(signature = (ids, index=None, threads = Threads(1)))]
     fn pairs(
         &self,
@@ -293,7 +307,7 @@ impl Words {
         threads: Threads,
     ) -> PyResult<Pairs> {
         let words = self.get(py);
-        let all_ids: Vec<u32>;
+        let all_ids: Vec<u32>; // if there are no `ids`
         let ids = match &ids {
             Some(ids) => check_ids(ids, words.n_ids())?,
             None => {
@@ -306,7 +320,7 @@ impl Words {
         Ok(as_arrays(pairs))
     }
 
-    /// The ids of the words that occur in some class c with `index[c]` not -1, in order.
+    /// The ids, in order, of the words that some text has of a class c for which `index[c]`, (classes,), is not -1.
     fn having(&self, py: Python, index: Longs) -> PyResult<NumPy<u32>> {
         let (words, index) = (self.get(py), &*index);
         Ok(py.detach(|| words.having(index))?.into())
@@ -330,6 +344,7 @@ impl Words {
     /// The names of the words `ids`, or of all words in the order of their ids.
     fn words<'py>(&self, py: Python<'py>, ids: Option<Ids<'py>>) -> PyResult<Bound<'py, PyList>> {
         let words = self.get(py);
+        // The Python string that is the name of the word with this id.
         let name = |id: u32| words.with_name(id, |name| string_of(py, name));
         let names: Vec<_> = match ids {
             None => (0..words.n_ids() as u32).map(name).collect::<PyResult<_>>()?,
@@ -341,7 +356,7 @@ impl Words {
         PyList::new(py, names)
     }
 
-    /// The id of each of these names, (names,); -1 where there is none.
+    /// The id of the word of each of these names, (names,); -1 where there is none. `words` are the names.
     fn find(&self, py: Python, words: Strings) -> PyResult<NumPy<i64>> {
         let (names, core_words) = (words.bytes()?, self.get(py));
         let id_of = |name: &&[u8]| core_words.find_name(name).map_or(-1, i64::from);
@@ -362,11 +377,11 @@ impl Words {
     /// The id of each column's word, (columns,); -1 where it has none.
     fn columns(&self, py: Python) -> NumPy<i64> {
         let words = self.get(py);
-        let ids = words.columns().iter().map(|&id_after| i64::from(id_after) - 1);
+        let ids = words.columns().iter().map(|&id_after| i64::from(id_after) - 1); // `id_after` is the id + 1, or 0
         ids.collect::<Vec<_>>().into()
     }
 
-    /// Returns the words with ids for words of these names too, which no text has.
+    /// Returns the words with ids also for the words whose names are `words`, which no text has.
     fn with_words(&self, py: Python, words: Strings) -> PyResult<Words> {
         let names = words.bytes()?;
         self.map(py, |words| {
@@ -376,8 +391,9 @@ impl Words {
         })
     }
 
-    /// Offsets (texts + 1,), where the tokens of each text begin and the last ones end, and the ids of all tokens, -1 for unknown
-    /// words.
+    /// Cuts texts into tokens as `tokeniser` does, on so many threads. Returns offsets (texts + 1,), where the tokens of each
+    /// text begin and those of the last one end, and for each token, text after text, the id of its word, -1 for words that
+    /// have none.
     fn encode(
         &self,
         py: Python,
@@ -387,11 +403,13 @@ impl Words {
     ) -> PyResult<(NumPy<i64>, NumPy<i32>)> {
         let texts = texts.texts()?;
         let (tokeniser, words) = (tokeniser.inner(), self.get(py));
-        let (offsets, codes) = py.detach(|| words.encode(tokeniser, &texts, *threads))?;
-        Ok((offsets.into(), codes.into()))
+        let (offsets, ids) = py.detach(|| words.encode(tokeniser, &texts, *threads))?;
+        Ok((offsets.into(), ids.into()))
     }
 
-    /// The known words of each text, ascending and each once, and how often the text has them.
+    /// Cuts texts into tokens as `tokeniser` does, on so many threads. Returns offsets (texts + 1,), where the words of each
+    /// text begin and those of the last one end; the ids of the words of each text that have one, ascending and none twice; and
+    /// how often the text has each.
     fn bags(
         &self,
         py: Python,
@@ -411,8 +429,9 @@ impl Words {
         py.detach(|| words.in_order()).into()
     }
 
-    /// The words as arrays by name, from which `from_state` makes them again; counts are in two arrays of whole numbers, or in
-    /// limbs.
+    /// The words as arrays by name, from which `from_state` makes them again: `bytes` of all names and where each `ends`, where
+    /// the cells of each word `starts`, the `classes` of cells; and counts: whole `texts` of each class, `occurrences` and
+    /// `documents` of each cell, or all of these in limbs.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let words = self.get(py);
         let state = py.detach(|| words.state());
@@ -429,6 +448,7 @@ impl Words {
                 dict.set_item("occurrences", NumPy::from(occurrences.into_owned()))?;
                 dict.set_item("documents", NumPy::from(documents.into_owned()))?;
             }
+            // Three limbs per count: of the texts of each class; of the occurrences and the documents of each cell.
             StoredCounts::Parts(limbs) => {
                 dict.set_item("texts.parts", shaped(texts, &[n_classes, 3]))?;
                 dict.set_item("parts", shaped(limbs.into_owned(), &[n_cells, 2, 3]))?;
@@ -437,9 +457,9 @@ impl Words {
         Ok(dict)
     }
 
-    /// Makes words of so many classes and columns (0: words have names) from the arrays that `state` gave: `bytes` of all
-    /// words and where each `ends`, where the cells of each word `starts`, the `classes` of cells, and counts; ValueError for
-    /// arrays that do not fit together.
+    /// Makes words of `n_classes` classes and `n_columns` columns (0: words have names) from the arrays that `state` returned:
+    /// `bytes` of all words and where each `ends`, where the cells of each word `starts`, the `classes` of cells, and counts;
+    /// ValueError for arrays that do not fit together.
     #[staticmethod]
     #[pyo3(signature = (n_classes, n_columns, state, threads = Threads(1)))]
     fn from_state(
@@ -450,9 +470,9 @@ impl Words {
         threads: Threads,
     ) -> PyResult<Words> {
         let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
-        let counts = HeldCounts::new(state)?;
+        let counts = HeldCounts::new(state)?; // occurrences and documents of cells
         counts.check_number_of_arrays(state)?;
-        let texts = counts.texts(state)?;
+        let texts = counts.texts(state)?; // of each class
         // All of these have one dimension.
         let (bytes, ends) = (required_array(state, "bytes", 1)?, required_array(state, "ends", 1)?);
         let (starts, classes) =
@@ -471,7 +491,8 @@ impl Words {
     }
 }
 
-/// The array of this name and so many dimensions in a state; none if the state does not have it.
+/// The array of this name and so many dimensions in a state, a mapping from names to arrays; none if the state does not have
+/// it.
 fn array<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
@@ -483,7 +504,8 @@ fn array<'py, T: Element + Copy>(
     Held::new(&state.get_item(name)?, name, dimensions).map(Some)
 }
 
-/// The array of this name and so many dimensions in a state; an error if the state does not have it.
+/// The array of this name and so many dimensions in a state, a mapping from names to arrays; an error if the state does not
+/// have it.
 fn required_array<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
@@ -502,7 +524,8 @@ enum HeldCounts<'py> {
 }
 
 impl<'py> HeldCounts<'py> {
-    /// The counts of a state: parts if it has them, else whole numbers.
+    /// The occurrences and documents of the cells of a state, a mapping from names to arrays: parts if it has them, else whole
+    /// numbers.
     fn new(state: &Bound<'py, PyMapping>) -> PyResult<Self> {
         // Parts have three dimensions, (cells, 2, 3); whole numbers have one.
         if let Some(parts) = array(state, "parts", 3)? {
@@ -517,7 +540,7 @@ impl<'py> HeldCounts<'py> {
         ))
     }
 
-    /// Refuses a state with more arrays than words with these counts have.
+    /// Refuses a state, a mapping from names to arrays, with more arrays than words with these counts have.
     fn check_number_of_arrays(&self, state: &Bound<'py, PyMapping>) -> PyResult<()> {
         let n_arrays = match self {
             HeldCounts::Narrow(..) => 7,
@@ -530,7 +553,7 @@ impl<'py> HeldCounts<'py> {
         Ok(())
     }
 
-    /// The counts as the core takes them.
+    /// The occurrences and documents as the core takes them: whole numbers, or three limbs each.
     fn stored(&self) -> StoredCounts<'_> {
         match self {
             HeldCounts::Narrow(occurrences, documents) => {
@@ -540,7 +563,8 @@ impl<'py> HeldCounts<'py> {
         }
     }
 
-    /// The texts of each class of a state: whole, (classes,), or if counts are parts three limbs each, (classes, 3).
+    /// The texts of each class of a state, a mapping from names to arrays: whole, (classes,), or if counts are parts three
+    /// limbs each, (classes, 3).
     fn texts(&self, state: &Bound<'py, PyMapping>) -> PyResult<Held<'py, i64>> {
         let HeldCounts::Parts(_) = self else {
             return required_array(state, "texts", 1);

@@ -10,9 +10,9 @@ pub trait Accumulator: Copy + Default + Send {
     /// The unit of the counts that cells become.
     const UNIT: Unit;
 
-    /// Adds a row of this weight, in [`Accumulator::WEIGHTS`], that has the word so many times.
+    /// Adds a row that has the word `times` times; `weight` is the row's, in [`Accumulator::WEIGHTS`].
     fn add(&mut self, times: f64, weight: u128);
-    /// The cell of one row of this weight that has the word so many times.
+    /// The cell of one row that has the word `times` times; `weight` is the row's, in [`Accumulator::WEIGHTS`].
     #[inline(always)]
     fn of(times: f64, weight: u128) -> Self {
         let mut cell = Self::default();
@@ -32,13 +32,14 @@ pub trait Accumulator: Copy + Default + Send {
 pub struct NarrowCell(u64);
 
 impl NarrowCell {
-    /// Adds a token of the text with this number, from 1 to 2^16 - 1. Until `forget_last_text` is called, a cell has occurrences in
-    /// 32 bits, documents in 16, and the last text that has the word in 16.
+    /// Adds a token of the text with this number, from 1 to 2^16 - 1. Until `forget_last_text` is called, the number that a
+    /// cell is has the word's occurrences in the upper 32 bits, its documents in the next 16, and the number of the last text
+    /// that has the word in the lowest 16.
     #[inline(always)]
     pub fn add_token(&mut self, text: u64) {
         let last_text = self.0 & 0xffff;
         // Nobody can predict which words occur in a text for the first time: no branches.
-        let document = u64::from(last_text != text) << 16;
+        let document = u64::from(last_text != text) << 16; // 1 more document if the text is new
         self.0 = (self.0 ^ last_text | text) + (1 << 32) + document;
     }
 
@@ -53,18 +54,18 @@ impl Accumulator for NarrowCell {
     const WEIGHTS: Unit = Unit::One;
     const UNIT: Unit = Unit::One;
 
-    /// Adds a row of this weight, in rows, that has the word so many times to the occurrences (upper half of the number) and to the
-    /// documents (lower half).
+    /// Adds a row of this weight, in rows, that has the word `times` times, a whole number: the product to the occurrences
+    /// (upper half of the cell's number), and the weight to the documents (lower half) unless `times` is 0.
     #[inline(always)]
     fn add(&mut self, times: f64, weight: u128) {
         let weight = weight as u64;
-        // The last bits of such a sum are those of a small whole number.
+        // WHOLE is so large a double that the last bits of the sum are those of the whole number added to it.
         let bits = (times * weight as f64 + WHOLE).to_bits();
         // The shift drops the upper half of the bits; what is left are the occurrences.
         self.0 += (bits << 32) + if times != 0.0 { weight } else { 0 };
     }
 
-    /// Adds the occurrences and documents of another cell.
+    /// Adds another cell of the same word: its occurrences (upper half of the number) and documents (lower half).
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.0 += other.0;
@@ -95,7 +96,8 @@ impl Accumulator for WeightedCell {
     const WEIGHTS: Unit = Unit::Part;
     const UNIT: Unit = Unit::Part;
 
-    /// Adds a row of this weight, in parts of a row, that has the word so many times to the sums, in parts of a row.
+    /// Adds a row of this weight, in parts of a row, that has the word `times` times, a whole number, to the occurrences and
+    /// documents, in parts of a row.
     #[inline(always)]
     fn add(&mut self, times: f64, weight: u128) {
         if times != 0.0 {
@@ -104,7 +106,7 @@ impl Accumulator for WeightedCell {
         }
     }
 
-    /// Adds the occurrences and documents of another cell.
+    /// Adds the occurrences and documents, both in parts of a row, of another cell of the same word.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.occurrences += other.occurrences;
@@ -116,7 +118,8 @@ impl Accumulator for WeightedCell {
         self.documents != 0
     }
 
-    /// The occurrences and documents of each cell, in 10^-36.
+    /// The occurrences and documents of each cell, in 10^-36; the cells have occurrences and documents in parts of a row,
+    /// 10^-18.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         // From 10^-18 to 10^-36: a number of times is whole, and one token has 10^18 parts.
         let token = u128::from(PARTS);
@@ -140,7 +143,7 @@ pub struct LightCell {
 }
 
 impl LightCell {
-    /// Adds occurrences in 10^-18, given by the lower 64 bits and the upper 32.
+    /// Adds occurrences in 10^-18: `low` are the lower 64 bits of their number, `high` the upper 32.
     #[inline(always)]
     fn merge_parts(&mut self, low: u64, high: u32) {
         let (sum, overflows) = self.low.overflowing_add(low);
@@ -153,9 +156,10 @@ impl Accumulator for LightCell {
     const WEIGHTS: Unit = Unit::One;
     const UNIT: Unit = Unit::Part;
 
-    /// Adds a row of weight 1 that has the word so many times to the sums: occurrences in 10^-18, documents in rows.
+    /// Adds a row of weight 1 that has the word `times` times, fractional or not: occurrences in 10^-18, documents in rows.
     #[inline(always)]
     fn add(&mut self, times: f64, _: u128) {
+        // `parts` are the times in 10^-18: 64 bits if they are few, else up to 96.
         if let Some(parts) = light_weight_to_parts(times) {
             self.merge_parts(parts, 0);
             self.documents += u32::from(parts != 0);
@@ -166,7 +170,7 @@ impl Accumulator for LightCell {
         }
     }
 
-    /// Adds the occurrences and documents of another cell.
+    /// Adds another cell of the same word: its occurrences in 10^-18, 64 lower and 32 upper bits, and its documents in rows.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.merge_parts(other.low, other.high);
@@ -178,7 +182,8 @@ impl Accumulator for LightCell {
         self.documents != 0
     }
 
-    /// The occurrences and documents of each cell, in 10^-36.
+    /// The occurrences and documents of each cell, in 10^-36; the cells have occurrences in 10^-18, the lower 64 bits and the
+    /// upper 32, and documents in rows.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         let one = u128::from(PARTS); // in 10^-18
         let occurrences_and_documents = |cell: Self| {
@@ -205,11 +210,12 @@ impl Accumulator for PartsCell {
     const WEIGHTS: Unit = Unit::Part;
     const UNIT: Unit = Unit::Part;
 
-    /// Adds a row of this weight, in parts of a row, that has the word so many times to the sums: occurrences in 10^-36, documents
-    /// in parts of a row.
+    /// Adds a row of this weight, in parts of a row, that has the word `times` times, fractional or not: occurrences in 10^-36,
+    /// documents in parts of a row.
     #[inline(always)]
     fn add(&mut self, times: f64, weight: u128) {
         if times != 0.0 {
+            // The times in 10^-18.
             let parts = light_weight_to_parts(times)
                 .map_or_else(|| weight_to_parts(times).unwrap_or(0), u128::from);
             self.occurrences.merge(&multiply_parts(parts, weight));
@@ -217,7 +223,7 @@ impl Accumulator for PartsCell {
         }
     }
 
-    /// Adds the occurrences and documents of another cell.
+    /// Adds another cell of the same word: its occurrences in 10^-36, and its documents in parts of a row.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.occurrences.merge(&other.occurrences);
@@ -229,7 +235,8 @@ impl Accumulator for PartsCell {
         self.documents != 0
     }
 
-    /// The occurrences and documents of each cell, in 10^-36.
+    /// The occurrences and documents of each cell, in 10^-36; the cells have occurrences in 10^-36, and documents in parts of a
+    /// row, 10^-18.
     fn counts(cells: impl Iterator<Item = Self>) -> CellCounts {
         let one = u128::from(PARTS); // in 10^-18
         let occurrences_and_documents =

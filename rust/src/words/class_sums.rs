@@ -50,19 +50,20 @@ impl ClassSums {
         self.counts.unit()
     }
 
-    /// Converts the sums to a finer unit.
+    /// Converts the counts of cells, the number of texts and the totals to `unit` if that is finer than theirs.
     pub fn make_finer(&mut self, unit: Unit) {
-        let old = self.unit();
-        if unit > old {
-            let counts = (0..self.ids.len()).map(|i| old.counts_to(unit, self.counts.get(i)));
+        let old_unit = self.unit();
+        if unit > old_unit {
+            let counts = (0..self.ids.len()).map(|i| old_unit.counts_to(unit, self.counts.get(i)));
             self.counts = CellCounts::Parts(counts.collect());
-            self.texts = old.to(unit, self.texts);
-            self.totals = old.counts_to(unit, self.totals);
+            self.texts = old_unit.to(unit, self.texts);
+            self.totals = old_unit.counts_to(unit, self.totals);
         }
     }
 
-    /// The positions in `ids` of the cells of a range of words.
+    /// The positions in `ids`, which are numbers of words and ascend, of those in the range `words`.
     pub fn positions(&self, words: &Range<u32>) -> Range<usize> {
+        // The position of the first cell whose word has this number or a higher one.
         let first_from = |word| self.ids.partition_point(|&id| id < word);
         first_from(words.start)..first_from(words.end)
     }
@@ -89,7 +90,7 @@ pub trait WordRows: Sync {
     }
     /// Calls `f` with the number of each word of a row, and how often the row has the word (damped or not). `scratch` is memory
     /// that all rows share.
-    fn each(&self, row: usize, scratch: &mut Scratch, f: impl FnMut(u32, f64));
+    fn visit_words(&self, row: usize, scratch: &mut Scratch, f: impl FnMut(u32, f64));
 }
 
 /// Memory that reading a row needs.
@@ -148,7 +149,8 @@ const SPARSE: usize = 32;
 struct Arrays<A>(Mutex<Vec<Vec<A>>>);
 
 impl<A: Accumulator> Arrays<A> {
-    /// Calls `f` with an array of `len` cells of zero, which it must leave as zeros, and returns its answer.
+    /// Calls `f` with an array of `len` cells of zero, which it must leave as zeros, and returns its answer. The array is one
+    /// that no job uses any more, or a new one; afterwards other jobs may use it.
     fn with<R>(&self, len: usize, f: impl FnOnce(&mut [A]) -> R) -> R {
         let unused_arrays = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut array = unused_arrays().pop().unwrap_or_default();
@@ -160,7 +162,9 @@ impl<A: Accumulator> Arrays<A> {
 }
 
 impl<W: WordRows> RowsToSum<'_, W> {
-    /// Adds up the rows. A class has one sum for each of its jobs.
+    /// Adds up the rows on so many threads, in the smallest type of cells that holds the sums, which depends on whether rows
+    /// have words a whole number of times (`counts_are_whole`), on whether the sums of a job are below 2^32 (`fits_32_bits`),
+    /// and on the weights. A class has one sum for each of its jobs.
     pub fn add_up(&self, threads: usize) -> Vec<ClassSums> {
         let weights_are_ones = matches!(self.rows.weights, Weights::Ones);
         let weights_are_whole = !matches!(self.rows.weights, Weights::Parts(_));
@@ -177,17 +181,22 @@ impl<W: WordRows> RowsToSum<'_, W> {
         }
     }
 
-    /// Adds up the rows job by job in cells of type `A`. `add` adds rows, given by their numbers, to an array of cells, `[word]`,
-    /// all zero.
+    /// Adds up the rows job by job, on so many threads, in cells of type `A`. `add` adds the rows with some numbers to an array
+    /// of cells, `[word]`, all zero. Rows in their own order are added up in a table of all classes, without `add`. Returns one
+    /// sum per job and class.
     fn run<A: Accumulator>(
         &self,
         threads: usize,
         add: impl Fn(&Self, &[i64], &mut [A]) + Sync,
     ) -> Vec<ClassSums> {
-        let arrays = Arrays::<A>(Mutex::new(vec![]));
+        let arrays = Arrays::<A>(Mutex::new(vec![])); // memory that jobs use in turn
+        // The numbers of the rows sorted by class: those of class c are `order[starts[c]..starts[c + 1]]`.
         let RowOrder::ByClass { rows: order, starts } = self.order else {
+            // `cells` are those of all rows: each row has a cell for each word.
             let (n_rows, cells) = (self.rows.len(), self.rows.len() * self.words.n_ids());
+            // A job has about `job_size` cells.
             let n_jobs = (cells / self.job_size).clamp(1, JOBS * threads);
+            // The sums of the classes, job after job.
             let sums = threads::ranges(threads, n_rows, n_rows.div_ceil(n_jobs), |rows| {
                 let len = self.rows.n_classes * self.words.n_ids();
                 arrays.with(len, |table| self.sum_table(rows, table))
@@ -196,9 +205,10 @@ impl<W: WordRows> RowsToSum<'_, W> {
         };
         let jobs = self.jobs(order, starts);
         threads::map(threads, jobs.len(), |i| {
-            let (class, positions) = jobs[i].clone();
+            let (class, positions) = jobs[i].clone(); // of the job's rows in `order`
             let rows = &order[positions];
-            let cells: usize = rows.iter().map(|&row| self.words.size(row as usize)).sum();
+            let cells: usize = rows.iter().map(|&row| self.words.size(row as usize)).sum(); // of these rows
+            // The words that the rows have, and the occurrences and documents of each.
             let (ids, counts) = if cells < self.words.n_ids() / SPARSE {
                 self.sort_cells::<A>(rows)
             } else {
@@ -207,16 +217,18 @@ impl<W: WordRows> RowsToSum<'_, W> {
                     take_used_cells(array)
                 })
             };
-            let weight = rows.iter().map(|&row| self.weight(row as usize, A::UNIT)).sum();
+            let weight = rows.iter().map(|&row| self.weight(row as usize, A::UNIT)).sum(); // of all these rows
             class_sums(class, ids, counts, weight)
         })
     }
 
-    /// The jobs: a class, and where in `order` the rows of the job are. The rows of class c are `order[starts[c]..starts[c + 1]]`.
+    /// Cuts the rows of each class into jobs of about `job_size` cells: returns for each job the class, and the positions in
+    /// `order` of its rows. `order` has the numbers of rows; those of class c are `order[starts[c]..starts[c + 1]]`.
     fn jobs(&self, order: &[i64], starts: &[i64]) -> Vec<(usize, Range<usize>)> {
         let mut jobs = vec![];
         for (class, bounds) in starts.windows(2).enumerate() {
-            let (start, end) = (bounds[0] as usize, bounds[1] as usize);
+            let (start, end) = (bounds[0] as usize, bounds[1] as usize); // of the class's rows in `order`
+            // Positions of the job's rows, and how many cells these have.
             let (mut job, mut cells) = (start..start, 0);
             for &row in &order[start..end] {
                 job.end += 1;
@@ -231,7 +243,7 @@ impl<W: WordRows> RowsToSum<'_, W> {
         jobs
     }
 
-    /// The weight of a row, in rows ([`Unit::One`]) or in parts of a row ([`Unit::Part`]).
+    /// The weight of the row with the number `row`, in rows ([`Unit::One`]) or in parts of a row ([`Unit::Part`]).
     #[inline(always)]
     fn weight(&self, row: usize, unit: Unit) -> u128 {
         match unit {
@@ -240,13 +252,13 @@ impl<W: WordRows> RowsToSum<'_, W> {
         }
     }
 
-    /// Adds rows of all classes up in a table of zeros, `[class][word]`, which becomes zeros again. Returns the sums of each class
-    /// that has rows.
+    /// Adds up rows of all classes, given by a range of their numbers, in a table of zeros, `[class][word]`, which becomes
+    /// zeros again. Returns the sums of each class that has rows.
     fn sum_table<A: Accumulator>(&self, rows: Range<usize>, table: &mut [A]) -> Vec<ClassSums> {
         let n_ids = self.words.n_ids();
         let mut scratch = Scratch { reads_all_rows: true, ..Scratch::default() };
-        let all_sums = &mut *table;
-        let all_rows = rows.clone();
+        let all_sums = &mut *table; // the table, for this loop
+        let all_rows = rows.clone(); // the rows, for this loop
         wide!(for row in all_rows {
             if let Ok(class) = usize::try_from(self.rows.classes[row]) {
                 let class_sums = &mut all_sums[class * n_ids..(class + 1) * n_ids];
@@ -259,7 +271,7 @@ impl<W: WordRows> RowsToSum<'_, W> {
                 weights[class] += self.weight(row, A::UNIT);
             }
         }
-        let mut sums = vec![];
+        let mut sums = vec![]; // of each class that has rows
         for (class, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0) {
             let (ids, counts) = take_used_cells(&mut table[class * n_ids..(class + 1) * n_ids]);
             sums.push(class_sums(class, ids, counts, weight));
@@ -275,9 +287,10 @@ impl<W: WordRows> RowsToSum<'_, W> {
         });
     }
 
-    /// Adds rows of weight 1, given by their numbers, to `sums`, `[word]`: texts token by token, so that the words of a text need
-    /// not be sorted. Texts are numbered from 1 for that.
+    /// Adds rows of weight 1, given by their numbers, to `sums`, `[word]`: texts token by token, so that the words of a text
+    /// need not be sorted. Texts are numbered from 1 for that. Rows that have no lists of tokens are added as other rows are.
     fn add_tokens(&self, rows: &[i64], sums: &mut [NarrowCell]) {
+        // The numbers of the words of a row's tokens.
         let tokens_of = |row: &i64| self.words.tokens(*row as usize);
         if rows.first().and_then(tokens_of).is_none() {
             return self.add_rows(rows, sums);
@@ -290,15 +303,15 @@ impl<W: WordRows> RowsToSum<'_, W> {
         sums.iter_mut().for_each(NarrowCell::forget_last_text);
     }
 
-    /// Adds a row to `sums`, `[word]`. `scratch` is memory that all rows share.
+    /// Adds the row with the number `row` to `sums`, `[word]`. `scratch` is memory that all rows share.
     #[inline(always)]
     fn add_row<A: Accumulator>(&self, row: usize, sums: &mut [A], scratch: &mut Scratch) {
-        let weight = self.weight(row, A::WEIGHTS);
+        let weight = self.weight(row, A::WEIGHTS); // of the row
         if let Some(counts) = self.words.counts_of_all_words(row, scratch) {
             sums.iter_mut().zip(counts).for_each(|(sum, &times)| sum.add(times, weight));
             return;
         }
-        self.words.each(
+        self.words.visit_words(
             row,
             scratch,
             #[inline(always)]
@@ -306,13 +319,16 @@ impl<W: WordRows> RowsToSum<'_, W> {
         );
     }
 
-    /// Adds up rows, given by their numbers, that have few of the words. Returns the words, ascending, and the counts of each.
+    /// Adds up rows, given by their numbers, that have only a small part of all words: sorts their cells by word and adds up
+    /// those of the same word. Returns the numbers of the words, ascending, and the occurrences and documents of each.
     fn sort_cells<A: Accumulator>(&self, rows: &[i64]) -> (Vec<u32>, CellCounts) {
+        // Of each word in each row: the word's number and its cell.
         let (mut cells, mut scratch): (Vec<(u32, A)>, _) = (vec![], Scratch::default());
         for &row in rows {
-            let weight = self.weight(row as usize, A::WEIGHTS);
+            let weight = self.weight(row as usize, A::WEIGHTS); // of the row
+            // Called with the number of a word and how often the row has it.
             let push = |id, times| cells.push((id, A::of(times, weight)));
-            self.words.each(row as usize, &mut scratch, push);
+            self.words.visit_words(row as usize, &mut scratch, push);
         }
         cells.retain(|(_, cell)| cell.is_used());
         cells.sort_by_key(|(id, _)| *id);
@@ -328,23 +344,24 @@ impl<W: WordRows> RowsToSum<'_, W> {
     }
 }
 
-/// The sums of rows of a class in which the word `ids[i]` has the i-th of the `counts`. `weight` is that of all rows together, in
-/// rows or, if `counts` are parts, in parts of a row.
+/// The sums of rows of a class in which the word `ids[i]` has the i-th of the `counts`, occurrences and documents. `weight` is
+/// that of all rows together, in rows or, if `counts` are parts of 10^-36, in parts of 10^-18 of a row.
 fn class_sums(class: usize, ids: Vec<u32>, counts: CellCounts, weight: u128) -> ClassSums {
-    // How much of the unit of `counts` the unit of `weight` is.
+    // How often the unit of `weight` has the unit of `counts`.
     let one = if counts.unit() == Unit::One { 1 } else { PARTS };
     ClassSums::new(class as u32, ids, counts, multiply_parts(weight, u128::from(one)))
 }
 
-/// The words whose cells, `[word]`, are used, and the counts of these cells; all cells become zeros. There are no branches, since
-/// the processor cannot predict which cells are used.
+/// Takes the cells that a row was added to out of `cells`, `[word]`: returns the numbers of their words, and the occurrences
+/// and documents of each; all cells become zeros. There are no branches, since the processor cannot predict which cells are
+/// used.
 fn take_used_cells<A: Accumulator>(cells: &mut [A]) -> (Vec<u32>, CellCounts) {
     let (mut ids, mut n_used) = (vec![0; cells.len() + 1], 0);
     for (cell, id) in cells.iter().zip(0..) {
         ids[n_used] = id;
         n_used += usize::from(cell.is_used());
     }
-    ids.truncate(n_used);
+    ids.truncate(n_used); // the words whose cells are used
     let counts = A::counts(ids.iter().map(|&id| std::mem::take(&mut cells[id as usize])));
     (ids, counts)
 }

@@ -81,7 +81,8 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Refuses a batch whose arrays have different lengths, or whose classes are not those of the words.
+    /// Refuses a batch whose arrays have different lengths, or whose number of classes is not that of the store `words`: one
+    /// text, one class (in `rows`) and, if there are further classes (`more`), one set of these per row.
     fn check(&self, words: &Words) -> Result<(), Error> {
         if self.texts.len() != self.rows.len() {
             return Err(Error::malformed(format!(
@@ -97,7 +98,7 @@ impl Batch<'_> {
         )
     }
 
-    /// The unit of the counts of these texts.
+    /// The unit of the counts of these texts: parts if weights are fractional or the tokeniser damps counts, else ones.
     pub(super) fn unit(&self) -> Unit {
         match self.rows.weights {
             Weights::Parts(_) => Unit::Part,
@@ -106,13 +107,13 @@ impl Batch<'_> {
         }
     }
 
-    /// The classes of a row, which must have one: first the one in `rows`, then those in `more`.
+    /// The classes of the row with the number `row`, which must have one: first the one in `rows`, then those in `more`.
     pub(super) fn classes(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let further_classes = self.more.map_or(&[][..], |more| more.of(row));
         std::iter::once(&self.rows.classes[row]).chain(further_classes).map(|&class| class as u32)
     }
 
-    /// The weight of a row, in rows, rounded up.
+    /// The weight of the row with the number `row`, in rows, rounded up.
     pub(super) fn whole_weight(&self, row: usize) -> u64 {
         match self.rows.weights {
             Weights::Parts(_) => self.rows.weight(row).div_ceil(u128::from(PARTS)) as u64,
@@ -125,21 +126,22 @@ impl Batch<'_> {
         (0..self.texts.len()).filter(|&row| self.rows.classes[row] >= 0)
     }
 
-    /// The weight of a row, in rows, rounded up, times the number of its classes.
+    /// The weight of the row with the number `row`, in rows, rounded up, times the number of its classes.
     fn weight_in_all_classes(&self, row: usize) -> u128 {
         u128::from(self.whole_weight(row)) * self.classes(row).count() as u128
     }
 
-    /// Refuses texts that are too long, and sums that would be too large, before anything is changed. `old_texts` and
-    /// `old_occurrences` were counted before.
+    /// Refuses texts that are too long, and sums that would be too large, before anything is changed. The store has `old_texts`
+    /// texts and `old_occurrences` occurrences already, in all classes together.
     fn check_size(&self, old_texts: u64, old_occurrences: u64) -> Result<(), Error> {
         let tokens_per_byte = self.tokens_per_byte() as u128;
+        // With those of the batch, in ones: the number of texts, and a bound of the number of occurrences.
         let (mut texts, mut most_occurrences) =
             (u128::from(old_texts), u128::from(old_occurrences));
         let mut longest = 0; // in bytes
         for row in self.classified_rows() {
-            let size = self.texts.size(row);
-            let weight = self.weight_in_all_classes(row);
+            let size = self.texts.size(row); // of the row's text, in bytes
+            let weight = self.weight_in_all_classes(row); // of the row
             most_occurrences += weight * size as u128 * tokens_per_byte;
             texts += weight;
             longest = longest.max(size);
@@ -155,8 +157,9 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Counts the occurrences in all texts, times the weights and the number of classes of each.
+    /// Counts the tokens of all texts that have a class, those of each text times its weight and the number of its classes.
     fn occurrences(&self) -> Result<u128, Error> {
+        // The tokens of one text; the sum over all texts.
         let (mut tokens, mut occurrences) = (Tokens::default(), 0);
         for row in self.classified_rows() {
             if self.read(row, &mut tokens)? {
@@ -167,7 +170,8 @@ impl Batch<'_> {
         Ok(occurrences)
     }
 
-    /// The fewest rows from `first` on that have `bytes` bytes of text together, or all up to `end` if they have fewer.
+    /// The numbers of the fewest rows from `first` on whose texts have at least `bytes` bytes together, or of all rows from
+    /// `first` to `end` (which is not one of them) if these have fewer. One byte per text is added.
     fn rows(&self, first: usize, end: usize, bytes: usize) -> Range<usize> {
         let mut rows = first..first;
         let mut size = 0; // of these rows, in bytes
@@ -178,7 +182,8 @@ impl Batch<'_> {
         rows
     }
 
-    /// Reads the tokens of a text into `tokens`; returns false if it is missing or has no class.
+    /// Cuts the text of the row with the number `row` into `tokens`; returns false if the text is missing or the row has no
+    /// class.
     #[inline(always)]
     fn read(&self, row: usize, tokens: &mut Tokens) -> Result<bool, Error> {
         if self.rows.classes[row] < 0 {
@@ -187,13 +192,14 @@ impl Batch<'_> {
         self.texts.read(row, self.tokeniser, tokens)
     }
 
-    /// The error of forgetting a row that has a word which was never counted: it names the word, which is that of this token of the
-    /// row, and how much of it is missing.
+    /// The error of subtracting the row with the number `row` although one of its words was never counted: the word of its
+    /// token number `token`. The error names the word and the class, and how much of the word is missing: its occurrences in
+    /// the row times the row's weight, as a number below zero.
     fn not_there(&self, row: usize, token: usize) -> Result<Error, Error> {
         let mut tokens = Tokens::default();
         self.read(row, &mut tokens)?;
-        let word = tokens.get(token);
-        let times = (0..tokens.len()).filter(|&i| tokens.get(i) == word).count() as u64;
+        let word = tokens.get(token); // in bytes
+        let times = (0..tokens.len()).filter(|&i| tokens.get(i) == word).count() as u64; // that the text has the word
         Ok(Error::NotThere {
             word: Some(word.to_vec()),
             class: self.rows.classes[row] as usize,
@@ -225,8 +231,9 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Reads the rows of a batch that have a class and a text; `number` appends the numbers of a text's tokens to the chunk's
-    /// `ids`. `unknown` is an empty list with room for tokens.
+    /// Reads those of the rows of a batch that have a class and a text into a new chunk. `number`, called with the chunk and
+    /// the tokens of a text, appends the numbers of the tokens' words to the chunk's `ids`. `unknown` is an empty list with
+    /// room for tokens whose words have no number.
     fn gather(
         batch: &Batch,
         rows: Range<usize>,
@@ -238,26 +245,26 @@ impl Chunk {
             if batch.read(row, &mut tokens)? {
                 number(&mut chunk, &tokens)?;
                 demand(chunk.ids.len() <= MOST_TOKENS, TOO_LONG)?;
-                chunk.texts.push((row, chunk.ids.len()));
+                chunk.texts.push((row, chunk.ids.len())); // the row, and where in `ids` the numbers of its words end
             }
         }
         Ok(chunk)
     }
 
-    /// Reads rows of a batch and notes the tokens whose words have no number. If not `looks_up`, no word is looked up, and all
-    /// tokens are noted.
+    /// Reads rows of a batch into a chunk, with the numbers of their words in the vocabulary, and notes the tokens whose words
+    /// have no number. If not `looks_up`, no word is looked up, and all tokens are noted.
     fn read(
         vocabulary: &Vocabulary,
         batch: &Batch,
         rows: Range<usize>,
         looks_up: bool,
     ) -> Result<Chunk, Error> {
-        let bytes: usize = rows.clone().map(|row| batch.texts.size(row)).sum();
-        // A word has six bytes or so; a fifth more, since tables have more and fewer.
+        let bytes: usize = rows.clone().map(|row| batch.texts.size(row)).sum(); // of the texts of all rows
+        // A word takes six bytes or so. There is room for a token in five bytes, since tables get unequal numbers of tokens.
         let expected_tokens = if looks_up { 0 } else { bytes * batch.tokens_per_byte() / 5 };
         let unknown = Unknown::with_room(vocabulary, expected_tokens);
         Chunk::gather(batch, rows, unknown, |chunk, tokens| {
-            let start = chunk.ids.len();
+            let start = chunk.ids.len(); // where the numbers of this text's words begin
             if !looks_up {
                 chunk.ids.resize(start + tokens.len(), UNKNOWN);
             }
@@ -268,20 +275,21 @@ impl Chunk {
         })
     }
 
-    /// Reads rows of a batch and gives new words the next numbers.
+    /// Reads rows of a batch into a chunk, with the numbers of their words in the vocabulary; new words get the next numbers.
     fn read_new(
         vocabulary: &mut Vocabulary,
         batch: &Batch,
         rows: Range<usize>,
     ) -> Result<Chunk, Error> {
-        let none_unknown = Unknown::default();
+        let none_unknown = Unknown::default(); // all words get numbers
         Chunk::gather(batch, rows, none_unknown, |chunk, tokens| {
             vocabulary.number_each(tokens, &mut chunk.ids)
         })
     }
 
-    /// The rows that are counted, each with the numbers of its tokens' words.
+    /// The numbers of the rows that are counted, each with the numbers of its tokens' words.
     pub fn texts(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        // Where in `ids` the numbers of each text's words begin.
         let starts = std::iter::once(0).chain(self.texts.iter().map(|&(_, end)| end));
         let ranges = self.texts.iter().zip(starts);
         ranges.map(|(&(row, end), start)| (row, &self.ids[start..end]))
@@ -304,46 +312,50 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader before the first row of a batch.
+    /// A reader before the first row of a batch, which it will read on so many threads. `cut` says how many bytes are read at a
+    /// time. The first wave is the smallest, and its words are looked up.
     fn new(batch: Batch<'a>, cut: Cut, threads: usize) -> Self {
         Reader { batch, cut, threads, next: 0, end: 0, wave_bytes: cut.wave[0], looks_up: true }
     }
 
-    /// About how many bytes of text have tokens of `token_bytes` bytes together.
+    /// About how many bytes of text have tokens that take `token_bytes` bytes together.
     fn text_bytes(&self, token_bytes: usize) -> usize {
         // Every character begins an n-gram, but only one in about six begins a word.
-        let characters = self.batch.tokeniser.settings().characters;
+        let characters = self.batch.tokeniser.settings().characters; // whether n-grams are of characters, not words
         token_bytes / (self.batch.tokens_per_byte() * if characters { 6 } else { 1 })
     }
 
-    /// Begins the next round; returns false if no rows are left.
+    /// Begins the next round: makes `end` the row after it; returns false if no rows are left.
     fn begin(&mut self) -> bool {
         let n_rows = self.batch.texts.len();
-        let round = self.batch.rows(self.next, n_rows, self.text_bytes(self.cut.round));
+        let round = self.batch.rows(self.next, n_rows, self.text_bytes(self.cut.round)); // rows
         self.end = round.end;
         !round.is_empty()
     }
 
-    /// Reads a round wave by wave and numbers new words. Returns the chunks in the order of rows.
+    /// Reads a round, the rows from `next` to `end`, wave by wave and gives new words numbers in the vocabulary. Returns the
+    /// chunks in the order of rows.
     fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
-        let mut chunks = vec![];
+        let mut chunks = vec![]; // of all waves
         while self.next < self.end {
-            let old_words = vocabulary.len();
-            let mut wave = vec![];
+            let old_words = vocabulary.len(); // how many words had a number before this wave
+            let mut wave = vec![]; // its chunks
             if self.threads == 1 || old_words == 0 {
-                // The first texts have the most frequent words of all texts, which one thread numbers quickly.
+                // The first texts have the most frequent words of all texts, which one thread numbers quickly. `first_bytes` are
+                // the bytes of tokens in this wave: the most of a chunk, or what one thread reads before all other threads.
                 let first_bytes =
                     if self.threads == 1 { self.cut.chunk[1] } else { self.cut.first };
                 let rows = self.batch.rows(self.next, self.end, self.text_bytes(first_bytes));
-                self.next = rows.end;
+                self.next = rows.end; // the next row to be read
                 wave.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
             } else {
                 wave = self.wave(vocabulary)?;
                 number::number(vocabulary, &mut wave, self.threads)?;
             }
-            let n_tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
-            let new_words = vocabulary.len() - old_words;
-            self.looks_up = new_words * MANY < n_tokens;
+            let n_tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum(); // of the wave
+            let new_words = vocabulary.len() - old_words; // that got a number in this wave
+            self.looks_up = new_words * MANY < n_tokens; // whether words are looked up first in the next wave
+            // Bytes of tokens in the next wave if a large share of words is new.
             let steady_wave = self.cut.wave[0] * self.threads.div_ceil(2);
             self.grow(if new_words * FEW < n_tokens { usize::MAX } else { steady_wave });
             chunks.append(&mut wave);
@@ -351,12 +363,14 @@ impl<'a> Reader<'a> {
         Ok(chunks)
     }
 
-    /// Reads a round, as [`Reader::read`], in which new words are an error.
-    fn read_known(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
-        let mut chunks = vec![];
+    /// Reads a round, the rows from `next` to `end`, wave by wave; words that are not in the vocabulary are an error. Returns
+    /// the chunks in the order of rows.
+    fn read_without_new_words(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
+        let mut chunks = vec![]; // of all waves
         while self.next < self.end {
-            let mut wave = self.wave(vocabulary)?;
+            let mut wave = self.wave(vocabulary)?; // its chunks
             for (row, ids) in wave.iter().flat_map(Chunk::texts) {
+                // The position in the text of a token whose word has no number.
                 if let Some(token) = ids.iter().position(|&id| id == UNKNOWN) {
                     return Err(self.batch.not_there(row, token)?);
                 }
@@ -367,20 +381,24 @@ impl<'a> Reader<'a> {
         Ok(chunks)
     }
 
-    /// Makes the next wave twice as large, up to `most` bytes of tokens and within the limits of the cut.
+    /// Makes `wave_bytes`, the bytes of tokens in the next wave, twice as large, up to `most` and within the limits of the cut.
     fn grow(&mut self, most: usize) {
-        let [least, largest] = self.cut.wave;
+        let [least, largest] = self.cut.wave; // bytes of tokens in a wave
         self.wave_bytes = (2 * self.wave_bytes).min(most).clamp(least, largest);
     }
 
-    /// Adds up the texts of all chunks of a round, whose words have numbers below `n_ids`. There may be several sums of a class.
+    /// Adds up the texts of all chunks of a round, whose words have numbers below `n_ids`. Returns sums of rows of classes;
+    /// there may be several of a class.
     fn add_up(&self, chunks: &[Chunk], n_ids: usize) -> Vec<ClassSums> {
         let batch = &self.batch;
+        // The number of the first row that is counted.
         let first_row =
             chunks.iter().find_map(|chunk| chunk.texts.first()).map_or(0, |text| text.0);
-        // The words of each row from the first on, none for rows that are not counted.
+        // The numbers of the words of each row from the first on, none for rows that are not counted.
         let mut texts: Vec<&[u32]> = vec![];
+        // A class of a row, and the row's number.
         let mut classes_and_rows: Vec<(u32, i64)> = vec![];
+        // Of all rows, those of a row once per class: tokens, and tokens times the weight of the row, rounded up.
         let (mut n_tokens, mut occurrences) = (0, 0_u64);
         for (row, ids) in chunks.iter().flat_map(Chunk::texts) {
             texts.resize(row - first_row, &[]);
@@ -393,10 +411,11 @@ impl<'a> Reader<'a> {
             }
         }
         classes_and_rows.sort_by_key(|(class, _)| *class);
+        // Where the rows of each class start in `order`, and where those of the last one end.
         let start = |class| classes_and_rows.partition_point(|pair| pair.0 < class) as i64;
         let starts: Vec<i64> = (0..=batch.rows.n_classes as u32).map(start).collect();
-        let order: Vec<i64> = classes_and_rows.iter().map(|(_, row)| *row).collect();
-        let [least_tokens, most_tokens] = self.cut.job;
+        let order: Vec<i64> = classes_and_rows.iter().map(|(_, row)| *row).collect(); // rows, class after class
+        let [least_tokens, most_tokens] = self.cut.job; // of a job
         let rows = RowsToSum {
             words: &TextRows { n_ids, first_row, texts, damping: Damping::of(batch.tokeniser) },
             rows: &batch.rows,
@@ -408,14 +427,16 @@ impl<'a> Reader<'a> {
         rows.add_up(self.threads)
     }
 
-    /// Reads the next wave in chunks on all threads, and notes the tokens whose words are not in the vocabulary.
+    /// Reads the next wave in chunks on all threads, and returns the chunks, in which the tokens are noted whose words are not
+    /// in the vocabulary. `next` becomes the row after the wave.
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
+        // Of tokens in a wave whose words are looked up first, or in which they are not.
         let most_bytes = if self.looks_up { self.cut.wave[1] } else { self.cut.new };
-        let bytes = self.wave_bytes.min(most_bytes);
-        let wave_rows = self.batch.rows(self.next, self.end, self.text_bytes(bytes));
-        let [least, most] = self.cut.chunk;
+        let bytes = self.wave_bytes.min(most_bytes); // of tokens in this wave
+        let wave_rows = self.batch.rows(self.next, self.end, self.text_bytes(bytes)); // the rows of this wave
+        let [least, most] = self.cut.chunk; // bytes of tokens in a chunk
         let chunk_bytes = self.text_bytes((bytes / (CHUNKS * self.threads)).clamp(least, most));
-        let mut ranges = vec![];
+        let mut ranges = vec![]; // the rows of each chunk
         while self.next < wave_rows.end {
             ranges.push(self.batch.rows(self.next, wave_rows.end, chunk_bytes));
             self.next = ranges[ranges.len() - 1].end;
@@ -427,8 +448,8 @@ impl<'a> Reader<'a> {
 }
 
 impl Words {
-    /// Adds texts. Returns their sums if `keeps_sums`, else nothing. If it does, an error leaves all counts as they were, and only
-    /// new words keep their numbers.
+    /// Adds the texts of a batch to the store on so many threads. Returns their sums per class if `keeps_sums`, else nothing.
+    /// If it does, an error leaves all counts as they were, and only new words keep their numbers.
     pub fn count(
         &mut self,
         batch: Batch,
@@ -440,7 +461,7 @@ impl Words {
             return self.count_matrix(matrix, batch.rows, threads);
         }
         let threads = threads::worth(threads, batch.texts.bytes());
-        let mut sums = vec![];
+        let mut sums = vec![]; // that were added so far
         let reader = Reader::new(batch, CUT, threads);
         if let Err(error) = self.count_cut(reader, keeps_sums.then_some(&mut sums)) {
             // `false`: what was just added needs no further check.
@@ -450,32 +471,34 @@ impl Words {
         Ok(sums)
     }
 
-    /// Adds the texts of a reader, which cuts them into rounds, and appends their sums to `kept_sums` if there is such a list.
+    /// Adds the texts of a reader, which cuts them into rounds, and appends their sums to `all_sums` if there is such a list.
     /// After an error the rounds before it stay added. The vocabulary is split so that threads can add words to its parts.
     fn count_cut(
         &mut self,
         mut reader: Reader,
-        mut kept_sums: Option<&mut Vec<ClassSums>>,
+        mut all_sums: Option<&mut Vec<ClassSums>>,
     ) -> Result<(), Error> {
         reader.batch.check(self)?;
         reader.batch.check_size(self.n_texts(), self.total())?;
         if reader.threads > 1 && reader.batch.texts.bytes() >= SPLIT {
             self.vocabulary.split();
         }
-        reader.looks_up = self.vocabulary.len() > 0;
+        reader.looks_up = self.vocabulary.len() > 0; // whether words are looked up first
         while reader.begin() {
-            let chunks = reader.read(&mut self.vocabulary)?;
+            let chunks = reader.read(&mut self.vocabulary)?; // numbers of the words of texts
+            // Of this round, per class.
             let mut sums = reader.add_up(&chunks, self.n_ids());
             drop(chunks);
             self.add_sums(&mut sums, reader.threads);
-            if let Some(kept_sums) = &mut kept_sums {
-                kept_sums.append(&mut sums);
+            if let Some(all_sums) = &mut all_sums {
+                all_sums.append(&mut sums);
             }
         }
         Ok(())
     }
 
-    /// Subtracts texts, and returns their sums; an error that changes no counts if they were not counted.
+    /// Subtracts the texts of a batch on so many threads, and returns their sums per class; an error that changes no counts if
+    /// they were not counted.
     pub fn forget(&mut self, batch: Batch, threads: usize) -> Result<Vec<ClassSums>, Error> {
         if let Texts::Counted(matrix) = batch.texts {
             demand(batch.more.is_none(), "rows of a matrix have one class each")?;
@@ -485,15 +508,15 @@ impl Words {
         self.forget_cut(Reader::new(batch, CUT, threads))
     }
 
-    /// Subtracts the texts of a reader, all rounds at once, and returns their sums. If they were not counted, or have unknown
-    /// words, it is an error and no count changes.
+    /// Subtracts the texts of a reader, all rounds at once, and returns their sums per class. If they were not counted, or have
+    /// words without numbers, it is an error and no count changes.
     fn forget_cut(&mut self, mut reader: Reader) -> Result<Vec<ClassSums>, Error> {
         reader.batch.check(self)?;
         // Beside no other texts and occurrences, as nothing is added.
         reader.batch.check_size(0, 0)?;
-        let mut sums = vec![];
+        let mut sums = vec![]; // of all rounds, per class
         while reader.begin() {
-            let chunks = reader.read_known(&self.vocabulary)?;
+            let chunks = reader.read_without_new_words(&self.vocabulary)?;
             sums.append(&mut reader.add_up(&chunks, self.n_ids()));
         }
         self.take_sums(&mut sums, !reader.batch.tokeniser.is_damped())?;

@@ -40,7 +40,8 @@ const FEWEST_WORDS: usize = 1 << 12;
 const MOST_PARTS: usize = 1 << 14;
 
 impl Groups {
-    /// Class c of the store is class `classes[c]` of group `groups[c]`; classes must ascend within a group.
+    /// Sorts the cells of a store by group of texts (fold), on so many threads. Class c of the store has those texts of class
+    /// `classes[c]` that are in group number `groups[c]`; classes must ascend within a group.
     pub fn new(
         words: &Words,
         classes: &[i64],
@@ -52,6 +53,7 @@ impl Groups {
             classes.len() == words.n_classes() && groups.len() == words.n_classes(),
             "classes and groups must have one number per class of the words",
         )?;
+        // Whether all numbers are from 0 to n - 1.
         let are_below = |numbers: &[i64], n: usize| {
             numbers.iter().all(|&number| usize::try_from(number).is_ok_and(|number| number < n))
         };
@@ -59,26 +61,31 @@ impl Groups {
             are_below(classes, i32::MAX as usize) && are_below(groups, n_groups),
             "classes and groups must be numbers from 0 up",
         )?;
-        let n_ids = words.n_ids();
-        let most_parts = MOST_PARTS.div_ceil(n_groups.max(1));
+        let n_ids = words.n_ids(); // how many words have a number
+        let most_parts = MOST_PARTS.div_ceil(n_groups.max(1)); // of each group
         let words_per_part = n_ids.div_ceil(most_parts).max(FEWEST_WORDS);
+        // The words and cells of each group, `[part][group]`.
         let parts = threads::try_ranges(threads, n_ids, words_per_part, |ids| {
             cells_by_group(words, ids, classes, groups, n_groups)
         })?;
         Ok(Groups { parts, words_per_part, unit: words.unit(), n_groups, n_ids })
     }
 
-    /// The numbers of the words that a group has, in order; an error if the group does not exist.
+    /// The numbers, in order, of the words that texts of the group number `group` have; an error if there is no such group of
+    /// texts.
     pub fn words(&self, group: usize) -> Result<Vec<u32>, Error> {
         self.check_group(group)?;
         Ok(self.group(group).parts.iter().flat_map(|part| part.ids.iter().copied()).collect())
     }
 
-    /// The numbers, in order, of the words that no other group has. `total` are the words of all groups together.
+    /// The numbers, in order, of the words that no text outside the group number `group` has. `total` are the words of all
+    /// groups of texts together.
     pub fn gone(&self, total: &Words, group: usize) -> Result<Vec<u32>, Error> {
         self.check(total, group)?;
+        // A cell's documents: a word that no other text has, has in all texts the documents that it has in the group's.
         let documents = |cell: Cell| cell.counts[1];
-        let mut gone = vec![];
+        let mut gone = vec![]; // numbers of words
+        // The group's words, `ids`, and their cells, part after part.
         for part in self.group(group).parts {
             for (position, &id) in part.ids.iter().enumerate() {
                 if part.cells.of(position).map(documents).eq(total.cells(id).map(documents)) {
@@ -89,13 +96,15 @@ impl Groups {
         Ok(gone)
     }
 
-    /// A reader of the group with this number, which must have been checked.
+    /// A reader of the cells of the group of texts with this number, which must have been checked.
     pub(super) fn group(&self, group: usize) -> Reader<'_> {
+        // The group's words and cells, part after part.
         let parts = self.parts.iter().map(|part| &part[group]).collect();
         Reader { parts, words_per_part: self.words_per_part, next: 0 }
     }
 
-    /// The cells of the words `ids`, in this order, without the texts of a group. `total` are the words of all groups together.
+    /// The cells of the words with the numbers `ids`, in this order, as if the texts of the group number `group` were not
+    /// there. `total` are the words of all groups of texts together.
     pub fn pairs_without(
         &self,
         total: &Words,
@@ -103,7 +112,7 @@ impl Groups {
         ids: impl Iterator<Item = u32> + Clone,
     ) -> Result<Pairs, Error> {
         self.check(total, group)?;
-        let mut reader = self.group(group);
+        let mut reader = self.group(group); // of the group's cells
         let n_cells = ids.clone().map(|id| total.cells(id).len()).sum();
         let mut pairs = Pairs::with_room(ids.size_hint().0, n_cells);
         for id in ids {
@@ -113,7 +122,8 @@ impl Groups {
         Ok(pairs)
     }
 
-    /// Refuses words that are not those of all groups together, and a group that does not exist.
+    /// Refuses words (`total`) that are not those of all groups of texts together, and a number of a group of texts that does
+    /// not exist.
     pub(super) fn check(&self, total: &Words, group: usize) -> Result<(), Error> {
         demand(
             total.n_ids() == self.n_ids && total.unit() == self.unit,
@@ -122,7 +132,7 @@ impl Groups {
         self.check_group(group)
     }
 
-    /// Refuses a group that does not exist.
+    /// Refuses the number of a group of texts that does not exist.
     fn check_group(&self, group: usize) -> Result<(), Error> {
         match group < self.n_groups {
             true => Ok(()),
@@ -142,12 +152,12 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The cells of the part of the word with this number, and the word's number among them; none if the group does not have the
-    /// word.
+    /// The cells of this group's texts in the part that the word with the number `id` belongs to, and the position of the word
+    /// among them; none if no text of the group has the word.
     #[inline(always)]
     fn find(&mut self, id: u32) -> Option<(&'a Cells, usize)> {
-        let part = self.parts[id as usize / self.words_per_part];
-        // Mostly it is the next one.
+        let part = self.parts[id as usize / self.words_per_part]; // numbers of words, and the cells of each
+        // Mostly it is the word after the one that was looked for before, at `next`.
         let position = match part.ids.get(self.next) {
             Some(&expected_id) if expected_id == id => Ok(self.next),
             _ => part.ids.binary_search(&id),
@@ -157,15 +167,17 @@ impl<'a> Reader<'a> {
         position.ok().map(|position| (&part.cells, position))
     }
 
-    /// The cells of the word with this number without the texts of this group. `cells` are those of all groups together.
+    /// The cells of the word with the number `id` as if the texts of this group were not there. `cells` are the word's cells in
+    /// all groups together; cells that become empty are left out.
     #[inline(always)]
     pub(super) fn cells_without(
         &mut self,
         id: u32,
         cells: impl Iterator<Item = Cell>,
     ) -> impl Iterator<Item = Cell> {
-        let found = self.find(id).into_iter();
-        let mut group_cells = found.flat_map(|(cells, word)| cells.of(word)).peekable();
+        let cells_and_word = self.find(id).into_iter();
+        // The word's cells in this group, by class.
+        let mut group_cells = cells_and_word.flat_map(|(cells, word)| cells.of(word)).peekable();
         cells.filter_map(move |cell| {
             match group_cells.next_if(|group_cell| group_cell.class == cell.class) {
                 None => Some(cell),
@@ -175,7 +187,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The cells of the words `ids` by group, `[group]`. Class c of the store is class `classes[c]` of group `groups[c]`.
+/// The cells of the words with the numbers `ids` by group of texts, `[group]`. Class c of the store has those texts of class
+/// `classes[c]` that are in group number `groups[c]`, below `n_groups`.
 fn cells_by_group(
     words: &Words,
     ids: Range<usize>,
@@ -183,12 +196,14 @@ fn cells_by_group(
     groups: &[i64],
     n_groups: usize,
 ) -> Result<Vec<Group>, Error> {
+    // A group of texts without words.
     let empty = || Group { ids: vec![], cells: Cells::with_room(0, 0, words.unit()) };
-    let mut all_groups: Vec<Group> = (0..n_groups).map(|_| empty()).collect();
+    let mut all_groups: Vec<Group> = (0..n_groups).map(|_| empty()).collect(); // numbers of words, and their cells
     let mut word_cells = vec![vec![]; n_groups]; // of one word, `[group][cell]`
-    let mut word_groups = vec![]; // in which the word has cells
+    let mut word_groups = vec![]; // numbers of the groups in which this word has cells
     for id in ids {
         for Cell { class, counts } in words.cells(id as u32) {
+            // The group that the cell's texts are in, and their class there.
             let (group, class) = (groups[class as usize], classes[class as usize] as u32);
             let cell = Cell { class, counts };
             let cells: &mut Vec<Cell> = &mut word_cells[group as usize];

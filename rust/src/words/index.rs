@@ -60,7 +60,8 @@ const MASKS: [(u64, u64); 17] = {
 };
 
 impl Key {
-    /// The key of a word.
+    /// The key of a word: the word itself, filled up with zeros, as two numbers (if it has up to 16 bytes), or its hash and 0;
+    /// and its length in bytes.
     pub fn of(word: &[u8]) -> Key {
         let length = word.len() as u32;
         let (first, second) = match word.len() {
@@ -70,9 +71,10 @@ impl Key {
         Key { first, second, length }
     }
 
-    /// The hash of a word of more than 16 bytes, as the top of this file defines it: `step` takes in the next 16 bytes.
+    /// The hash of a word of more than 16 bytes, as the top of this file defines it: `step` changes `state`, the hash so far,
+    /// by the next 16 bytes, given as two numbers of eight bytes.
     fn hash(word: &[u8]) -> u64 {
-        let (blocks, rest) = word.as_chunks();
+        let (blocks, rest) = word.as_chunks(); // of 16 bytes, and the bytes after them
         let step = |state: u64, (low, high): (u64, u64)| mix(low ^ STEP, high ^ state);
         let state = blocks.iter().map(split).fold(SEED ^ word.len() as u64, step);
         if rest.is_empty() { state } else { step(state, halves(rest)) }
@@ -84,11 +86,11 @@ impl Key {
         Key::within(text, span.start as usize, span.end as usize)
     }
 
-    /// The key of the word `text[start..end]`. 16 bytes are read at once if the text has as many, and a mask clears those after the
-    /// word.
+    /// The key of the word `text[start..end]`: its first and its next eight bytes as numbers, or its hash and 0; and its length
+    /// in bytes. 16 bytes are read at once if the text has as many, and a mask clears those after the word.
     #[inline(always)]
     fn within(text: &[u8], start: usize, end: usize) -> Key {
-        let mask = MASKS.get(end - start);
+        let mask = MASKS.get(end - start); // the bits of 16 bytes that are the word's; none for a longer word
         let block = text.get(start..).and_then(|rest| rest.first_chunk());
         let (Some(mask), Some(block)) = (mask, block) else {
             return Key::of(&text[start..end]);
@@ -135,7 +137,7 @@ impl Names {
         self.ends.len()
     }
 
-    /// Where the word with this number is in `bytes`.
+    /// Where in `bytes` the word with the number `id` is.
     #[inline(always)]
     fn range(&self, id: usize) -> Range<usize> {
         let start = if id == 0 { 0 } else { self.ends[id - 1] };
@@ -148,20 +150,20 @@ impl Names {
         &self.bytes[self.range(id)]
     }
 
-    /// The key of the word with this number; quicker than [`Key::of`] its bytes.
+    /// The key of the word with the number `id`, made of its bytes in `bytes`; quicker than [`Key::of`] these bytes.
     #[inline(always)]
     fn key(&self, id: usize) -> Key {
         let Range { start, end } = self.range(id);
         Key::within(&self.bytes, start, end)
     }
 
-    /// Appends a word.
+    /// Appends a word to the bytes of all words; `ends` gets where it ends.
     pub fn push(&mut self, word: &[u8]) {
         self.bytes.extend_from_slice(word);
         self.ends.push(self.bytes.len());
     }
 
-    /// Appends other words, in their order.
+    /// Appends the words `more`, in their order.
     pub fn append(&mut self, more: &Names) {
         let bytes_before = self.bytes.len();
         self.bytes.extend_from_slice(&more.bytes);
@@ -173,9 +175,10 @@ impl Names {
         (0..self.len()).map(|id| self.get(id))
     }
 
-    /// Whether words are in the order of their bytes, each once. Their first eight bytes decide nearly always.
+    /// Whether words are in the order of their bytes, none of them twice. Their first eight bytes, as a number that sorts like
+    /// them (the head), decide nearly always; longer words have no head.
     pub fn ascend(&self) -> bool {
-        let mut head_before = None;
+        let mut head_before = None; // of the word before
         (0..self.len()).all(|id| {
             let head = self.key(id).head();
             match (std::mem::replace(&mut head_before, head), head) {
@@ -185,7 +188,7 @@ impl Names {
         })
     }
 
-    /// The number of a word among words that ascend, by binary search, or [`UNKNOWN`].
+    /// The number of a word, given by its bytes, among words that ascend, by binary search, or [`UNKNOWN`].
     fn search(&self, word: &[u8]) -> u32 {
         let mut ids = 0..self.len(); // where the word may be
         while !ids.is_empty() {
@@ -218,14 +221,15 @@ impl Entry {
         Key { first: self.0[0], second: self.0[1], length: (self.0[2] >> 32) as u32 }
     }
 
-    /// The word's number, or [`UNKNOWN`] if the slot is empty.
+    /// The word's number, or [`UNKNOWN`] if the slot is empty: the lower 32 bits of the last number are the word's number + 1,
+    /// or 0.
     #[inline(always)]
     fn id(&self) -> u32 {
         (self.0[2] as u32).wrapping_sub(1)
     }
 
-    /// Whether it is the entry of the word with this key. If the key is a hash, `has_name` says whether the word with a number has
-    /// the name that is looked for.
+    /// Whether this is the entry of the word with this key. If the key is a hash, `has_name`, called with a word's number, says
+    /// whether that word has the name that is looked for.
     #[inline(always)]
     fn is(&self, key: Key, has_name: impl Fn(u32) -> bool) -> bool {
         self.key() == key && (key.is_word() || has_name(self.id()))
@@ -250,8 +254,8 @@ impl hash_table::Entry for Entry {
 pub(super) type Table = HashTable<Entry>;
 
 impl Table {
-    /// The number of the word with this key; if it is new, it gets the number `next_id`. If the key is a hash, `has_name` says
-    /// whether the word with a number has the name that is looked for.
+    /// The number of the word with this key; if it is new, it gets the number `next_id`. If the key is a hash, `has_name`,
+    /// called with a word's number, says whether that word has the name that is looked for.
     #[inline(always)]
     pub(super) fn number(&mut self, key: Key, has_name: impl Fn(u32) -> bool, next_id: u32) -> u32 {
         let is_match = |entry: Entry| entry.is(key, &has_name);
@@ -289,7 +293,7 @@ impl Default for Index {
     }
 }
 
-/// The bytes of the token in a span of the text.
+/// The bytes of the token that is at `span` in the text of `tokens`.
 #[inline(always)]
 fn word(tokens: &Tokens, span: Span) -> &[u8] {
     &tokens.text[span.start as usize..span.end as usize]
@@ -311,24 +315,25 @@ struct Block {
 }
 
 impl Block {
-    /// A block without tokens.
+    /// A block without tokens: empty keys, places 0, empty slots, and no numbers of words.
     fn new() -> Self {
         let keys = [(Key::default(), 0); BLOCK];
         Block { keys, slots: [Entry::default(); BLOCK], ids: [UNKNOWN; BLOCK] }
     }
 
-    /// The number of the i-th token's word, if the word is in the slot where it belongs and is its own key; none if it must be
-    /// looked up.
+    /// The number of the i-th token's word, if the entry in the slot where the word belongs is the word's and its key is the
+    /// word itself; none if it must be looked up.
     #[inline(always)]
     fn id_in_slot(&self, i: usize) -> Option<u32> {
-        let id = self.slots[i].id();
-        let is_found = self.slots[i].is(self.keys[i].0, |_| false) && id != UNKNOWN;
-        is_found.then_some(id)
+        let id = self.slots[i].id(); // number of the word whose entry is in the slot
+        let is_in_slot = self.slots[i].is(self.keys[i].0, |_| false) && id != UNKNOWN;
+        is_in_slot.then_some(id)
     }
 }
 
 impl Index {
-    /// The number of the table that words of this place belong to.
+    /// The number of the table that words of this place (hash of the key) belong to: the place's six highest bits, or 0 if
+    /// there is one table.
     #[inline(always)]
     pub(super) fn table(&self, place: u64) -> usize {
         (place >> 58) as usize & (self.tables.len() - 1)
@@ -339,7 +344,7 @@ impl Index {
         &mut self.tables
     }
 
-    /// Distributes the words over [`TABLES`] tables.
+    /// Distributes the entries of all words over [`TABLES`] tables, by the highest bits of their places.
     fn split(&mut self) {
         if self.tables.len() < TABLES {
             let n_words: usize = self.tables.iter().map(Table::len).sum();
@@ -351,7 +356,8 @@ impl Index {
         }
     }
 
-    /// The number of a word with this key, or [`UNKNOWN`]. `names` are those of all words of the index.
+    /// The number of the word with this key and these bytes, or [`UNKNOWN`]. `names` are the names of all words of the index,
+    /// by number.
     #[inline(always)]
     fn find(&self, key: Key, word: &[u8], names: &Names) -> u32 {
         let place = key.place();
@@ -359,10 +365,10 @@ impl Index {
         self.tables[self.table(place)].find(place, |entry| entry.is(key, has_name)).id()
     }
 
-    /// Appends the number of each token's word to `ids`, [`UNKNOWN`] for words that have none. `names` are those of all words of
-    /// the index.
+    /// Appends the number of each token's word to `ids`, [`UNKNOWN`] for words that have none. `names` are the names of all
+    /// words of the index, by number. A block of tokens is looked up at a time.
     fn find_each(&self, tokens: &Tokens, names: &Names, ids: &mut Vec<u32>) {
-        let mut block = Block::new();
+        let mut block = Block::new(); // keys, slots and numbers of some tokens
         for spans in tokens.spans.chunks(BLOCK) {
             self.load(tokens, spans, &mut block);
             for (i, span) in spans.iter().enumerate() {
@@ -375,9 +381,10 @@ impl Index {
         }
     }
 
-    /// Appends the number of each token's word to `ids`, the next ones for words that are new, which are appended to `names`.
+    /// Appends the number of each token's word to `ids`. Words that are new get the next numbers, and are appended to `names`,
+    /// the names of all words of the index. A block of tokens is looked up at a time.
     fn number_each(&mut self, tokens: &Tokens, names: &mut Names, ids: &mut Vec<u32>) {
-        let mut block = Block::new();
+        let mut block = Block::new(); // keys, slots and numbers of some tokens
         for spans in tokens.spans.chunks(BLOCK) {
             self.load(tokens, spans, &mut block);
             for (i, span) in spans.iter().enumerate() {
@@ -390,14 +397,15 @@ impl Index {
         }
     }
 
-    /// Writes the keys of at most [`BLOCK`] tokens, given by their spans, and the slots where they belong to `block`. No load waits
-    /// for another, so memory answers all at once.
+    /// Writes the keys and places of at most [`BLOCK`] tokens, given by where they are in the text of `tokens` (`spans`), and
+    /// the entries in the slots where they belong to `block`. No load waits for another, so memory answers all at once.
     #[inline(always)]
     fn load(&self, tokens: &Tokens, spans: &[Span], block: &mut Block) {
         for (key_and_place, span) in block.keys.iter_mut().zip(spans) {
             let key = Key::at(&tokens.text, *span);
             *key_and_place = (key, key.place());
         }
+        // Each slot of the block, with the key and the place of its token.
         let slots = block.slots.iter_mut().zip(&block.keys[..spans.len()]);
         match &self.tables[..] {
             // With a single table no table is looked up, which saves a tenth of the time.
@@ -408,11 +416,12 @@ impl Index {
         }
     }
 
-    /// The number of a word with this key; the next one if it is new, and then it is appended to `names`.
+    /// The number of the word with this key and these bytes; the next one if it is new, and then the word is appended to
+    /// `names`, the names of all words of the index.
     #[inline(always)]
     fn number(&mut self, key: Key, word: &[u8], names: &mut Names) -> u32 {
         let next_id = names.len() as u32;
-        let table = self.table(key.place());
+        let table = self.table(key.place()); // number of the word's table
         let id = self.tables[table].number(key, |id| names.get(id as usize) == word, next_id);
         if id == next_id {
             names.push(word);
@@ -420,10 +429,10 @@ impl Index {
         id
     }
 
-    /// The index of distinct words, numbered in their order.
+    /// The index, of one table, of distinct words, numbered in the order of `names`.
     fn of(names: &Names) -> Index {
         let mut table = Table::with_room(names.len());
-        let mut block = [Entry::default(); BLOCK];
+        let mut block = [Entry::default(); BLOCK]; // entries of some words
         for start in (0..names.len()).step_by(BLOCK) {
             let ids = start..names.len().min(start + BLOCK);
             let block = &mut block[..ids.len()];
@@ -452,7 +461,7 @@ pub struct NamedWords {
 const WORDS_INDEXED_PER_SEARCH: usize = 32;
 
 impl NamedWords {
-    /// Words in the order of their bytes, each once.
+    /// Words in the order of their bytes, none of them twice; without an index so far.
     pub fn ascending(names: Names) -> Self {
         NamedWords { names, ..NamedWords::default() }
     }
@@ -463,11 +472,12 @@ impl NamedWords {
         self.index.get_or_init(|| Index::of(&self.names))
     }
 
-    /// The index, if it pays off for looking up `n_words` words more; else none, and the names ascend.
+    /// The index, if making it pays off for looking up `n_words` words more; else none, and the names ascend, so that they can
+    /// be searched.
     #[inline(always)]
     fn index_for(&self, n_words: usize) -> Option<&Index> {
         if self.index.get().is_none() {
-            let n_searched = self.n_searched.fetch_add(n_words, Relaxed) + n_words;
+            let n_searched = self.n_searched.fetch_add(n_words, Relaxed) + n_words; // words, with these
             if n_searched * WORDS_INDEXED_PER_SEARCH < self.names.len() {
                 return None;
             }
@@ -483,7 +493,8 @@ impl NamedWords {
         }
     }
 
-    /// Appends the number of each token's word to `ids`, [`UNKNOWN`] for words that have none.
+    /// Appends the number of each token's word to `ids`, [`UNKNOWN`] for words that have none: by the index if that pays off,
+    /// else by binary search among the names.
     fn find_each(&self, tokens: &Tokens, ids: &mut Vec<u32>) {
         match self.index_for(tokens.len()) {
             Some(index) => index.find_each(tokens, &self.names, ids),
@@ -493,7 +504,8 @@ impl NamedWords {
         }
     }
 
-    /// Lets `f` change index and names, which must agree afterwards, and returns its answer.
+    /// Lets `f` change the index of words (made now if it is not there) and their names, which must agree afterwards, and
+    /// returns its answer.
     pub(super) fn change<R>(&mut self, f: impl FnOnce(&mut Index, &mut Names) -> R) -> R {
         let index = self.index.take();
         let mut index = index.unwrap_or_else(|| Index::of(&self.names));
@@ -517,7 +529,7 @@ pub enum Vocabulary {
 }
 
 impl Vocabulary {
-    /// Whether there is memory for so many columns. Without it, making the table would abort the process.
+    /// Whether there is memory for a table of `n_columns` numbers. Without it, making the table would abort the process.
     pub fn fits(n_columns: usize) -> bool {
         let mut probe = Vec::<u32>::new();
         let fits = probe.try_reserve_exact(n_columns).is_ok();
@@ -539,7 +551,7 @@ impl Vocabulary {
         Vocabulary::new(self.n_columns())
     }
 
-    /// How many tables the index has; 1 if words are columns.
+    /// How many tables the index of words by name has; 1 if words are columns of a matrix.
     pub(super) fn tables(&self) -> usize {
         match self {
             Vocabulary::Named(words) => words.index().tables.len(),
@@ -556,14 +568,14 @@ impl Vocabulary {
         }
     }
 
-    /// Prepares for many new words, which threads number table by table.
+    /// Prepares for a large number of new words: cuts the index into tables, whose words threads number table by table.
     pub fn split(&mut self) {
         if let Vocabulary::Named(words) = self {
             words.change(|index, _| index.split());
         }
     }
 
-    /// How many words have a number.
+    /// How many words have a number: words by name, or columns of a matrix (`columns` has the column of each).
     pub fn len(&self) -> usize {
         match self {
             Vocabulary::Named(words) => words.names.len(),
@@ -571,7 +583,7 @@ impl Vocabulary {
         }
     }
 
-    /// How many columns the matrix has; 0 if words have names.
+    /// How many columns the matrix has (`ids` has an element per column); 0 if words have names.
     pub fn n_columns(&self) -> usize {
         match self {
             Vocabulary::Named(_) => 0,
@@ -579,7 +591,8 @@ impl Vocabulary {
         }
     }
 
-    /// The number of the word of this name, or [`UNKNOWN`]; a column is called `#17`.
+    /// The number of the word of this name, in bytes, or [`UNKNOWN`]; a column is called `#17`. For columns, `ids` has the
+    /// number + 1 of each column's word, or 0.
     pub fn find_name(&self, name: &[u8]) -> u32 {
         match self {
             Vocabulary::Named(words) => words.find_name(name),
@@ -589,7 +602,8 @@ impl Vocabulary {
         }
     }
 
-    /// The number of the word of this name, the next one if it is new; an error if there are too many words, or no such column.
+    /// The number of the word of this name, in bytes, the next number if it is new; an error if there are too many words, or no
+    /// such column.
     pub fn add_name(&mut self, name: &[u8]) -> Result<u32, Error> {
         demand(self.len() < MOST, TOO_MANY)?;
         match self {
@@ -617,10 +631,10 @@ impl Vocabulary {
         other.with_name(id, |name| self.add_name(name))
     }
 
-    /// Appends the number of each token's word to `ids`, [`UNKNOWN`] for words that have none; returns whether one of them has
-    /// none. If words are columns, no token's word has a number.
+    /// Appends the number of each token's word to `ids`, [`UNKNOWN`] for words that have none; returns whether some token's
+    /// word has none. If words are columns, no token's word has a number.
     pub fn find_each(&self, tokens: &Tokens, ids: &mut Vec<u32>) -> bool {
-        let n_before = ids.len();
+        let n_before = ids.len(); // where the numbers of these tokens begin
         match self {
             Vocabulary::Named(words) => words.find_each(tokens, ids),
             Vocabulary::Columns { .. } => ids.resize(n_before + tokens.len(), UNKNOWN),
@@ -628,8 +642,8 @@ impl Vocabulary {
         ids[n_before..].contains(&UNKNOWN)
     }
 
-    /// Appends the number of each token's word to `ids`, the next ones for words that are new; an error if words are columns, or if
-    /// there are too many.
+    /// Appends the number of each token's word to `ids`, the next numbers for words that are new; an error if words are
+    /// columns, or if there are too many. `index` finds words by their keys, and `names` are their names by number.
     pub fn number_each(&mut self, tokens: &Tokens, ids: &mut Vec<u32>) -> Result<(), Error> {
         demand(tokens.len() <= MOST - self.len(), TOO_MANY)?;
         match self {
@@ -641,7 +655,8 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// Calls `f` with the name of the word with this number, in bytes, and returns its answer.
+    /// Calls `f` with the name of the word with the number `id`, in bytes, and returns its answer. If words are columns, the
+    /// name is `#` and the column.
     pub fn with_name<R>(&self, id: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         match self {
             Vocabulary::Named(words) => f(words.names.get(id)),
@@ -656,8 +671,9 @@ pub(super) const TOO_MANY: &str =
 /// Words that are columns are counted by [`crate::words::Matrix`].
 pub(super) const NO_TEXTS: &str = "the words are columns of a matrix, and texts have none of them";
 
-/// The number of the word that is this column, the next one if it is new. `ids` and `columns` are those of
-/// [`Vocabulary::Columns`]: the number + 1 of each column's word, 0 for none; and the column of each word.
+/// The number of the word that is this column; a new word gets the next number. `ids` and `columns` are those of
+/// [`Vocabulary::Columns`]: the number + 1 of each column's word, 0 for none, `[column]`; and the column of each word,
+/// `[word]`.
 #[inline(always)]
 pub fn number_column(column: usize, ids: &mut [u32], columns: &mut Vec<u32>) -> u32 {
     if ids[column] == 0 {
@@ -667,10 +683,10 @@ pub fn number_column(column: usize, ids: &mut [u32], columns: &mut Vec<u32>) -> 
     ids[column] - 1
 }
 
-/// The column that has this name: 17 for `#17`. None if none of the `n_columns` columns has it.
+/// The column that has this name, in bytes: 17 for `#17`. None if none of the `n_columns` columns has it.
 fn column_named(name: &[u8], n_columns: usize) -> Option<usize> {
     let digits = std::str::from_utf8(name.strip_prefix(b"#")?).ok()?;
-    let is_plain = digits == "0" || !digits.starts_with(['0', '+']);
+    let is_plain = digits == "0" || !digits.starts_with(['0', '+']); // no leading zero, no sign
     let number: usize = is_plain.then(|| digits.parse().ok()).flatten()?;
     (number < n_columns).then_some(number)
 }

@@ -18,10 +18,11 @@ const TOGETHER: usize = 128;
 const SECTION: usize = 1 << 17;
 
 impl Words {
-    /// Adds the sums of classes, and converts them and the store to the finest of their units, or to a finer one if that does not
-    /// hold the sum of all.
+    /// Adds the sums of rows of classes to the store, on so many threads. Converts them and the store to the finest of their
+    /// units, or to a finer one if that does not hold all occurrences together.
     pub(super) fn add_sums(&mut self, sums: &mut [ClassSums], threads: usize) {
-        let finest_unit = sums.iter().map(ClassSums::unit).fold(self.unit(), Unit::max);
+        let finest_unit = sums.iter().map(ClassSums::unit).fold(self.unit(), Unit::max); // of the store and the sums
+        // The occurrences of all words in one of the sums, in ones, rounded up.
         let occurrences =
             |sums: &ClassSums| rounded_up(sums.unit(), std::iter::once(sums.totals[0]));
         let more_occurrences: u64 = sums.iter().map(occurrences).sum();
@@ -30,37 +31,40 @@ impl Words {
         let sums = &*sums;
         self.cells.grow(self.vocabulary.len());
         if self.make_room(sums, threads) {
-            let mut sections = self.cells.sections(SECTION);
+            let mut sections = self.cells.sections(SECTION); // of words, one after the other
             threads::each(threads, &mut sections, |_, section| section.add_all(sums));
             self.cells.settle();
         } else {
             sums.iter().for_each(|sums| self.add_one_by_one(sums));
         }
+        // The texts of each class, and the occurrences and documents of all words in each class.
         for sums in sums {
             self.texts[sums.class as usize].merge(&sums.texts);
             merge(&mut self.totals[sums.class as usize], &sums.totals);
         }
     }
 
-    /// Adds the cells of a class to the store in the order of words.
+    /// Adds the cells of the sums of a class to the store in the order of words.
     fn add_one_by_one(&mut self, sums: &ClassSums) {
-        let mut positions = 0..sums.ids.len();
+        let mut positions = 0..sums.ids.len(); // of the cells in `sums`
         for ids in sums.ids.chunks(TOGETHER) {
             self.cells.load(ids);
+            // The number of a word, and the position of its cell.
             for (&id, i) in ids.iter().zip(&mut positions) {
                 self.cells.add(id as usize, sums.class, &sums.counts, i);
             }
         }
     }
 
-    /// Returns whether there are many cells to add; if so, words lie in order afterwards, with room for the new cells.
+    /// Returns whether there are many cells to add, compared with those of the store; if so, words lie in order afterwards,
+    /// with room for the new cells. `sums` are sums of classes, which are to be added on so many threads.
     fn make_room(&mut self, sums: &[ClassSums], threads: usize) -> bool {
         let cells: usize = sums.iter().map(|sums| sums.ids.len()).sum(); // to add
         if MANY * cells < self.cells.words() + self.cells.len {
             return false;
         }
         let mut n_new = vec![0; self.cells.words()]; // cells of each word that the store does not have
-        let n_ranges = 1 + (self.cells.len + cells) / SECTION;
+        let n_ranges = 1 + (self.cells.len + cells) / SECTION; // of words
         let words_per_range = n_new.len().div_ceil(n_ranges).max(1);
         threads::pieces(threads, &mut n_new, words_per_range, |i, n_new| {
             let first_word = (i * words_per_range) as u32;
@@ -72,8 +76,8 @@ impl Words {
         true
     }
 
-    /// Counts, for each word of a range, the cells of `sums` that the word does not have yet, and adds their number to `n_new`,
-    /// `[word of the range]`.
+    /// Counts, for each word of the range `words`, the cells of `sums` (one per class and job) that the store does not have
+    /// yet, and adds their number to `n_new`, `[word of the range]`.
     fn count_new(&self, sums: &[ClassSums], words: Range<u32>, n_new: &mut [u32]) {
         for sums in sums {
             for &id in &sums.ids[sums.positions(&words)] {
@@ -85,11 +89,12 @@ impl Words {
 }
 
 impl Section<'_> {
-    /// Adds the cells of this section's words, of all sums.
+    /// Adds the cells of this section's words, from all sums of classes.
     fn add_all(&mut self, sums: &[ClassSums]) {
-        let words = self.words();
+        let words = self.words(); // their numbers
         for sums in sums {
             for i in sums.positions(&words) {
+                // The counts of the i-th cell, whose word has the number `ids[i]`.
                 self.add(sums.ids[i], sums.class, &sums.counts, i);
             }
         }

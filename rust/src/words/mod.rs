@@ -75,7 +75,7 @@ pub struct Bags {
 }
 
 impl Pairs {
-    /// No words yet, with room for so many words and cells.
+    /// No words yet, with room for `n_words` words and `n_cells` cells.
     fn with_room(n_words: usize, n_cells: usize) -> Self {
         let mut pairs = Pairs {
             starts: Vec::with_capacity(n_words + 1),
@@ -87,12 +87,12 @@ impl Pairs {
         pairs
     }
 
-    /// Appends a cell of the current word; `unit` is that of its counts.
+    /// Appends the class, the occurrences and the documents of a cell of the current word; `unit` is that of the cell's counts.
     #[inline(always)]
     fn push(&mut self, cell: &Cell, unit: Unit) {
         self.classes.push(cell.class as i32);
-        self.occurrences.push(unit.value(&cell.counts[OCCURRENCES]));
-        self.documents.push(unit.value(&cell.counts[DOCUMENTS]));
+        self.occurrences.push(unit.ones(&cell.counts[OCCURRENCES]));
+        self.documents.push(unit.ones(&cell.counts[DOCUMENTS]));
     }
 
     /// Ends the current word: `starts` gets where the cells of the next one begin.
@@ -111,16 +111,17 @@ const TOO_LARGE: u64 = 1 << 63;
 const TOO_MANY: &str = "there are more than 2**63 - 1 occurrences or texts";
 
 impl Words {
-    /// An empty store. Its words are the columns of a matrix, `n_columns` of them, or words by name if that is 0.
+    /// An empty store for texts of `n_classes` classes. Its words are the columns of a matrix, `n_columns` of them, or words by
+    /// name if that is 0.
     pub fn new(n_classes: usize, n_columns: usize) -> Result<Self, Error> {
         demand(n_classes <= i32::MAX as usize, "there are more classes than an int32 can number")?;
         demand(n_columns <= 1 << 30, "n_columns must be at most 2**30")?;
         demand(Vocabulary::fits(n_columns), NO_ROOM)?;
         Ok(Words {
-            vocabulary: Vocabulary::new(n_columns),
-            cells: Cells::default(),
-            texts: vec![Count::default(); n_classes],
-            totals: vec![Default::default(); n_classes],
+            vocabulary: Vocabulary::new(n_columns), // the words and their numbers
+            cells: Cells::default(),                // counts of each word in each class
+            texts: vec![Count::default(); n_classes], // number of texts, `[class]`
+            totals: vec![Default::default(); n_classes], // occurrences and documents of all words, `[class]`
         })
     }
 
@@ -149,7 +150,7 @@ impl Words {
         self.cells.unit
     }
 
-    /// The texts of each class, `[class]`.
+    /// How many texts each class has, weights included, `[class]`.
     pub fn texts(&self) -> Result<Integers, Error> {
         Integers::of_wide(vec![self.n_classes()], self.unit().digits(), &self.texts)
     }
@@ -164,7 +165,7 @@ impl Words {
         self.totals(DOCUMENTS)
     }
 
-    /// Per class, over all words: [`OCCURRENCES`] or [`DOCUMENTS`], depending on `which`.
+    /// The sum over all words of [`OCCURRENCES`] or [`DOCUMENTS`] (`which` of both), `[class]`, in the unit of the store.
     fn totals(&self, which: usize) -> Result<Integers, Error> {
         let counts: Vec<Count> = self.totals.iter().map(|totals| totals[which]).collect();
         Integers::of_wide(vec![counts.len()], self.unit().digits(), &counts)
@@ -175,8 +176,8 @@ impl Words {
         Some(self.vocabulary.find_name(name)).filter(|&id| id != UNKNOWN)
     }
 
-    /// Reads the text of a row into `tokens`, and the number of each token's word, or [`UNKNOWN`], into `ids`; returns false if the
-    /// text is missing.
+    /// Cuts the text of a row into tokens, writes these to `tokens` and the number of each token's word, or [`UNKNOWN`], to
+    /// `ids`; returns false if the text is missing. `tokeniser` says how texts are cut.
     pub fn find_text(
         &self,
         texts: &Texts,
@@ -193,7 +194,7 @@ impl Words {
         Ok(has_text)
     }
 
-    /// Calls `f` with the name of the word with this number, in bytes, and returns its answer.
+    /// Calls `f` with the name of the word with the number `id`, in bytes, and returns its answer.
     pub fn with_name<R>(&self, id: u32, f: impl FnOnce(&[u8]) -> R) -> R {
         self.vocabulary.with_name(id as usize, f)
     }
@@ -208,8 +209,8 @@ impl Words {
         self.cells.of(id as usize)
     }
 
-    /// The cells of these words, in the order of `ids`. With an `index`, class c becomes class `index[c]`: cells of classes that
-    /// become one are added up, and those of class -1 left out.
+    /// The cells of the words with the numbers `ids`, in the order of `ids`, read on so many threads. With an `index`, class c
+    /// becomes class `index[c]`: cells of classes that become one are added up, and those of class -1 left out.
     pub fn pairs(
         &self,
         ids: &[u32],
@@ -217,14 +218,16 @@ impl Words {
         threads: usize,
     ) -> Result<Pairs, Error> {
         index.map_or(Ok(()), |index| self.check_index(index))?;
-        let new_classes = index.map(new_classes);
+        let new_classes = index.map(new_classes); // of each class, `[class][new class]`
+        // How many cells the words with these numbers have.
         let n_cells =
             |ids: &[u32]| ids.iter().map(|&id| self.cells.n_cells(id as usize)).sum::<usize>();
         let threads = threads::worth(threads, n_cells(ids));
+        // The cells of the words `ids[range]`, range after range.
         let pieces = threads::ranges(threads, ids.len(), ids.len().div_ceil(threads), |range| {
             let ids = &ids[range];
             let mut pairs = Pairs::with_room(ids.len(), n_cells(ids));
-            let mut moved_cells = vec![]; // of a word
+            let mut moved_cells = vec![]; // of one word, in their new classes
             for &id in ids {
                 match &new_classes {
                     None => self.cells(id).for_each(|cell| pairs.push(&cell, self.unit())),
@@ -237,10 +240,10 @@ impl Words {
             }
             pairs
         });
-        let mut pieces = pieces.into_iter();
+        let mut pieces = pieces.into_iter(); // the cells of the first one get those of later ones appended
         let mut pairs = pieces.next().unwrap_or_else(|| Pairs::with_room(0, 0));
         for piece in pieces {
-            let cells_before = pairs.classes.len() as i64;
+            let cells_before = pairs.classes.len() as i64; // of earlier pieces
             pairs.starts.extend(piece.starts[1..].iter().map(|start| cells_before + start));
             pairs.classes.extend(piece.classes);
             pairs.occurrences.extend(piece.occurrences);
@@ -249,13 +252,13 @@ impl Words {
         Ok(pairs)
     }
 
-    /// Writes a word's cells, in the order of classes, to `cells`, as if class c counted in each of the classes `new_classes[c]`
-    /// instead. Cells of classes that become one are added up.
+    /// Writes the cells of the word with the number `id` to `cells`, in the order of classes, as if class c counted in each of
+    /// the classes `new_classes[c]` instead. Cells of classes that become one are added up.
     fn cells_in(&self, id: u32, new_classes: &[Vec<u32>], cells: &mut Vec<Cell>) {
         cells.clear();
         for cell in self.cells(id) {
-            let new = new_classes[cell.class as usize].iter();
-            cells.extend(new.map(|&class| Cell { class, ..cell }));
+            let cell_classes = new_classes[cell.class as usize].iter(); // that the cell's class becomes
+            cells.extend(cell_classes.map(|&class| Cell { class, ..cell }));
         }
         if !cells.is_sorted_by_key(|cell| cell.class) {
             cells.sort_by_key(|cell| cell.class);
@@ -263,9 +266,10 @@ impl Words {
         cells.dedup_by(|cell, first| first.absorbs(cell));
     }
 
-    /// The numbers, in order, of the words that occur in some class c for which `index[c]` is not -1.
+    /// The numbers, in order, of the words that occur in some class c for which `index[c]`, `[class]`, is not -1.
     pub fn having(&self, index: &[i64]) -> Result<Vec<u32>, Error> {
         self.check_index(index)?;
+        // Whether the word has a cell in such a class.
         let has_class = |id: &u32| {
             let mut classes = self.cells.classes(*id as usize);
             classes.any(|class| index[class as usize] >= 0)
@@ -273,16 +277,17 @@ impl Words {
         Ok((0..self.n_ids() as u32).filter(has_class).collect())
     }
 
-    /// Refuses an index that has not one number per class, -1 or the number of a class.
+    /// Refuses an index that has not, for each class of the store, -1 or the number of a class.
     fn check_index(&self, index: &[i64]) -> Result<(), Error> {
         demand(index.len() == self.n_classes(), "index must have one number per class")?;
         let fits = |&class: &i64| class >= -1 && class <= i64::from(i32::MAX);
         demand(index.iter().all(fits), "index must be -1, or the number of a class")
     }
 
-    /// Calls `append` with the numbers of the words of each text's tokens ([`UNKNOWN`] for words that have none), and a list to
-    /// which it appends what it makes of them; missing texts are left out. Returns the offsets `[text + 1]`, where in the joined
-    /// list the elements of each text begin and the last ones end; and that list.
+    /// Cuts texts into tokens on so many threads. For each text that is not missing, calls `append` with the numbers of the
+    /// words of its tokens ([`UNKNOWN`] for words that have none) and with a list, to the end of which `append` writes elements
+    /// that it makes of these numbers. Returns offsets, `[text + 1]`, where in the joined list the elements of each text begin
+    /// and those of the last one end; and the joined list, which has the elements of all texts, text after text.
     fn read_texts<T: Send>(
         &self,
         tokeniser: &Tokeniser,
@@ -292,25 +297,27 @@ impl Words {
     ) -> Result<(Vec<i64>, Vec<T>), Error> {
         let threads = threads::worth(threads, texts.bytes());
         let pieces = threads::try_ranges(threads, texts.len(), PIECE, |rows| {
-            let (mut tokens, mut ids) = (Tokens::default(), vec![]);
-            let (mut list, mut ends) = (vec![], vec![]);
+            let (mut tokens, mut ids) = (Tokens::default(), vec![]); // of one text
+            // The elements of these rows' texts, and where in them those of each text end.
+            let (mut elements, mut ends) = (vec![], vec![]);
             for row in rows {
                 if self.find_text(texts, row, tokeniser, &mut tokens, &mut ids)? {
-                    append(&mut ids, &mut list);
+                    append(&mut ids, &mut elements);
                 }
-                ends.push(list.len());
+                ends.push(elements.len());
             }
-            Ok::<_, Error>((list, ends))
+            Ok::<_, Error>((elements, ends))
         })?;
         let (mut offsets, mut joined) = (vec![0], vec![]);
-        for (list, ends) in pieces {
+        for (elements, ends) in pieces {
             offsets.extend(ends.iter().map(|end| (joined.len() + end) as i64));
-            joined.extend(list);
+            joined.extend(elements);
         }
         Ok((offsets, joined))
     }
 
-    /// The known words of each text, each once and in the order of their numbers, and how often the text has them.
+    /// The words of each text that have a number: their numbers, each once and ascending, and how often the text has each.
+    /// `tokeniser` cuts the texts into tokens, on so many threads.
     pub fn bags(
         &self,
         tokeniser: &Tokeniser,
@@ -318,30 +325,32 @@ impl Words {
         threads: usize,
     ) -> Result<Bags, Error> {
         let (offsets, ids_and_times) =
-            self.read_texts(tokeniser, texts, threads, |ids, list| {
+            self.read_texts(tokeniser, texts, threads, |ids, pairs| {
                 ids.sort_unstable();
+                // The numbers of one word's tokens in the text, word after word.
                 let equal_ids = ids.chunk_by(|a, b| a == b).filter(|equal| equal[0] != UNKNOWN);
-                list.extend(equal_ids.map(|equal| (equal[0] as i32, equal.len() as i32)));
+                pairs.extend(equal_ids.map(|equal| (equal[0] as i32, equal.len() as i32)));
             })?;
         let (ids, times) = ids_and_times.into_iter().unzip();
         Ok(Bags { offsets, ids, times })
     }
 
-    /// The tokens of each text as numbers of words, -1 for unknown words; before them the offsets `[text + 1]`, where the tokens of
-    /// each text begin and the last ones end.
+    /// Cuts texts into tokens on so many threads. Returns offsets, `[text + 1]`, where the tokens of each text begin and those
+    /// of the last one end; and for each token, text after text, the number of its word, -1 for words that have none.
     pub fn encode(
         &self,
         tokeniser: &Tokeniser,
         texts: &Texts,
         threads: usize,
     ) -> Result<(Vec<i64>, Vec<i32>), Error> {
-        self.read_texts(tokeniser, texts, threads, |ids, codes| {
+        self.read_texts(tokeniser, texts, threads, |ids, all_ids| {
             // UNKNOWN is -1 in two's complement.
-            codes.extend(ids.iter().map(|&id| id as i32));
+            all_ids.extend(ids.iter().map(|&id| id as i32));
         })
     }
 
-    /// Numbers words of these names that have no number yet.
+    /// Gives numbers to the words with these names, in bytes, that have none yet; an error if there are too many, or no such
+    /// column.
     pub fn add_names<'n>(&mut self, names: impl Iterator<Item = &'n [u8]>) -> Result<(), Error> {
         for name in names {
             self.vocabulary.add_name(name)?;
@@ -360,28 +369,30 @@ impl Words {
             bytes[..length].copy_from_slice(&name[..length]);
             u64::from_be_bytes(bytes)
         };
-        let words = (0..self.n_ids() as u32).filter(|&id| self.cells.is_live(id as usize));
+        // The numbers of the words that some text has.
+        let live_ids = (0..self.n_ids() as u32).filter(|&id| self.cells.is_live(id as usize));
         let mut heads_and_ids: Vec<(u64, u32)> =
-            words.map(|id| (self.with_name(id, head), id)).collect();
+            live_ids.map(|id| (self.with_name(id, head), id)).collect();
         heads_and_ids.sort_unstable_by(|a, b| {
-            let whole_names =
-                || self.with_name(a.1, |name| self.with_name(b.1, |other| name.cmp(other)));
-            a.0.cmp(&b.0).then_with(whole_names)
+            let by_name =
+                || self.with_name(a.1, |name| self.with_name(b.1, |name_b| name.cmp(name_b)));
+            a.0.cmp(&b.0).then_with(by_name)
         });
         heads_and_ids.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// The occurrences of all words in all classes, rounded up.
+    /// The occurrences of all words in all classes together, in ones, rounded up.
     fn total(&self) -> u64 {
         rounded_up(self.unit(), self.totals.iter().map(|totals| totals[0]))
     }
 
-    /// The texts of all classes, rounded up.
+    /// The texts of all classes together, in ones, rounded up.
     fn n_texts(&self) -> u64 {
         rounded_up(self.unit(), self.texts.iter().copied())
     }
 
-    /// Removes the words from number `n_ids` on, which must be in no text.
+    /// Removes the words whose numbers are `n_ids` or more, which must be in no text. The vocabulary is made again from the
+    /// names of the words that stay, which keep their numbers.
     fn truncate(&mut self, n_ids: usize) -> Result<(), Error> {
         if self.n_ids() <= n_ids {
             return Ok(());
@@ -395,7 +406,8 @@ impl Words {
         Ok(())
     }
 
-    /// Converts all counts to `unit` if that is finer than theirs.
+    /// Converts all counts (those of cells, the texts of each class, the totals of each class) to `unit` if that is finer than
+    /// theirs.
     fn make_finer(&mut self, unit: Unit) {
         let old_unit = self.unit();
         if unit > old_unit {
@@ -416,6 +428,6 @@ fn new_classes(index: &[i64]) -> Vec<Vec<u32>> {
 fn rounded_up(unit: Unit, counts: impl Iterator<Item = Count>) -> u64 {
     let mut sum = Count::default();
     counts.for_each(|count| sum.merge(&count));
-    let (ones, is_whole) = unit.whole(&sum);
+    let (ones, is_whole) = unit.whole_ones(&sum);
     ones + u64::from(!is_whole)
 }

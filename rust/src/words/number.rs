@@ -43,22 +43,23 @@ impl Unknown {
         self.tokens.iter().map(Vec::len).sum()
     }
 
-    /// No tokens yet, with room for `n_tokens` of them, shared by the tables of the vocabulary's index.
+    /// No tokens yet, with room for `n_tokens` of them, shared equally by the tables of the vocabulary's index.
     pub fn with_room(vocabulary: &Vocabulary, n_tokens: usize) -> Self {
         let n_tables = vocabulary.tables();
-        let empty = || Vec::with_capacity(n_tokens / n_tables);
+        let empty = || Vec::with_capacity(n_tokens / n_tables); // the tokens of one table
         Unknown { tokens: (0..n_tables).map(|_| empty()).collect(), ..Unknown::default() }
     }
 
-    /// Notes the tokens of a text for which `ids` has [`UNKNOWN`]. `ids` are the numbers of the words of the chunk's tokens, of
-    /// which those of the text begin at `start`.
+    /// Notes those tokens of a text whose words have no number: those for which `ids` has [`UNKNOWN`]. `ids` are the numbers of
+    /// the words of the chunk's tokens, of which those of the text begin at `start`. `self.tokens` has the notes of each table
+    /// of the index, `[table][token]`, and `self.long` the bytes of long tokens.
     pub fn note(&mut self, vocabulary: &Vocabulary, tokens: &Tokens, ids: &[u32], start: usize) {
         for (i, span) in tokens.spans.iter().enumerate() {
             if ids[start + i] != UNKNOWN {
                 continue;
             }
             let mut key = Key::at(&tokens.text, *span);
-            let table = vocabulary.table(key);
+            let table = vocabulary.table(key); // number of the table that the word belongs to
             if !key.is_word() {
                 key.second = self.long.len() as u64;
                 self.long.extend_from_slice(tokens.get(i));
@@ -67,12 +68,13 @@ impl Unknown {
         }
     }
 
-    /// The bytes of a token of more than 16 bytes that has this key in [`Token`].
+    /// The bytes of a token of more than 16 bytes whose key in [`Token`] is `key`: there the second half says where its bytes
+    /// begin in `long`.
     fn long_name(&self, key: Key) -> &[u8] {
         &self.long[key.second as usize..][..key.length as usize]
     }
 
-    /// Appends the word of a token that has this key in [`Token`] to `names`.
+    /// Appends the word of a token to `names`; `key` is the token's key in [`Token`].
     fn push_name(&self, key: Key, names: &mut Names) {
         match key.is_word() {
             true => names.push(&key.bytes()[..key.length as usize]),
@@ -99,8 +101,9 @@ struct TableTokens {
 }
 
 impl TableTokens {
-    /// Gives all tokens their numbers and puts new words into the table, with marked numbers. `names` are those of the words of the
-    /// vocabulary, and `chunks` have the bytes of long tokens.
+    /// Gives all tokens of this table their numbers and puts new words into the table, with marked numbers. `names` are those
+    /// of the words of the vocabulary, and `chunks` have the bytes of long tokens. The number of a token's word replaces the
+    /// first half of its key.
     fn number(&mut self, table: &mut Table, names: &Names, chunks: &[Chunk]) {
         for (chunk, tokens) in self.tokens.iter_mut().enumerate() {
             self.n_new_before_chunk.push(self.new_words.len() as u32);
@@ -115,7 +118,7 @@ impl TableTokens {
                     let (first_chunk, key) = self.new_words[(id ^ MARK) as usize];
                     chunks[first_chunk as usize].unknown.long_name(key) == name
                 };
-                let next_id = self.new_words.len() as u32 | MARK;
+                let next_id = self.new_words.len() as u32 | MARK; // of the word if it is new
                 let id = table.number(token.key(), has_name, next_id);
                 if id == next_id {
                     self.new_words.push((chunk as u32, token.key));
@@ -125,11 +128,11 @@ impl TableTokens {
         }
     }
 
-    /// Replaces the marked numbers in the table by those of the vocabulary. `vocabulary_ids` are those of all new words, table
-    /// after table.
+    /// Replaces the marked numbers of new words in the table by those of the vocabulary. `vocabulary_ids` are those of all new
+    /// words, table after table; `n_new_before` of them come before this table's.
     fn renumber(&self, table: &mut Table, vocabulary_ids: &[u32]) {
-        let ids = &vocabulary_ids[self.n_new_before as usize..];
-        // The position in the chunk is not used.
+        let ids = &vocabulary_ids[self.n_new_before as usize..]; // of this table's new words
+        // The keys of the new words. The position in the chunk is not used.
         let keys = || self.new_words.iter().map(|&(_, key)| Token { key, position: 0 }.key());
         table.load(keys().map(Key::place));
         for ((key, &id), marked_id) in keys().zip(ids).zip(MARK..) {
@@ -147,15 +150,18 @@ struct NewWords {
 }
 
 impl Chunk {
-    /// Copies the numbers of this chunk's unknown tokens from the tables to `ids`; a new word gets its number among all new words,
-    /// marked. `chunk` is the position of this chunk. Returns the new words that occur first in this chunk.
+    /// Copies the numbers of the words of this chunk's unknown tokens from the tables to `ids`; a new word gets its number
+    /// among all new words, marked. `chunk` is the position of this chunk among all. Returns the new words that occur first in
+    /// this chunk.
     fn take_ids(&mut self, chunk: usize, tables: &[TableTokens]) -> NewWords {
         // A bit per position in `ids`: whether a new word occurs there first. `ids` has its position in `new_words` meanwhile.
         let mut is_first = vec![0_u64; self.ids.len() / 64 + 1];
         // The table of each new word, and its number there, in the order of tables.
         let mut new_words: Vec<(u32, u32)> = vec![];
         for (table_number, table) in tables.iter().enumerate() {
+            // Of the table's next word that occurs first here.
             let mut next_id = table.n_new_before_chunk[chunk] | MARK;
+            // The first half of a token's key is the number of its word meanwhile.
             for token in &table.tokens[chunk] {
                 let (position, id) = (token.position as usize, token.key.first as u32);
                 self.ids[position] = id;
@@ -169,14 +175,15 @@ impl Chunk {
                 }
             }
         }
-        let mut in_order = NewWords::default();
+        let mut in_order = NewWords::default(); // the new words in the order of the text
         in_order.numbers.reserve(new_words.len());
+        // `bits` are those of 64 positions.
         for (block, mut bits) in is_first.into_iter().enumerate() {
             while bits != 0 {
                 let position = 64 * block + bits.trailing_zeros() as usize;
                 let (table_number, number) = new_words[self.ids[position] as usize];
                 let table = &tables[table_number as usize];
-                let number_among_all = table.n_new_before + number;
+                let number_among_all = table.n_new_before + number; // new words, table after table
                 self.unknown.push_name(table.new_words[number as usize].1, &mut in_order.names);
                 in_order.numbers.push(number_among_all);
                 self.ids[position] = number_among_all | MARK;
@@ -186,7 +193,8 @@ impl Chunk {
         in_order
     }
 
-    /// Replaces marked numbers in `ids` by those of the vocabulary: `vocabulary_ids[i]` for new word i of all.
+    /// Replaces marked numbers in `ids`, which are those of new words, by the words' numbers in the vocabulary:
+    /// `vocabulary_ids[i]` for new word i of all.
     fn renumber(&mut self, vocabulary_ids: &[u32]) {
         for id in &mut self.ids {
             if *id & MARK != 0 {
@@ -197,7 +205,8 @@ impl Chunk {
     }
 }
 
-/// Writes the numbers of the words of the chunks' unknown tokens to their `ids`; new words get the next numbers of the vocabulary.
+/// Writes the numbers of the words of the chunks' unknown tokens (those whose words had no number) to the chunks' `ids`, on so
+/// many threads; new words get the next numbers of the vocabulary. `index` finds words by key, `names` are their names by number.
 pub fn number(
     vocabulary: &mut Vocabulary,
     chunks: &mut [Chunk],
@@ -216,34 +225,36 @@ pub fn number(
     Ok(())
 }
 
-/// Writes the numbers of the words of the chunks' unknown tokens to their `ids`, table by table. New words get the next numbers,
-/// and their names are appended to `names`.
+/// Writes the numbers of the words of the chunks' unknown tokens to their `ids`, on so many threads, each of which takes one of
+/// the `tables` of the index at a time. New words get the next numbers, and their names are appended to `names`.
 fn number_by_table(tables: &mut [Table], names: &mut Names, chunks: &mut [Chunk], threads: usize) {
-    let mut tokens_of_tables: Vec<TableTokens> = vec![];
+    let mut tokens_of_tables: Vec<TableTokens> = vec![]; // the unknown tokens of each table
     for table in 0..tables.len() {
+        // A chunk's unknown tokens of this table.
         let take = |chunk: &mut Chunk| chunk.unknown.tokens.get_mut(table).map(std::mem::take);
         let tokens = chunks.iter_mut().map(|chunk| take(chunk).unwrap_or_default()).collect();
         tokens_of_tables.push(TableTokens { tokens, ..TableTokens::default() });
     }
-    let old_names = &*names;
-    let mut pairs: Vec<_> = tables.iter_mut().zip(&mut tokens_of_tables).collect();
+    let old_names = &*names; // of the words that had a number before
+    let mut pairs: Vec<_> = tables.iter_mut().zip(&mut tokens_of_tables).collect(); // a table, its tokens
     threads::each(threads, &mut pairs, |_, (table, tokens)| {
         tokens.number(table, old_names, chunks)
     });
-    let mut n_new = 0;
+    let mut n_new = 0; // new words of the tables so far
     for tokens in &mut tokens_of_tables {
         tokens.n_new_before = n_new;
         n_new += tokens.new_words.len() as u32;
     }
+    // The new words that occur first in each chunk, `[chunk]`.
     let new_words = threads::each(threads, chunks, |i, chunk| chunk.take_ids(i, &tokens_of_tables));
     // The number in the vocabulary of each new word, table after table.
     let mut vocabulary_ids = vec![0; n_new as usize];
-    let numbers = new_words.iter().flat_map(|words| &words.numbers);
+    let numbers = new_words.iter().flat_map(|words| &words.numbers); // among all new words, in the order of texts
     for (&number, id) in numbers.zip(names.len() as u32..) {
         vocabulary_ids[number as usize] = id;
     }
     new_words.iter().for_each(|words| names.append(&words.names));
-    let mut pairs: Vec<_> = tables.iter_mut().zip(&tokens_of_tables).collect();
+    let mut pairs: Vec<_> = tables.iter_mut().zip(&tokens_of_tables).collect(); // a table, its tokens
     threads::each(threads, &mut pairs, |_, (table, tokens)| {
         tokens.renumber(table, &vocabulary_ids)
     });

@@ -37,7 +37,8 @@ pub enum StoredCounts<'a> {
 }
 
 impl StoredCounts<'_> {
-    /// Whether the arrays have the lengths that so many cells need: a number of each, or six limbs per cell.
+    /// Whether the arrays have the lengths that `n_cells` cells need: a number of occurrences and one of documents per cell, or
+    /// six limbs per cell.
     fn fit(&self, n_cells: usize) -> bool {
         match self {
             StoredCounts::Narrow(occurrences, documents) => {
@@ -47,7 +48,7 @@ impl StoredCounts<'_> {
         }
     }
 
-    /// The unit of the counts.
+    /// The unit of the counts: ones if occurrences and documents are whole numbers of 32 bits, else parts of 10^-36.
     fn unit(&self) -> Unit {
         match self {
             StoredCounts::Narrow(..) => Unit::One,
@@ -61,23 +62,24 @@ fn limbs_of(count: &Count) -> [i64; 3] {
     count.0.map(|limb| limb as i64)
 }
 
-/// The counts that are written as three limbs each, the least first.
+/// The counts that are written as three limbs of 64 bits each, the least first, count after count.
 fn counts_of(limbs: &[i64]) -> impl Iterator<Item = Count> {
     let (limbs, _) = limbs.as_chunks::<3>();
     limbs.iter().map(|limbs| Int(limbs.map(|limb| limb as u64)))
 }
 
 impl Words {
-    /// The store as arrays, words in the order of their bytes.
+    /// The store as arrays, words in the order of their names' bytes.
     pub fn state(&self) -> State<'static> {
-        let unit = self.stored_unit();
+        let unit = self.stored_unit(); // of the counts in the file
         // A count of this store in the unit of the file.
         let stored = |count: Count| match unit {
-            Unit::One => Int([self.unit().whole(&count).0, 0, 0]),
+            Unit::One => Int([self.unit().whole_ones(&count).0, 0, 0]),
             Unit::Part => count,
         };
+        // Names of words; where the cells of each word start and the last ones end; the class of each cell.
         let (mut names, mut starts, mut classes) = (Names::default(), vec![0], vec![]);
-        let mut counts = CellCounts::new(unit);
+        let mut counts = CellCounts::new(unit); // occurrences and documents of each cell
         for id in self.in_order() {
             self.with_name(id, |name| names.push(name));
             for cell in self.cells(id) {
@@ -86,7 +88,8 @@ impl Words {
             }
             starts.push(classes.len() as i64);
         }
-        let texts = self.texts.iter().map(|&count| stored(count));
+        let texts = self.texts.iter().map(|&count| stored(count)); // of each class
+        // The texts of each class: a number each, or three limbs each.
         let texts: Vec<i64> = match unit {
             Unit::One => texts.map(|count| count.0[0] as i64).collect(),
             Unit::Part => texts.flat_map(|count| limbs_of(&count)).collect(),
@@ -118,7 +121,7 @@ impl Words {
     /// and 32 bits hold all occurrences together.
     fn stored_unit(&self) -> Unit {
         let unit = self.unit();
-        let is_whole = |count: &Count| unit.whole(count).1;
+        let is_whole = |count: &Count| unit.whole_ones(count).1;
         let all_whole = self.texts.iter().all(is_whole)
             && (0..self.n_ids()).all(|id| {
                 let mut cells = self.cells.of(id);
@@ -127,7 +130,8 @@ impl Words {
         if all_whole { Unit::One.that_holds(self.total()) } else { unit }
     }
 
-    /// Makes the store of so many classes and columns (0: words have names) that has this state; refuses what no store has.
+    /// Makes the store of `n_classes` classes and `n_columns` columns (0: words have names) that has this state, on so many
+    /// threads; refuses states that no store has.
     pub fn from_state(
         n_classes: usize,
         n_columns: usize,
@@ -138,7 +142,8 @@ impl Words {
         words.texts = state.texts(n_classes)?;
         let n_cells = state.check_cells()?;
         let threads = threads::worth(threads, n_cells);
-        let texts = &words.texts;
+        let texts = &words.texts; // of each class
+        // The vocabulary; the cells, and the occurrences and documents of all words in each class.
         let halves = threads::try_map(threads, 2, |half| match half {
             0 => Ok(Half::Names(state.vocabulary(n_columns)?)),
             _ => Ok(Half::Cells(state.cells(texts)?)),
@@ -166,14 +171,14 @@ enum Half {
 }
 
 impl State<'_> {
-    /// The texts of each class; refuses counts that no store has.
+    /// The texts of each class, `[class]`, in the unit of the state's counts; refuses counts that no store has.
     fn texts(&self, n_classes: usize) -> Result<Vec<Count>, Error> {
         let texts: Vec<Count> = match &self.counts {
             StoredCounts::Parts(_) => counts_of(&self.texts).collect(),
             _ => self.texts.iter().map(|&texts| Int([texts as u64, 0, 0])).collect(),
         };
         demand(texts.len() == n_classes, "there must be one number of texts per class")?;
-        let mut all_texts = 0_u64;
+        let mut all_texts = 0_u64; // of all classes, in ones, those of each class rounded up
         for count in &texts {
             all_texts = all_texts.saturating_add(self.checked_ones(count)?);
         }
@@ -185,13 +190,15 @@ impl State<'_> {
     #[inline(always)]
     fn checked_ones(&self, count: &Count) -> Result<u64, Error> {
         let unit = self.counts.unit();
-        let (ones, is_whole) = unit.whole(count);
+        let (ones, is_whole) = unit.whole_ones(count); // rounded down; whether it was whole
+        // The highest limb of a negative count is large.
         let is_small = unit == Unit::One || count.0[2] < 1 << 55;
         demand(is_small && ones < TOO_LARGE, "numbers must not be negative, nor 2**63 or more")?;
         Ok(ones + u64::from(!is_whole))
     }
 
-    /// The words and their names, those of columns of a matrix if `n_columns` is not 0; refuses names that no store has.
+    /// The words and their names; if `n_columns` is not 0, words are columns of a matrix of so many. Refuses names that no
+    /// store has.
     fn vocabulary(&self, n_columns: usize) -> Result<Vocabulary, Error> {
         let n_words = self.ends.len();
         demand(n_words < i32::MAX as usize, "there are more than 2**31 - 1 words")?;
@@ -218,7 +225,8 @@ impl State<'_> {
         Ok(Vocabulary::Named(NamedWords::ascending(names)))
     }
 
-    /// Refuses cells that do not fit the words, or counts that do not fit the cells; returns the number of cells.
+    /// Refuses cells that do not fit the words (those of word i are `starts[i]` to `starts[i + 1]`; `ends` has an element per
+    /// word, `classes` one per cell), or counts that do not fit the cells; returns the number of cells.
     fn check_cells(&self) -> Result<usize, Error> {
         let (n_words, n_cells) = (self.ends.len(), self.classes.len());
         demand(
@@ -232,11 +240,12 @@ impl State<'_> {
         Ok(n_cells)
     }
 
-    /// Reads the cells, and adds up those of each class. `texts` are the texts of each class.
+    /// Reads the cells, and adds up those of each class: also returns the occurrences and documents of all words, `[class]`.
+    /// `texts` are the texts of each class, `[class]`.
     fn cells(&self, texts: &[Count]) -> Result<(Cells, Vec<Counts>), Error> {
         match &self.counts {
             StoredCounts::Narrow(occurrences, documents) => {
-                let cells = self.whole_cells(texts, occurrences, documents);
+                let cells = self.whole_cells(texts, occurrences, documents); // none if anything is wrong with them
                 // Cell by cell, for the error.
                 let slowly = || {
                     self.cells_of(texts, Unit::One, |at| {
@@ -245,6 +254,7 @@ impl State<'_> {
                 };
                 cells.map_or_else(slowly, Ok)
             }
+            // `limbs[6 * i..6 * i + 6]` are the counts of cell i.
             StoredCounts::Parts(limbs) => self.cells_of(texts, Unit::Part, |at| {
                 // Six limbs per cell: three of its occurrences, three of its documents.
                 let mut counts = counts_of(&limbs[6 * at..6 * at + 6]);
@@ -269,10 +279,12 @@ impl State<'_> {
         }
         let most_documents: Vec<u64> = texts.iter().map(|count| count.0[0]).collect(); // of each class
         let mut sums = vec![[0_u64; 2]; n_classes]; // occurrences and documents of each class
+        // Whether nothing is wrong so far: each word has a cell.
         let mut all_fit = self.starts.windows(2).all(|bounds| bounds[0] < bounds[1]);
-        let counts = occurrences.iter().zip(documents);
+        let counts = occurrences.iter().zip(documents); // of each cell
         let cells =
             self.classes.iter().zip(counts).map(|(&class, (&n_occurrences, &n_documents))| {
+                // The cell's class, or the last one if there is no such class.
                 let existing_class = (class as usize).min(n_classes - 1);
                 all_fit &= (existing_class == class as usize)
                     & (n_documents > 0)
@@ -283,22 +295,27 @@ impl State<'_> {
                 (class, [n_occurrences, n_documents])
             });
         let cells = Cells::of_whole(&self.starts, cells);
-        let total: u64 = sums.iter().map(|sums| sums[0]).sum();
+        let total: u64 = sums.iter().map(|sums| sums[0]).sum(); // occurrences of all words in all classes
         let totals = sums.into_iter().map(|sums| sums.map(|count| Int([count, 0, 0]))).collect();
         (all_fit && total <= u64::from(u32::MAX)).then_some((cells, totals))
     }
 
-    /// Whether the classes of each word ascend: then wherever classes of neighbouring cells do not ascend, another word begins.
+    /// Whether the classes of each word's cells ascend: then wherever classes of neighbouring cells do not ascend, another word
+    /// begins.
     fn ascend(&self) -> bool {
+        // Whether the classes of two neighbouring cells do not ascend.
         let falls = |neighbours: &&[u32]| neighbours[1] <= neighbours[0];
+        // Where the cells of each word start.
         let starts = self.starts.iter().map(|&start| start as usize);
         let inner_starts = starts.filter(|&start| 0 < start && start < self.classes.len());
+        // The classes of a word's last cell and of the next word's first.
         let at_starts = inner_starts.map(|start| &self.classes[start - 1..=start]);
         self.classes.windows(2).filter(falls).count() == at_starts.filter(falls).count()
     }
 
-    /// Reads the cells one by one, `counts(i)` being the occurrences and documents of cell i in this unit, and adds up those of
-    /// each class; refuses cells that no store has. `texts` are the texts of each class.
+    /// Reads the cells one by one, `counts(i)` being the occurrences and documents of cell i in `unit`; refuses cells that no
+    /// store has. `texts` are the texts of each class, `[class]`. Returns the cells, and the occurrences and documents of all
+    /// words, `[class]`.
     fn cells_of(
         &self,
         texts: &[Count],
@@ -306,12 +323,12 @@ impl State<'_> {
         counts: impl Fn(usize) -> Counts,
     ) -> Result<(Cells, Vec<Counts>), Error> {
         let mut cells = Cells::with_room(self.ends.len(), self.classes.len(), unit);
-        let mut totals = vec![Counts::default(); texts.len()];
+        let mut totals = vec![Counts::default(); texts.len()]; // of all words, `[class]`
         let mut all_occurrences = 0_u64; // in ones, those of each cell rounded up
         for bounds in self.starts.windows(2) {
             let (start, end) = (bounds[0] as usize, bounds[1] as usize);
             demand(start < end, "a word must be in some text")?;
-            let mut next_class = 0;
+            let mut next_class = 0; // the lowest class that the next cell may have
             for at in start..end {
                 let (class, counts) = (self.classes[at], counts(at));
                 demand(class >= next_class, "the classes of a word must ascend")?;
@@ -324,6 +341,7 @@ impl State<'_> {
             }
             cells.end_word(end - start);
         }
+        // In ones, rounded up.
         let all_occurrences = rounded_up(unit, totals.iter().map(|totals| totals[0]));
         demand(
             unit == unit.that_holds(all_occurrences),
@@ -332,8 +350,8 @@ impl State<'_> {
         Ok((cells, totals))
     }
 
-    /// Refuses counts, occurrences and documents, that no cell of a class has, given the `texts` of each class; returns the
-    /// occurrences in ones, rounded up.
+    /// Refuses a cell with these counts, occurrences and documents, in a class that does not exist or in which no cell can have
+    /// them; `texts` are the texts of each class, `[class]`. Returns the occurrences in ones, rounded up.
     #[inline(always)]
     fn check_cell(&self, class: u32, counts: &Counts, texts: &[Count]) -> Result<u64, Error> {
         let Some(texts) = texts.get(class as usize) else {
@@ -356,7 +374,7 @@ fn no_such_class(class: u32, n_classes: usize) -> Error {
     Error::malformed(format!("classes must be below {n_classes}, got {class}"))
 }
 
-/// Whether Python can decode the name of every word.
+/// Whether Python can decode the name of every word: `bytes` has all names, and word i ends at byte `ends[i]`.
 fn are_texts(names: &Names) -> bool {
     match std::str::from_utf8(&names.bytes) {
         Ok(text) => names.ends.iter().all(|&end| text.is_char_boundary(end)),
@@ -368,6 +386,7 @@ fn are_texts(names: &Names) -> bool {
 fn is_text(mut bytes: &[u8]) -> bool {
     while let Err(error) = std::str::from_utf8(bytes) {
         bytes = match &bytes[error.valid_up_to()..] {
+            // A surrogate that stands alone, and the bytes after it.
             [0xed, 0xa0..=0xbf, 0x80..=0xbf, rest @ ..] => rest,
             _ => return false,
         };

@@ -20,7 +20,7 @@ pub struct Damping {
 }
 
 impl Damping {
-    /// The damping that a tokeniser's settings ask for.
+    /// The damping that a tokeniser's settings name: by the logarithm or not, by the length or not.
     pub fn of(tokeniser: &Tokeniser) -> Self {
         let settings = tokeniser.settings();
         Damping {
@@ -43,8 +43,9 @@ impl Damping {
         count.copied().unwrap_or_else(|| Self::compute(self.by_log, times))
     }
 
-    /// The Euclidean length of a text's damped counts; 1 if counts are not divided by it. `times` says how often each distinct word
-    /// of the text occurs. Sorts it: squares are added from the smallest up, so that the order of the words has no effect.
+    /// The Euclidean length of a text's damped counts; 1 if counts are not divided by it. `times` says how often the text has
+    /// each of its distinct words. Sorts it: squares are added from the smallest up, so that the order of the words has no
+    /// effect.
     pub fn length(&self, times: &mut [u32]) -> f64 {
         if !self.by_length || times.is_empty() {
             return 1.0;
@@ -77,17 +78,19 @@ impl WordRows for TextRows<'_> {
         self.texts[row - self.first_row].len()
     }
 
-    /// The numbers of the words of a row's tokens; none if counts are damped.
+    /// The numbers of the words of a row's tokens, in the order of the text; none if counts are damped.
     fn tokens(&self, row: usize) -> Option<&[u32]> {
         (!self.damping.by_log && !self.damping.by_length)
             .then_some(self.texts[row - self.first_row])
     }
 
-    /// Calls `f` with the number of each distinct word of a row's text, and how much the word counts.
+    /// Calls `f` with the number of each distinct word of a row's text, and how much the word counts: how often the text has
+    /// it, damped. `scratch` is memory that all rows share.
     #[inline(always)]
-    fn each(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
+    fn visit_words(&self, row: usize, scratch: &mut Scratch, mut f: impl FnMut(u32, f64)) {
+        // The distinct words of the text: `numbering` finds their positions in `ids`; how often the text has each, `times`.
         let Scratch { numbering, ids, times, sorted_times, .. } = scratch;
-        let tokens = self.texts[row - self.first_row];
+        let tokens = self.texts[row - self.first_row]; // the numbers of their words
         numbering.clear(tokens.len());
         ids.clear();
         times.clear();
@@ -101,7 +104,7 @@ impl WordRows for TextRows<'_> {
             times[number] += 1;
         }
         sorted_times.clone_from(times);
-        let length = self.damping.length(sorted_times);
+        let length = self.damping.length(sorted_times); // of the damped counts, or 1
         for (&id, &times) in ids.iter().zip(times.iter()) {
             f(id, self.damping.damp(times) / length);
         }

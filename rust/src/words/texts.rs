@@ -33,8 +33,9 @@ pub struct Encoded<'a> {
 }
 
 impl<'a> Encoded<'a> {
-    /// Texts whose words are `ids`, each as often as `times` says. Refuses offsets that do not ascend within the ids, and numbers
-    /// of times that are not above 0. `missing` says which texts are missing; none if no text is.
+    /// Texts whose words have the numbers `ids`, -1 for unknown ones; text i has `ids[offsets[i]..offsets[i + 1]]`, each as
+    /// often as `times` says, or as often as it is repeated if that is none. `missing` says which texts are missing; none if no
+    /// text is. Refuses offsets that do not ascend within the ids, and numbers of times that are not above 0.
     pub fn new(
         ids: &'a [i32],
         times: Option<&'a [i32]>,
@@ -49,9 +50,10 @@ impl<'a> Encoded<'a> {
         Ok(Encoded { ids, times, places })
     }
 
-    /// The words of a row's text, and how often it has each (none if they are repeated); none if the text is missing.
+    /// The numbers of the words of a row's text, and how often it has each (none if they are repeated as often as they occur);
+    /// none if the text is missing.
     pub fn get(&self, row: usize) -> Option<(&'a [i32], Option<&'a [i32]>)> {
-        let range = self.places.get(row)?;
+        let range = self.places.get(row)?; // where the text's words are in `ids`
         let times = self.times.map(|times| &times[range.clone()]);
         Some((&self.ids[range], times))
     }
@@ -67,14 +69,15 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Refuses offsets that do not ascend within so many tokens, and `missing` (whether each text is missing) that has not one
-    /// number per text.
+    /// The places of texts of which text i has the tokens `offsets[i]` to `offsets[i + 1]` of `n_tokens`; `missing` says whether
+    /// each text is missing, none if no text is. Refuses offsets that do not ascend within the tokens, and a `missing` that has
+    /// not one mark per text.
     fn new(
         offsets: &'a [i64],
         n_tokens: usize,
         missing: Option<&'a [bool]>,
     ) -> Result<Self, Error> {
-        let ends = offsets.first().zip(offsets.last());
+        let ends = offsets.first().zip(offsets.last()); // the first and the last offset
         let are_inside = |(&first, &last)| first >= 0 && last as usize <= n_tokens;
         demand(
             ends.is_some_and(are_inside) && offsets.is_sorted(),
@@ -87,7 +90,7 @@ impl<'a> Places<'a> {
         Ok(Places { offsets, missing })
     }
 
-    /// Where the tokens of a row's text are; none if the text is missing.
+    /// Where the tokens of a row's text are: from `offsets[row]` to `offsets[row + 1]`; none if the text is missing.
     fn get(&self, row: usize) -> Option<Range<usize>> {
         let is_missing = self.missing.is_some_and(|missing| missing[row]);
         (!is_missing).then(|| self.offsets[row] as usize..self.offsets[row + 1] as usize)
@@ -103,8 +106,8 @@ pub struct TokenLists<'a> {
 }
 
 impl<'a> TokenLists<'a> {
-    /// Texts with these tokens. Refuses offsets that do not ascend within the tokens. `missing` says which texts are missing; none
-    /// if no text is.
+    /// Texts of which text i has `tokens[offsets[i]..offsets[i + 1]]`, each token in bytes. Refuses offsets that do not ascend
+    /// within the tokens. `missing` says which texts are missing; none if no text is.
     pub fn new(
         tokens: Vec<&'a [u8]>,
         offsets: &'a [i64],
@@ -121,7 +124,7 @@ impl<'a> TokenLists<'a> {
 }
 
 impl Texts<'_> {
-    /// How many rows there are.
+    /// How many rows of texts there are; tokens and ids have one offset more.
     pub fn len(&self) -> usize {
         match self {
             Texts::Borrowed(texts) => texts.len(),
@@ -153,14 +156,15 @@ impl Texts<'_> {
         (0..self.len()).map(|row| self.size(row)).sum()
     }
 
-    /// Reads the tokens of a row's text into `tokens`; returns false if the text is missing.
+    /// Cuts the text of a row into tokens as `tokeniser` does, and writes them to `tokens`; returns false if the text is missing.
     pub fn read(
         &self,
         row: usize,
         tokeniser: &Tokeniser,
         tokens: &mut Tokens,
     ) -> Result<bool, Error> {
-        let read = match self {
+        // None if the text is missing.
+        let outcome = match self {
             Texts::Borrowed(texts) => texts[row].map(|text| tokeniser.read(text, tokens)),
             Texts::Arrow(texts) => texts.get(row).map(|text| tokeniser.read(text, tokens)),
             Texts::Tokens(texts) => {
@@ -172,6 +176,6 @@ impl Texts<'_> {
                 ));
             }
         };
-        Ok(read.transpose()?.is_some())
+        Ok(outcome.transpose()?.is_some())
     }
 }

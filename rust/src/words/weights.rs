@@ -58,7 +58,8 @@ impl<'a> Pairs<'a> {
         Pairs::HEAD + len / 2 + 1 + len
     }
 
-    /// The row of pairs at the beginning of these numbers; none if they are too few.
+    /// The row of pairs at the beginning of `numbers`, which are bits: common and scale; the number of pairs and the class of
+    /// each, two to a number; the value of each pair. None if they are too few.
     #[inline(always)]
     fn first(numbers: &'a [u64]) -> Option<Self> {
         let &[common, scale, len, ..] = numbers else {
@@ -76,13 +77,13 @@ impl<'a> Pairs<'a> {
         })
     }
 
-    /// The class and the value of each pair.
+    /// The class and the value (weight) of each pair, in the order of classes.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, f64)> {
         // Two to a number, after the number of pairs: the i-th class is in the lower half if i is odd.
         let class = move |i: usize| (self.classes[i.div_ceil(2)] >> (32 * ((i + 1) % 2))) as u32;
         let values = self.values.iter().enumerate();
-        values.map(move |(i, &value)| (class(i) as usize, f64::from_bits(value)))
+        values.map(move |(i, &bits)| (class(i) as usize, f64::from_bits(bits)))
     }
 }
 
@@ -110,13 +111,15 @@ pub trait RowsToSet: Sync {
     fn ids(&self) -> &[u32];
     /// How many pairs the i-th row has.
     fn len(&self, i: usize) -> usize;
-    /// The i-th row's number in all other classes, to which the class's default is added; and what a token of the word counts.
+    /// The i-th row's number in classes without a pair, to which the class's default is added; and its scale, what a token of
+    /// the word counts.
     fn common(&self, i: usize) -> [f64; 2];
     /// The i-th row's classes, which ascend, and values.
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)>;
 
-    /// Writes the i-th row to `row`, the lines of a whole row: a number per class, zeros, and at the very end the scale. `default`
-    /// has the default of each class.
+    /// Writes the i-th row to `row`, the cache lines of a whole row: a number per class, zeros, and at the very end the scale,
+    /// which is what a token of the word counts. `default` is added to the row's common number in classes without a pair,
+    /// `[class]`.
     fn write_whole(&self, i: usize, row: &mut [Line], default: &[f64]) {
         let [common, scale] = self.common(i);
         if self.len(i) < default.len() {
@@ -125,25 +128,26 @@ pub trait RowsToSet: Sync {
                 numbers.for_each(|(number, default)| *number = common + default);
             }
         }
-        for (class, value) in self.pairs(i) {
-            row[class / LANES].0[class % LANES] = value;
+        for (class, weight) in self.pairs(i) {
+            row[class / LANES].0[class % LANES] = weight;
         }
         if let Some(line) = row.last_mut() {
             line.0[LANES - 1] = scale;
         }
     }
 
-    /// Writes the i-th row as pairs to `numbers`, of which there are as many as the row takes ([`Pairs::size`]).
+    /// Writes the i-th row as pairs to `numbers`, of which there are as many as the row takes ([`Pairs::size`]): the bits of the
+    /// common number and of the scale; the number of pairs and the class of each, two to a number; the bits of the value of each.
     fn write_pairs(&self, i: usize, numbers: &mut [u64]) {
-        let (head, rest) = numbers.split_at_mut(Pairs::HEAD);
+        let (head, rest) = numbers.split_at_mut(Pairs::HEAD); // common and scale; classes and values
         head.copy_from_slice(&self.common(i).map(f64::to_bits));
         let (classes, values) = rest.split_at_mut(self.len(i) / 2 + 1);
         classes.fill(0);
         classes[0] = self.len(i) as u64;
         // The classes come after the number of pairs, two to a number.
-        for ((at, (class, value)), value_bits) in (1..).zip(self.pairs(i)).zip(values) {
+        for ((at, (class, weight)), weight_bits) in (1..).zip(self.pairs(i)).zip(values) {
             classes[at / 2] |= (class as u64) << (32 * (at % 2));
-            *value_bits = value.to_bits();
+            *weight_bits = weight.to_bits();
         }
     }
 }
@@ -160,18 +164,19 @@ impl RowsToSet for RowArrays<'_> {
         (self.starts[i + 1] - self.starts[i]) as usize
     }
 
-    /// The i-th row's number in all other classes, and what a token counts.
+    /// The i-th row's number in classes without a pair, to which the class's default is added; and its scale, what a token of
+    /// the word counts.
     #[inline(always)]
     fn common(&self, i: usize) -> [f64; 2] {
         [self.common[i], self.scale.map_or(1.0, |scale| scale[i])]
     }
 
-    /// The i-th row's classes, and its value in each.
+    /// The classes of the i-th row's pairs, and its value, a weight, in each.
     #[inline(always)]
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
-        let pairs = self.starts[i] as usize..self.starts[i + 1] as usize;
+        let pairs = self.starts[i] as usize..self.starts[i + 1] as usize; // positions in `classes` and `values`
         let classes = self.classes[pairs.clone()].iter();
-        classes.zip(&self.values[pairs]).map(|(&class, &value)| (class as usize, value))
+        classes.zip(&self.values[pairs]).map(|(&class, &weight)| (class as usize, weight))
     }
 }
 
@@ -205,23 +210,24 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// No rows yet. `default[c]` is added to a word's common number in each class c that the word has no pair in.
+    /// Weights without rows. `default[c]` is added to a word's common number in each class c that the word has no pair in.
     pub fn new(default: &[f64]) -> Result<Self, Error> {
         demand(!default.is_empty(), "default must have at least one class")?;
         demand(default.len() < MOST as usize, "there must be fewer than 2**31 classes")?;
         demand_all_weights(default)?;
         Ok(Weights {
             default: default.to_vec(),
-            places: vec![],
+            places: vec![], // where the row of each word is, `[word]`
+            // Cache lines of a whole row: a number per class, and the scale.
             lines: (default.len() + 1).div_ceil(LANES),
-            whole: vec![],
-            pairs: vec![],
-            lost_lines: 0,
-            lost_numbers: 0,
+            whole: vec![],   // lines of whole rows
+            pairs: vec![],   // numbers of rows of pairs
+            lost_lines: 0,   // lines that no row owns any more
+            lost_numbers: 0, // numbers that no row owns any more
         })
     }
 
-    /// Makes room for so many words; it costs no memory until they are set.
+    /// Makes room for `n_words` words; it costs no memory until they are set.
     #[must_use]
     pub fn with_room(mut self, n_words: usize) -> Self {
         // As if each word had a single pair.
@@ -257,59 +263,61 @@ impl Weights {
         self.places.get(id as usize).copied().unwrap_or(UNKNOWN)
     }
 
-    /// The whole row at this place: the numbers of all classes, zeros, and at the very end the scale; none if the row is one of
-    /// pairs or the word is not set.
+    /// The whole row at this place (its number among whole rows): the numbers of all classes, zeros, and at the very end the
+    /// scale; none if the row is one of pairs or the word is not set.
     #[inline(always)]
     pub fn whole_row(&self, place: Place) -> Option<&[Line]> {
         let first_line = place as usize * self.lines;
         self.whole.get(first_line..first_line + self.lines)
     }
 
-    /// The row of pairs at this place; none if the row is whole or the word is not set.
+    /// The row of pairs at this place (`MOST` plus where its numbers begin); none if the row is whole or the word is not set.
     #[inline(always)]
     pub fn pairs(&self, place: Place) -> Option<Pairs<'_>> {
-        let from = place.checked_sub(MOST)? as usize;
+        let from = place.checked_sub(MOST)? as usize; // where the row's numbers begin
         Pairs::first(self.pairs.get(from..)?)
     }
 
-    /// Loads the row of pairs at this place into the cache, and returns some number of it. A caller who touches many places waits
-    /// for all of them at once.
+    /// Loads the row of pairs at this place into the cache, and returns one of its numbers, 0 if it is not a row of pairs. A
+    /// caller who touches a number of places waits for all of them at once.
     #[inline(always)]
     pub fn touch(&self, place: Place) -> u64 {
-        let at = (place.wrapping_sub(MOST) as usize).saturating_add(Pairs::HEAD);
+        let at = (place.wrapping_sub(MOST) as usize).saturating_add(Pairs::HEAD); // of the number
         self.pairs.get(at).copied().unwrap_or(0)
     }
 
-    /// Gives words these rows, whatever they had before. An error leaves everything as it was.
+    /// Sets the rows of words, whatever rows they had before, on so many threads. An error leaves everything as it was.
     pub fn set(&mut self, rows: &RowArrays, threads: usize) -> Result<(), Error> {
         rows.check()?;
         let threads = threads::worth(threads, rows.values.len());
+        // The rows, [`PIECE`] at a time.
         let pieces: Vec<RowArrays> =
             (0..rows.ids.len().div_ceil(PIECE)).map(|i| rows.piece(i)).collect();
         threads::try_map(threads, pieces.len(), |i| pieces[i].check_rows(self.n_classes()))?;
         self.set_rows(&pieces, threads)
     }
 
-    /// [`Weights::set`] for rows in pieces, which must have been checked.
+    /// [`Weights::set`] for rows in pieces, which must have been checked, on so many threads.
     pub fn set_rows<R: RowsToSet>(&mut self, pieces: &[R], threads: usize) -> Result<(), Error> {
-        let needs = threads::map(threads, pieces.len(), |i| self.need(&pieces[i]));
+        let needs = threads::map(threads, pieces.len(), |i| self.need(&pieces[i])); // the room that each piece needs
         self.make_room(&needs)?;
         self.append(pieces, &needs, threads);
         self.tidy();
         Ok(())
     }
 
-    /// Gives words these rows, whatever they had before, and takes them away where there are no pairs.
+    /// Sets the rows of words, whatever rows they had before, and removes those of words that have no pairs.
     pub fn follow(&mut self, rows: &impl RowsToSet) -> Result<(), Error> {
         demand(have_weights(rows), NOT_A_WEIGHT)?;
         self.set_rows(std::slice::from_ref(rows), 1)?;
+        // The positions and numbers of words without pairs.
         let without_pairs = rows.ids().iter().enumerate().filter(|(i, _)| rows.len(*i) == 0);
         without_pairs.for_each(|(_, &id)| self.free(id));
         self.tidy();
         Ok(())
     }
 
-    /// Takes the rows of words away.
+    /// Removes the rows of the words with the numbers `ids`.
     pub fn skip(&mut self, ids: &[u32]) {
         for &id in ids {
             self.free(id);
@@ -317,7 +325,7 @@ impl Weights {
         self.tidy();
     }
 
-    /// The scale of a word; none if the word is not set.
+    /// The scale of the word with the number `id`, what a token of the word counts; none if the word is not set.
     #[inline(always)]
     pub fn scale(&self, id: u32) -> Option<f64> {
         let place = self.place(id);
@@ -327,35 +335,36 @@ impl Weights {
         }
     }
 
-    /// Writes a word's numbers of all classes to `row`, `[class]`, and returns its scale; none, and no change, if the word is not
-    /// set.
+    /// Writes the weights in all classes of the word with the number `id` to `row`, `[class]`, and returns its scale, what a
+    /// token of the word counts; none, and no change, if the word is not set. A row of pairs has in classes without a pair its
+    /// common number plus the class's default.
     pub fn read(&self, id: u32, row: &mut [f64]) -> Option<f64> {
         let place = self.place(id);
         if let Some(lines) = self.whole_row(place) {
-            for (row, line) in row.chunks_mut(LANES).zip(lines) {
-                row.copy_from_slice(&line.0[..row.len()]);
+            for (numbers, line) in row.chunks_mut(LANES).zip(lines) {
+                numbers.copy_from_slice(&line.0[..numbers.len()]);
             }
             return lines.last().map(|line| line.0[LANES - 1]);
         }
         let pairs = self.pairs(place)?;
-        for (x, default) in row.iter_mut().zip(&self.default) {
-            *x = pairs.common + default;
+        for (number, default) in row.iter_mut().zip(&self.default) {
+            *number = pairs.common + default;
         }
-        for (class, value) in pairs.iter() {
-            row[class] = value;
+        for (class, weight) in pairs.iter() {
+            row[class] = weight;
         }
         Some(pairs.scale)
     }
 
-    /// Where in `pairs` the numbers of a word's row are; none if it is not a row of pairs.
+    /// Where in `pairs` the numbers of the row of the word with the number `id` are; none if it is not a row of pairs.
     fn room(&self, id: u32) -> Option<Range<usize>> {
         let place = self.place(id);
         let from = place.checked_sub(MOST)? as usize;
-        let len = self.pairs(place)?.len;
+        let len = self.pairs(place)?.len; // how many pairs the row has
         Some(from..from + Pairs::size(len))
     }
 
-    /// The room that rows need.
+    /// The room that rows need: words, one more than their greatest number; whole rows; numbers of rows of pairs.
     fn need(&self, rows: &impl RowsToSet) -> Need {
         let mut need = Need { n_ids: 0, n_whole: 0, n_numbers: 0 };
         for (i, &id) in rows.ids().iter().enumerate() {
@@ -368,14 +377,16 @@ impl Weights {
         need
     }
 
-    /// Makes room for all of these rows, so that nothing fails half-way; an error if there is no memory.
+    /// Makes room for all of these rows, so that nothing fails half-way; an error if there is no memory. `needs` is the room
+    /// that each piece of the rows needs.
     fn make_room(&mut self, needs: &[Need]) -> Result<(), Error> {
         let too_many = |_| Error::malformed("the weights do not fit into memory");
+        // One more than the greatest number of a word.
         let n_ids = needs.iter().map(|need| need.n_ids).max().unwrap_or(0);
-        let more_ids = n_ids.saturating_sub(self.places.len());
+        let more_ids = n_ids.saturating_sub(self.places.len()); // words without a place yet
         self.places.try_reserve(more_ids).map_err(too_many)?;
-        let n_whole: usize = needs.iter().map(|need| need.n_whole).sum();
-        let n_numbers: usize = needs.iter().map(|need| need.n_numbers).sum();
+        let n_whole: usize = needs.iter().map(|need| need.n_whole).sum(); // whole rows
+        let n_numbers: usize = needs.iter().map(|need| need.n_numbers).sum(); // of rows of pairs
         demand(
             self.whole.len() / self.lines + n_whole < MOST as usize
                 && self.pairs.len() + n_numbers < (UNKNOWN - MOST) as usize,
@@ -388,8 +399,8 @@ impl Weights {
         Ok(())
     }
 
-    /// Writes pieces of rows after those that are there, and takes the words' former rows away. `needs` is the room that each piece
-    /// needs.
+    /// Writes pieces of rows after those that are there, on so many threads, and removes the former rows of their words.
+    /// `needs` is the room that each piece needs.
     fn append<R: RowsToSet>(&mut self, pieces: &[R], needs: &[Need], threads: usize) {
         let mut next_whole = self.whole.len() / self.lines; // the number of the next whole row
         let mut next_number = self.pairs.len(); // where the next row of pairs begins
@@ -397,11 +408,12 @@ impl Weights {
         let more_numbers: usize = needs.iter().map(|need| need.n_numbers).sum();
         threads::lengthen(threads, &mut self.whole, more_lines, Line::default());
         threads::lengthen(threads, &mut self.pairs, more_numbers, 0);
+        // Memory for whole rows, and for rows of pairs, of later pieces.
         let mut free_lines = &mut self.whole[next_whole * self.lines..];
         let mut free_numbers = &mut self.pairs[next_number..];
-        let mut tasks = vec![];
+        let mut tasks = vec![]; // a piece, where its rows go, and the memory for them
         for (rows, need) in pieces.iter().zip(needs) {
-            let (lines, numbers);
+            let (lines, numbers); // of the piece
             (lines, free_lines) = free_lines.split_at_mut(need.n_whole * self.lines);
             (numbers, free_numbers) = free_numbers.split_at_mut(need.n_numbers);
             tasks.push((rows, next_whole, next_number, lines, numbers));
@@ -409,11 +421,12 @@ impl Weights {
             next_number += need.n_numbers;
         }
         let (lines_per_row, default) = (self.lines, &self.default);
+        // Where each row is now, `[piece][row]`.
         let places = threads::each(threads, &mut tasks, |_, task| {
             let (rows, next_whole, next_number, lines, numbers) = task;
             let mut whole_rows = lines.chunks_exact_mut(lines_per_row);
             let mut numbers = &mut numbers[..];
-            let mut places = Vec::with_capacity(rows.ids().len());
+            let mut places = Vec::with_capacity(rows.ids().len()); // of the rows of this piece
             for i in 0..rows.ids().len() {
                 if is_whole(rows.len(i), default.len(), lines_per_row) {
                     places.push(*next_whole as u32);
@@ -422,10 +435,10 @@ impl Weights {
                         rows.write_whole(i, row, default);
                     }
                 } else {
-                    let size = Pairs::size(rows.len(i));
+                    let size = Pairs::size(rows.len(i)); // in numbers
                     places.push(MOST + *next_number as u32);
                     *next_number += size;
-                    let row;
+                    let row; // the row's numbers
                     (row, numbers) = std::mem::take(&mut numbers).split_at_mut(size);
                     rows.write_pairs(i, row);
                 }
@@ -439,10 +452,12 @@ impl Weights {
         }
     }
 
-    /// Takes a word's row away, if it has one, and counts what it leaves: lines of a whole row, or numbers of a row of pairs.
+    /// Removes the row of the word with the number `id`, if it has one, and counts what it leaves unused: lines of a whole row
+    /// (`lost_lines`), or numbers of a row of pairs (`lost_numbers`).
     fn free(&mut self, id: u32) {
-        let n_numbers = self.room(id).map_or(0, |room| room.len());
+        let n_numbers = self.room(id).map_or(0, |room| room.len()); // of the row, if it is one of pairs
         if let Some(place) = self.places.get_mut(id as usize) {
+            // Whole rows have places below MOST, rows of pairs have higher ones.
             match std::mem::replace(place, UNKNOWN) {
                 UNKNOWN => {}
                 ..MOST => self.lost_lines += self.lines,
@@ -451,18 +466,22 @@ impl Weights {
         }
     }
 
-    /// Moves rows together once more than half of the numbers are lost: each move has then been paid for by a row that was set.
+    /// Moves rows together once at least half of the lines or numbers are lost, that is no row owns them any more: each move
+    /// has then been paid for by a row that was set.
     fn tidy(&mut self) {
+        // Whether at least half of the lines, or of the numbers, are lost.
         let tidy_whole =
             self.lost_lines >= LITTER / LANES && self.lost_lines * 2 >= self.whole.len();
         let tidy_pairs = self.lost_numbers >= LITTER && self.lost_numbers * 2 >= self.pairs.len();
         if !tidy_whole && !tidy_pairs {
             return;
         }
+        // The words that have a row, in the order of their rows.
         let mut ids: Vec<u32> = (0..self.places.len() as u32).collect();
         ids.retain(|&id| self.place(id) != UNKNOWN);
         ids.sort_unstable_by_key(|&id| self.place(id));
-        let (mut n_whole, mut n_numbers) = (0, 0); // of rows that were moved
+        // Whole rows that were moved, and numbers of rows of pairs that were moved.
+        let (mut n_whole, mut n_numbers) = (0, 0);
         for id in ids {
             if let Some(room) = self.room(id) {
                 self.pairs.copy_within(room.clone(), n_numbers);
@@ -487,23 +506,24 @@ fn is_whole(n_pairs: usize, n_classes: usize, lines: usize) -> bool {
     lines == 1 || n_pairs * SHARE >= n_classes
 }
 
-/// Refuses numbers that are not weights.
+/// Refuses numbers that are not weights: those must be -inf or between -2^400 and 2^400.
 pub fn demand_all_weights(numbers: &[f64]) -> Result<(), Error> {
     demand(are_weights(numbers), NOT_A_WEIGHT)
 }
 
 const NOT_A_WEIGHT: &str = "weights must be -inf or between -2**400 and 2**400";
 
-/// Whether all numbers are weights. It does not stop at the first that is not one, so that it checks many at a time.
+/// Whether all numbers are weights: -inf, or between -2^400 and 2^400. It does not stop at the first that is not one, so that
+/// it checks several at a time.
 fn are_weights(numbers: &[f64]) -> bool {
     let is_weight = |x: &f64| (*x == f64::NEG_INFINITY) | (x.abs() <= FARTHEST);
     numbers.iter().fold(true, |all, x| all & is_weight(x))
 }
 
-/// Whether all values and common numbers of rows are weights.
+/// Whether the common numbers of all rows and the values of all their pairs are weights.
 fn have_weights(rows: &impl RowsToSet) -> bool {
     (0..rows.ids().len()).all(|i| {
-        are_weights(&[rows.common(i)[0]]) && rows.pairs(i).all(|(_, value)| are_weights(&[value]))
+        are_weights(&[rows.common(i)[0]]) && rows.pairs(i).all(|(_, weight)| are_weights(&[weight]))
     })
 }
 
@@ -514,7 +534,8 @@ pub(crate) fn demand_weights(numbers: &[f64], n_classes: usize) -> Result<(), Er
 }
 
 impl RowArrays<'_> {
-    /// The i-th piece of the rows, of [`PIECE`] words.
+    /// The i-th piece of the rows, of [`PIECE`] words; classes and values are those of all rows, since `starts` are positions
+    /// in them.
     fn piece(&self, i: usize) -> Self {
         let words = i * PIECE..self.ids.len().min((i + 1) * PIECE);
         RowArrays {
@@ -526,7 +547,8 @@ impl RowArrays<'_> {
         }
     }
 
-    /// Refuses arrays whose lengths do not fit each other, and starts that do not ascend.
+    /// Refuses arrays whose lengths do not fit each other (`ids`, `common` and `scale` have an element per word, `starts` one
+    /// more, `classes` and `values` one per pair), and starts that do not ascend.
     fn check(&self) -> Result<(), Error> {
         let n_words = self.ids.len();
         demand(
@@ -543,10 +565,11 @@ impl RowArrays<'_> {
         demand(self.values.len() == self.classes.len(), "values must have one number per pair")
     }
 
-    /// Refuses ids, classes and numbers that no row has.
+    /// Refuses rows with ids (numbers of words), classes, common numbers, values or scales that no row can have, where there
+    /// are `n_classes` classes.
     fn check_rows(&self, n_classes: usize) -> Result<(), Error> {
         let n_words = self.ids.len();
-        let pairs = self.starts[0] as usize..self.starts[n_words] as usize;
+        let pairs = self.starts[0] as usize..self.starts[n_words] as usize; // positions of the pairs of these words
         let (classes, values) = (&self.classes[pairs.clone()], &self.values[pairs]);
         demand(self.ids.iter().all(|&id| id < MOST), "ids must be below 2**31")?;
         demand(are_weights(values) && are_weights(self.common), NOT_A_WEIGHT)?;
@@ -555,6 +578,7 @@ impl RowArrays<'_> {
             "scale must not be negative, nor above 2**400",
         )?;
         let is_class = |class: i32| (class as u32) < n_classes as u32; // negative ones become large
+        // The classes of a word, of which `word` is where its pairs start and end.
         let classes_of = |word: &[i64]| &self.classes[word[0] as usize..word[1] as usize];
         demand(
             classes.iter().fold(true, |all, &class| all & is_class(class))
@@ -564,7 +588,7 @@ impl RowArrays<'_> {
     }
 }
 
-/// Whether classes ascend, each once.
+/// Whether classes ascend, none of them twice.
 fn ascend(classes: &[i32]) -> bool {
     let next = classes.iter().zip(classes.iter().skip(1));
     next.fold(true, |all, (a, b)| all & (a < b))

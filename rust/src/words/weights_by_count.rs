@@ -40,17 +40,20 @@ struct Piece<'a> {
 }
 
 impl WeightsByCount<'_> {
-    /// Sets the rows of words in `weights`. Returns the words that have a count without a weight, whose rows are as before.
+    /// Sets the rows of the words `ids` in `weights`, on so many threads. Returns the numbers of the words that have a count
+    /// without a weight, or one that is not whole; their rows are as before.
     pub fn set(&self, weights: &mut Weights, threads: usize) -> Result<Vec<u32>, Error> {
         self.check()?;
         demand_all_weights(self.weight_of_count)?;
+        // Threads that this many words are worth.
         let (n_ids, threads) = (self.ids.len(), threads::worth(threads, self.ids.len()));
-        let pieces = threads::ranges(threads, n_ids, PIECE, |range| self.piece(range));
+        let pieces = threads::ranges(threads, n_ids, PIECE, |range| self.piece(range)); // classes and counts
         weights.set_rows(&pieces, threads)?;
         Ok(pieces.into_iter().flat_map(|piece| piece.unset_ids).collect())
     }
 
-    /// [`WeightsByCount::set`], which also takes the rows of words away that no text has any more.
+    /// Sets the rows of the words `ids` in `weights`, and removes the rows of words that no text has any more. Returns the
+    /// numbers of the words that have a count without a weight, or one that is not whole; their rows are as before.
     pub fn update(&self, weights: &mut Weights) -> Result<Vec<u32>, Error> {
         self.check()?;
         let piece = self.piece(0..self.ids.len());
@@ -58,14 +61,15 @@ impl WeightsByCount<'_> {
         Ok(piece.unset_ids)
     }
 
-    /// Refuses ids that are no word's, and a group that does not exist or is one of other words.
+    /// Refuses ids (numbers of words) that are no word's, and a group of texts that does not exist or is one of other words.
     fn check(&self) -> Result<(), Error> {
         let is_word = |&id: &u32| (id as usize) < self.words.n_ids();
         demand(self.ids.iter().all(is_word), "ids must be those of words")?;
         self.left_out.map_or(Ok(()), |(groups, group)| groups.check(self.words, group))
     }
 
-    /// The counts of the words `ids[positions]`, without the group that is left out. No word is set if counts are parts.
+    /// The classes and counts of the words `ids[positions]`, without the group of texts that is left out. No word is set if
+    /// counts are parts.
     fn piece(&self, positions: Range<usize>) -> Piece<'_> {
         let ids = &self.ids[positions];
         let n_cells: usize = ids.iter().map(|&id| self.words.cells(id).len()).sum();
@@ -81,11 +85,12 @@ impl WeightsByCount<'_> {
             piece.unset_ids = ids.to_vec();
             return piece;
         }
-        let which = if self.counts_documents { DOCUMENTS } else { OCCURRENCES };
+        let which = if self.counts_documents { DOCUMENTS } else { OCCURRENCES }; // position in a cell's counts
         let class_and_count = |cell: Cell| [cell.class, cell.counts[which].0[0] as u32];
+        // A reader of the group of texts that is left out.
         let mut left_out = self.left_out.map(|(groups, group)| groups.group(group));
         for &id in ids {
-            let start = piece.classes_and_counts.len();
+            let start = piece.classes_and_counts.len(); // of the word's classes and counts
             let cells = self.words.cells(id);
             match &mut left_out {
                 None => piece.classes_and_counts.extend(cells.map(class_and_count)),
@@ -95,6 +100,7 @@ impl WeightsByCount<'_> {
                 }
             }
             let counts = piece.classes_and_counts[start..].iter().map(|pair| pair[1] as usize);
+            // The highest count that may be looked up in `weight_of_count`.
             let highest = if self.is_complement { counts.sum() } else { counts.max().unwrap_or(0) };
             if highest < self.weight_of_count.len() {
                 piece.ids.push(id);
@@ -109,16 +115,17 @@ impl WeightsByCount<'_> {
 }
 
 impl Piece<'_> {
-    /// Where in `classes_and_counts` those of the i-th word are.
+    /// Where in `classes_and_counts` those of the i-th word are; `ends[i]` is where they end.
     #[inline(always)]
     fn range(&self, i: usize) -> Range<usize> {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         start..self.ends[i]
     }
 
-    /// The counts of all classes of the i-th word together, for complement; else 0.
+    /// For complement, the counts of the i-th word in all classes together; else 0.
     #[inline(always)]
     fn total(&self, i: usize) -> usize {
+        // The class and the count of each cell of the word.
         let pairs = if self.is_complement { &self.classes_and_counts[self.range(i)] } else { &[] };
         pairs.iter().map(|pair| pair[1] as usize).sum()
     }
@@ -136,17 +143,18 @@ impl RowsToSet for Piece<'_> {
         self.range(i).len()
     }
 
-    /// The weight of the i-th word in classes that do not have it, and that a token counts 1. For complement, all its occurrences
-    /// are those of other classes.
+    /// The weight of the i-th word in classes that do not have it, and its scale: a token counts 1. For complement, all
+    /// occurrences of the word are those of other classes.
     #[inline(always)]
     fn common(&self, i: usize) -> [f64; 2] {
         [self.weight_of_count[self.total(i)], 1.0]
     }
 
-    /// The classes that have the i-th word, and its weight in each.
+    /// The classes that have the i-th word, and its weight in each: that of its count in the class, or, for complement, of its
+    /// count in all other classes together.
     #[inline(always)]
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
-        let total = self.total(i);
+        let total = self.total(i); // of all classes, for complement
         self.classes_and_counts[self.range(i)].iter().map(move |&[class, class_count]| {
             let other_classes = || total - class_count as usize;
             let count = if self.is_complement { other_classes() } else { class_count as usize };

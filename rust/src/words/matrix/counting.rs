@@ -13,7 +13,8 @@ use crate::words::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 pub const TOO_MANY_COLUMNS: &str = "the matrix has more columns than the words it is counted into";
 
 impl Words {
-    /// Adds the rows of a matrix, whose columns are the words, and returns their sums, per class and job.
+    /// Adds the rows of a matrix, whose columns are the words, to the store on so many threads, and returns their sums, one per
+    /// class and job. `rows` are the classes and weights of the rows.
     pub fn count_matrix(
         &mut self,
         matrix: &Matrix,
@@ -21,8 +22,9 @@ impl Words {
         threads: usize,
     ) -> Result<Vec<ClassSums>, Error> {
         let mut sums = self.sums_of_matrix(matrix, rows, threads)?;
-        let unit = sums.first().map_or(Unit::One, ClassSums::unit);
-        let total = |count: fn(&ClassSums) -> Count| rounded_up(unit, sums.iter().map(count)); // in ones
+        let unit = sums.first().map_or(Unit::One, ClassSums::unit); // of all sums
+        // The sum of one count of all sums, in ones, rounded up.
+        let total = |count: fn(&ClassSums) -> Count| rounded_up(unit, sums.iter().map(count));
         demand(
             self.total() + total(|sums| sums.totals[0]) < TOO_LARGE
                 && self.n_texts() + total(|sums| sums.texts) < TOO_LARGE,
@@ -33,7 +35,8 @@ impl Words {
         Ok(sums)
     }
 
-    /// Subtracts the rows of a matrix, and returns their sums; changes nothing if they were not counted.
+    /// Subtracts the rows of a matrix from the store, and returns their sums; changes no counts if they were not counted, which
+    /// is an error. `rows` are the classes and weights of the rows.
     pub fn forget_matrix(
         &mut self,
         matrix: &Matrix,
@@ -46,7 +49,8 @@ impl Words {
         Ok(sums)
     }
 
-    /// Adds up the rows of a matrix by class and job, with numbers of words for columns, and gives columns numbers that had none.
+    /// Adds up the rows of a matrix by class and job on so many threads, with numbers of words for columns, and gives columns
+    /// numbers that had none. `rows` are the classes and weights of the rows.
     fn sums_of_matrix(
         &mut self,
         matrix: &Matrix,
@@ -66,6 +70,7 @@ impl Words {
     /// Gives each of the first `n_columns` columns a number as a word, if it has none yet.
     pub fn number_columns(&mut self, n_columns: usize) -> Result<(), Error> {
         demand(n_columns <= self.n_columns(), TOO_MANY_COLUMNS)?;
+        // `ids`: the number + 1 of each column's word, 0 for none; `columns`: the column of each word.
         if let Vocabulary::Columns { ids, columns } = &mut self.vocabulary
             && columns.len() < n_columns
         {
@@ -85,9 +90,11 @@ impl Words {
         }
     }
 
-    /// Replaces columns by the numbers of their words in the `ids` of sums, and sorts words and counts by these.
+    /// Replaces columns by the numbers of their words in the `ids` of sums of classes, and sorts these numbers and the counts
+    /// that belong to them.
     fn renumber(&self, sums: &mut [ClassSums]) {
         let ids_after = self.columns(); // the number of each column's word + 1, `[column]`
+        // Whether all words of a sum have the numbers of their columns.
         let is_unchanged = |sums: &ClassSums| {
             sums.ids.iter().all(|&column| ids_after[column as usize] == column + 1)
         };
@@ -98,7 +105,7 @@ impl Words {
                 order.push((ids_after[column as usize].wrapping_sub(1), position));
             }
             order.sort_unstable();
-            let positions = order.iter().map(|&(_, position)| position);
+            let positions = order.iter().map(|&(_, position)| position); // of cells, in the order of words
             match &mut sums.counts {
                 CellCounts::Narrow(counts) => {
                     *counts = positions.map(|position| counts[position]).collect()

@@ -40,7 +40,7 @@ impl<'a> Row<'a> {
 
     /// Calls `f` with the column and the count of each cell; NaN for cells that are refused.
     #[inline(always)]
-    fn each(&self, mut f: impl FnMut(u32, f64)) {
+    fn visit_cells(&self, mut f: impl FnMut(u32, f64)) {
         match self.columns {
             Some(_) => self.sparse().for_each(|(column, count)| f(column, count)),
             None => self.dense().for_each(|(column, count)| f(column, count)),
@@ -82,8 +82,9 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Refuses arrays that do not fit each other, columns that do not exist, and a threshold that is negative or not finite. Cells
-    /// above `threshold` count 1 and others 0; without it they count as they are. If `skip`, NaN counts 0, else it is refused.
+    /// A matrix whose cells lie as `layout` says. Refuses arrays that do not fit each other, columns that do not exist, and a
+    /// threshold that is negative or not finite. Cells above `threshold` count 1 and others 0; without it they count as they
+    /// are. If `skip`, NaN counts 0, else it is refused.
     pub fn new(
         layout: Layout<'a>,
         n_columns: usize,
@@ -106,11 +107,13 @@ impl<'a> Matrix<'a> {
                 )?;
             }
         }
+        // Whether the cells of a dense matrix lie side by side, row after row.
         let is_contiguous = match &layout {
             Layout::Dense(block) => with_typed_view!(block, view => view.to_slice().is_some()),
             Layout::Sparse { .. } => false,
         };
         let mut matrix = Matrix { layout, n_columns, threshold, skip, is_contiguous, reals: None };
+        // `block` holds the numbers of the cells.
         let (Layout::Dense(block) | Layout::Sparse { values: block, .. }) = &matrix.layout;
         if let (Block::F64(view), true) = (block, matrix.is_plain()) {
             matrix.reals = view.to_slice();
@@ -118,7 +121,7 @@ impl<'a> Matrix<'a> {
         Ok(matrix)
     }
 
-    /// How many rows there are.
+    /// How many rows there are: those of the array of a dense matrix, or one less than the offsets of a sparse one.
     pub fn len(&self) -> usize {
         match &self.layout {
             Layout::Dense(block) => block.shape().0,
@@ -141,7 +144,8 @@ impl<'a> Matrix<'a> {
         self.n_columns
     }
 
-    /// How many cells a row has.
+    /// How many cells the row with the number `row` has: one per column, or as many as a sparse matrix lists between two
+    /// offsets.
     pub fn size(&self, row: usize) -> usize {
         match &self.layout {
             Layout::Dense(_) => self.n_columns,
@@ -149,7 +153,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// How many cells all rows have.
+    /// How many cells all rows have: rows times columns, or as many as a sparse matrix lists between the first and the last
+    /// offset.
     pub fn cells(&self) -> usize {
         match &self.layout {
             Layout::Dense(block) => block.shape().0.saturating_mul(self.n_columns),
@@ -157,8 +162,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The count of a cell with the number x: 1 or 0 if there is a `threshold`, depending on whether x is above it, else x; 0 for
-    /// NaN if `skip`; NaN if the cell is refused.
+    /// The count of a cell with the number x: 1 or 0 if there is a `threshold`, depending on whether x is above it, else x; 0
+    /// for NaN if `skip`; NaN if the cell is refused, as infinite x are.
     #[inline(always)]
     pub fn counts<T: Value>(&self, x: T) -> f64 {
         let x = x.real();
@@ -170,22 +175,24 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Calls `f` with the column and the count of each cell of a row that is not zero; an error, after all cells, if one is
-    /// refused. `buffer` is memory for the counts.
+    /// Calls `f` with the column and the count of each cell of a row, except cells that count 0; an error, after all cells, if
+    /// one is refused. `row` is the row's number, and `buffer` memory for the counts of its cells.
     pub fn each_of(
         &self,
         row: usize,
         buffer: &mut Vec<f64>,
         mut f: impl FnMut(u32, f64),
     ) -> Result<(), Error> {
+        // Whether a cell of the row is refused, and the row's cells.
         let (mut any_refused, cells) = (false, self.row(row, buffer));
+        // Called with a cell's column and count.
         let visit = |column: u32, count: f64| {
             if count != 0.0 {
                 any_refused |= count.is_nan();
                 f(column, count);
             }
         };
-        cells.each(visit);
+        cells.visit_cells(visit);
         if any_refused { Err(self.refused(row)) } else { Ok(()) }
     }
 
@@ -200,9 +207,11 @@ impl<'a> Matrix<'a> {
         self.threshold.is_none() && !self.skip
     }
 
-    /// The cells of a row. Their counts are written to `buffer` if the cells do not count as they are.
+    /// The cells of the row with the number `row`: their columns and counts. The counts are written to `buffer` if the cells do
+    /// not count as they are.
     #[inline(always)]
     pub fn row<'b>(&'b self, row: usize, buffer: &'b mut Vec<f64>) -> Row<'b> {
+        // The columns of the row's cells (none: all columns), and where its cells are among those of the matrix.
         let (columns, cells) = match &self.layout {
             Layout::Dense(_) => (None, row * self.n_columns..(row + 1) * self.n_columns),
             Layout::Sparse { offsets, columns, .. } => {
@@ -213,12 +222,12 @@ impl<'a> Matrix<'a> {
         Row { columns, values: self.values(cells, buffer) }
     }
 
-    /// The counts of cells, which must be in one row or in a sparse matrix; cells are numbered row by row. They are written to
-    /// `buffer` unless they are counts as they lie in memory.
+    /// The counts of some cells, which are numbered row by row and must be in one row, or in a sparse matrix, or in a matrix
+    /// that lies row after row. They are written to `buffer` unless they are counts as they lie in memory.
     #[inline(always)]
     fn values<'b>(&'b self, cells: Range<usize>, buffer: &'b mut Vec<f64>) -> &'b [f64] {
         match self.reals {
-            Some(reals) => &reals[cells],
+            Some(reals) => &reals[cells], // all cells of the matrix, in memory
             None => self.read(cells, buffer),
         }
     }
@@ -229,10 +238,12 @@ impl<'a> Matrix<'a> {
             return &[];
         }
         buffer.resize(buffer.len().max(cells.len()), 0.0);
-        let counts = &mut buffer[..cells.len()];
+        let counts = &mut buffer[..cells.len()]; // to be written
         let (Layout::Dense(block) | Layout::Sparse { values: block, .. }) = &self.layout;
         with_typed_view!(block, view => {
+            // A view of the numbers of all cells: rows × columns, or one column if the matrix is sparse.
             let (view_width, counts) = (view.ncols(), &mut *counts);
+            // Of the first cell, in the view.
             let (row, first_column) = (cells.start / view_width, cells.start % view_width);
             // The cells, if they lie side by side in their row.
             let in_row = || view.row(row).to_slice()?.get(first_column..first_column + cells.len());
@@ -251,9 +262,10 @@ impl<'a> Matrix<'a> {
         counts
     }
 
-    /// The error of a row that has a cell which is refused, or negative though cells count as they are: it names the first such
-    /// cell.
+    /// The error of the row with the number `row`, which has a cell that is refused, or negative though cells count as they
+    /// are: it names the column and the number of the first such cell.
     pub fn refused(&self, row: usize) -> Error {
+        // The error of a cell of this column with this number; none if it can be counted.
         let fault_at = |column: usize, number: Number| {
             let x = number.real();
             let fault = match x {
@@ -277,10 +289,11 @@ impl<'a> Matrix<'a> {
         error.unwrap_or_else(|| Error::malformed("a row has a cell that cannot be counted"))
     }
 
-    /// The error of the first row with a cell that cannot be counted.
+    /// The error of the first row with a cell that cannot be counted, as it is missing, infinite or negative.
     fn first_refused(&self) -> Error {
         for row in 0..self.len() {
-            let mut any_negative = false;
+            let mut any_negative = false; // whether a cell of the row is negative
+            // An error if a cell of the row is refused.
             let read = self.each_of(row, &mut vec![], |_, count| any_negative |= count < 0.0);
             if read.is_err() || any_negative {
                 return self.refused(row);
@@ -290,8 +303,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Whether some row of a sparse matrix has a column twice. The cells of row i are `offsets[i]` to `offsets[i + 1]`, and `columns`
-/// has the column of each.
+/// Whether some row of a sparse matrix has a column twice. The cells of row i are `offsets[i]` to `offsets[i + 1]`, `columns`
+/// has the column of each, below `n_columns`; rows are shared among so many threads.
 pub fn has_twins(
     offsets: &[i64],
     columns: &[i32],
@@ -301,8 +314,9 @@ pub fn has_twins(
     check_sparse(offsets, columns, n_columns)?;
     let (n_rows, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
     let rows_per_range = n_rows.div_ceil(threads);
+    // Whether some row of a range has a column twice, range after range.
     let repeats = threads::ranges(threads, n_rows, rows_per_range, |rows| {
-        let mut last_rows = vec![]; // that had each column, numbered within the range, `[column]`
+        let mut last_rows = vec![]; // the last row that has a column, numbered within the range, `[column]`
         rows.zip(0_u32..).any(|(row, number)| {
             let row_columns = &columns[offsets[row] as usize..offsets[row + 1] as usize];
             if ascend(row_columns) {
@@ -318,23 +332,26 @@ pub fn has_twins(
     Ok(repeats.into_iter().any(|repeats| repeats))
 }
 
-/// Whether columns ascend, each once. It does not stop at the first that does not, since that takes longer.
+/// Whether columns ascend, none of them twice. It does not stop at the first that does not, since that takes longer.
 #[inline(always)]
 fn ascend(columns: &[i32]) -> bool {
     let next = columns.get(1..).unwrap_or(&[]);
     wide!(columns.iter().zip(next).fold(true, |all, (a, b)| all & (a < b)))
 }
 
-/// Refuses offsets of a sparse matrix that do not ascend within the cells, and columns, one per cell, that do not exist.
+/// Refuses offsets of a sparse matrix that do not ascend within the cells (row i has the cells from `offsets[i]` up to but
+/// without `offsets[i+1]`), and columns, one per cell, that are not from 0 to `n_columns` - 1.
 fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<(), Error> {
+    // The first and the last offset.
     let ends = offsets.first().zip(offsets.last());
     demand(
         ends.is_some_and(|(&first, &last)| first >= 0 && last as usize <= columns.len())
             && offsets.is_sorted(),
         "offsets must ascend from 0 or more to the number of cells or less",
     )?;
+    // The lowest and the highest column so far, with column c.
     let extremes = |(low, high): (i32, i32), &c: &i32| (low.min(c), high.max(c));
-    let (low, high) = wide!(columns.iter().fold((0, -1), extremes));
+    let (low, high) = wide!(columns.iter().fold((0, -1), extremes)); // columns
     let last_column = n_columns as i64 - 1;
     if low < 0 || i64::from(high) > last_column {
         let wrong_column = if low < 0 { low } else { high };
