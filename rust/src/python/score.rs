@@ -307,7 +307,7 @@ pub(super) fn score_row(py: Python, log_prior: Reals, parts: Vec<HeldPart>) -> P
     })
 }
 
-/// The kind of score of this name; an error if there is none.
+/// The kind of score that Python calls by this name; an error if there is none.
 fn score_kind(name: &str) -> PyResult<ScoreKind> {
     match name {
         "log_joint" => Ok(ScoreKind::LogJoint),

@@ -86,11 +86,11 @@ impl<'a> Ellipse<'a> {
     }
 }
 
-/// The squared length of a lower triangular matrix, `[row][column]`, times `vector`, `[column]`.
+/// The squared length of the product of a lower triangular matrix, `[row][column]`, and `vector`, `[column]`.
 #[inline(always)]
 fn squared_length(matrix: &[f64], vector: &[f64]) -> f64 {
     wide!({
-        let mut total = 0.0;
+        let mut total = 0.0; // of the squares of the product's numbers
         for (i, row) in matrix.chunks_exact(vector.len().max(1)).enumerate() {
             let mut product = 0.0; // of the matrix's i-th row and the vector
             for (a, b) in row[..=i].iter().zip(vector) {

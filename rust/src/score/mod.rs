@@ -104,7 +104,7 @@ pub(crate) fn allocate_tile<T: Clone + Default>(tile: &mut Vec<T>) -> &mut [T] {
 /// Splits a range of features (their indices) into ranges of at most [`FEATURES`], which fill a tile each.
 pub(crate) fn tiles(features: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let end = features.end;
-    features.step_by(FEATURES).map(move |first| first..end.min(first + FEATURES))
+    features.step_by(FEATURES).map(move |feature| feature..end.min(feature + FEATURES))
 }
 
 /// Reads row number `row` of the columns, and writes z = (x - origin) / unit of its numbers x to `z`, `[feature]`, at most
@@ -122,7 +122,8 @@ fn read_row(columns: &Columns, scale: &Scale, row: usize, z: &mut [f64]) -> Resu
 }
 
 impl<'a> Part<'a> {
-    /// The columns that the part reads, unless it reads texts or a matrix or takes all its columns as one feature: then None.
+    /// The columns that the part reads, if each of them, or each cell or pair of them, is a feature; None if the part reads texts
+    /// or a matrix, or takes all its columns as one feature.
     fn columns(&self) -> Option<&Columns<'a>> {
         Some(match self {
             Part::Normal(part) => &part.columns,
@@ -140,11 +141,11 @@ impl<'a> Part<'a> {
     fn features(&self) -> usize {
         match self {
             Part::Cells(part) => part.terms.len(),
-            other => other.columns().map_or(1, Columns::features),
+            part => part.columns().map_or(1, Columns::features),
         }
     }
 
-    /// An error unless the part has `n_rows` rows.
+    /// An error unless the part's columns, texts or matrix have `n_rows` rows.
     fn demand_rows(&self, n_rows: usize) -> Result<(), Error> {
         match self {
             Part::Words(part) => demand(part.texts.len() == n_rows, "there must be n_rows texts"),
@@ -153,7 +154,7 @@ impl<'a> Part<'a> {
             Part::Linear(part) => {
                 demand(part.matrix.len() == n_rows, "a matrix must have n_rows rows")
             }
-            other => other.columns().map_or(Ok(()), |columns| columns.demand_rows(n_rows)),
+            part => part.columns().map_or(Ok(()), |columns| columns.demand_rows(n_rows)),
         }
     }
 
@@ -165,7 +166,7 @@ impl<'a> Part<'a> {
             // A row is multiplied by a square matrix.
             Part::Ellipse(part) => n_rows.saturating_mul(part.columns.features().pow(2)),
             Part::Product(part) => n_rows.saturating_mul(part.values_per_row()),
-            other => n_rows.saturating_mul(other.features()),
+            part => n_rows.saturating_mul(part.features()),
         }
     }
 
@@ -455,7 +456,7 @@ impl<'a> Scoring<'a> {
 
     /// How much there is to read in all rows and parts, numbers or bytes of text, by which the work is judged.
     fn n_values(&self) -> usize {
-        let n_values = self.parts.iter().map(|part| part.n_values(self.n_rows));
+        let n_values = self.parts.iter().map(|part| part.n_values(self.n_rows)); // of each part
         n_values.fold(0, usize::saturating_add).max(self.n_rows)
     }
 
@@ -706,8 +707,8 @@ impl<'a> Sums<'a> {
     /// How many rows are impossible in every class.
     fn n_impossible(&self) -> usize {
         let highest = self.highest(); // the highest sum of each row
-        let rows = highest[..self.rows.len()].iter();
-        rows.filter(|&&highest| highest == f64::NEG_INFINITY).count()
+        let highest_of_rows = highest[..self.rows.len()].iter();
+        highest_of_rows.filter(|&&highest| highest == f64::NEG_INFINITY).count()
     }
 
     /// Copies each row's sums, `[class]`, to the beginning of its row in `out`, `[row][number]` with `width` numbers per row. The
@@ -762,11 +763,11 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Replaces each row's sums with the logarithms of what [`Sums::posterior`] gives, computed without underflow. `highest` is
-    /// each row's highest sum.
+    /// Replaces each row's sums, log joint probabilities, with the log posteriors, computed without underflow. `highest` is each
+    /// row's highest sum.
     fn log_posterior(&mut self, highest: &[f64; ROWS]) {
         let n_rows = self.rows.len();
-        // Of each row the total of the exponentials, then its logarithm.
+        // Of each row the sum of the exponentials over the classes, then its logarithm.
         let mut totals = [0.0; ROWS];
         for sums in self.classes() {
             let rows = sums[..n_rows].iter().zip(highest).zip(&mut totals);

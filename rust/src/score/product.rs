@@ -265,7 +265,8 @@ impl<'a> Product<'a> {
         })
     }
 
-    /// The number of centres to read for one row, by which the work is judged.
+    /// How many numbers of the centres of all classes' cells, `[column][cell]`, are read for one row, by which the work is
+    /// judged.
     pub(super) fn values_per_row(&self) -> usize {
         let cells = self.classes.iter().map(|bumps| bumps.weights.len()); // how many each class has
         cells.sum::<usize>().saturating_mul(self.columns.features())
@@ -336,7 +337,8 @@ fn log_height(shape: Shape, bandwidth: &[f64], columns: &[usize]) -> f64 {
     -columns.iter().map(|&j| bandwidth[j].ln() + peak).sum::<f64>()
 }
 
-/// An error unless centres, `[cell][column]`, are finite and in the order of their first column.
+/// An error unless the centres of cells, `[cell][column]` with `n_columns` columns, are finite and in the order of their first
+/// column.
 fn demand_ordered(centres: &[f64], n_columns: usize) -> Result<(), Error> {
     let first_column = centres.iter().step_by(n_columns.max(1));
     demand(

@@ -462,7 +462,10 @@ fn zero_if_infinite(x: f64) -> f64 {
 }
 
 impl Totals {
-    /// Sets all totals of a text to 0, for as many classes as the weights have, and empties the list of words kept by pairs.
+    /// Sets all totals of a text to 0, for as many classes as the weights have, and empties the list of words kept by pairs. The
+    /// totals are sums over words: of count times scale times weight by class (`by_class`), of count times scale (`factors`), of
+    /// the same over words kept by pairs (`pair_factors`), and times their common numbers (`pair_commons`); and `impossible`, how
+    /// many words are kept by pairs, how many of them have a common number of -inf, and by class how many a pair saves from -inf.
     fn clear(&mut self, weights: &Weights) {
         self.by_class.clear();
         self.by_class.resize(weights.lines() * LANES, 0.0);
