@@ -360,11 +360,12 @@ pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     leaves
 }
 
-/// Sums the rows of cells, `[cell][class]`, by node, `[node][class]`. `nodes` has the node of each cell, which is not negative.
+/// Sums the numbers of rows in cells, `[cell][class]`, by node, a group of cells: `[node][class]`. `nodes` has the node of each
+/// cell, which is not negative.
 pub fn sum_by_node(cells: Cells, nodes: &[i64]) -> Vec<f64> {
     let n_classes = cells.n_classes;
     let n_nodes = nodes.iter().max().map_or(0, |&node| node as usize + 1);
-    let mut sums = vec![0.0; n_nodes * n_classes];
+    let mut sums = vec![0.0; n_nodes * n_classes]; // of rows, [node][class]
     for (cell_rows, &node) in cells.rows.chunks_exact(n_classes).zip(nodes) {
         let node_rows = &mut sums[node as usize * n_classes..][..n_classes];
         node_rows.iter_mut().zip(cell_rows).for_each(|(sum, rows)| *sum += rows);
@@ -538,7 +539,7 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
 
 /// The number of rows of each class in each cell and all cells before it, `[cell][class]`; `cells` has those of each cell, `[class]`.
 fn cumulate<'a>(cells: impl Iterator<Item = &'a [f64]>, n_classes: usize) -> Vec<f64> {
-    let mut sums: Vec<f64> = vec![];
+    let mut sums: Vec<f64> = vec![]; // of the cells so far, [cell][class]
     for cell in cells {
         let end = sums.len(); // where the cell's sums begin
         sums.extend(cell);

@@ -40,7 +40,7 @@ impl Trees {
 
 #[pymethods]
 impl Trees {
-    /// `levels` has for each tree and level the node of each cell.
+    /// `levels` has for each column's tree and each of its levels the node of each cell, a group of cells.
     #[new]
     fn new(levels: Vec<Vec<Longs>>) -> Self {
         let copy = |levels: &Vec<Longs>| levels.iter().map(|nodes| nodes.to_vec()).collect();

@@ -156,8 +156,9 @@ impl Terms {
     /// (the column, the second column of a pair or -1) of each group, which is a column or a pair of columns.
     #[getter]
     fn columns(&self) -> Vec<(usize, i64)> {
-        let other = |group: &Group| group.other.as_ref().map_or(-1, |other| other.0 as i64);
-        self.0.groups().iter().map(|group| (group.column, other(group))).collect()
+        let second_column =
+            |group: &Group| group.other.as_ref().map_or(-1, |(column, _)| *column as i64);
+        self.0.groups().iter().map(|group| (group.column, second_column(group))).collect()
     }
 
     /// The number of cells of all terms.
@@ -226,8 +227,8 @@ impl Terms {
         passes.run(py, |rows, order| tables::ascend(&lookups, rows, order, mu, table))
     }
 
-    /// Σ s² over the terms in which two rows have the same cell, (rows, rows); s² is how much a term's cells may vary. `codes` are
-    /// (rows, columns).
+    /// Σ s² over the terms in which two rows have the same cell, (rows, rows); s² is how much a term's cells may vary. `codes`
+    /// are (rows, columns).
     fn alike(&self, py: Python, codes: Codes, threads: Threads) -> PyResult<NumPy<f64>> {
         let lookups = self.of(&codes)?;
         // Σ s² of what two rows share.
@@ -235,8 +236,8 @@ impl Terms {
         Ok(shaped(shared, &[lookups.rows(), lookups.rows()]))
     }
 
-    /// The corrections of the cells of all terms, (cells, classes), from the surprise of rows, C (y − μ), (rows, classes). `codes` are
-    /// (rows, columns).
+    /// The corrections of the cells of all terms, (cells, classes), from the surprise of rows, C (y − μ), (rows, classes), where
+    /// y is 1 for the class of a row and μ its probability. `codes` are (rows, columns).
     fn spread(&self, py: Python, codes: Codes, surprise: Table) -> PyResult<NumPy<f64>> {
         let (lookups, n_classes, surprise) = (self.of(&codes)?, surprise.width(), &*surprise);
         let corrections = py.detach(|| alike::spread(&lookups, surprise))?;

@@ -97,6 +97,7 @@ fn compare<T: Copy + Eq>(
 #[inline(always)]
 fn count_equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
     // The compiler turns sums of bytes into vector instructions.
+    // Chunks are so short that a byte holds the number of equal cells.
     let pairs_of_chunks = a.chunks(BYTES).zip(b.chunks(BYTES));
     pairs_of_chunks
         .map(|(a, b)| u32::from(a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum::<u8>()))

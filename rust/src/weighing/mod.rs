@@ -35,7 +35,7 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Refuses codes that are not rows × columns, `width` columns.
+    /// The cells of rows by their codes, `[row][column]`, with `width` columns; refuses codes that are not rows × columns.
     pub fn new(codes: &'a [u32], width: usize) -> Result<Self, Error> {
         demand(width > 0 && codes.len().is_multiple_of(width), "codes must be rows × columns")?;
         Ok(Cells { codes, width })
@@ -674,7 +674,7 @@ pub fn least_tempered_loss(
 /// Turns the scores of a row, `[class]`, into probabilities, and returns the logarithm of the sum of the scores' exponentials.
 #[inline(always)]
 fn softmax(scores: &mut [f64]) -> f64 {
-    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max); // score
     let mut total = 0.0; // of the exponentials, relative to the highest
     for score in scores.iter_mut() {
         *score = exp(*score - highest);

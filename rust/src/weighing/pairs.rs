@@ -292,9 +292,9 @@ impl<'a> Pair<'a> {
     }
 
     /// Calls `f` with every fine cell (its number), its p₀ and its p, both `[class]`: the probabilities of classes if the columns
-    /// were independent, and those by the counts of rows, `[cell][class]`, with a prior of m rows, which is p₀ times p / p₀ of the
-    /// coarse cell. If there is a class `removed_class`, they are without a row of this class, and cells that have no such row are
-    /// left out.
+    /// were independent, and those by the counts of rows, `[cell][class]`, with a prior of m rows, which is p₀ times p / p₀ of
+    /// the coarse cell. If there is a class `removed_class`, they are without a row of this class, and cells that have no such
+    /// row are left out.
     fn visit_cells(
         &self,
         removed_class: Option<usize>,

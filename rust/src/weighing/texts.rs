@@ -17,8 +17,8 @@ pub struct Bags<'a> {
 }
 
 impl<'a> Bags<'a> {
-    /// Bags in which text i has the words (their ranks) `words[offsets[i]..offsets[i + 1]]`. Refuses offsets that do not rise from 0 to
-    /// the number of words, and words that are not below `n_words`.
+    /// Bags of words, in which text i has the words (their ranks, from 0 to `n_words` - 1) `words[offsets[i]..offsets[i + 1]]`.
+    /// Refuses offsets that do not rise from 0 to the number of words of all texts, and words that are not below `n_words`.
     pub fn new(offsets: &'a [i64], words: &'a [u32], n_words: usize) -> Result<Self, Error> {
         let has_ends = offsets.first() == Some(&0) && offsets.last() == Some(&(words.len() as i64));
         demand(has_ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
@@ -331,7 +331,8 @@ impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
     }
 }
 
-/// Adds the corrections Δ of a word, times its value in the text, to `sums`, `[stored class]`. `table` begins with the word's row.
+/// Adds the corrections Δ of a word, times `value`, how much it counts in the text, to `sums`, the corrections of the text,
+/// `[stored class]`. `table` begins with the word's row: Δ of each class, then how much it may vary.
 #[inline(always)]
 fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
     let deltas = &table[..sums.len()];
@@ -339,7 +340,8 @@ fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
 }
 
 /// Adds s² · value · step to the corrections Δ of a word, `[stored class]`. `table` begins with the word's row: Δ of each class, then
-/// s². `value` is that of the word in the text.
+/// s², how much Δ may vary, of each class. `value` is how much the word counts in the text, `steps` are C (μ before − μ after),
+/// `[stored class]`.
 #[inline(always)]
 fn add_word(table: &mut [f32], n_classes: usize, value: f32, steps: &[f32]) {
     let (deltas, variances) = table[..2 * n_classes].split_at_mut(n_classes);
