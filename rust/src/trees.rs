@@ -29,7 +29,8 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// An error unless `rows` has a number per class of each cell.
+    /// The cells of a column, groups of its numbers: `rows` is the number of rows, `[cell][class]`. An error unless it has a
+    /// number for every class of each cell.
     pub fn new(rows: &'a [f64], n_classes: usize) -> Result<Self, Error> {
         demand(
             n_classes > 0 && rows.len().is_multiple_of(n_classes),
@@ -44,8 +45,9 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Builds the levels of a tree by halving nodes by count, below a first level (the node of each cell) if there is one. `rows` is
-/// the number of rows in each cell. Returns the node of each cell on each level, `[level][cell]`, the finest level last.
+/// Builds the levels of a tree over the cells of a column by halving nodes, neighbouring cells, by count, below a first level
+/// (the node of each cell) if there is one. `rows` is the number of rows in each cell. Returns the node of each cell on each
+/// level, `[level][cell]`, the finest level last.
 pub fn halve_by_count(rows: &[f64], first_level: Option<&[i64]>) -> Result<Vec<Vec<i64>>, Error> {
     let n_cells = rows.len();
     demand(
@@ -59,14 +61,16 @@ pub fn halve_by_count(rows: &[f64], first_level: Option<&[i64]>) -> Result<Vec<V
     }));
     // The cell at which each node of the last level begins, then the number of cells.
     let mut edges = vec![0, n_cells];
-    let mut levels = vec![];
+    let mut levels = vec![]; // the node of each cell, [level][cell]
     if let Some(nodes) = first_level {
+        // The cells at which a node begins, but for the first.
         let starts = (1..n_cells).filter(|&cell| nodes[cell] != nodes[cell - 1]);
         edges = std::iter::once(0).chain(starts).chain([n_cells]).collect();
         levels.push(nodes.to_vec());
     }
     for _ in 0..DEPTH {
-        let mut finer_edges = vec![0]; // of the next level
+        let mut finer_edges = vec![0]; // the cells at which the nodes of the next level begin
+        // The first cell of a node, and that of the next one.
         for bounds in edges.windows(2) {
             finer_edges.extend(halve(&rows_before, bounds[0], bounds[1]));
             finer_edges.push(bounds[1]);
@@ -90,16 +94,16 @@ fn halve(rows_before: &[f64], low: usize, high: usize) -> Option<usize> {
         return None;
     }
     let half = (rows_before[low] + rows_before[high]) / 2.0;
-    // The cells before which the rows reach half, or nearly.
+    // The first cell before which are at least half of the rows, and the cell before it.
     let right = rows_before.partition_point(|&rows| rows < half).clamp(low + 1, high - 1);
     let left = (right - 1).max(low + 1);
     let distance = |cell: usize| (rows_before[cell] - half).abs(); // from half, in rows
     Some(if distance(left) <= distance(right) { left } else { right })
 }
 
-/// The node of each cell. `edges` has the cell at which each node begins, then the number of cells.
+/// The node of each cell, numbered from 0. `edges` has the cell at which each node begins, ascending, then the number of cells.
 fn nodes_between(edges: &[usize]) -> Vec<i64> {
-    let nodes = edges.windows(2).zip(0..);
+    let nodes = edges.windows(2).zip(0..); // with the cells at which it begins and ends
     nodes.flat_map(|(bounds, node)| std::iter::repeat_n(node, bounds[1] - bounds[0])).collect()
 }
 
@@ -109,18 +113,20 @@ struct Level {
     rows: Vec<f64>,
 }
 
-/// Sums the rows of cells in the nodes of every level; `levels` has the node of each cell, `[level][cell]`. The parent of the first
-/// level's nodes is 0, the root. An error unless the levels are a tree.
+/// Sums the rows of cells, `[cell][class]`, in the nodes of every level of a tree; `levels` has the node of each cell,
+/// `[level][cell]`. Returns for each level the parents, which are nodes of the level above that contain its nodes, and the number
+/// of rows in each node, `[node][class]`. The parent of the first level's nodes is 0, the root. An error unless the levels are a
+/// tree.
 fn sum_levels(levels: &[Vec<i64>], cells: Cells) -> Result<Vec<Level>, Error> {
     let n_cells = cells.len();
     let root = vec![0; n_cells];
-    let mut level_above = &root; // the node of each cell
+    let mut level_above = &root; // the node of each cell on the level above
     let mut sums: Vec<Level> = vec![];
     for nodes in levels {
         demand(nodes.len() == n_cells, "a level must have every cell")?;
         let is_node = |node: &i64| (0..n_cells as i64).contains(node);
         demand(nodes.iter().all(is_node), "a level has wrong nodes")?;
-        let rows = sum_by_node(cells, nodes);
+        let rows = sum_by_node(cells, nodes); // [node][class]
         let mut parents = vec![0; rows.len() / cells.n_classes];
         for (&node, &parent) in nodes.iter().zip(level_above) {
             parents[node as usize] = parent as usize;
@@ -133,10 +139,11 @@ fn sum_levels(levels: &[Vec<i64>], cells: Cells) -> Result<Vec<Level>, Error> {
     Ok(sums)
 }
 
-/// P(class | node) on each level, `[level]` of `[node][class]`; if `left_out`, without one row of each class in turn, `[level]` of
-/// `[node][row's class][class]`. Each node's shares are smoothed by those of its parent, which count as many rows as the strength:
-/// the first one on the first level, the second one below; `prior` is the share of each class in the root. An error unless
-/// `levels`, the node of each cell, `[level][cell]`, are a tree.
+/// The shares of classes, P(class | node), in the nodes on each level of a tree, `[level]` of `[node][class]`; if `left_out`,
+/// without one row of each class in turn, `[level]` of `[node][row's class][class]`. Each node's shares are smoothed by those of
+/// its parent, which count as many rows as the strength: the first one on the first level, the second one below; `prior` is the
+/// share of each class in the root. `cells` are numbers of rows, `[cell][class]`. An error unless `levels`, the node of each
+/// cell, `[level][cell]`, are a tree.
 pub fn shares(
     levels: &[Vec<i64>],
     cells: Cells,
@@ -151,8 +158,9 @@ pub fn shares(
     // The shares in the root, `[row's class][class]` or `[class]`.
     let root_shares = prior.repeat(n_variants);
     let mut shares_by_level: Vec<Vec<f64>> = vec![];
+    // A level has the parent of each node, and the number of rows in each, [node][class].
     for (depth, level) in sum_levels(levels, cells)?.iter().enumerate() {
-        let strength = strengths[depth.min(1)];
+        let strength = strengths[depth.min(1)]; // how many rows the parent's shares count
         let shares_above = shares_by_level.last().unwrap_or(&root_shares);
         // Of the level, `[node][row's class][class]` or `[node][class]`.
         let mut shares = Vec::with_capacity(level.rows.len() * n_variants);
@@ -176,13 +184,13 @@ pub fn shares(
     Ok(shares_by_level)
 }
 
-/// Splits an array of all columns, one after the other, into one for each column, of these lengths; an error unless they add up to
-/// the array's.
+/// Splits `numbers`, those of all columns, one column after the other, into one array for each column, of these lengths; an error
+/// unless they add up to the length of `numbers`.
 pub fn split_columns(
     numbers: &[f64],
     lengths: impl Iterator<Item = usize>,
 ) -> Result<Vec<&[f64]>, Error> {
-    let (mut remaining, mut columns) = (numbers, vec![]);
+    let (mut remaining, mut columns) = (numbers, vec![]); // numbers of later columns, and arrays so far
     for length in lengths {
         let (column, later_columns) = remaining
             .split_at_checked(length)
@@ -212,10 +220,11 @@ pub struct Forest<'a> {
 }
 
 impl<'a> Forest<'a> {
-    /// `levels` has the levels of each tree, and `cells` the cells of all trees, one tree after the other. An error unless these fit
-    /// together.
+    /// `levels` has the levels of each tree, the node of each cell, `[tree][level][cell]`, and `cells` the number of rows in the
+    /// cells of all trees, one tree after the other, `[cell][class]`. An error unless these fit together.
     pub fn new(levels: &'a [Levels], cells: Cells<'a>) -> Result<Self, Error> {
         let n_classes = cells.n_classes;
+        // The number of cells times classes of each tree.
         let sizes = levels.iter().map(|levels| levels.first().map_or(0, Vec::len) * n_classes);
         let rows = split_columns(cells.rows, sizes)?; // of each tree's cells, [cell][class]
         let trees = levels.iter().zip(rows);
@@ -224,8 +233,8 @@ impl<'a> Forest<'a> {
     }
 
     /// P(class | cell) of all trees, one after the other, `[cell][class]`; if `left_out`, without one row of each class in turn,
-    /// `[cell][row's class][class]`. After the cells of each tree comes `prior`, the share of each class, for values that are in no
-    /// cell. `strengths` of the priors is `[tree][first level, later ones]`, in rows.
+    /// `[cell][row's class][class]`. After the cells of each tree comes `prior`, the share of each class, for numbers that are in
+    /// no cell. `strengths` is `[tree][first level, later ones]`: how many rows the shares in a node's parent count.
     pub fn shares(
         &self,
         strengths: &[f64],
@@ -238,8 +247,10 @@ impl<'a> Forest<'a> {
         // Of the last cell, which all values that are in no cell have.
         let unknown_shares = prior.repeat(if left_out { self.n_classes } else { 1 });
         let shares_of_trees = threads::try_map(self.worth(threads), self.trees.len(), |t| {
+            // The node of each cell, [level][cell], and the number of rows in each, [cell][class].
             let Tree { levels, cells } = &self.trees[t];
             let mut shares_by_level = shares(levels, *cells, strengths[t], prior, left_out)?;
+            // On the last level every cell is a node.
             let mut cell_shares = shares_by_level.pop().unwrap_or_default();
             cell_shares.extend(&unknown_shares);
             Ok::<_, Error>(cell_shares)
@@ -247,8 +258,10 @@ impl<'a> Forest<'a> {
         Ok(shares_of_trees.concat())
     }
 
-    /// P(class | node) on each level, as [`shares`] returns it, of a forest that has a single tree; an error if it has another number.
-    /// `strengths` are those of the first level and of later ones, in rows, and `prior` is the share of each class.
+    /// P(class | node) on each level, `[level]` of `[node][class]`, of a forest that has a single tree; an error if it has
+    /// another number. If `left_out`, without one row of each class in turn, `[level]` of `[node][row's class][class]`.
+    /// `strengths` are how many rows the shares in a node's parent count, on the first level and on later ones; `prior` is the
+    /// share of each class.
     pub fn shares_by_level(
         &self,
         strengths: [f64; 2],
@@ -256,12 +269,14 @@ impl<'a> Forest<'a> {
         left_out: bool,
     ) -> Result<Vec<Vec<f64>>, Error> {
         demand(self.trees.len() == 1, "levels are those of one tree")?;
+        // The node of each cell, [level][cell], and the number of rows in each, [cell][class].
         let Tree { levels, cells } = &self.trees[0];
         shares(levels, *cells, strengths, prior, left_out)
     }
 
-    /// For each tree the strengths that make its rows, each left out of its nodes, most likely. `is_cut_by_class`: whether each tree's
-    /// first level was cut where the classes differ; `prior` is the share of each class.
+    /// For each tree the strengths, how many rows the shares in a node's parent count on the first level and on later ones, that
+    /// make the tree's rows, each left out of its nodes, most likely. `is_cut_by_class`, `[tree]`: whether the first level was
+    /// cut where the classes differ; `prior` is the share of each class.
     pub fn choose_strengths(
         &self,
         is_cut_by_class: &[bool],
@@ -270,6 +285,7 @@ impl<'a> Forest<'a> {
     ) -> Result<Vec<ChosenStrengths>, Error> {
         demand(is_cut_by_class.len() == self.trees.len(), "told_apart must have every tree")?;
         threads::try_map(self.worth(threads), self.trees.len(), |t| {
+            // The node of each cell, [level][cell], and the number of rows in each, [cell][class].
             let Tree { levels, cells } = &self.trees[t];
             choose_strengths(levels, *cells, prior, is_cut_by_class[t])
         })
@@ -294,14 +310,16 @@ pub struct GrownTrees {
 }
 
 /// Grows two trees over the leaves of a column of numbers: one by halving alone, and one that is first cut where the classes
-/// differ, if those cuts gain more likelihood than it costs to describe them. `totals` is the number of rows of each leaf, and
-/// `prior` the share of each class.
+/// differ, if those cuts gain more likelihood than it costs to describe them. `cells` is the number of rows of each leaf by
+/// class, `totals` the number of rows of each leaf, and `prior` the share of each class. A tree has levels, the node of each
+/// leaf, `[level][leaf]`, and strengths, how many rows the shares in a node's parent count, on the first level and on later ones.
 pub fn grow(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<GrownTrees, Error> {
     let levels = halve_by_count(totals, None)?;
     let is_cut_by_class = false;
+    // The best strengths, and the gain: the log likelihood under them less that under the prior alone, in nats.
     let chosen = choose_strengths(&levels, cells, prior, is_cut_by_class)?;
     let plain = GrownTree { levels, strengths: chosen.strengths };
-    let cuts = cut_by_class(cells);
+    let cuts = cut_by_class(cells); // the leaves before which the classes change
     if cuts.is_empty() {
         return Ok(GrownTrees { plain, supervised: None });
     }
@@ -319,7 +337,8 @@ pub fn grow(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<GrownTrees, E
 }
 
 /// The index of the leaf of each bin of numbers, ascending from 0: each bin is a leaf if there are at most `most`; otherwise
-/// neighbouring bins are joined to leaves with nearly equal numbers of rows. `totals` is the number of rows of each bin.
+/// neighbouring bins are joined to at most `most` leaves with nearly equal numbers of rows. `totals` is the number of rows of
+/// each bin.
 pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     let n_bins = totals.len();
     if n_bins <= most {
@@ -330,7 +349,8 @@ pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     // First 1 where a leaf begins, then the sum of these.
     let mut leaves = vec![0; n_bins];
     for quantile in 1..most {
-        let rows = rows_up_to[n_bins - 1] * quantile as f64 / most as f64; // up to the quantile
+        // How many rows are below the quantile, and the bin in which their number is reached.
+        let rows = rows_up_to[n_bins - 1] * quantile as f64 / most as f64;
         let last_bin = rows_up_to.partition_point(|&sum| sum < rows);
         if last_bin < n_bins - 1 {
             leaves[last_bin + 1] = 1;
@@ -340,11 +360,12 @@ pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
     leaves
 }
 
-/// Sums the rows of cells, `[cell][class]`, by node, `[node][class]`. `nodes` has the node of each cell, which is not negative.
+/// Sums the numbers of rows in cells, `[cell][class]`, by node, a group of cells: `[node][class]`. `nodes` has the node of each
+/// cell, which is not negative.
 pub fn sum_by_node(cells: Cells, nodes: &[i64]) -> Vec<f64> {
     let n_classes = cells.n_classes;
     let n_nodes = nodes.iter().max().map_or(0, |&node| node as usize + 1);
-    let mut sums = vec![0.0; n_nodes * n_classes];
+    let mut sums = vec![0.0; n_nodes * n_classes]; // of rows, [node][class]
     for (cell_rows, &node) in cells.rows.chunks_exact(n_classes).zip(nodes) {
         let node_rows = &mut sums[node as usize * n_classes..][..n_classes];
         node_rows.iter_mut().zip(cell_rows).for_each(|(sum, rows)| *sum += rows);
@@ -362,9 +383,11 @@ pub struct ChosenStrengths {
     pub gain: f64,
 }
 
-/// The strengths of priors, in rows, that make the rows, each left out of its nodes, most likely. `levels` has the node of each cell,
-/// `[level][cell]`, and `prior` is the share of each class. `is_cut_by_class`: the first level was cut where the classes differ, and
-/// has a strength of its own; otherwise both strengths are equal.
+/// The strengths, how many rows the shares of classes in a node's parent count on the first level and on later ones, that make
+/// the rows, each left out of its nodes, most likely; and the log likelihood under them less that under the prior alone, in nats.
+/// `levels` has the node of each cell, `[level][cell]`, `cells` the number of rows in each, `[cell][class]`, and `prior` is the
+/// share of each class. `is_cut_by_class`: the first level was cut where the classes differ, and may have another strength; else
+/// both are equal.
 pub fn choose_strengths(
     levels: &[Vec<i64>],
     cells: Cells,
@@ -373,27 +396,30 @@ pub fn choose_strengths(
 ) -> Result<ChosenStrengths, Error> {
     let n_classes = cells.n_classes;
     demand(prior.len() == n_classes, "prior must have every class")?;
-    let levels = sum_levels(levels, cells)?;
+    let levels = sum_levels(levels, cells)?; // the rows of each level's nodes, [node][class]
     // Number i of the cells' rows, `[cell][class]`, times the log prior of its class.
     let log_prior = |i: usize| cells.rows[i] * prior[i % n_classes].ln();
+    // The log likelihood of the rows under the prior alone.
     let prior_likelihood: f64 = (0..cells.rows.len()).map(log_prior).sum();
     let total = |rows: &[f64]| rows.iter().sum();
+    // The number of rows in each node of a level.
     let node_totals = |level: &Level| level.rows.chunks_exact(n_classes).map(total).collect();
     let totals_by_level: Vec<Vec<f64>> = levels.iter().map(node_totals).collect();
     let first_strengths: &[f64] = if is_cut_by_class { &FIRST_STRENGTHS } else { &[0.0] };
     let (mut best_strengths, mut best_likelihood) = ([1.0; 2], f64::NEG_INFINITY);
-    for &first in first_strengths {
-        // Of a level, `[node][class]`: first of the root.
+    for &first_strength in first_strengths {
+        // In the nodes of a level, `[node][class]`, under each strength: first in the root.
         let mut shares: Vec<ByStrength> = prior.iter().map(|&p| [p; STRENGTHS.len()]).collect();
         for (depth, (level, totals)) in levels.iter().zip(&totals_by_level).enumerate() {
             let is_first = depth == 0 && is_cut_by_class;
-            let strengths = if is_first { [first; STRENGTHS.len()] } else { STRENGTHS };
+            let strengths = if is_first { [first_strength; STRENGTHS.len()] } else { STRENGTHS };
             shares = left_out_shares(level, totals, &strengths, &shares, n_classes);
         }
-        let likelihoods = likelihoods(cells.rows, &shares);
+        let likelihoods = likelihoods(cells.rows, &shares); // logarithms, under each strength
         for (&strength, &likelihood) in STRENGTHS.iter().zip(&likelihoods) {
             if likelihood > best_likelihood {
-                best_strengths = [if is_cut_by_class { first } else { strength }, strength];
+                best_strengths =
+                    [if is_cut_by_class { first_strength } else { strength }, strength];
                 best_likelihood = likelihood;
             }
         }
@@ -401,9 +427,10 @@ pub fn choose_strengths(
     Ok(ChosenStrengths { strengths: best_strengths, gain: best_likelihood - prior_likelihood })
 }
 
-/// The share of each class in a level's nodes without one row of that class, `[node][class]`, under all `strengths` of the prior, in
-/// rows, at once. `totals` is the number of rows of each node; `shares_above` are the shares in the nodes of the level above,
-/// `[node][class]`.
+/// The share of each class in a level's nodes without one row of that class, `[node][class]`, under all `strengths` at once: how
+/// many rows the shares in a node's parent count. `level` has the number of rows in each node, `[node][class]`, and the node's
+/// parent on the level above; `totals` is the number of rows of each node; `shares_above` are the shares in the nodes of the
+/// level above, `[node][class]`.
 fn left_out_shares(
     level: &Level,
     totals: &[f64],
@@ -419,7 +446,7 @@ fn left_out_shares(
             // The node's rows of a class, and the class's share in the parent, by strength.
             for (&rows, parent_share) in rows.iter().zip(parent_shares) {
                 let remaining = (rows - 1.0).max(0.0);
-                let total = node_total - (rows - remaining);
+                let total = node_total - (rows - remaining); // of all classes, without the row
                 let mut share = *parent_share;
                 for (share, strength) in share.iter_mut().zip(strengths) {
                     *share = (remaining + strength * *share) / (total + strength);
@@ -431,7 +458,8 @@ fn left_out_shares(
     })
 }
 
-/// Σ rows · log share over all cells and classes, under each strength; `rows` and `shares` are `[cell][class]`.
+/// The log likelihood of rows under each strength, Σ rows · log share over all cells and classes. `rows` is the number of rows,
+/// `shares` the share of the class under each strength; both are `[cell][class]`.
 fn likelihoods(rows: &[f64], shares: &[ByStrength]) -> ByStrength {
     wide!({
         let mut sums = [0.0; STRENGTHS.len()];
@@ -447,14 +475,15 @@ fn likelihoods(rows: &[f64], shares: &[ByStrength]) -> ByStrength {
 }
 
 /// The cells (their indices) before which cutting separates the classes best, ascending: by entropy, until a cut costs more bits than
-/// it saves.
+/// it saves. `cells` is the number of rows, `[cell][class]`.
 ///
 /// U. Fayyad and K. Irani, *Multi-interval discretization of continuous-valued attributes for classification learning* (1993).
 pub fn cut_by_class(cells: Cells) -> Vec<usize> {
     let n_classes = cells.n_classes;
-    let mut cuts = vec![];
+    let mut cuts = vec![]; // the cells before which there is a cut
     let mut intervals = vec![(0, cells.len())]; // still to be cut: the first cell, and the end
     while let Some((low, high)) = intervals.pop() {
+        // The cell of the cut, counted from `low`.
         if let Some(offset) = best_cut(&cells.rows[low * n_classes..high * n_classes], n_classes) {
             let cut = low + offset;
             cuts.push(cut);
@@ -472,9 +501,10 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     if n_cells < 2 {
         return None;
     }
-    // Rows [class] of the first i + 1 cells, and of the last i + 1 cells.
+    // The number of rows, [i][class], of the first i + 1 cells, and of the last i + 1 cells.
     let left = cumulate(rows.chunks_exact(n_classes), n_classes);
     let right = cumulate(rows.chunks_exact(n_classes).rev(), n_classes);
+    // The rows of the first, or the last, i + 1 cells, [class].
     let rows_of = |sums: &[f64], i: usize| sums[i * n_classes..(i + 1) * n_classes].to_vec();
     // How many classes have rows.
     let n_present = |rows: &[f64]| rows.iter().filter(|&&rows| rows != 0.0).count() as f64;
@@ -483,7 +513,7 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     if n_classes_present < 2.0 {
         return None;
     }
-    let total: f64 = rows.iter().sum();
+    let total: f64 = rows.iter().sum(); // of all rows
     // The bits that describe the classes of the first, and of the last, i + 1 cells.
     let (left_bits, right_bits) = (bits(&left, n_classes), bits(&right, n_classes));
     // The cut after cell i leaves the cells up to i on the left, and n_cells - 1 - i cells on the right, whose sums are
@@ -493,11 +523,12 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
         (0..n_cells - 1).map(|i| left_bits[i] + right_bits[right_of(i)]).collect();
     let least_bits = cut_bits.iter().copied().fold(f64::INFINITY, f64::min) + TOLERANCE * total;
     let best = cut_bits.iter().position(|&bits| bits <= least_bits)?; // the cell before the cut
-    let all_bits = left_bits[n_cells - 1];
+    let all_bits = left_bits[n_cells - 1]; // without a cut
     let saved_bits = all_bits - cut_bits[best];
     // log2(3^k - 2) for k present classes, and by how much the halves' classes × entropy are less: terms of the cost of a cut.
     let class_subsets = n_classes_present * 3_f64.log2()
         + (-2.0 * 3_f64.powf(-n_classes_present)).ln_1p() / 2_f64.ln();
+    // The number of classes that have rows times the entropy of the classes in bits per row.
     let entropy = |rows: &[f64], bits: f64| n_present(rows) * bits / rows.iter().sum::<f64>();
     let entropies = entropy(&all_rows, all_bits)
         - entropy(&rows_of(&left, best), left_bits[best])
@@ -508,9 +539,9 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
 
 /// The number of rows of each class in each cell and all cells before it, `[cell][class]`; `cells` has those of each cell, `[class]`.
 fn cumulate<'a>(cells: impl Iterator<Item = &'a [f64]>, n_classes: usize) -> Vec<f64> {
-    let mut sums: Vec<f64> = vec![];
+    let mut sums: Vec<f64> = vec![]; // of the cells so far, [cell][class]
     for cell in cells {
-        let end = sums.len();
+        let end = sums.len(); // where the cell's sums begin
         sums.extend(cell);
         if end > 0 {
             for class in 0..n_classes {
@@ -525,6 +556,7 @@ fn cumulate<'a>(cells: impl Iterator<Item = &'a [f64]>, n_classes: usize) -> Vec
 /// `rows` is the number of rows, `[cell][class]`.
 fn bits(rows: &[f64], n_classes: usize) -> Vec<f64> {
     wide!({
+        // x ln x, 0 for 0.
         let times_log = |x: f64| x * ln(if x > 0.0 { x } else { 1.0 });
         // rows · ln rows, [cell][class].
         let class_nats: Vec<f64> = rows.iter().map(|&rows| times_log(rows)).collect();

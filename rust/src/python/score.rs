@@ -69,12 +69,13 @@ classes! {
     }
 }
 
-/// The kernel of this name; an error if there is none.
+/// The shape of the kernel that Python calls by this name; an error if there is none.
 fn kernel_named(name: &str) -> PyResult<kernel::Shape> {
     kernel::Shape::named(name).ok_or_else(|| malformed(format!("there is no kernel {name:?}")))
 }
 
-/// The numbers of a table, (rows × classes); an error that names the argument, `name`, unless it has a column for each class.
+/// The numbers of a table, (rows, classes), row after row; an error that names the argument, `name`, unless it has a column for
+/// each class.
 fn class_table<'a>(table: &'a RealTable, n_classes: usize, name: &str) -> PyResult<&'a [f64]> {
     match table.width() {
         width if width == n_classes => Ok(table),
@@ -82,18 +83,22 @@ fn class_table<'a>(table: &'a RealTable, n_classes: usize, name: &str) -> PyResu
     }
 }
 
-/// A single column as columns.
+/// A block of a single column as columns.
 fn single_column<'a>(block: &'a HeldBlock) -> PyResult<Columns<'a>> {
     Ok(Columns::new(vec![block.block()?])?)
 }
 
 impl HeldPart<'_> {
-    /// Converts the arguments of a part of a model with so many classes to the form of the core; an error if they do not fit together.
+    /// Converts the arguments of a part of a model with `n_classes` classes to the form of the core, which documents what each of
+    /// them holds (such as [`normal::Normal::new`]); an error if they do not fit together. `origin` and `unit`, (columns,), are
+    /// the scale of columns, z = (x - origin) / unit. Tables are (features, classes), or (cells, classes) if a feature has
+    /// several rows.
     fn part(&self, n_classes: usize) -> PyResult<Part<'_>> {
         Ok(match self {
             HeldPart::Normal(part) => {
                 let columns = part.columns.columns()?;
                 let scale = Scale::new(&part.origin, &part.unit, columns.features())?;
+                // The parameters of the normal densities, (features, classes).
                 let curves = [
                     class_table(&part.mean, n_classes, "mean")?,
                     class_table(&part.precision, n_classes, "precision")?,
@@ -113,6 +118,7 @@ impl HeldPart<'_> {
                 n_classes,
             )?),
             HeldPart::Steps(part) => {
+                // The cuts of each feature, ascending; and the log-likelihoods of the cells between them, (cells, classes).
                 let cuts: Vec<&[f64]> = part.cuts.iter().map(|cuts| &**cuts).collect();
                 let table = class_table(&part.table, n_classes, "table")?;
                 Part::Table(table::LookupTable::of_steps(
@@ -124,7 +130,9 @@ impl HeldPart<'_> {
             }
             HeldPart::Flags(part) => {
                 let columns = part.columns.columns()?;
+                // A number above the threshold of its feature is a yes.
                 let thresholds = Thresholds::new(&part.threshold, columns.features())?;
+                // The log-likelihoods of both answers, (features, classes).
                 let no = class_table(&part.no, n_classes, "no")?;
                 let yes = class_table(&part.yes, n_classes, "yes")?;
                 Part::Flags(flags::Flags::new(columns, thresholds, no, yes, n_classes)?)
@@ -208,7 +216,8 @@ impl HeldPart<'_> {
     }
 }
 
-/// A model, and the rows that it scores; `log_prior` has a number per class.
+/// Joins `n_rows` rows and the model that scores them: `log_prior` has a number per class, and `parts` have the features and how
+/// their log-likelihoods are computed.
 fn scoring<'a>(
     n_rows: usize,
     log_prior: &'a Reals,
@@ -225,9 +234,9 @@ pub(super) enum Scores {
     Numbers(NumPy<f64>),
 }
 
-/// The log density of a kernel (its name) at the centre of each of `cells` (indices) without one of its own rows, not divided by the
-/// number of rows. `centres` is (all cells, columns), ascending in the first column; `weights` are the rows of each cell;
-/// `bandwidth` has a number per column.
+/// The log density of a kernel (its name) at the centre of each of `cells` (indices) without one of its own rows, not divided by
+/// the number of rows. `centres` is (all cells, columns), ascending in the first column; `weights`, (all cells,), is the number
+/// of rows in each; `bandwidth`, (columns,), is in the unit of the centres.
 #[pyfunction]
 pub(super) fn kernels_left_out(
     py: Python,
@@ -245,8 +254,9 @@ pub(super) fn kernels_left_out(
     Ok(log_densities.into())
 }
 
-/// Scores all rows by a model: `log_prior` of each class, and parts, which have the rows. `want` is "class", "parts" (each feature's
-/// log-likelihood) or a kind of score; also returns how many rows are impossible in every class.
+/// Scores all rows by a model: `log_prior` of each class, and `parts`, which have the rows. `want` is "class", "parts" (each
+/// feature's log-likelihood) or a kind of score: "log_joint", "posterior" or "log_posterior". Returns classes, (rows,),
+/// log-likelihoods, (rows, features, classes), or scores, (rows, classes); and how many rows are impossible in every class.
 #[pyfunction]
 pub(super) fn score(
     py: Python,
@@ -280,13 +290,14 @@ pub(super) fn score(
 /// (class, posterior, log posterior, log-likelihood of each feature alone).
 type RowScores = (i32, NumPy<f64>, NumPy<f64>, NumPy<f64>);
 
-/// Scores a single row by a model: `log_prior` of each class, and parts, which have the row.
+/// Scores a single row by a model: `log_prior` of each class, and `parts`, which have the row. Returns its class, posterior and
+/// log posterior, (classes,), and the log-likelihood of each feature alone, (features, classes).
 #[pyfunction]
 pub(super) fn score_row(py: Python, log_prior: Reals, parts: Vec<HeldPart>) -> PyResult<RowScores> {
     let (n_rows, threads) = (1, 1);
     let scoring = scoring(n_rows, &log_prior, &parts)?;
     py.detach(|| {
-        // Beside each result is whether the row is impossible in every class.
+        // The second of each pair is how many rows are impossible in every class, 0 or 1.
         let (classes, _) = scoring.classes(threads)?;
         let (posterior, _) = scoring.scores(ScoreKind::Posterior, threads)?;
         let (log_posterior, _) = scoring.scores(ScoreKind::LogPosterior, threads)?;
@@ -296,7 +307,7 @@ pub(super) fn score_row(py: Python, log_prior: Reals, parts: Vec<HeldPart>) -> P
     })
 }
 
-/// The kind of score of this name; an error if there is none.
+/// The kind of score that Python calls by this name; an error if there is none.
 fn score_kind(name: &str) -> PyResult<ScoreKind> {
     match name {
         "log_joint" => Ok(ScoreKind::LogJoint),
@@ -306,9 +317,9 @@ fn score_kind(name: &str) -> PyResult<ScoreKind> {
     }
 }
 
-/// Scores each row by the model whose index `which` has for it, -1 for none, and writes its scores, of the kind `want`, to `out`,
-/// (rows, classes). `models` are (log prior of each class, parts, which have all rows). Returns how many rows are impossible in every
-/// class.
+/// Scores each row by the model whose index `which` has for it, -1 for none, and writes its scores, of the kind `want`
+/// ("log_joint", "posterior" or "log_posterior"), to `out`, (rows, classes), 0 where a row has no model. `models` are (log prior
+/// of each class, parts, which have all rows). Returns how many rows are impossible in every class.
 #[pyfunction]
 pub(super) fn score_each(
     py: Python,

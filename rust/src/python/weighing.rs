@@ -18,8 +18,10 @@ type Codes<'py> = Array<'py, u32, 2>;
 /// Of a column: its keys, the weight of the rows (keys, classes), and how many bits of keys were dropped.
 type Counted = (NumPy<i64>, Integers, u32);
 
-/// Counts the leading bits of each column: of each key as many bits as the column has in `shifts` are dropped, and as few more as
-/// leave at most `most` keys. `classes` has the class of each row, -1 if it is not counted; weights of rows are 1 if there are none.
+/// Counts the rows of each class by the leading bits of each column's numbers: of each key, the bits of a number, as many bits as
+/// the column has in `shifts` are dropped, and as few more as leave at most `most` distinct keys. `classes` has the class of each
+/// row, -1 if it is not counted, below `n_classes`; weights of rows are 1 if there are none. Returns for each column the keys,
+/// the weight of the rows (keys, classes), and how many bits were dropped.
 #[pyfunction]
 pub(super) fn count_leading(
     py: Python,
@@ -32,7 +34,7 @@ pub(super) fn count_leading(
     threads: Threads,
 ) -> PyResult<Vec<Counted>> {
     let (columns, shifts) = (columns.columns()?, &*shifts);
-    // Classes are checked on one thread.
+    // The classes and weights of rows; classes are checked on one thread.
     let held_rows = HeldRows::new(classes, n_classes, weights, 1)?;
     let counts = held_rows
         .with(py, |rows| leading::count_leading(&columns, shifts, most, rows, *threads))?;
@@ -43,7 +45,7 @@ pub(super) fn count_leading(
 }
 
 /// The cell of each number, (rows, columns): how many of its column's cuts are not above it; the number of cuts plus 1 for a
-/// missing value.
+/// missing number. `cuts` has the cuts of each column, ascending.
 #[pyfunction(name = "steps")]
 pub(super) fn steps_of(
     py: Python,
@@ -58,7 +60,8 @@ pub(super) fn steps_of(
 }
 
 /// Adds up the weights of rows in each cell of every column, by class: (cells of all columns, classes). `codes` are (rows,
-/// columns), and `sizes` the number of cells of each column; a code equal to that has no cell. `labels` are the classes of rows.
+/// columns), and `sizes` the number of cells of each column; a code equal to that has no cell. `labels` has the class of each
+/// row, and `weights` what each row counts.
 #[pyfunction]
 pub(super) fn count_cells(
     py: Python,
@@ -71,6 +74,7 @@ pub(super) fn count_cells(
 ) -> PyResult<NumPy<f64>> {
     let cells = Cells::new(&codes, codes.width())?;
     let (sizes, labels, weights) = (&*sizes, &*labels, &*weights);
+    // The weights of rows, [cell][class].
     let sums = py.detach(|| cells.count(sizes, labels, weights, n_classes, *threads))?;
     let n_cells = sums.len() / n_classes.max(1);
     Ok(shaped(sums, &[n_cells, n_classes]))
@@ -87,7 +91,7 @@ type GroupArrays = (usize, NumPy<u32>, i64, NumPy<u32>, Vec<usize>);
 pub(super) struct Terms(weighing::Terms, OnceLock<Plan>);
 
 impl Terms {
-    /// Joins the terms and rows with these codes of columns, (rows, columns).
+    /// Joins the terms, in each of which a row has a cell, and rows with these codes of columns, (rows, columns).
     fn of<'a>(&'a self, codes: &'a Codes) -> PyResult<Lookups<'a>> {
         Ok(self.0.of(Cells::new(codes, codes.width())?)?)
     }
@@ -100,7 +104,8 @@ impl Terms {
 
 #[pymethods]
 impl Terms {
-    /// `groups` are columns and pairs; the terms are numbered group after group, level after level.
+    /// `groups` are columns and pairs of columns; the terms are numbered group after group, level after level. A group is
+    /// (column, cells of its codes, second column or -1, what the codes of that add to cells, number of cells of each level).
     #[new]
     fn new(groups: Vec<HeldGroup>) -> PyResult<Self> {
         // `first` and `second` are what codes of the first and of the second column add to cells, (codes, levels), `other` is the
@@ -119,9 +124,11 @@ impl Terms {
         ))
     }
 
-    /// Columns and pairs, as the constructor takes them.
+    /// Columns and pairs, as the constructor takes them: (column, cells of its codes (codes, levels), second column or -1, what
+    /// the codes of that add to cells (codes, levels), number of cells of each level).
     #[getter]
     fn groups(&self) -> Vec<GroupArrays> {
+        // Cells as an array (codes, levels).
         let as_table =
             |cells: &[u32], levels| shaped(cells.to_vec(), &[cells.len() / levels, levels]);
         let groups = self.0.groups().iter().enumerate().map(|(number, group)| {
@@ -146,11 +153,12 @@ impl Terms {
         (self.groups(),)
     }
 
-    /// The column of each group, and the second one, or -1.
+    /// (the column, the second column of a pair or -1) of each group, which is a column or a pair of columns.
     #[getter]
     fn columns(&self) -> Vec<(usize, i64)> {
-        let other = |group: &Group| group.other.as_ref().map_or(-1, |other| other.0 as i64);
-        self.0.groups().iter().map(|group| (group.column, other(group))).collect()
+        let second_column =
+            |group: &Group| group.other.as_ref().map_or(-1, |(column, _)| *column as i64);
+        self.0.groups().iter().map(|group| (group.column, second_column(group))).collect()
     }
 
     /// The number of cells of all terms.
@@ -164,9 +172,9 @@ impl Terms {
         self.0.len()
     }
 
-    /// The score of each row, (rows, classes): intercepts of classes plus Σ weight of the term · evidence of the row's cell. `codes` are
-    /// (rows, columns), and `table` has the evidence, (cells of all terms, classes). With `own`, the class of each row, it is (cells,
-    /// own class, classes).
+    /// The score of each row, (rows, classes): `intercepts`, (classes,), plus Σ weight of the term · evidence of the row's cell,
+    /// in nats. `codes` are (rows, columns), `weights` (terms,), and `table` has the evidence, (cells of all terms, classes).
+    /// With `own`, the class of each row, rows are left out, and it is (cells, class of the row, classes).
     fn scores(
         &self,
         py: Python,
@@ -178,15 +186,16 @@ impl Terms {
         threads: Threads,
     ) -> PyResult<NumPy<f64>> {
         let (lookups, n_classes) = (self.of(&codes)?, intercepts.len());
-        let evidence = Evidence { table: &table, classes: n_classes, own: own.as_deref() };
+        let evidence = Evidence { table: &table, classes: n_classes, row_classes: own.as_deref() };
         let (weights, intercepts) = (&*weights, &*intercepts);
         let scores =
             py.detach(|| weighing::scores(&lookups, &evidence, weights, intercepts, *threads))?;
         Ok(shaped(scores, &[lookups.rows(), n_classes]))
     }
 
-    /// The evidence of each term for each row beyond that for the last class, (rows, classes - 1, terms + given); the last `given`
-    /// are left at 0. `table` is (cells of all terms, own class, classes), and `own` has the class of each row.
+    /// The evidence of each term for each row beyond that for the last class, in nats, (rows, classes - 1, terms + given);
+    /// `given` is how many terms more there are, the last ones, which are left at 0. `codes` are (rows, columns), `own` has the
+    /// class of each row, and `table` the evidence of cells without the row, (cells of all terms, class of the row, classes).
     fn evidence(
         &self,
         py: Python,
@@ -198,14 +207,14 @@ impl Terms {
         threads: Threads,
     ) -> PyResult<NumPy<f32>> {
         let lookups = self.of(&codes)?;
-        let evidence = Evidence { table: &table, classes: n_classes, own: Some(&own) };
+        let evidence = Evidence { table: &table, classes: n_classes, row_classes: Some(&own) };
         let nats =
             py.detach(|| weighing::evidence_of_rows(&lookups, &evidence, given, *threads))?;
         Ok(shaped(nats, &[lookups.rows(), n_classes.saturating_sub(1), self.0.len() + given]))
     }
 
-    /// Runs passes that improve, in place, `mu`, the probabilities of rows, (rows, classes), and the corrections in `table`, (cells of
-    /// all terms, classes). `codes` are (rows, columns).
+    /// Runs passes over rows that improve, in place, `mu`, the probabilities of classes, (rows, classes), and the corrections of
+    /// cells in `table`, (cells of all terms, classes). `codes` are (rows, columns).
     fn correct(
         &self,
         py: Python,
@@ -218,16 +227,17 @@ impl Terms {
         passes.run(py, |rows, order| tables::ascend(&lookups, rows, order, mu, table))
     }
 
-    /// Σ s² over the terms in which two rows have the same cell, (rows, rows); s² is how much a term may vary. `codes` are (rows,
-    /// columns).
+    /// Σ s² over the terms in which two rows have the same cell, (rows, rows); s² is how much a term's cells may vary. `codes`
+    /// are (rows, columns).
     fn alike(&self, py: Python, codes: Codes, threads: Threads) -> PyResult<NumPy<f64>> {
         let lookups = self.of(&codes)?;
+        // Σ s² of what two rows share.
         let shared = py.detach(|| alike::alike(&lookups, *threads));
         Ok(shaped(shared, &[lookups.rows(), lookups.rows()]))
     }
 
-    /// The corrections of the cells of all terms, (cells, classes), from the surprise of rows, C (y − μ), (rows, classes). `codes` are
-    /// (rows, columns).
+    /// The corrections of the cells of all terms, (cells, classes), from the surprise of rows, C (y − μ), (rows, classes), where
+    /// y is 1 for the class of a row and μ its probability. `codes` are (rows, columns).
     fn spread(&self, py: Python, codes: Codes, surprise: Table) -> PyResult<NumPy<f64>> {
         let (lookups, n_classes, surprise) = (self.of(&codes)?, surprise.width(), &*surprise);
         let corrections = py.detach(|| alike::spread(&lookups, surprise))?;
@@ -236,8 +246,8 @@ impl Terms {
 }
 
 /// Returns the log loss of all rows under weights of terms and intercepts of classes, and its slope along each weight, then along
-/// each intercept, (terms + classes,). `evidence` is (rows, classes - 1, terms), relative to the last class; `labels` has the class
-/// of each row, and `row_weights` what it counts.
+/// each intercept, (terms + classes,). `evidence`, in nats, is (rows, classes - 1, terms), relative to the last class; `weights`
+/// is (terms,), `intercepts` (classes,); `labels` has the class of each row, and `row_weights` what it counts.
 #[pyfunction]
 pub(super) fn weighed_slope(
     py: Python,
@@ -273,7 +283,9 @@ pub(super) struct Passes {
 
 #[pymethods]
 impl Passes {
-    /// Keeps the arrays, which are checked by `run`, and the mean change of μ at which passes end.
+    /// Keeps the arrays, which are checked by `run`: `strengths`, (rows,), C times the weight of each row; `offsets`, (rows,
+    /// classes), scores before corrections; `orders`, the rows in the order of each pass; and `enough`, the mean change of the
+    /// probabilities μ at which passes end.
     #[new]
     fn new(strengths: Py<PyAny>, offsets: Py<PyAny>, orders: Vec<Py<PyAny>>, enough: f64) -> Self {
         Passes { strengths, offsets, orders, enough }
@@ -281,8 +293,9 @@ impl Passes {
 }
 
 impl Passes {
-    /// Runs one pass after another, each in its own order, until μ changes by less than `enough`. `pass` visits rows in an order (their
-    /// numbers), and returns the mean change of μ.
+    /// Runs one pass over the rows after another, each in its order, until μ, the probabilities of classes, changes by less than
+    /// `enough` per row. `pass` visits rows in an order (their numbers), and returns the mean change of μ. `orders` has the order
+    /// of each pass.
     pub(super) fn run(
         &self,
         py: Python,
@@ -307,8 +320,9 @@ impl Passes {
     }
 }
 
-/// Does what `correct` does, from `alike`, Σ s² over the cells that two rows share, (rows, rows). Improves `mu`, the probabilities of
-/// rows, (rows, classes), in place; `labels` has the class of each row.
+/// Runs passes over rows that improve `mu`, the probabilities of classes, (rows, classes), in place, without a table of cells:
+/// `alike` has Σ s² over the cells that two rows share, (rows, rows), where s² is how much a cell may vary. `labels` has the
+/// class of each row.
 #[pyfunction]
 pub(super) fn correct_alike(
     py: Python,
@@ -321,8 +335,9 @@ pub(super) fn correct_alike(
     passes.run(py, |rows, order| alike::ascend(alike, labels, rows, order, mu))
 }
 
-/// Returns the least log loss of scores, (rows, classes), times a factor, and that factor, which is at most `most`; `ridge` times
-/// the square of its distance to 1 is added to the loss. `labels` has the class of each row, and `row_weights` what it counts.
+/// Returns the least log loss, in nats, of scores, (rows, classes), times a factor, and that factor, which is at most `most`;
+/// `ridge` times the square of its distance to 1 is added to the loss. `labels` has the class of each row, and `row_weights` what
+/// it counts.
 #[pyfunction]
 pub(super) fn tempered(
     py: Python,
@@ -348,28 +363,31 @@ type HeldPairRows<'py> = (Codes<'py>, Labels<'py>, Reals<'py>, Reals<'py>);
 type HeldNodes<'py> =
     (Order<'py>, Order<'py>, Table<'py>, Table<'py>, Array<'py, f64, 3>, Array<'py, f64, 3>);
 
-/// Rows and the nodes of their columns, as the core takes them. The prior is P(class).
+/// Rows and the nodes of their columns, groups of codes, as the core takes them. A row has codes, `[column]`, a label (its class)
+/// and a weight; the prior is P(class). A column has the fine node of each code, the coarse node of each fine one, p(class |
+/// node) of coarse and of fine nodes, (nodes, classes), and the same without a row of each class, (nodes, class of the row,
+/// classes).
 fn paired<'a>(
     (codes, labels, weights, prior): &'a HeldPairRows,
     nodes: &'a [HeldNodes],
 ) -> PyResult<pairs::Columns<'a>> {
     // P(class | node) of coarse and fine nodes, and the same without a row of each class.
-    let nodes =
-        nodes.iter().map(|(fine, coarse, of_coarse, of_fine, left_of_coarse, left_of_fine)| {
-            pairs::Nodes {
-                fine,
-                coarse,
-                shares: [of_coarse, of_fine],
-                left_out: [left_of_coarse, left_of_fine],
-            }
-        });
+    let nodes = nodes.iter().map(
+        |(fine, coarse, coarse_shares, fine_shares, coarse_left_out, fine_left_out)| pairs::Nodes {
+            fine,
+            coarse,
+            shares: [coarse_shares, fine_shares],
+            left_out: [coarse_left_out, fine_left_out],
+        },
+    );
     let cells = Cells::new(codes, codes.width())?;
     Ok(pairs::Columns { cells, labels, weights, prior, nodes: nodes.collect() })
 }
 
-/// Of each pair of columns (their indices), (pairs, 4): nats gained, that one of the `strengths` of the prior, in rows, that gains
-/// most, and first and second slope along the pair's weight. `posteriors` are P(class) of each row by the scores so far, (rows,
-/// classes); `nodes` has those of each column.
+/// Of each pair of columns (their indices), (pairs, 4): the nats that the pair gains over its columns apart; that one of the
+/// `strengths` of the prior, in rows, that gains most; and the slope and the curvature of the log likelihood along the pair's
+/// weight. `rows` has codes, labels (classes), weights and the prior; `nodes` are groups of codes, coarse and fine, of each
+/// column; `posteriors` are P(class) of each row by the scores so far, (rows, classes).
 #[pyfunction]
 pub(super) fn pair_gains(
     py: Python,
@@ -383,12 +401,15 @@ pub(super) fn pair_gains(
     let columns = paired(&rows, &nodes)?;
     let (strengths, posteriors) = (&*strengths, &*posteriors);
     let gains = py.detach(|| columns.gains(&pairs, strengths, posteriors, *threads))?;
+    // m is the strength of the prior.
     let numbers = gains.iter().flat_map(|gain| [gain.nats, gain.m, gain.slope, gain.curvature]);
     Ok(shaped(numbers.collect::<Vec<f64>>(), &[gains.len(), 4]))
 }
 
-/// Of each pair of columns (their indices) under its strength of the prior, in rows: δ, (cells × classes), and δ of rows left out,
-/// (cells × own class × classes), both flat. `nodes` has those of each column.
+/// Of each pair of columns (their indices) under its strength of the prior, in rows: δ, what the pair adds to the evidence of its
+/// columns, in nats, (cells × classes), and δ without a row, (cells × class of the row × classes), both flat. `rows` has codes,
+/// labels (classes), weights and the prior; `nodes` are groups of codes, coarse and fine, of each column; a cell is a pair of
+/// fine nodes.
 #[pyfunction]
 pub(super) fn pair_tables(
     py: Python,

@@ -35,15 +35,17 @@ enum CellFinder {
 }
 
 impl Plan {
-    /// The plan for the terms of columns and pairs, which have one level each.
+    /// The plan by which rows find their cells in these terms: one for each column or pair of columns, which has a single level.
     pub fn of(terms: &Terms) -> Plan {
+        // How each term finds a row's cell, [term]; and the lookups of columns that pairs share.
         let mut plan = Plan { finders: vec![], lookups: vec![] };
-        // A group is a column or a pair; `first` and `second` have by code what each column adds to the number of the cell.
+        // A group is a column or a pair of columns; `first` and `second`, [code], are what the code of a row in the first and in
+        // the other column adds to the number of the row's cell.
         for group in terms.groups() {
             let finder = match &group.other {
                 None => CellFinder::Column,
                 Some((other, second)) => {
-                    let width = second.iter().max().map_or(1, |last| last + 1); // cells per code
+                    let width = second.iter().max().map_or(1, |last| last + 1); // cells per first code
                     // A cell is the sum of what both codes add. If what the first one adds are multiples of the width, it is
                     // divided by it, so that pairs can share the lookup.
                     let are_multiples = group.first.iter().all(|first| first.is_multiple_of(width));
@@ -59,11 +61,11 @@ impl Plan {
         plan
     }
 
-    /// The index in `self.lookups` of the lookup of a column that has these numbers, by code: what a code adds to the number of the
-    /// cell, perhaps divided by a width. It is added if it is new.
+    /// The index in `self.lookups` of the lookup of a column (its index) that has these `numbers`, `[code]`: what a code adds to
+    /// the number of a row's cell, perhaps divided by a number of cells. The lookup is added if it is new.
     fn share_lookup(&mut self, column: usize, numbers: Vec<u32>) -> usize {
         let lookup = Lookup { column, numbers };
-        self.lookups.iter().position(|known| *known == lookup).unwrap_or_else(|| {
+        self.lookups.iter().position(|earlier| *earlier == lookup).unwrap_or_else(|| {
             self.lookups.push(lookup);
             self.lookups.len() - 1
         })
@@ -83,8 +85,8 @@ pub struct CellTables<'a> {
 }
 
 impl<'a> CellTables<'a> {
-    /// Joins columns of codes, terms that give each row a cell, and the scores of cells, `table`, `[cell][class]`, term after term. An
-    /// error if it has another length, or terms have several levels or columns that do not exist.
+    /// Joins columns of codes, terms in each of which a row has a cell, and `table`, the scores that cells add, `[cell][class]`,
+    /// term after term. An error if it has another length, or terms have several levels or columns that do not exist.
     pub fn new(
         columns: Columns<'a>,
         (terms, plan): (&'a Terms, &'a Plan), // `plan` is how these terms find cells
@@ -94,6 +96,7 @@ impl<'a> CellTables<'a> {
         columns.demand_whole()?;
         demand(table.len() == terms.size() * n_classes, "the table must have all cells")?;
         demand(terms.len() == terms.groups().len(), "scores have no levels")?;
+        // The indices of the columns that terms use, one or two for each.
         let used_columns = terms.groups().iter().flat_map(|group| {
             [group.column].into_iter().chain(group.other.as_ref().map(|(column, _)| *column))
         });
@@ -102,7 +105,8 @@ impl<'a> CellTables<'a> {
         Ok(CellTables { columns, terms, plan, table, n_classes })
     }
 
-    /// Adds the scores of these terms (a range of their indices) to the sums, `[class][row]`. `scratch` is memory.
+    /// Adds the scores of each row's cells in these terms (a range of their indices) to the sums, `[class][row]`. `scratch` has
+    /// buffers whose contents have no meaning: a tile, and the numbers that lookups have for the rows' codes.
     pub(super) fn add(
         &self,
         terms: Range<usize>,
@@ -134,7 +138,8 @@ impl<'a> CellTables<'a> {
                                 is_read[index] = true;
                             }
                         }
-                        // What the code of each row in each of both columns adds to the number of the cell.
+                        // The numbers that both lookups have for the code of each row: the first, times the width, and the
+                        // second add up to the row's cell, counted from the term's first.
                         let [first, second] = pair.map(|index| &codes[index * ROWS..][..n_rows]);
                         let rows = cells.iter_mut().zip(first).zip(second);
                         rows.for_each(|((cell, a), b)| *cell = start + a * width + b);
@@ -146,13 +151,13 @@ impl<'a> CellTables<'a> {
         Ok(())
     }
 
-    /// Writes to `out` the entry in `numbers` of the code that each row has in column number `column`; codes beyond `numbers` have
-    /// the last one.
+    /// Writes to `out`, `[row]`, the entry in `numbers`, `[code]`, for the code of each of these rows in column number `column`;
+    /// codes beyond `numbers` have the last one.
     fn look_up(&self, column: usize, numbers: &[u32], rows: &RowSelection, out: &mut [u32]) {
         // The block of columns that holds it, and its index there.
         let (block, column) = self.columns.block_of(column);
         let last = numbers.last().copied().unwrap_or(0);
-        let (low, mut buffer) = (0, None); // codes begin at 0
+        let (low, mut buffer) = (0, None); // codes begin at 0; the buffer is for codes that must be converted
         look_up(rows.integers(block, column, low, &mut buffer), low, numbers, last, out);
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct RowTerms {
 }
 
 impl RowTerms {
-    /// The log prior alone.
+    /// The terms of a row that has the log prior alone, `[class]`.
     pub(super) fn new(log_prior: &[f64]) -> Self {
         RowTerms { n_classes: log_prior.len(), values: log_prior.to_vec() }
     }
@@ -24,9 +24,9 @@ impl RowTerms {
     }
 
     /// The log joint probability of each class minus that of the most probable one, -inf for an impossible class; None if all are
-    /// impossible.
+    /// impossible. The numbers that are added up are in `values`, `[term][class]`: the log prior, then log-likelihoods.
     pub(super) fn differences(&self) -> Option<Vec<f64>> {
-        // The log-likelihoods of a class, term by term.
+        // The log prior and the log-likelihoods of a class, [term].
         let terms = |class: usize| self.values.iter().skip(class).step_by(self.n_classes);
         let is_possible = |&class: &usize| terms(class).all(|log| log.is_finite());
         let possible_classes: Vec<usize> = (0..self.n_classes).filter(is_possible).collect();
@@ -43,9 +43,10 @@ impl RowTerms {
         Some(differences)
     }
 
-    /// The log joint probability of a class minus that of another one; both are possible.
+    /// The log joint probability of `class` minus that of `base_class`, both possible: the sum over terms of the differences of
+    /// the log prior and of log-likelihoods, which are in `values`, `[term][class]`.
     fn difference(&self, class: usize, base_class: usize) -> f64 {
-        let mut total = ExactSum::default();
+        let mut total = ExactSum::default(); // of the differences, without rounding
         // A term is a number per class.
         for term in self.values.chunks_exact(self.n_classes) {
             total.add((term[class] - term[base_class]).clamp(-LARGEST, LARGEST));
@@ -61,10 +62,11 @@ struct ExactSum {
 }
 
 impl ExactSum {
-    /// Adds x, which is finite, to the summands: the numbers, ascending, that add up to the sum exactly.
+    /// Adds x, which is finite, to the sum: changes `summands`, the numbers, ascending in absolute value, that add up to it
+    /// exactly.
     fn add(&mut self, x: f64) {
         // Each addition leaves its rounding error as a summand, if it is not 0.
-        let mut n_errors = 0;
+        let mut n_errors = 0; // rounding errors that are kept so far
         let mut carry = x; // the rounded sum of x and the summands so far
         for i in 0..self.summands.len() {
             let (sum, error) = add_with_error(carry, self.summands[i]);
@@ -86,7 +88,7 @@ impl ExactSum {
     }
 }
 
-/// (a + b rounded, the rounding error).
+/// Adds two numbers. Returns (a + b rounded to a double, the rounding error: a + b minus that).
 fn add_with_error(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let b_in_sum = sum - a; // what of b is left in the rounded sum

@@ -23,9 +23,10 @@ pub struct Histogram<'a> {
 const FARTHEST: f64 = 1_048_576.0;
 
 impl<'a> Histogram<'a> {
-    /// Bins of a single column: bin k begins at `start + k * width`, and `table` has the log densities of the bins from bin `first`
-    /// on, `[bin][class]`. An error if it has no bin or no row per bin, if `start` or `width` is wrong, or if there is not exactly
-    /// one column.
+    /// Bins of a single column, in the units of its numbers: bin k goes from `start + k * width` to below
+    /// `start + (k + 1) * width`, and `table` has the log densities of the bins from bin `first` on, `[bin][class]`; beyond them
+    /// a density halves with every bin. An error if it has no bin or no row per bin, if `start` or `width` is wrong, or if there
+    /// is not exactly one column.
     pub fn new(
         columns: Columns<'a>,
         start: f64,
@@ -44,9 +45,11 @@ impl<'a> Histogram<'a> {
         Ok(Histogram { columns, start, width, first: first as f64, table, n_classes })
     }
 
-    /// Adds the log densities to the sums, `[class][row]`; nothing where the value is missing. An infinite value is an error.
+    /// Adds the log density of each row's number x to the sums, `[class][row]`; nothing where x is missing, and an infinite x is
+    /// an error. Bin k begins at `start + k * width`; `table` has the log densities, `[bin][class]`, from bin `first` on, and
+    /// beyond its ends a density halves with every bin.
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
-        let last_bin = (self.table.len() / self.n_classes - 1) as f64;
+        let last_bin = (self.table.len() / self.n_classes - 1) as f64; // counted from the table's first
         let mut buffer = None; // for values that must be converted
         let (block, column) = self.columns.block_of(0); // the only column's block, and its index there
         for (i, &x) in sums.rows.reals(block, column, &mut buffer).iter().enumerate() {

@@ -70,10 +70,10 @@ impl Shape {
         if self == Shape::Box { 0.5 } else { 1.0 }
     }
 
-    /// The density of a compact kernel of bandwidth 1 at distance `u` from its middle, 0 outside its reach; 0 for the normal
-    /// kernel.
+    /// The density of a compact kernel of bandwidth 1 at distance `u`, in bandwidths, from its middle, 0 outside its reach; 0 for
+    /// the normal kernel.
     pub(super) fn density(self, u: f64) -> f64 {
-        let inside = (1.0 - u * u).max(0.0); // 0 from distance 1 on
+        let inside = (1.0 - u * u).max(0.0); // 1 in the middle, 0 from distance 1 on
         match self {
             Shape::Normal => 0.0,
             Shape::Box => f64::from((-0.5..0.5).contains(&u)),
@@ -161,10 +161,11 @@ struct WideNormal {
 }
 
 impl<'a> Kernel<'a> {
-    /// Kernel densities of a column whose values are z on `scale`. `centres` are ascending, in z units; `weights` are
-    /// `[centre][class]`; `bandwidth`, in z units, and `constant`, which is added to the log density, have a number per class;
-    /// `floor` is the mean and the deviation of the wide normal, in z units. An error if these do not fit together, or there is
-    /// not exactly one column.
+    /// Kernel densities of a column whose numbers x are z = (x - origin) / unit on `scale`: sums of bumps of this shape.
+    /// `centres` are where the bumps are, ascending, in z units; `weights`, `[centre][class]`, how much each counts; `bandwidth`,
+    /// `[class]`, how wide they are, in z units; `constant`, `[class]`, is added to the log density; `floor` is the mean and the
+    /// deviation, in z units, of the wide normal that is mixed in if the shape is compact. An error if these do not fit together,
+    /// or there is not exactly one column.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         columns: Columns<'a>,
@@ -200,14 +201,16 @@ impl<'a> Kernel<'a> {
             shape == Shape::Normal || (floor[0].is_finite() && is_valid_width(floor[1])),
             "floor must be a mean and a positive standard deviation",
         )?;
+        // The bumps of each class.
         let classes = (0..n_classes).map(|class| {
-            let class_weights = weights.iter().skip(class).step_by(n_classes);
+            let class_weights = weights.iter().skip(class).step_by(n_classes); // [centre]
             // The centres where the class has weight, and these weights.
             let occupied = centres.iter().zip(class_weights).filter(|&(_, &w)| w > 0.0);
             let (centres, weights): (Vec<f64>, Vec<f64>) = occupied.unzip();
             let cells = match shape {
                 Shape::Normal => {
-                    // Cells that rows can use.
+                    // Cells on the line, each with a series for the log density: as many as rows can use, and as many as are
+                    // kept.
                     let most_used = 2 * columns.rows().unwrap_or(0);
                     let most_kept = most_used.min(ALL_KEPT / n_classes);
                     SeriesCells::new(&centres, bandwidth[class], most_kept)
@@ -225,14 +228,16 @@ impl<'a> Kernel<'a> {
         });
         let classes = classes.collect();
         let [mean, deviation] = floor;
+        // The logarithm of the wide normal's density at its mean times its share, FLOOR.
         let log_height = FLOOR.ln() - deviation.ln() - LOG_SQRT_TAU;
         let floor = WideNormal { mean, deviation, log_height };
         Ok(Kernel { columns, scale, shape, classes, floor })
     }
 
-    /// Adds the log densities to the sums, `[class][row]`. An infinite value is an error.
+    /// Adds the log density of each row's number in each class to the sums, `[class][row]`; nothing where it is missing. An
+    /// infinite number is an error.
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
-        let mut z = [f64::NAN; ROWS]; // of each row; NaN: missing
+        let mut z = [f64::NAN; ROWS]; // the number of each row on the column's scale; NaN: missing
         let z = &mut z[..sums.rows.len()];
         self.write_z(sums, z)?;
         for (bumps, sums) in self.classes.iter().zip(sums.classes_mut()) {
@@ -243,13 +248,13 @@ impl<'a> Kernel<'a> {
         Ok(())
     }
 
-    /// Writes the value of each of the rows that have these sums to `z`, on the column's scale and at most [`FARTHEST`] from 0; NaN
-    /// where it is missing. An infinite value is an error.
+    /// Writes the number x of each of the rows that have these sums to `z`, on the column's scale, (x - origin) / unit, and at
+    /// most [`FARTHEST`] from 0; NaN where x is missing. An infinite x is an error.
     fn write_z(&self, sums: &Sums, z: &mut [f64]) -> Result<(), Error> {
         let (block, column) = self.columns.block_of(0); // the only column's block, and its index there
-        let mut buffer = None; // for values that must be converted
-        let values = sums.rows.reals(block, column, &mut buffer);
-        for (i, (z, &x)) in z.iter_mut().zip(values).enumerate() {
+        let mut buffer = None; // for numbers that must be converted
+        let numbers = sums.rows.reals(block, column, &mut buffer);
+        for (i, (z, &x)) in z.iter_mut().zip(numbers).enumerate() {
             if x.is_infinite() {
                 return Err(self.columns.bad_value(Fault::Infinite, sums.rows.row(i), 0));
             }
@@ -258,7 +263,9 @@ impl<'a> Kernel<'a> {
         Ok(())
     }
 
-    /// The log density of a class at z plus the class's constant; 0 for a class without bumps.
+    /// The log density of a class, that of a weighted sum of `bumps`, at z, a number on the column's scale, plus the class's
+    /// constant; 0 for a class without bumps. `floor`, the wide normal that is mixed into compact kernels, has its mean and
+    /// deviation in z units, and the logarithm of its height times its share.
     #[inline(always)]
     fn log_density(&self, bumps: &Bumps, z: f64) -> f64 {
         if bumps.centres.is_empty() {
@@ -266,7 +273,7 @@ impl<'a> Kernel<'a> {
         } else if self.shape == Shape::Normal {
             bumps.constant + bumps.log_normal(z)
         } else {
-            let density = (1.0 - FLOOR) * bumps.density(self.shape, z);
+            let density = (1.0 - FLOOR) * bumps.density(self.shape, z); // of the compact kernels
             let WideNormal { mean, deviation, log_height } = self.floor;
             // The distance from the mean in deviations.
             let u = ((z - mean) / deviation).abs().min(FARTHEST_U);
@@ -276,14 +283,16 @@ impl<'a> Kernel<'a> {
 }
 
 impl Bumps {
-    /// The log density at z of these bumps of normal kernels, by the series of z's cell or else bump by bump.
+    /// The log density at z, a number on the column's scale, of these bumps of normal kernels, by the series of z's cell or else
+    /// bump by bump. Cells are equally wide, in z units, from `start` on, numbered from 0; a slot keeps one cell, the first of
+    /// those with its lowest bits that a row falls into.
     #[inline(always)]
     fn log_normal(&self, z: f64) -> f64 {
         let position = (z - self.cells.start) * self.cells.inverse_width; // in cells
         if !(position >= 0.0 && position < self.cells.n_cells) {
             return self.log_sum_of_bumps(z);
         }
-        let number = position as usize;
+        let number = position as usize; // of the cell
         let slot = &self.cells.slots[number & (self.cells.slots.len() - 1)];
         let cell = slot.get_or_init(|| Box::new(self.compute_cell(number)));
         if cell.number == number {
@@ -293,10 +302,11 @@ impl Bumps {
         }
     }
 
-    /// The log density at z, which lies in this cell.
+    /// The log density at z, which lies in this cell, by the cell's series: one of all bumps, or one of those on either side.
+    /// `middle` is the cell's middle, a z, and `inverse_width` 1 over the width of a cell.
     #[inline(always)]
     fn log_normal_in_cell(&self, cell: &Cell, z: f64) -> f64 {
-        let s = (z - cell.middle) * (2.0 * self.cells.inverse_width); // from -1 to 1
+        let s = (z - cell.middle) * (2.0 * self.cells.inverse_width); // in half cells, from -1 to 1
         match &cell.log_density {
             LogDensity::OneSeries(series) => polynomial(series, s),
             LogDensity::TwoSides(sides) => {
@@ -312,14 +322,16 @@ impl Bumps {
         NEGLIGIBLE + (self.largest_weight / self.weights[nearest]).ln()
     }
 
-    /// The log density as a sum relative to the nearest bump, so that nothing underflows however far out z is.
+    /// The log density of these bumps of normal kernels at z, a number on the column's scale: a sum relative to the nearest bump,
+    /// so that nothing underflows however far out z is.
     fn log_sum_of_bumps(&self, z: f64) -> f64 {
         // The distance of a centre, in bandwidths.
         let u = |centre: f64| ((z - centre) / self.bandwidth).clamp(-FARTHEST_U, FARTHEST_U);
+        // How many centres are below z, and the index of the one nearest to it.
         let Neighbours { n_below, nearest } = find_neighbours(&self.centres, z);
         let nearest_u = u(self.centres[nearest]);
         let negligible = self.negligible_distance(nearest); // of logarithms
-        let mut total = 0.0;
+        let mut total = 0.0; // of weights times heights, relative to the height of the nearest bump
         visit_outwards(&self.centres, &self.weights, n_below, |centre, weight| {
             let u = u(centre);
             // By how much the bump's logarithm is below that of the nearest one.
@@ -333,11 +345,12 @@ impl Bumps {
         f64::ln(total) - 0.5 * nearest_u * nearest_u - self.bandwidth.ln() - LOG_SQRT_TAU
     }
 
-    /// The cell of this number: with one series of all bumps if that is exact, else one for the bumps on either side, else none.
+    /// The cell of this number, counted from 0 at `start`, and the log density in it: one series of all bumps if that is exact,
+    /// else one for the bumps on either side, else none. Cells are `width` wide, in z units.
     fn compute_cell(&self, number: usize) -> Cell {
         let middle = self.cells.start + (number as f64 + 0.5) * self.cells.width; // a z
         let n_bumps = self.centres.len();
-        // Bumps below the middle.
+        // The number of bumps below the middle.
         let n_below = find_neighbours(&self.centres, middle).n_below;
         let two_sides = || {
             let left = self.series(0..n_below, middle)?;
@@ -355,24 +368,26 @@ impl Bumps {
     /// exp(-(u' + HALF s)² / 2) Σ weight exp(-(u² - u'²) / 2) exp(-HALF (u - u') s), but for a constant. The sum's power series
     /// has moments of the bumps for coefficients, and its logarithm their cumulants.
     fn series(&self, bumps: Range<usize>, middle: f64) -> Option<Series> {
-        let first = bumps.start;
+        let first_bump = bumps.start; // its index
         let (centres, weights) = (&self.centres[bumps.clone()], &self.weights[bumps]);
         if centres.is_empty() {
             return None;
         }
+        // How many of the centres are below the middle, and the index of the one nearest to it.
         let Neighbours { n_below, nearest } = find_neighbours(centres, middle);
-        let negligible = self.negligible_distance(first + nearest);
-        let nearest_u = (middle - centres[nearest]) / self.bandwidth;
+        let negligible = self.negligible_distance(first_bump + nearest); // of logarithms
+        let nearest_u = (middle - centres[nearest]) / self.bandwidth; // u' above
+        // Moments of -HALF (u - u') over the bumps, by power from 0 on.
         let mut moments = [0.0; TERMS + CHECK_TERMS];
-        let mut widest = 0.0_f64; // the largest gap
+        let mut widest_gap = 0.0_f64; // to the nearest bump, in bandwidths
         visit_outwards(centres, weights, n_below, |centre, weight| {
             let u = (middle - centre) / self.bandwidth;
             let gap = u - nearest_u; // to the nearest bump, in bandwidths
             let distance = 0.5 * gap * (u + nearest_u); // of the bumps' logarithms
             let is_near = distance - HALF * gap.abs() < negligible;
             if is_near {
-                widest = widest.max(gap.abs());
-                let mut term = weight * (-distance).exp();
+                widest_gap = widest_gap.max(gap.abs());
+                let mut term = weight * (-distance).exp(); // what the bump adds to the next moment
                 for moment in &mut moments {
                     *moment += term;
                     term *= -HALF * gap;
@@ -380,25 +395,26 @@ impl Bumps {
             }
             is_near
         });
-        let mut coefficients = cumulants(moments);
+        let mut coefficients = cumulants(moments); // of 1, s, s² and so on
         // The size of the first terms that the series leaves out.
         let error = coefficients[TERMS..].iter().map(|term| term.abs()).sum::<f64>();
         coefficients[0] -= 0.5 * nearest_u * nearest_u + self.bandwidth.ln() + LOG_SQRT_TAU;
         coefficients[1] -= HALF * nearest_u;
         coefficients[2] -= 0.5 * HALF * HALF;
-        let is_exact = error <= LARGEST_ERROR && widest <= WIDEST;
+        let is_exact = error <= LARGEST_ERROR && widest_gap <= WIDEST;
         coefficients.first_chunk().filter(|_| is_exact).copied()
     }
 
-    /// The density at z of these bumps, which have a compact shape.
+    /// The density at z, a number on the column's scale, of these bumps, which have a compact shape: the weighted sum of one
+    /// kernel on each centre. Centres ascend, and are in z units, as is the bandwidth.
     fn density(&self, shape: Shape, z: f64) -> f64 {
-        let reach = shape.reach() * self.bandwidth;
+        let reach = shape.reach() * self.bandwidth; // how far a bump extends, in z units
         // One bump more on either side: z - reach may have been rounded.
         let start = self.centres.partition_point(|&c| c < z - reach).saturating_sub(1);
         let end = (self.centres.partition_point(|&c| c <= z + reach) + 1).min(self.centres.len());
-        let near = self.centres[start..end].iter().zip(&self.weights[start..end]);
-        let heights =
-            near.map(|(centre, weight)| weight * shape.density((z - centre) / self.bandwidth));
+        let near_bumps = self.centres[start..end].iter().zip(&self.weights[start..end]);
+        let heights = near_bumps
+            .map(|(centre, weight)| weight * shape.density((z - centre) / self.bandwidth));
         heights.sum::<f64>() / self.bandwidth
     }
 }
@@ -409,7 +425,8 @@ struct Neighbours {
     nearest: usize,
 }
 
-/// The neighbours of z among centres, which ascend; there is at least one.
+/// How many of the centres, which ascend, are below z, and the index of the one nearest to it; there is at least one. Centres and
+/// z are in the same unit.
 fn find_neighbours(centres: &[f64], z: f64) -> Neighbours {
     let n_below = centres.partition_point(|&centre| centre < z);
     let is_left_nearer = n_below > 0
@@ -418,7 +435,7 @@ fn find_neighbours(centres: &[f64], z: f64) -> Neighbours {
 }
 
 /// Calls `visit` with centre and weight of the first `n_below` bumps, the last one first, until it returns false, and then
-/// likewise with the others, the first one first. `centres` ascend, and `weights` has the weight of each.
+/// likewise with the bumps after them, the first one first. `centres` ascend, and `weights` has the weight of the bump on each.
 #[inline(always)]
 fn visit_outwards(
     centres: &[f64],
@@ -432,8 +449,9 @@ fn visit_outwards(
 }
 
 impl SeriesCells {
-    /// Empty slots for all cells of bumps with these centres and this bandwidth, in z units, or for about `most_kept` of them; no
-    /// cells if there are no bumps, or if doubles are too coarse.
+    /// Divides the line around bumps into cells of equal width. `centres` are those of the bumps, ascending, in z units, as is
+    /// the bandwidth. There are empty slots for all cells, or for about `most_kept` of them; no cells if there are no bumps, or
+    /// if doubles are too coarse.
     fn new(centres: &[f64], bandwidth: f64, most_kept: usize) -> Self {
         let (Some(&lowest), Some(&highest)) = (centres.first(), centres.last()) else {
             return SeriesCells::default();
@@ -441,25 +459,27 @@ impl SeriesCells {
         if lowest.abs().max(highest.abs()) >= FINEST * bandwidth {
             return SeriesCells::default();
         }
+        // Of a cell, and how far cells reach beyond the outermost bumps; in z units.
         let (width, margin) = (2.0 * HALF * bandwidth, MARGIN * bandwidth);
         let n_cells = ((highest - lowest + 2.0 * margin) / width).floor();
         let n_kept = (n_cells as usize).min(most_kept).clamp(1, MOST_KEPT);
-        let mut slots = vec![];
+        let mut slots = vec![]; // each for one cell, computed when it is needed
         slots.resize_with(n_kept.next_power_of_two(), OnceLock::new);
-        let start = lowest - margin;
+        let start = lowest - margin; // where the first cell begins, a z
         SeriesCells { start, width, inverse_width: 1.0 / width, n_cells, slots }
     }
 }
 
-/// The first `N` coefficients of the logarithm of a power series, whose own coefficients are moments[k] / k!.
+/// The first `N` coefficients of the logarithm of a power series, whose coefficients are moments[k] / k!, both by power from 0
+/// on.
 fn cumulants<const N: usize>(moments: [f64; N]) -> [f64; N] {
     let mut series = moments.map(|moment| moment / moments[0]); // the power series over its first term
-    let mut factorial = 1.0;
+    let mut factorial = 1.0; // k!
     for (k, coefficient) in series.iter_mut().enumerate().skip(1) {
         factorial *= k as f64;
         *coefficient /= factorial;
     }
-    let mut log_series = [0.0; N];
+    let mut log_series = [0.0; N]; // the coefficients of the logarithm
     log_series[0] = moments[0].ln();
     for k in 1..N {
         let lower_terms = (1..k).map(|j| j as f64 * log_series[j] * series[k - j]);
@@ -468,11 +488,11 @@ fn cumulants<const N: usize>(moments: [f64; N]) -> [f64; N] {
     log_series
 }
 
-/// The sum of `c[k]` times s to the k, in pairs, which processors can compute side by side.
+/// The sum of `coefficients[k]` times s to the k, in pairs, which processors can compute side by side.
 #[inline(always)]
-fn polynomial(c: &[f64; TERMS], s: f64) -> f64 {
+fn polynomial(coefficients: &[f64; TERMS], s: f64) -> f64 {
     let square = s * s;
-    let pair = |k: usize| c[k] + c[k + 1] * s;
+    let pair = |k: usize| coefficients[k] + coefficients[k + 1] * s; // terms k and k + 1 over s to the k
     let (low, high) = (pair(0) + pair(2) * square, pair(4) + pair(6) * square);
     low + high * (square * square)
 }

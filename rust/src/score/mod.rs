@@ -92,7 +92,8 @@ pub(crate) struct Scratch {
     product: product::RowBuffers,
 }
 
-/// A tile for intermediate values, `[feature][row]` with [`STRIDE`] numbers per feature, allocated if it is empty.
+/// A tile for intermediate numbers, `[feature][row]` with [`STRIDE`] numbers per feature. `tile` is the memory of the last tile,
+/// whose numbers have no meaning any more; it is allocated if it is empty.
 pub(crate) fn allocate_tile<T: Clone + Default>(tile: &mut Vec<T>) -> &mut [T] {
     if tile.is_empty() {
         tile.resize(FEATURES * STRIDE, T::default());
@@ -100,14 +101,14 @@ pub(crate) fn allocate_tile<T: Clone + Default>(tile: &mut Vec<T>) -> &mut [T] {
     tile
 }
 
-/// Splits features into ranges of at most [`FEATURES`], which fill a tile each.
+/// Splits a range of features (their indices) into ranges of at most [`FEATURES`], which fill a tile each.
 pub(crate) fn tiles(features: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let end = features.end;
-    features.step_by(FEATURES).map(move |first| first..end.min(first + FEATURES))
+    features.step_by(FEATURES).map(move |feature| feature..end.min(feature + FEATURES))
 }
 
-/// Reads row number `row` of the columns, and writes its values on the scale of their features to `z`, `[feature]`, at most
-/// [`FARTHEST`] from 0; NaN where a value is missing. An infinite value is an error.
+/// Reads row number `row` of the columns, and writes z = (x - origin) / unit of its numbers x to `z`, `[feature]`, at most
+/// [`FARTHEST`] from 0; NaN where x is missing. `scale` has the origin and the unit of each feature. An infinite x is an error.
 fn read_row(columns: &Columns, scale: &Scale, row: usize, z: &mut [f64]) -> Result<(), Error> {
     // Each feature is a column of one of the blocks; `column` is its index in that block.
     for (feature, block, column) in columns.columns_of(0..columns.features()) {
@@ -121,7 +122,8 @@ fn read_row(columns: &Columns, scale: &Scale, row: usize, z: &mut [f64]) -> Resu
 }
 
 impl<'a> Part<'a> {
-    /// The columns that the part reads, unless it reads texts or a matrix or takes all its columns as one feature: then None.
+    /// The columns that the part reads, if each of them, or each cell or pair of them, is a feature; None if the part reads texts
+    /// or a matrix, or takes all its columns as one feature.
     fn columns(&self) -> Option<&Columns<'a>> {
         Some(match self {
             Part::Normal(part) => &part.columns,
@@ -134,15 +136,16 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// The number of features in which the part's log-likelihood is shown.
+    /// The number of features in which the part's log-likelihood is shown: its columns, or its terms if it has tables of cells;
+    /// one if it takes texts, a matrix or all columns jointly.
     fn features(&self) -> usize {
         match self {
             Part::Cells(part) => part.terms.len(),
-            other => other.columns().map_or(1, Columns::features),
+            part => part.columns().map_or(1, Columns::features),
         }
     }
 
-    /// An error unless the part has `n_rows` rows.
+    /// An error unless the part's columns, texts or matrix have `n_rows` rows.
     fn demand_rows(&self, n_rows: usize) -> Result<(), Error> {
         match self {
             Part::Words(part) => demand(part.texts.len() == n_rows, "there must be n_rows texts"),
@@ -151,24 +154,25 @@ impl<'a> Part<'a> {
             Part::Linear(part) => {
                 demand(part.matrix.len() == n_rows, "a matrix must have n_rows rows")
             }
-            other => other.columns().map_or(Ok(()), |columns| columns.demand_rows(n_rows)),
+            part => part.columns().map_or(Ok(()), |columns| columns.demand_rows(n_rows)),
         }
     }
 
-    /// The number of values to read in `n_rows` rows, by which the work is judged: numbers, or bytes of text.
+    /// How much there is to read in `n_rows` rows, by which the work is judged: numbers, cells of a matrix, or bytes of text.
     fn n_values(&self, n_rows: usize) -> usize {
         match self {
             Part::Words(part) => part.texts.bytes(),
             Part::Linear(part) => part.matrix.cells(),
+            // A row is multiplied by a square matrix.
             Part::Ellipse(part) => n_rows.saturating_mul(part.columns.features().pow(2)),
             Part::Product(part) => n_rows.saturating_mul(part.values_per_row()),
-            other => n_rows.saturating_mul(other.features()),
+            part => n_rows.saturating_mul(part.features()),
         }
     }
 
-    /// Adds the log-likelihoods of these features, numbered from 0 in the part, to the sums of a block of rows. Parts that are a
-    /// single feature ignore `features`. A value that the part refuses is an error, whose feature counts from the part's first
-    /// one. `scratch` is memory that is used again from block to block.
+    /// Adds the log-likelihoods of these features, numbered from 0 in the part, to the sums of a block of rows, `[class][row]`.
+    /// Parts that are a single feature ignore `features`. A number that the part refuses is an error, whose feature counts from
+    /// the part's first one. `scratch` has buffers that are used again from block to block; what is in them has no meaning.
     fn add(
         &self,
         features: Range<usize>,
@@ -189,22 +193,23 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Adds to `terms` one term, a number per class, for each feature, word or matrix cell of a single row, the one row of `sums`,
-    /// whose values are overwritten. `scratch` is memory.
+    /// Adds to `terms` one term, a log-likelihood per class, for each feature, word or matrix cell of a single row, the one row
+    /// of `sums`, whose numbers, `[class]`, are overwritten. `scratch` has buffers whose contents have no meaning.
     fn add_terms(
         &self,
         sums: &mut Sums,
         scratch: &mut Scratch,
         terms: &mut far::RowTerms,
     ) -> Result<(), Error> {
-        let row = sums.rows.row(0);
+        let row = sums.rows.row(0); // the row's number in the data
         match self {
             Part::Words(part) => part.add_terms(row, &mut scratch.text, terms),
             Part::Linear(part) => part.add_terms(row, terms),
-            other => {
-                for feature in 0..other.features() {
+            part => {
+                // The sums, [class], are those of one feature alone.
+                for feature in 0..part.features() {
                     sums.values.fill(0.0);
-                    other.add(feature..feature + 1, sums, scratch)?;
+                    part.add(feature..feature + 1, sums, scratch)?;
                     terms.add(sums.of_row(0).copied());
                 }
                 Ok(())
@@ -233,14 +238,15 @@ pub enum ScoreKind {
 }
 
 impl<'a> Scoring<'a> {
-    /// An error if the log prior, `[class]`, is wrong, a part does not have `n_rows` rows, or the scores are too many for memory.
+    /// Joins `n_rows` rows and a model: the log prior of each class, and parts, which have the features and score them. An error
+    /// if the log prior is wrong, a part does not have `n_rows` rows, or the scores are too many for memory.
     pub fn new(n_rows: usize, log_prior: &'a [f64], parts: Vec<Part<'a>>) -> Result<Self, Error> {
         demand(!log_prior.is_empty(), "log_prior must have at least one class")?;
         demand(
             log_prior.iter().all(|x| *x < f64::INFINITY) && log_prior.iter().any(|x| x.is_finite()),
             "log_prior must be finite or -inf, and finite for one class at least",
         )?;
-        let mut features = 0_usize; // of all parts
+        let mut features = 0_usize; // how many all parts have
         for part in &parts {
             part.demand_rows(n_rows)?;
             features += part.features();
@@ -270,7 +276,8 @@ impl<'a> Scoring<'a> {
         if let [Part::Words(part)] = &self.parts[..]
             && let Some((matrix, rough_weights, constant)) = part.rough_scoring()
         {
-            // The score of a row without cells, [class].
+            // A matrix of counts, its columns' weights in single precision, and what is added for every row, [class].
+            // The score of a row without cells, [class]:
             let empty_scores: Vec<f64> = self
                 .log_prior
                 .iter()
@@ -296,8 +303,9 @@ impl<'a> Scoring<'a> {
         Ok((class_of_row, n_impossible))
     }
 
-    /// The class of each row of a block, by its sums; elements beyond the block's rows have no meaning. And how many rows are
-    /// impossible in every class. The sums of rows far from every class are replaced; `scratch` is memory.
+    /// The most probable class of each row of a block, by its sums, `[class][row]`; elements beyond the block's rows have no
+    /// meaning. And how many rows are impossible in every class. The sums of rows far from every class are replaced; `scratch`
+    /// has buffers whose contents have no meaning.
     fn block_classes(
         &self,
         sums: &mut Sums,
@@ -305,15 +313,16 @@ impl<'a> Scoring<'a> {
     ) -> Result<([i32; ROWS], usize), Error> {
         // The highest sum of each row, and the class that has it.
         let (highest, classes) = sums.best();
+        // None: no sum had to be replaced.
         Ok(match self.replace_far_rows(&highest, sums, scratch)? {
             None => (classes, 0),
             Some(n_impossible) => (sums.best().1, n_impossible),
         })
     }
 
-    /// Writes the class of each row of a matrix of counts to `class_of_row`: by sums of the rough weights and `empty_scores`,
-    /// `[class]`, the scores of a row without cells; or by exact sums where rounding leaves a doubt. Returns how many rows are
-    /// impossible in every class.
+    /// Writes the class of each row of a matrix of counts to `class_of_row`: by `empty_scores`, `[class]`, the scores of a row
+    /// without cells, and by `rough_weights`, the weights of the matrix's columns in single precision; or by exact sums where
+    /// rounding leaves a doubt. Returns how many rows are impossible in every class.
     fn rough_classes(
         &self,
         threads: usize,
@@ -327,7 +336,7 @@ impl<'a> Scoring<'a> {
             threads::try_pieces(threads, class_of_row, ROWS, |piece, class_of_row| {
                 let first_row = piece * ROWS;
                 let rows = first_row..first_row + class_of_row.len();
-                let mut unsure_rows = vec![]; // they need exact sums
+                let mut unsure_rows = vec![]; // their numbers in the data: they need exact sums
                 let (classes, unsure) = (&mut *class_of_row, &mut unsure_rows); // for the closure
                 wide!(rough_weights.classes(
                     matrix,
@@ -352,12 +361,14 @@ impl<'a> Scoring<'a> {
         Ok(n_impossible.into_iter().sum())
     }
 
-    /// The scores, `[row][class]`; and how many rows are impossible in every class, which get the prior as posterior.
+    /// The scores of this kind, `[row][class]`; and how many rows are impossible in every class, which get the prior as
+    /// posterior.
     pub fn scores(&self, kind: ScoreKind, threads: usize) -> Result<(Vec<f64>, usize), Error> {
         let n_classes = self.n_classes();
         let mut scores = vec![0.0; self.n_rows * n_classes];
         let n_impossible =
             self.score_blocks(threads, &mut scores, n_classes, |sums, scratch, block_scores| {
+                // The sums are [class][row], the block's scores [row][class].
                 let n_impossible = self.convert_sums(kind, sums, scratch)?;
                 sums.write_rows(n_classes, block_scores);
                 Ok(n_impossible)
@@ -365,8 +376,8 @@ impl<'a> Scoring<'a> {
         Ok((scores, n_impossible))
     }
 
-    /// Converts a block's sums, which are log joint probabilities, to scores of this kind, in place. Returns how many rows are
-    /// impossible in every class. `scratch` is memory.
+    /// Converts a block's sums, `[class][row]`, which are log joint probabilities, to scores of this kind, in place. Returns how
+    /// many rows are impossible in every class. `scratch` has buffers whose contents have no meaning.
     fn convert_sums(
         &self,
         kind: ScoreKind,
@@ -376,7 +387,8 @@ impl<'a> Scoring<'a> {
         if kind == ScoreKind::LogJoint {
             return Ok(sums.n_impossible());
         }
-        let mut highest = sums.highest(); // of each row
+        let mut highest = sums.highest(); // the highest sum of each row
+        // None: no sum had to be replaced.
         let n_impossible = self.replace_far_rows(&highest, sums, scratch)?;
         if n_impossible.is_some() {
             highest = sums.highest();
@@ -407,6 +419,7 @@ impl<'a> Scoring<'a> {
                 },
             )?;
         }
+        // Whether a row, [feature][class], has log joint probabilities of -inf in all classes.
         let is_impossible = |row: &&[f64]| {
             (0..n_classes).all(|class| {
                 let likelihoods_of_class = row.iter().skip(class).step_by(n_classes);
@@ -427,10 +440,10 @@ impl<'a> Scoring<'a> {
     ) -> Result<(), Error> {
         let mut sums = Sums::new(self.log_prior, rows);
         let mut scratch = Scratch::default();
-        let mut first_feature = 0; // of the part
+        let mut first_feature = 0; // the number of features in the parts before
         for part in &self.parts {
             for feature in 0..part.features() {
-                sums.values.fill(0.0);
+                sums.values.fill(0.0); // [class][row]: the feature's log-likelihoods alone
                 part.add(feature..feature + 1, &mut sums, &mut scratch)
                     .map_err(|error| shift_feature(error, first_feature))?;
                 let start = (first_feature + feature) * self.n_classes(); // in each row
@@ -441,21 +454,23 @@ impl<'a> Scoring<'a> {
         Ok(())
     }
 
-    /// The number of values to read, by which the work is judged.
+    /// How much there is to read in all rows and parts, numbers or bytes of text, by which the work is judged.
     fn n_values(&self) -> usize {
-        let n_values = self.parts.iter().map(|part| part.n_values(self.n_rows));
+        let n_values = self.parts.iter().map(|part| part.n_values(self.n_rows)); // of each part
         n_values.fold(0, usize::saturating_add).max(self.n_rows)
     }
 
     /// How many rows a block has: [`ROWS`], or fewer where several threads share texts, which may be long.
     fn rows_per_block(&self, threads: usize) -> usize {
         let has_texts = self.parts.iter().any(|part| matches!(part, Part::Words(_)));
+        // Blocks of all rows, at least.
         let n_blocks = if has_texts && threads > 1 { 16 * threads } else { 1 };
         self.n_rows.div_ceil(n_blocks).clamp(1, ROWS)
     }
 
-    /// Computes sums block by block, and calls `finish` with each block's sums, memory, and its rows of `out`, which has `width`
-    /// elements for each row. Returns the total of what `finish` returns, the number of impossible rows.
+    /// Computes sums block by block, and calls `finish` with each block's sums, `[class][row]`, with buffers that it may use, and
+    /// with its rows of `out`, which has `width` elements for each row. `finish` returns how many of the block's rows are
+    /// impossible in every class; the total of these is returned.
     fn score_blocks<T: Send>(
         &self,
         threads: usize,
@@ -469,7 +484,7 @@ impl<'a> Scoring<'a> {
         let piece_blocks =
             (self.n_rows.div_ceil(16 * threads).div_ceil(block_rows)).clamp(1, MOST_BLOCKS);
         let piece_rows = piece_blocks * block_rows;
-        // Of each piece.
+        // The number of impossible rows in each piece.
         let n_impossible = threads::try_pieces(threads, out, piece_rows * width, |piece, out| {
             let mut scratch = Scratch::default();
             let mut n_impossible = 0;
@@ -484,10 +499,11 @@ impl<'a> Scoring<'a> {
         Ok(n_impossible.into_iter().sum())
     }
 
-    /// The sums of a block of rows: the log prior plus the log-likelihoods of all parts. `scratch` is memory.
+    /// The sums of a block of rows, `[class][row]`: the log prior plus the log-likelihoods of all parts. `scratch` has buffers
+    /// whose contents have no meaning.
     fn sum<'r>(&self, rows: RowSelection<'r>, scratch: &mut Scratch) -> Result<Sums<'r>, Error> {
         let mut sums = Sums::new(self.log_prior, rows);
-        let mut first_feature = 0; // of the part
+        let mut first_feature = 0; // the number of features in the parts before
         for part in &self.parts {
             let features = part.features(); // how many
             part.add(0..features, &mut sums, scratch)
@@ -497,19 +513,21 @@ impl<'a> Scoring<'a> {
         Ok(sums)
     }
 
-    /// Replaces sums by which classes cannot be compared: rows that are impossible in every class get the log prior, and rows
-    /// far from every class get the differences to their best one. `highest` is each row's highest sum, `scratch` is memory.
-    /// Returns the number of impossible rows, or None if no sum had to change.
+    /// Replaces sums by which classes cannot be compared: rows that are impossible in every class get the log prior, and rows far
+    /// from every class get the differences to their best one. `sums` are `[class][row]`, and `highest` is each row's highest
+    /// sum; `scratch` has buffers whose contents have no meaning. Returns the number of impossible rows, or None if no sum had to
+    /// change.
     fn replace_far_rows(
         &self,
         highest: &[f64; ROWS],
         sums: &mut Sums,
         scratch: &mut Scratch,
     ) -> Result<Option<usize>, Error> {
-        let far = FAR.max(FAR_EACH * self.features as f64); // higher sums are too coarse
+        // Sums that are larger in absolute value are too coarse to compare.
+        let far = FAR.max(FAR_EACH * self.features as f64);
         let mut n_impossible = None;
         for (i, highest) in highest[..sums.rows.len()].iter().enumerate() {
-            let row = sums.rows.row(i);
+            let row = sums.rows.row(i); // its number in the data
             if highest.abs() <= far && !self.has_term_beyond(far, row)? {
                 continue;
             }
@@ -525,7 +543,8 @@ impl<'a> Scoring<'a> {
         Ok(n_impossible)
     }
 
-    /// Whether the row number `row` has a term above `far` in absolute value, although terms may cancel in its sums.
+    /// Whether the row number `row` has a term (the log-likelihood that one cell of a matrix adds) above `far` in absolute value,
+    /// which its sums may not show since terms cancel.
     fn has_term_beyond(&self, far: f64, row: usize) -> Result<bool, Error> {
         for part in &self.parts {
             if let Part::Linear(part) = part
@@ -537,9 +556,11 @@ impl<'a> Scoring<'a> {
         Ok(false)
     }
 
-    /// The log prior and the log-likelihoods of the row number `row`, term by term, each a number per class. `scratch` is memory.
+    /// The log prior and the log-likelihoods of the row number `row`, term by term (a feature, word or cell), each a number per
+    /// class. `scratch` has buffers whose contents have no meaning.
     fn terms(&self, row: usize, scratch: &mut Scratch) -> Result<far::RowTerms, Error> {
         let mut terms = far::RowTerms::new(self.log_prior);
+        // The sums of this row alone: `add_terms` overwrites them.
         let mut sums = Sums::new(self.log_prior, RowSelection::Range(row..row + 1));
         for part in &self.parts {
             part.add_terms(&mut sums, scratch, &mut terms)?;
@@ -557,8 +578,8 @@ pub struct AssignedScoring<'a> {
 }
 
 impl<'a> AssignedScoring<'a> {
-    /// `model_of_row` has the index of each row's model, -1 for none. An error if another number occurs, or models differ in their
-    /// rows or classes.
+    /// Joins models and the rows that they score: `model_of_row` has the index of each row's model, -1 for none. An error if
+    /// another number occurs, or models differ in their rows or classes.
     pub fn new(models: Vec<Scoring<'a>>, model_of_row: &'a [i32]) -> Result<Self, Error> {
         let n_rows = model_of_row.len();
         demand(n_rows <= u32::MAX as usize, "there are more rows than a u32 can number")?;
@@ -582,8 +603,8 @@ impl<'a> AssignedScoring<'a> {
         self.models.first().map_or(0, Scoring::n_classes)
     }
 
-    /// Writes the scores of all rows to `out`, `[row][class]`, 0 where a row has no model. Returns how many rows are impossible in
-    /// every class.
+    /// Writes the scores of all rows, of this kind and by each row's model, to `out`, `[row][class]`, 0 where a row has no model.
+    /// Returns how many rows are impossible in every class.
     pub fn write_scores(
         &self,
         kind: ScoreKind,
@@ -592,11 +613,12 @@ impl<'a> AssignedScoring<'a> {
     ) -> Result<usize, Error> {
         let n_classes = self.n_classes();
         demand(out.len() == self.model_of_row.len() * n_classes, "out must be (rows, classes)")?;
+        // Numbers or bytes of text that the model with the most to read reads.
         let n_values = self.models.iter().map(Scoring::n_values).max().unwrap_or(0);
         let threads = threads::worth(threads, n_values);
         let piece_rows = (PIECE_BLOCKS * ROWS * self.models.len())
             .clamp(LEAST_PIECE_BLOCKS * ROWS, MOST_PIECE_BLOCKS * ROWS);
-        // Of each piece.
+        // The number of impossible rows in each piece.
         let n_impossible =
             threads::try_pieces(threads, out, piece_rows * n_classes, |piece, out| {
                 self.score_piece(piece * piece_rows, kind, out)
@@ -604,8 +626,8 @@ impl<'a> AssignedScoring<'a> {
         Ok(n_impossible.into_iter().sum())
     }
 
-    /// Writes the scores of the rows from `first_row` on to `scores`, `[row][class]`, model by model; 0 where a row has no model.
-    /// Returns how many rows are impossible in every class.
+    /// Writes the scores, of this kind, of the rows from `first_row` on to `scores`, `[row][class]`, model by model; 0 where a
+    /// row has no model. Returns how many rows are impossible in every class.
     fn score_piece(
         &self,
         first_row: usize,
@@ -616,7 +638,7 @@ impl<'a> AssignedScoring<'a> {
         let model_of_row = &self.model_of_row[first_row..];
         // The rows of each model, numbered as in the data.
         let mut rows_by_model = vec![vec![]; self.models.len()];
-        let row_scores = scores.chunks_exact_mut(n_classes);
+        let row_scores = scores.chunks_exact_mut(n_classes); // [class] of each row
         for ((row, &model), row_scores) in (first_row as u32..).zip(model_of_row).zip(row_scores) {
             match usize::try_from(model) {
                 Ok(model) => rows_by_model[model].push(row),
@@ -626,7 +648,7 @@ impl<'a> AssignedScoring<'a> {
         let (mut scratch, mut n_impossible) = (Scratch::default(), 0);
         for (model, model_rows) in self.models.iter().zip(&rows_by_model) {
             for rows in model_rows.chunks(ROWS) {
-                let mut sums = model.sum(RowSelection::List(rows), &mut scratch)?;
+                let mut sums = model.sum(RowSelection::List(rows), &mut scratch)?; // [class][row]
                 n_impossible += model.convert_sums(kind, &mut sums, &mut scratch)?;
                 for (i, &row) in rows.iter().enumerate() {
                     let row_scores = &mut scores[(row as usize - first_row) * n_classes..];
@@ -651,7 +673,8 @@ fn shift_feature(mut error: Error, first_feature: usize) -> Error {
 }
 
 impl<'a> Sums<'a> {
-    /// Sums of these rows that all begin with the number of their class in `start`, `[class]`.
+    /// Sums of these rows, `[class][row]`, in which each row begins with `start`, `[class]`. A class has `padded_rows` sums: as
+    /// many as rows, filled up to a multiple of [`LANES`].
     fn new(start: &[f64], rows: RowSelection<'a>) -> Self {
         let padded_rows = rows.len().next_multiple_of(LANES);
         let mut sums = Sums { values: vec![0.0; start.len() * padded_rows], rows, padded_rows };
@@ -659,7 +682,7 @@ impl<'a> Sums<'a> {
         sums
     }
 
-    /// The sums of the block's i-th row, `[class]`.
+    /// The sums of the block's i-th row, `[class]`. All sums are in `values`, `[class][row]` with `padded_rows` sums per class.
     #[inline(always)]
     fn of_row(&self, i: usize) -> impl Iterator<Item = &f64> {
         self.values[i..].iter().step_by(self.padded_rows)
@@ -683,20 +706,21 @@ impl<'a> Sums<'a> {
 
     /// How many rows are impossible in every class.
     fn n_impossible(&self) -> usize {
-        let highest = self.highest(); // of each row
-        let rows = highest[..self.rows.len()].iter();
-        rows.filter(|&&highest| highest == f64::NEG_INFINITY).count()
+        let highest = self.highest(); // the highest sum of each row
+        let highest_of_rows = highest[..self.rows.len()].iter();
+        highest_of_rows.filter(|&&highest| highest == f64::NEG_INFINITY).count()
     }
 
-    /// Copies each row's sums, `[class]`, to the beginning of its row in `out`, `[row][number]` with `width` numbers per row.
+    /// Copies each row's sums, `[class]`, to the beginning of its row in `out`, `[row][number]` with `width` numbers per row. The
+    /// sums are in `values`, `[class][row]` with `padded_rows` sums per class.
     fn write_rows(&self, width: usize, out: &mut [f64]) {
         // A few classes at a time, so that neither side leaves the cache: 40,000 rows of 100 classes take 20 ms to score,
-        // and 42 ms class by class with 32 rows. Each group has the sums of eight classes, `[class][row]`.
-        for (group, sums) in self.values.chunks(8 * self.padded_rows).enumerate() {
+        // and 42 ms class by class with 32 rows. Each group of eight classes has their sums, `[class][row]`.
+        for (class_group, sums) in self.values.chunks(8 * self.padded_rows).enumerate() {
             let n_classes = sums.len() / self.padded_rows; // in the group
             for (row, out) in out.chunks_mut(width).enumerate() {
-                let out = &mut out[8 * group..8 * group + n_classes];
-                let sums = sums[row..].iter().step_by(self.padded_rows);
+                let out = &mut out[8 * class_group..8 * class_group + n_classes];
+                let sums = sums[row..].iter().step_by(self.padded_rows); // of the row, [class]
                 out.iter_mut().zip(sums).for_each(|(out, sum)| *out = *sum);
             }
         }
@@ -704,9 +728,10 @@ impl<'a> Sums<'a> {
 
     /// The highest sum of each row, and the first class that has it; elements beyond the rows have no meaning.
     fn best(&self) -> ([f64; ROWS], [i32; ROWS]) {
-        let mut highest = [f64::NEG_INFINITY; ROWS];
-        let mut best = [0_i32; ROWS]; // the first class that has the highest sum
+        let mut highest = [f64::NEG_INFINITY; ROWS]; // of each row, the highest sum so far
+        let mut best = [0_i32; ROWS]; // of each row, the first class that has it
         for (class, sums) in (0..).zip(self.classes()) {
+            // A class has a sum for each row.
             for ((&sum, highest), best) in sums.iter().zip(&mut highest).zip(&mut best) {
                 // Selections instead of a branch, so that the loop is vectorized.
                 *best = if sum > *highest { class } else { *best };
@@ -721,10 +746,11 @@ impl<'a> Sums<'a> {
         self.best().0
     }
 
-    /// Replaces each row's sums with their exponentials, scaled so that they add up to 1. `highest` is each row's highest sum.
+    /// Replaces each row's sums, log joint probabilities, with the posteriors: their exponentials, scaled so that they add up to
+    /// 1. `highest` is each row's highest sum.
     fn posterior(&mut self, highest: &[f64; ROWS]) {
         let n_rows = self.rows.len();
-        let mut totals = [0.0; ROWS]; // of each row's exponentials
+        let mut totals = [0.0; ROWS]; // of each row, the sum of the exponentials over the classes
         for sums in self.classes_mut() {
             let rows = sums[..n_rows].iter_mut().zip(highest).zip(&mut totals);
             wide!(for ((sum, highest), total) in rows {
@@ -737,11 +763,11 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Replaces each row's sums with the logarithms of what [`Sums::posterior`] gives, computed without underflow. `highest` is
-    /// each row's highest sum.
+    /// Replaces each row's sums, log joint probabilities, with the log posteriors, computed without underflow. `highest` is each
+    /// row's highest sum.
     fn log_posterior(&mut self, highest: &[f64; ROWS]) {
         let n_rows = self.rows.len();
-        // Of each row the total of the exponentials, then its logarithm.
+        // Of each row the sum of the exponentials over the classes, then its logarithm.
         let mut totals = [0.0; ROWS];
         for sums in self.classes() {
             let rows = sums[..n_rows].iter().zip(highest).zip(&mut totals);

@@ -23,12 +23,13 @@ impl Occurrences {
         self.counts.iter().copied()
     }
 
-    /// Replaces the counts with those of a text, whose tokens have these word ids; unknown words are left out.
+    /// Replaces the counts, (word id, how often it occurs), with those of a text, whose tokens have these word ids; unknown words
+    /// are left out. `numbering` finds the place of a word in the counts by the word's hash.
     pub(super) fn count(&mut self, ids: &[u32]) {
         self.counts.clear();
         self.numbering.clear(ids.len().min(MOST_ROOM));
         for &id in ids.iter().filter(|&&id| id != UNKNOWN) {
-            let hash = u64::from(id).wrapping_mul(SEED);
+            let hash = u64::from(id).wrapping_mul(SEED); // of the id
             // The word's index in the counts; their length if it is new.
             let word = self.numbering.number(hash, |word| self.counts[word].0 == id);
             if word == self.counts.len() {
@@ -39,7 +40,8 @@ impl Occurrences {
     }
 }
 
-/// Appends to `counts` how often each distinct token of a text that is not a known word occurs; `ids` has the word id of each token.
+/// Appends to `counts` how often each distinct token of a text that is not a word of the model occurs; `ids` has the word id of
+/// each token, `UNKNOWN` if there is none.
 pub(super) fn count_unknown(tokens: &Tokens, ids: &[u32], counts: &mut Vec<u32>) {
     let tokens_and_ids = tokens.iter().zip(ids);
     let unknown = tokens_and_ids.filter_map(|(token, id)| (*id == UNKNOWN).then_some(token));

@@ -47,8 +47,9 @@ pub(crate) struct RowBuffers {
 }
 
 impl Bumps {
-    /// The bumps of a class: `centres` are `[cell][column]`, in z units and in the order of the first column, with a weight for each
-    /// cell; cells without weight are left out. `bandwidth`, in z units, has a number per column.
+    /// The bumps of a class, on each cell the product of a kernel of this shape in each column: `centres` are `[cell][column]`,
+    /// in z units and in the order of the first column; `weights`, `[cell]`, are how much the cells count, and cells without
+    /// weight are left out; `bandwidth`, `[column]`, is in z units.
     fn new(
         shape: Shape,
         centres: &[f64],
@@ -56,7 +57,7 @@ impl Bumps {
         bandwidth: &[f64],
     ) -> Self {
         let n_columns = bandwidth.len();
-        // What the centres of each column are divided by.
+        // What the centres of each column are divided by, in z units.
         let unit = match shape {
             Shape::Normal => bandwidth.to_vec(),
             _ => vec![1.0; n_columns],
@@ -64,9 +65,9 @@ impl Bumps {
         let cells = centres.chunks_exact(n_columns.max(1));
         let (cells, weights): (Vec<&[f64]>, Vec<f64>) =
             cells.zip(weights).filter(|&(_, weight)| weight > 0.0).unzip();
-        // The cell in the middle of the order.
+        // The centre of the cell in the middle of the order, [column], which is subtracted.
         let middle = cells.get(cells.len() / 2).map_or(vec![0.0; n_columns], |cell| cell.to_vec());
-        // Column j of the centres, as they are kept.
+        // Column j of the centres as they are kept, [cell]: relative to the middle, in units.
         let scaled_column = |j: usize| {
             let column = cells.iter().map(|cell| (cell[j] - middle[j]) / unit[j]);
             column.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)).collect()
@@ -83,8 +84,10 @@ impl Bumps {
         }
     }
 
-    /// The log of the weighted sum of bumps of height 1 at the row in `buffers` (its z on the scale of the centres), over the columns
-    /// that are present; -inf if no bump is near. `left_out_cell`: the cell of which one row is left out, if there is one.
+    /// The log of the weighted sum of bumps of this shape, of height 1, at the row in `buffers`, over the columns that are
+    /// present; -inf if no bump is near. `left_out_cell`: the cell of which one row is left out, None if all rows count. The
+    /// centres, `[column][cell]`, and the row, `scaled_z`, are on one scale: in bandwidths for normal kernels, in z units for
+    /// compact ones, as `bandwidth`.
     fn log_sum(&self, shape: Shape, buffers: &mut RowBuffers, left_out_cell: Option<usize>) -> f64 {
         if self.weights.is_empty() {
             return f64::NEG_INFINITY;
@@ -93,15 +96,18 @@ impl Bumps {
             Shape::Normal => self.near_cells_of_normal(buffers),
             compact => self.cells_within(buffers, compact.reach() * self.bandwidth[0]),
         };
-        // The row, `[column]`, the columns that it has, and the logarithm of each near cell's bump.
+        // The row, [column], the indices of the columns that are not missing, and for each near cell the logarithm of its weight
+        // times the height of its bump.
         let RowBuffers { scaled_z, present, logs, .. } = buffers;
         logs.clear();
         logs.resize(near_cells.len(), 0.0);
+        // How many rows a cell counts.
         let weight = |cell: usize| match left_out_cell {
             Some(left_out) if left_out == cell => (self.weights[cell] - 1.0).max(0.0),
             _ => self.weights[cell],
         };
         if shape != Shape::Normal {
+            // Of the cells' bumps, times their weights.
             let heights = near_cells.map(|cell| {
                 let u = |j: usize| (scaled_z[j] - self.centres[j][cell]) / self.bandwidth[j];
                 weight(cell) * present.iter().map(|&j| shape.density(u(j))).product::<f64>()
@@ -109,7 +115,7 @@ impl Bumps {
             return heights.sum::<f64>().ln();
         }
         for &j in &*present {
-            let z = scaled_z[j];
+            let z = scaled_z[j]; // of the row in this column, in bandwidths
             let cells = logs.iter_mut().zip(&self.centres[j][near_cells.clone()]);
             wide!(for (log, centre) in cells {
                 let u = z - centre;
@@ -123,57 +129,61 @@ impl Bumps {
         if let Some(cell) = left_out_cell.filter(|cell| near_cells.contains(cell)) {
             logs[cell - near_cells.start] = weight(cell).ln();
         }
-        let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max); // logarithm
         if highest == f64::NEG_INFINITY {
             return highest;
         }
         highest + sum_of_exponentials(logs, highest).ln()
     }
 
-    /// The range of cells (indices) whose normal bumps at the row in `buffers` are not negligible beside that of a cell near in the
-    /// first column; all cells if that column is missing.
+    /// The range of cells (indices) whose normal bumps at the row in `buffers` are not negligible beside that of a cell near in
+    /// the first column; all cells if that column is missing. The row, `scaled_z`, `[column]`, and the centres, `[column][cell]`,
+    /// are in bandwidths; `present` has the indices of the columns that the row has.
     fn near_cells_of_normal(&self, buffers: &RowBuffers) -> Range<usize> {
         if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
         }
-        // The first cell at or above z in the first column, and a few around it.
-        let nearest = self.centres[0].partition_point(|&c| c < buffers.scaled_z[0]);
-        let neighbours = nearest.saturating_sub(4)..(nearest + 4).min(self.weights.len());
-        // The logarithm of a cell's bump; u are distances in bandwidths.
+        // The first cell at or above z in the first column, and four on either side of it.
+        let first_above = self.centres[0].partition_point(|&c| c < buffers.scaled_z[0]);
+        let neighbours = first_above.saturating_sub(4)..(first_above + 4).min(self.weights.len());
+        // The logarithm of a cell's weight times its bump's height; u are distances in bandwidths.
         let log = |cell: usize| {
             let u = buffers.present.iter().map(|&j| buffers.scaled_z[j] - self.centres[j][cell]);
             self.log_weights[cell] - 0.5 * u.map(|u| u * u).sum::<f64>()
         };
-        let highest = neighbours.map(log).fold(f64::NEG_INFINITY, f64::max);
+        let highest = neighbours.map(log).fold(f64::NEG_INFINITY, f64::max); // logarithm
+        // Farther away, in bandwidths, even the heaviest bump is negligible beside that of the neighbour.
         let reach = (2.0 * (NEGLIGIBLE + self.largest_log_weight - highest)).sqrt();
         self.cells_within(buffers, reach)
     }
 
-    /// The range of cells (indices) within `reach`, on the scale of the centres, of the row in `buffers` in the first column, and one
-    /// more on either side in case of rounding; all cells if that column is missing.
+    /// The range of cells (indices) whose centres are within `reach` of the row in `buffers` in the first column, and one more on
+    /// either side in case of rounding; all cells if that column is missing. `reach`, the row's `scaled_z`, `[column]`, and the
+    /// centres, `[column][cell]`, ascending in the first column, are on one scale.
     fn cells_within(&self, buffers: &RowBuffers, reach: f64) -> Range<usize> {
         if buffers.present.first() != Some(&0) {
             return 0..self.weights.len();
         }
-        let (centres, z) = (&self.centres[0], buffers.scaled_z[0]);
+        let (centres, z) = (&self.centres[0], buffers.scaled_z[0]); // of the first column, [cell]
         let start = centres.partition_point(|&c| c < z - reach);
         let end = centres.partition_point(|&c| c <= z + reach);
         start.saturating_sub(1)..(end + 1).min(centres.len())
     }
 
-    /// Writes the row `z` in `buffers`, `[column]`, to their `scaled_z`, on the scale of the centres.
+    /// Writes the row `z` in `buffers`, `[column]`, to their `scaled_z`, on the scale of the centres: less `middle`, the centre
+    /// of the cell in the middle, and divided by `unit`, what the centres were divided by; both `[column]`, in z units.
     fn scale_z(&self, buffers: &mut RowBuffers) {
-        let z = buffers.z.iter().zip(&self.middle).zip(&self.unit);
+        let z = buffers.z.iter().zip(&self.middle).zip(&self.unit); // with the middle and the unit of its column
         let scaled = z.map(|((z, middle), unit)| (z - middle) / unit); // [column]
         buffers.scaled_z.clear();
         buffers.scaled_z.extend(scaled.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)));
     }
 }
 
-/// Σ exp(log - highest), where `highest` is the highest of the logs.
+/// Σ exp(log - highest) over the numbers in `logs`, where `highest` is the highest of them.
 fn sum_of_exponentials(logs: &[f64], highest: f64) -> f64 {
     wide!({
-        let mut lanes = [0.0; LANES]; // sums side by side
+        let mut lanes = [0.0; LANES]; // eight sums of exponentials side by side
         let (chunks, last_logs) = logs.as_chunks::<LANES>();
         for chunk in chunks {
             for (lane, log) in lanes.iter_mut().zip(chunk) {
@@ -202,9 +212,11 @@ pub struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// Kernel densities of columns whose values are z on `scale`. `centres` are `[cell][column]`, ascending in the first column,
-    /// `weights` `[cell][class]`, `bandwidth` `[class][column]`; `floor` has the mean of the wide normal of each column, then the
-    /// deviations. All in z units. An error if these do not fit together.
+    /// Joint kernel densities of columns whose numbers x are z = (x - origin) / unit on `scale`: on each cell a bump, the product
+    /// of a kernel of this shape in each column. `centres` are `[cell][column]`, ascending in the first column; `weights`,
+    /// `[cell][class]`, are how much cells count; `bandwidth` is `[class][column]`; `floor` has, for each column, the mean of the
+    /// wide normal that is mixed into compact kernels, then the deviation for each column. All in z units. An error if these do
+    /// not fit together.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         columns: Columns<'a>,
@@ -237,8 +249,9 @@ impl<'a> Product<'a> {
                 && floor[..n_columns].iter().all(|x| x.is_finite()),
             "bandwidth and deviations must be between 2**-500 and 2**500, and means finite",
         )?;
+        // The bumps of each class.
         let classes = (0..n_classes).map(|class| {
-            let class_weights = weights.iter().skip(class).step_by(n_classes).copied();
+            let class_weights = weights.iter().skip(class).step_by(n_classes).copied(); // [cell]
             let class_bandwidth = &bandwidth[class * n_columns..(class + 1) * n_columns];
             Bumps::new(shape, centres, class_weights, class_bandwidth)
         });
@@ -252,13 +265,16 @@ impl<'a> Product<'a> {
         })
     }
 
-    /// The number of centres to read for one row, by which the work is judged.
+    /// How many numbers of the centres of all classes' cells, `[column][cell]`, are read for one row, by which the work is
+    /// judged.
     pub(super) fn values_per_row(&self) -> usize {
-        let cells = self.classes.iter().map(|bumps| bumps.weights.len());
+        let cells = self.classes.iter().map(|bumps| bumps.weights.len()); // how many each class has
         cells.sum::<usize>().saturating_mul(self.columns.features())
     }
 
-    /// Adds the log densities to the sums, `[class][row]`. An infinite value is an error.
+    /// Adds the log density of each row, in the columns that it has, in each class to the sums, `[class][row]`; nothing for a
+    /// class without bumps. An infinite number is an error. `buffers` are memory for a row; `present` has the indices of the
+    /// columns that it has.
     pub(super) fn add(&self, sums: &mut Sums, buffers: &mut RowBuffers) -> Result<(), Error> {
         for i in 0..sums.rows.len() {
             self.read(sums.rows.row(i), buffers)?;
@@ -274,8 +290,8 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    /// Reads row number `row` of the data into `buffers`: `z`, `[column]`, and in `present` the columns that are not missing. An
-    /// infinite value is an error.
+    /// Reads row number `row` of the data into `buffers`: `z`, `[column]`, the row's numbers on the scale of their columns, NaN
+    /// where missing; and in `present` the indices of the columns that are not missing. An infinite number is an error.
     fn read(&self, row: usize, buffers: &mut RowBuffers) -> Result<(), Error> {
         let RowBuffers { z, present, .. } = buffers;
         z.resize(self.columns.features(), f64::NAN);
@@ -285,14 +301,18 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    /// The log density of a class at the row that was read into `buffers`, in the columns that it has.
+    /// The log density of a class at the row that was read into `buffers`, in the columns that it has: that of `bumps`, the
+    /// class's weighted kernels; if they are compact, mixed with the wide normals in `floor`, the mean and the deviation of each
+    /// column, in z units.
     fn log_density(&self, bumps: &Bumps, buffers: &mut RowBuffers) -> f64 {
         bumps.scale_z(buffers);
-        let left_out_cell = None;
+        let left_out_cell = None; // all rows of the cells count
+        // Of the weights times bumps of height 1.
         let log_sum = bumps.log_sum(self.shape, buffers, left_out_cell);
-        let RowBuffers { z, present, .. } = buffers; // z and the columns that the row has
+        let RowBuffers { z, present, .. } = buffers; // the row, [column], and the indices of the columns that it has
         // What turns densities of z into those of the columns' values.
         let minus_log_units: f64 = present.iter().map(|&j| self.minus_log_units[j]).sum();
+        // The log density of z under the kernels.
         let log_kernels = log_sum + log_height(self.shape, &bumps.bandwidth, present);
         if self.shape == Shape::Normal {
             return minus_log_units + log_kernels;
@@ -309,15 +329,16 @@ impl<'a> Product<'a> {
     }
 }
 
-/// The log of the factor that turns bumps of height 1 into densities, in these columns (their indices); `bandwidth` has a number for
-/// every column.
+/// The log of the factor that turns bumps of this shape and of height 1 into densities, in these columns (their indices).
+/// `bandwidth`, in z units, has a number for every column.
 fn log_height(shape: Shape, bandwidth: &[f64], columns: &[usize]) -> f64 {
     // Minus the log of a density of bandwidth 1 where the bump has height 1.
     let peak = if shape == Shape::Normal { LOG_SQRT_TAU } else { 0.0 };
     -columns.iter().map(|&j| bandwidth[j].ln() + peak).sum::<f64>()
 }
 
-/// An error unless centres, `[cell][column]`, are finite and in the order of their first column.
+/// An error unless the centres of cells, `[cell][column]` with `n_columns` columns, are finite and in the order of their first
+/// column.
 fn demand_ordered(centres: &[f64], n_columns: usize) -> Result<(), Error> {
     let first_column = centres.iter().step_by(n_columns.max(1));
     demand(
@@ -328,7 +349,8 @@ fn demand_ordered(centres: &[f64], n_columns: usize) -> Result<(), Error> {
 
 /// The log density at the centres of these cells (indices), one number for each, each without one of the cell's rows and not
 /// divided by the number of rows: -inf if a cell is alone and kernels are compact. `centres` are `[cell][column]`, ascending in
-/// the first column, `weights` the rows of each cell; `bandwidth` has a number per column. An error if these do not fit together.
+/// the first column, and `weights` the number of rows in each of all cells; `bandwidth` has a number per column, in the unit of
+/// the centres; `shape` is that of the kernels. An error if these do not fit together.
 pub fn leave_one_out(
     shape: Shape,
     centres: &[f64],
@@ -350,12 +372,14 @@ pub fn leave_one_out(
         bandwidth.iter().all(|&h| is_valid_width(h)),
         "bandwidth must be between 2**-500 and 2**500",
     )?;
-    let bumps = Bumps::new(shape, centres, weights.iter().copied(), bandwidth);
-    let columns: Vec<usize> = (0..n_columns).collect();
+    let bumps = Bumps::new(shape, centres, weights.iter().copied(), bandwidth); // on all cells
+    let columns: Vec<usize> = (0..n_columns).collect(); // the indices of all columns
+    // What turns the log of a sum of bumps of height 1 into a log density.
     let log_height = log_height(shape, bandwidth, &columns);
     let mut log_densities = vec![0.0; cells.len()];
     let threads = threads::worth(threads, cells.len().saturating_mul(centres.len()));
     threads::pieces(threads, &mut log_densities, PIECE_CELLS, |piece, log_densities| {
+        // A row without missing columns, whose `scaled_z`, [column], is on the scale of the bumps' centres, [column][cell].
         let mut buffers = RowBuffers { present: columns.clone(), ..RowBuffers::default() };
         for (&cell, log_density) in cells[piece * PIECE_CELLS..].iter().zip(log_densities) {
             let cell = cell as usize;

@@ -36,9 +36,10 @@ pub struct Rough {
 }
 
 impl Rough {
-    /// Converts the weights of the words of a matrix's first `n_columns` columns, each with `base`, `[class]`, added and times the
-    /// word's scale; None if there are too many classes, or a number is not finite. An error if `base` or the words have too few
-    /// numbers.
+    /// Converts the weights of the words of a matrix's first `n_columns` columns to single precision: (weight + base) * scale,
+    /// where `weights` has the weight of each word for each class and the word's scale, and `base` is `[class]`. `words` has the
+    /// word of each column. None if there are too many classes, or a number is not finite. An error if `base` or the words have
+    /// too few numbers.
     pub fn new(
         words: &Words,
         weights: &Weights,
@@ -56,13 +57,13 @@ impl Rough {
         if width > WIDEST {
             return Ok(None);
         }
-        let mut columns = vec![0.0; n_columns * width];
+        let mut columns = vec![0.0; n_columns * width]; // [column][number]
         let threads = threads::worth(threads, columns.len());
-        // The id of each column's word and 1; 0 if no word is in the column.
+        // The id of each column's word plus 1; 0 if no word is in the column.
         let ids = &words.columns()[..n_columns];
         // For each piece of columns, whether all numbers are finite.
         let are_finite = threads::pieces(threads, &mut columns, PIECE * width, |piece, columns| {
-            let mut word_weights = vec![0.0; n_classes];
+            let mut word_weights = vec![0.0; n_classes]; // of one column's word, [class]
             let mut is_finite = true;
             for (column, id) in columns.chunks_exact_mut(width).zip(&ids[piece * PIECE..]) {
                 // A word without weights counts 0.
@@ -79,14 +80,16 @@ impl Rough {
         }))
     }
 
-    /// Whether it can score the rows of a matrix in so many classes: the matrix is sparse, and all its columns have weights here.
+    /// Whether these weights can score the rows of a matrix in so many classes: the matrix is sparse, and all its columns have
+    /// weights here. `columns` are `[column][number]`, `width` numbers for each.
     pub fn fits(&self, matrix: &Matrix, n_classes: usize) -> bool {
         let has_columns = matrix.n_columns() * self.width <= self.columns.len();
         matrix.is_sparse() && has_columns && self.n_classes == n_classes
     }
 
     /// Calls `set_class` with the number of each of these rows of a matrix and its class, or None where rounding leaves a doubt.
-    /// `empty_scores` is the score of each class for a row without cells.
+    /// `rows` are numbers of rows; `empty_scores` is the score of each class for a row without cells; `width` is how many numbers
+    /// a column of the matrix has: weights and their size, filled up to a multiple of [`LANES`].
     #[inline(always)]
     pub fn classes(
         &self,
@@ -117,16 +120,21 @@ impl Rough {
         rows: impl Iterator<Item = usize>,
         mut set_class: impl FnMut(usize, Option<usize>),
     ) {
-        let (columns, _) = self.columns.as_chunks::<W>(); // the weights of each column, and their size
-        let largest = empty_scores.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        // For each column the weights of an occurrence in each class, and last their size, a bound of their absolute values.
+        let (columns, _) = self.columns.as_chunks::<W>();
+        // The largest absolute score of a row without cells.
+        let largest_empty = empty_scores.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         let mut buffer = vec![]; // for the cells of a row
         for row in rows {
+            // Over the row's cells: counts times the numbers of their columns, and the lowest count.
             let sums = RowSums::of(matrix.row(row, &mut buffer), columns);
             let n_cells = matrix.size(row);
             // A bound of what was added, to which the rounding error is relative.
-            let size = f64::from(sums.totals[W - 1]) + FINER * largest;
+            let size = f64::from(sums.totals[W - 1]) + FINER * largest_empty;
+            // By how much the best score must exceed the second, so that rounding cannot have changed their order.
             let least_lead = 2.0 * (n_cells as f64 + 8.0) * ROUNDING * size;
-            let is_bounded = n_cells <= MOST_CELLS && sums.lowest >= 0.0;
+            let is_bounded = n_cells <= MOST_CELLS && sums.lowest_count >= 0.0;
+            // The class of the highest score, and by how much this exceeds the second highest.
             let best = best_class(empty_scores, &sums.totals);
             let sure = best.filter(|best| is_bounded && best.lead > least_lead);
             set_class(row, sure.map(|best| best.class));
@@ -134,8 +142,8 @@ impl Rough {
     }
 }
 
-/// Writes the weights of a column's word, `[class]`, to the numbers of the column, which are zeros: the weights minus their midpoint,
-/// and last their size. Returns whether all are finite.
+/// Writes the weights of the word of a matrix's column, `[class]`, to `column`, numbers that are zeros: the weights minus the
+/// midpoint of the lowest and the highest, and last their size, a bound of their absolute values. Returns whether all are finite.
 #[inline(always)]
 fn write_column(weights: &[f64], column: &mut [f32]) -> bool {
     let low = weights.iter().copied().fold(f64::INFINITY, f64::min);
@@ -156,11 +164,13 @@ struct BestClass {
     lead: f64,
 }
 
-/// The class of the highest score, None if no score is above -inf. A row's score is `empty_scores`, that of a row without cells, plus
-/// `totals`, the sum over its cells, both `[class]`.
+/// The class of a row's highest score, and by how much this exceeds the second highest one; None if no score is above -inf. A
+/// score is that of a row without cells, `empty_scores`, `[class]`, plus the sum over the row's cells, `totals`,
+/// `[class, then more numbers]`.
 #[inline(always)]
 fn best_class(empty_scores: &[f64], totals: &[f32]) -> Option<BestClass> {
     let mut best = None; // the class of the highest score so far
+    // The highest and the second highest score so far.
     let (mut highest, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for (class, (empty_score, &total)) in empty_scores.iter().zip(totals).enumerate() {
         let score = empty_score + f64::from(total);
@@ -173,25 +183,26 @@ fn best_class(empty_scores: &[f64], totals: &[f32]) -> Option<BestClass> {
     best.map(|class| BestClass { class, lead: highest - second })
 }
 
-/// The sums of a row: the counts in its cells times their columns' `W` numbers, `[number]`. And its lowest count, or 0 if none is
-/// negative; NaN if a count is not a number.
+/// The sums of a row: `totals`, the counts in its cells times their columns' `W` numbers, `[number]`. And its lowest count, or 0
+/// if none is negative; NaN if a count is not a number.
 struct RowSums<const W: usize> {
     totals: [f32; W],
-    lowest: f32,
+    lowest_count: f32,
 }
 
 impl<const W: usize> RowSums<W> {
-    /// The sums of a row of a matrix. `columns` has the numbers of each column of the matrix.
+    /// The sums over the cells of a row of a matrix, counts times their columns' numbers, and the row's lowest count, 0 if none
+    /// is negative. `columns`, `[column][number]`, are the weights of an occurrence in each class, and their size.
     #[inline(always)]
     fn of(row: Row, columns: &[[f32; W]]) -> Self {
-        let (mut totals, mut lowest) = ([0.0; W], 0.0);
+        let (mut totals, mut lowest_count) = ([0.0; W], 0.0);
         for (column, count) in row.sparse() {
             let count = count as f32;
-            lowest = if count >= lowest { lowest } else { count }; // NaN stays
+            lowest_count = if count >= lowest_count { lowest_count } else { count }; // NaN stays
             for (total, weight) in totals.iter_mut().zip(&columns[column as usize]) {
                 *total += count * weight;
             }
         }
-        RowSums { totals, lowest }
+        RowSums { totals, lowest_count }
     }
 }

@@ -30,9 +30,9 @@ enum RowFinder<'a> {
 const NO_ROW: u32 = u32::MAX;
 
 impl<'a> LookupTable<'a> {
-    /// A table for columns of whole numbers: feature f's value x has row `lookups[f][x - low[f]]`, or `outside[f]` where the lookup
-    /// ends (-1: it adds nothing). `table` has log-likelihoods, `[row][class]`. An error if these do not fit together, or a column
-    /// is not whole.
+    /// A table for columns of integers: feature f's integer x has the table's row `lookups[f][x - low[f]]`, or `outside[f]` where
+    /// the lookup has no entry (-1: x adds nothing). `table` has log-likelihoods, `[table row][class]`. An error if these do not
+    /// fit together, or a column is not of integers.
     pub fn new(
         columns: Columns<'a>,
         low: &'a [i64],
@@ -51,7 +51,7 @@ impl<'a> LookupTable<'a> {
             n_classes > 0 && table.len().is_multiple_of(n_classes),
             "table must have one column per class",
         )?;
-        let rows = table.len() / n_classes;
+        let rows = table.len() / n_classes; // of the table
         demand(rows < NO_ROW as usize, "table must have fewer than 2**32 - 1 rows")?;
         for (low, lookup) in low.iter().zip(&lookups) {
             demand(
@@ -63,6 +63,7 @@ impl<'a> LookupTable<'a> {
             outside.iter().all(|&row| row >= -1 && row < rows as i64),
             "outside must be -1 or a row of table",
         )?;
+        // NO_ROW stands for -1.
         let outside = outside.iter().map(|&row| u32::try_from(row).unwrap_or(NO_ROW)).collect();
         Ok(LookupTable {
             columns,
@@ -73,8 +74,8 @@ impl<'a> LookupTable<'a> {
     }
 
     /// A table of log-likelihoods, `[cell][class]`, for columns of numbers, with a row for every cell between the cuts of each
-    /// feature, feature after feature; a missing value adds nothing. `cuts` has the cuts of each feature, ascending. An error if
-    /// these do not fit together.
+    /// feature, feature after feature; a missing number adds nothing. `cuts` has the cuts of each feature, ascending, in the unit
+    /// of its numbers. An error if these do not fit together.
     pub fn of_steps(
         columns: Columns<'a>,
         cuts: &[&[f64]],
@@ -82,7 +83,7 @@ impl<'a> LookupTable<'a> {
         n_classes: usize,
     ) -> Result<Self, Error> {
         demand(cuts.len() == columns.features(), "cuts must have one list per feature")?;
-        let mut n_cells = 0;
+        let mut n_cells = 0; // of all features so far
         let mut starts = vec![]; // the first cell of each feature
         for cuts in cuts {
             starts.push(n_cells);
@@ -92,14 +93,16 @@ impl<'a> LookupTable<'a> {
             n_classes > 0 && table.len() == n_cells as usize * n_classes,
             "table must have a row for every cell",
         )?;
-        let n_rows = columns.rows().unwrap_or(0);
+        let n_rows = columns.rows().unwrap_or(0); // of the data
+        // Each finds the cell of a number of its feature.
         let finders =
             cuts.iter().map(|cuts| Finder::new(cuts, n_rows)).collect::<Result<_, _>>()?;
         Ok(LookupTable { columns, rows: RowFinder::Cells { starts, finders }, table, n_classes })
     }
 
-    /// Adds the table's rows for the values of these features (their indices) to the sums, `[class][row]`. An infinite value among
-    /// cuts is an error. `scratch` is memory.
+    /// Adds the table's rows, log-likelihoods, `[table row][class]`, for the numbers of these features (their indices) to the
+    /// sums, `[class][row]`. An infinite number among cuts is an error. `scratch` has buffers whose contents have no meaning;
+    /// `indices` becomes a tile of the table's rows, `[feature][row]`.
     pub(super) fn add(
         &self,
         features: Range<usize>,
@@ -113,8 +116,10 @@ impl<'a> LookupTable<'a> {
         Ok(())
     }
 
-    /// Writes the index of the table's row for the value of each of these features (their indices) and rows to the tile,
-    /// `[feature][row]`; [`NO_ROW`] where a value adds nothing. An infinite value among cuts is an error.
+    /// Writes the index of the table's row for the number of each of these features (their indices) and rows to the tile,
+    /// `[feature][row]`; [`NO_ROW`] where it adds nothing. An infinite number among cuts is an error. Feature f's integer x has
+    /// the index `lookups[f][x - low[f]]`, else `outside[f]`; or the cells of feature f begin at `starts[f]`, and its finder
+    /// finds that of a number.
     fn fill_tile(
         &self,
         features: Range<usize>,
@@ -128,15 +133,15 @@ impl<'a> LookupTable<'a> {
             match &self.rows {
                 RowFinder::Lookups { low, lookups, outside } => {
                     let low = low[feature];
-                    let mut buffer = None; // for values that must be converted
+                    let mut buffer = None; // for numbers that must be converted
                     let integers = rows.integers(block, column, low, &mut buffer);
                     look_up(integers, low, lookups[feature], outside[feature], tile);
                 }
                 RowFinder::Cells { starts, finders } => {
-                    let mut buffer = None; // for values that must be converted
-                    let values = rows.contiguous_reals(block, column, &mut buffer);
-                    // The index of the first infinite value, if there is one.
-                    let infinite = finders[feature].find(values, starts[feature], NO_ROW, tile);
+                    let mut buffer = None; // for numbers that must be converted
+                    let numbers = rows.contiguous_reals(block, column, &mut buffer);
+                    // The index of the first infinite number, if there is one.
+                    let infinite = finders[feature].find(numbers, starts[feature], NO_ROW, tile);
                     if let Some(i) = infinite {
                         return Err(self.columns.bad_value(Fault::Infinite, rows.row(i), feature));
                     }
@@ -147,8 +152,9 @@ impl<'a> LookupTable<'a> {
     }
 }
 
-/// Adds rows of a table of log-likelihoods, `[table row][class]`, to the sums of a block. `tile` has the index of the table's row
-/// for each value, `[feature][row]`; [`NO_ROW`] adds nothing, another index that the table does not have is an error.
+/// Adds rows of a table of log-likelihoods, `[table row][class]`, to the sums of a block of rows, `[class][row]`. `tile` has the
+/// index of the table's row for each feature and row of the block, `[feature][row]`, with `n_features` features; [`NO_ROW`] adds
+/// nothing, another index that the table does not have is an error.
 pub(super) fn add_table_rows(
     table: &[f64],
     n_classes: usize,
@@ -156,6 +162,7 @@ pub(super) fn add_table_rows(
     sums: &mut Sums,
     tile: &[u32],
 ) -> Result<(), Error> {
+    // Whether the table has all indices in the tile.
     let is_complete = match n_classes {
         2 => add_in_registers::<2>(table, n_features, sums, tile),
         3 => add_in_registers::<3>(table, n_features, sums, tile),
@@ -169,9 +176,10 @@ pub(super) fn add_table_rows(
     demand(is_complete, "a lookup must hold rows of table")
 }
 
-/// Adds rows of a table, `[table row][class]`, to a block's sums, which stay in registers; `tile` has the index of the table's row
-/// for each value, `[feature][row]`, and [`NO_ROW`] adds nothing. Returns whether the table has all other indices. On 200,000 rows
-/// of 10 features, 2 and 5 classes took 7.8 and 10 ms, and 9.2 and 12 ms with [`add_in_memory`]; 8 classes 12 and 36 ms.
+/// Adds rows of a table of log-likelihoods, `[table row][class]`, to a block's sums, `[class][row]`, which stay in registers;
+/// `tile` has the index of the table's row for each feature and row of the block, `[feature][row]`, and [`NO_ROW`] adds nothing.
+/// Returns whether the table has all indices but [`NO_ROW`]. On 200,000 rows of 10 features, 2 and 5 classes took 7.8 and 10 ms,
+/// and 9.2 and 12 ms with [`add_in_memory`]; 8 classes 12 and 36 ms.
 fn add_in_registers<const CLASSES: usize>(
     table: &[f64],
     n_features: usize,
@@ -182,7 +190,7 @@ fn add_in_registers<const CLASSES: usize>(
     let padded_rows = sums.padded_rows; // sums per class
     let mut is_complete = true;
     for row in 0..sums.rows.len() {
-        let mut totals = [0.0; CLASSES];
+        let mut totals = [0.0; CLASSES]; // the row's sums
         for (class, total) in totals.iter_mut().enumerate() {
             *total = sums.values[class * padded_rows + row];
         }
@@ -199,8 +207,9 @@ fn add_in_registers<const CLASSES: usize>(
     is_complete
 }
 
-/// Does the same as [`add_in_registers`] for any number of classes: `table` is `[table row][class]`, and `tile` has the index of the
-/// table's row for each value, `[feature][row]`. Returns whether the table has all indices but [`NO_ROW`].
+/// Does the same as [`add_in_registers`] for any number of classes: adds rows of a table of log-likelihoods,
+/// `[table row][class]`, to a block's sums, `[class][row]`. `tile` has the index of the table's row for each feature and row of
+/// the block, `[feature][row]`; returns whether the table has all indices but [`NO_ROW`], which adds nothing.
 fn add_in_memory(
     table: &[f64],
     n_classes: usize,
@@ -211,7 +220,7 @@ fn add_in_memory(
     let mut is_complete = true;
     for row in 0..sums.rows.len() {
         for &index in tile[row..].iter().step_by(STRIDE).take(n_features) {
-            let start = (index as usize).saturating_mul(n_classes);
+            let start = (index as usize).saturating_mul(n_classes); // of the table's row
             match table.get(start..start.saturating_add(n_classes)) {
                 Some(logs) => {
                     sums.of_row_mut(row).zip(logs).for_each(|(sum, log)| *sum += log);
@@ -223,8 +232,8 @@ fn add_in_memory(
     is_complete
 }
 
-/// Writes to `out` the entry in `lookup` of each value of a column; the first entry belongs to the value `low`, and values that have
-/// none get `outside`.
+/// Writes to `out` the entry in `lookup` for each integer of a column: the entry `x - low` for the integer x, or `outside` where
+/// there is none. Entries are indices into a table.
 #[inline(always)]
 pub(super) fn look_up(
     column: ArrayView1<i64>,

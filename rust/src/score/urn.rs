@@ -16,19 +16,20 @@ pub(super) struct Urn {
 }
 
 impl Urn {
-    /// Forgets all factors, and sets the number of classes.
+    /// Begins the products, `[class]`, anew with no factors, and sets the number of classes.
     pub(super) fn begin(&mut self, n_classes: usize) {
         self.products.clear();
         self.products.resize(n_classes, 1.0);
         self.n_factors = 0;
     }
 
-    /// Draws one colour n times: multiplies each class's product by the number of balls at every draw, and adds the logarithms of the
-    /// products to `totals`, `[class]`, when they have many factors. `balls` is the number of the colour's balls in each class's urn,
-    /// not negative.
+    /// Draws one colour n times, each time putting back another ball of it: multiplies each class's product by the number of the
+    /// colour's balls at every draw, and adds the logarithms of the products to `totals`, `[class]`, when they have
+    /// [`MOST_FACTORS`] factors. `balls`, `[class]`, is the number of the colour's balls in each class's urn before, not
+    /// negative. `n_factors` is how many factors each product has.
     pub(super) fn draw(&mut self, balls: &[f64], n: u32, totals: &mut [f64]) {
-        let last_draw = f64::from(n) - 1.0; // draws before the last one, each of which adds a ball
-        let is_in_range = |balls: &f64| *balls >= 1.0 / RANGE && balls + last_draw <= RANGE;
+        let balls_added = f64::from(n) - 1.0; // before the last draw: each draw adds a ball
+        let is_in_range = |balls: &f64| *balls >= 1.0 / RANGE && balls + balls_added <= RANGE;
         if n > MOST_FACTORS || !balls.iter().all(is_in_range) {
             for (total, &balls) in totals.iter_mut().zip(balls) {
                 *total += log_rising(balls, n.into());
@@ -46,7 +47,8 @@ impl Urn {
         }
     }
 
-    /// Adds the logarithms of the products to `totals`, `[class]`, and begins new products.
+    /// Adds the logarithms of the products of numbers of balls, `[class]`, to `totals`, `[class]`, and begins new products,
+    /// without factors.
     pub(super) fn end(&mut self, totals: &mut [f64]) {
         for (total, product) in totals.iter_mut().zip(&mut self.products) {
             *total += product.ln();
@@ -56,13 +58,13 @@ impl Urn {
     }
 }
 
-/// log(x (x + 1) ... (x + n - 1)) for x of at least 0.
+/// The logarithm of the product of n factors, log(x (x + 1) ... (x + n - 1)), for x of at least 0.
 pub(super) fn log_rising(x: f64, n: u64) -> f64 {
     // Stirling's series is exact to the last bits from here on.
     const LEAST_STIRLING: f64 = 16.0;
     let mut total = 0.0;
     let mut product = 1.0; // of the first factors, which are small
-    let mut n_multiplied = 0;
+    let mut n_multiplied = 0; // factors in the product
     while n_multiplied < n && x + (n_multiplied as f64) < LEAST_STIRLING {
         product *= x + n_multiplied as f64;
         n_multiplied += 1;
@@ -71,9 +73,9 @@ pub(super) fn log_rising(x: f64, n: u64) -> f64 {
         total += f64::ln(product);
     }
     if n_multiplied < n {
-        // Of the factors that are left.
+        // The first of the factors that are left, and how many these are.
         let (x, n) = (x + n_multiplied as f64, (n - n_multiplied) as f64);
-        let end = x + n;
+        let end = x + n; // one more than the last factor
         total += n * end.ln()
             + ((x - 0.5) * (n / x).ln_1p() - n)
             + (stirling_remainder(end) - stirling_remainder(x));

@@ -42,9 +42,9 @@ pub struct TextScores<'a> {
     constant: &'a [f64],
     counting: Counting<'a>,
     /// Where the weights of each of a matrix's columns are; empty if texts are no matrix.
-    columns: Vec<Place>,
+    column_places: Vec<Place>,
     /// The same weights in single precision, if there are such.
-    rough: Option<&'a Rough>,
+    rough_weights: Option<&'a Rough>,
 }
 
 /// Memory for one text.
@@ -69,12 +69,12 @@ pub(super) struct TextBuffers {
 #[derive(Default)]
 struct Totals {
     /// The sum of count times scale times weight, by class, filled up to a multiple of cache lines.
-    values: Vec<f64>,
+    by_class: Vec<f64>,
     /// The sum of count times scale over all words.
-    times: f64,
+    factors: f64,
     /// The sum of count times scale over the words that are kept by pairs, and that of count times scale times common number.
-    pairs: f64,
-    common: f64,
+    pair_factors: f64,
+    pair_commons: f64,
     impossible: ImpossibleClasses,
     /// Words that are not kept whole, and how much each counts: they are added last.
     pair_words: Vec<(Place, f64)>,
@@ -91,10 +91,11 @@ struct ImpossibleClasses {
 }
 
 impl<'a> TextScores<'a> {
-    /// Scores of texts, whose tokens `tokeniser` finds, by the `weights` of these `words`. `base`, which is added to every weight, and
-    /// `constant`, which is added to every text's score, have a number per class; `counting` is how much a word counts. Rough weights
-    /// must have been made of the same weights and base. An error if arguments do not fit together: another number of classes, a
-    /// base beside the balls of an urn, or a matrix that is counted otherwise or has more columns than there are words.
+    /// Scores of texts, whose tokens `tokeniser` finds, by `weights`: for each class a weight of each of these `words`. `base`,
+    /// `[class]`, is added to every weight (None: nothing), and `constant`, `[class]`, to every text's score; `counting` is how
+    /// much a word counts that occurs n times. `rough_weights` are the same weights plus base in single precision, None if there
+    /// are none. An error if arguments do not fit together: another number of classes, a base beside the balls of an urn, or a
+    /// matrix that is counted otherwise or has more columns than there are words.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         texts: Texts<'a>,
@@ -104,7 +105,7 @@ impl<'a> TextScores<'a> {
         base: Option<&'a [f64]>,
         constant: &'a [f64],
         counting: Counting<'a>,
-        rough: Option<&'a Rough>,
+        rough_weights: Option<&'a Rough>,
         n_classes: usize,
     ) -> Result<Self, Error> {
         demand(weights.n_classes() == n_classes, "weights must have one number per class")?;
@@ -116,16 +117,17 @@ impl<'a> TextScores<'a> {
             demand_weights(balls, n_classes)?;
             demand(balls.iter().all(|&x| x > 0.0), "polya must be positive")?;
         }
-        let mut columns = vec![]; // where the weights of each of a matrix's columns are
+        let mut column_places = vec![]; // where the weights of each of a matrix's columns are
         if let Texts::Counted(matrix) = &texts {
+            // Whether counts of words, and not just whether they occur, matter.
             let uses_counts = matches!(counting, Counting::Often | Counting::Unit { .. });
             demand(
                 uses_counts && matrix.n_columns() <= words.n_columns(),
                 "a matrix is counted as it is, and has no more columns than the words it is scored by",
             )?;
-            // The id of each column's word and 1; 0 if there is none.
+            // The id of each column's word plus 1; 0 if there is none.
             let ids = &words.columns()[..matrix.n_columns()];
-            columns.extend(ids.iter().map(|id| weights.place(id.wrapping_sub(1))));
+            column_places.extend(ids.iter().map(|id| weights.place(id.wrapping_sub(1))));
         }
         Ok(TextScores {
             texts,
@@ -135,29 +137,31 @@ impl<'a> TextScores<'a> {
             base,
             constant,
             counting,
-            columns,
-            rough,
+            column_places,
+            rough_weights,
         })
     }
 
-    /// (matrix, its rough weights, constant of each class), if the texts are a matrix that can be scored roughly.
+    /// (matrix of counts, the weights of its columns in single precision, what is added to every text's score, `[class]`), if the
+    /// texts are a matrix that can be scored with such weights; else None.
     pub(super) fn rough_scoring(&self) -> Option<(&Matrix<'a>, &Rough, &[f64])> {
-        match (&self.texts, self.rough) {
-            (Texts::Counted(matrix), Some(rough)) if self.counting == Counting::Often => {
-                let fits = rough.fits(matrix, self.constant.len());
-                fits.then_some((matrix, rough, self.constant))
+        match (&self.texts, self.rough_weights) {
+            (Texts::Counted(matrix), Some(rough_weights)) if self.counting == Counting::Often => {
+                let fits = rough_weights.fits(matrix, self.constant.len());
+                fits.then_some((matrix, rough_weights, self.constant))
             }
             _ => None,
         }
     }
 
-    /// Adds the scores to the sums, `[class][row]`; nothing for a missing text. `buffers` are memory.
+    /// Adds the scores of texts, one in each row, to the sums, `[class][row]`; nothing for a missing text. `buffers` are memory
+    /// for one text: its words, and the totals of their weights, `[class]`.
     pub(super) fn add(&self, sums: &mut Sums, buffers: &mut TextBuffers) -> Result<(), Error> {
         if let (Texts::Counted(matrix), Counting::Often) = (&self.texts, self.counting) {
             return self.add_matrix(matrix, sums, buffers);
         }
         for i in 0..sums.rows.len() {
-            let row = sums.rows.row(i);
+            let row = sums.rows.row(i); // the number of the text
             if self.read(row, buffers)? {
                 buffers.totals.clear(self.weights);
                 self.add_text(buffers)?;
@@ -167,8 +171,9 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Adds the constant and a term, a number per class, for each word of the text in row number `row` to its terms; nothing if it is
-    /// missing. `buffers` are memory.
+    /// Adds the constant and a term, a number per class, for each word of the text in row number `row` to the text's terms;
+    /// nothing if it is missing. A term is count * scale * (weight + base), or the logarithm of draws from an urn. `buffers` are
+    /// memory for one text: `word_counts` has (word id, how much the word counts), `row` the weights of a word, `[class]`.
     pub(super) fn add_terms(
         &self,
         row: usize,
@@ -182,7 +187,7 @@ impl<'a> TextScores<'a> {
         terms.add(self.constant.iter().copied());
         let mut n_draws = 0.0; // from the urn
         buffers.row.resize(self.constant.len(), 0.0);
-        // Each word's id, and how much it counts.
+        // The id of each word, and how much the word counts.
         for &(id, count) in &buffers.word_counts {
             let Some(scale) = self.weights.read(id, &mut buffers.row) else {
                 continue;
@@ -191,6 +196,7 @@ impl<'a> TextScores<'a> {
             let weights = buffers.row.iter(); // of the word, [class]
             let factor = count * scale;
             match (self.counting, self.base) {
+                // The weights are the word's balls in the urn of each class.
                 (Counting::Polya { .. }, _) => {
                     terms.add(weights.map(|&balls| log_rising(balls, count as u64)));
                 }
@@ -201,6 +207,7 @@ impl<'a> TextScores<'a> {
                 _ => {}
             }
         }
+        // The total of all words' balls in the urn of each class.
         if let Counting::Polya { balls, .. } = self.counting {
             terms.add(balls.iter().map(|&balls| -log_rising(balls, n_draws as u64)));
         }
@@ -208,18 +215,18 @@ impl<'a> TextScores<'a> {
     }
 
     /// Adds the scores of the rows of a matrix of counts, each a text, to the sums, `[class][row]`. A cell that the matrix refuses is
-    /// an error. The buffers are memory.
+    /// an error. The buffers are memory for the sums over a text's words, `totals`, and for the cells of a row.
     fn add_matrix(
         &self,
         matrix: &Matrix,
         sums: &mut Sums,
         TextBuffers { totals, row: buffer, .. }: &mut TextBuffers,
     ) -> Result<(), Error> {
-        let places = &self.columns; // where the weights of each column are
+        let places = &self.column_places; // where the weights of the word of each column are
         for i in 0..sums.rows.len() {
-            let row = sums.rows.row(i);
+            let row = sums.rows.row(i); // in the matrix
             totals.clear(self.weights);
-            let cells = matrix.row(row, buffer);
+            let cells = matrix.row(row, buffer); // of the row: counts, and their columns if it is sparse
             match cells.columns {
                 Some(columns) => {
                     let row_places = columns.iter().map(|&column| places[column as usize]);
@@ -228,7 +235,7 @@ impl<'a> TextScores<'a> {
                 None => self.add_places(places.iter().copied().zip(cells.values()), totals),
             }
             // The sum of counts times scales: NaN if a count is.
-            if totals.times.is_nan() {
+            if totals.factors.is_nan() {
                 return Err(matrix.refused(row));
             }
             self.add_totals(totals, sums.of_row_mut(i));
@@ -239,15 +246,17 @@ impl<'a> TextScores<'a> {
     /// Reads the text in row number `row` into the buffers: the word id of each of its tokens, in `ids`, or the id and count of each
     /// of its words, in `word_counts`, if it came with these. Returns false if the text is missing.
     fn read(&self, row: usize, buffers: &mut TextBuffers) -> Result<bool, Error> {
+        // The buffer is for the cells of a matrix's row.
         let TextBuffers { tokens, ids, word_counts, row: buffer, .. } = buffers;
         if let Texts::Counted(matrix) = &self.texts {
             word_counts.clear();
-            let ids_of_columns = self.words.columns(); // the id of each column's word and 1
+            let ids_of_columns = self.words.columns(); // the id of each column's word plus 1; 0: no word
             matrix.each_of(row, buffer, |column, count| {
                 word_counts.push((ids_of_columns[column as usize].wrapping_sub(1), count));
             })?;
             return Ok(true);
         }
+        // Texts that were turned into word ids before.
         if let Texts::Encoded(texts) = &self.texts {
             // Ids of words, and how often each occurs; without counts, an id for every token.
             let Some((text_ids, counts)) = texts.get(row) else {
@@ -269,6 +278,7 @@ impl<'a> TextScores<'a> {
             }
             return Ok(true);
         }
+        // Splits the text into tokens, and finds the word id of each.
         self.words.find_text(&self.texts, row, self.tokeniser, tokens, ids)
     }
 
@@ -277,7 +287,8 @@ impl<'a> TextScores<'a> {
         self.counting == Counting::Often && !self.tokeniser.is_damped()
     }
 
-    /// Adds the scores of the text that was read to the totals in the buffers.
+    /// Adds the weights of the words of the text that was read to the totals in `buffers`, by class. The buffers have the word id
+    /// of each token, `ids`, or `word_counts`, (word id, how much the word counts).
     fn add_text(&self, buffers: &mut TextBuffers) -> Result<(), Error> {
         if let Counting::Polya { balls, once } = self.counting {
             buffers.occurrences.count(&buffers.ids);
@@ -293,17 +304,18 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Whether the text came with counts that can be used as they are.
+    /// Whether the text that was read into `buffers` came with counts of its words that can be used as they are.
     fn has_counts(&self, buffers: &TextBuffers) -> bool {
         match self.texts {
             Texts::Counted(_) => true,
+            // Filled when the text was read.
             Texts::Encoded(_) => !buffers.word_counts.is_empty(),
             _ => false,
         }
     }
 
-    /// Writes the id of each distinct word of the text that was read, and how much it counts, to `word_counts` in the buffers. They
-    /// have the text's word ids, or these counts already.
+    /// Writes the id of each distinct word of the text that was read, and how much the word counts, to `word_counts` in the
+    /// buffers. They have the id of each token, `ids`, or the counts of words already.
     fn count(&self, buffers: &mut TextBuffers) {
         if let Counting::Unit { once } = self.counting {
             return self.count_unit(once, buffers);
@@ -315,8 +327,9 @@ impl<'a> TextScores<'a> {
         if self.counting == Counting::Often {
             return self.damp(buffers);
         }
+        // Whether a word counts 1 however often it occurs.
         let once = matches!(self.counting, Counting::Once | Counting::Polya { once: true, .. });
-        let words = buffers.occurrences.iter();
+        let words = buffers.occurrences.iter(); // (id, how often it occurs)
         let word_counts = words.map(|(id, n)| (id, if once { 1.0 } else { f64::from(n) }));
         buffers.word_counts.clear();
         buffers.word_counts.extend(word_counts);
@@ -328,12 +341,13 @@ impl<'a> TextScores<'a> {
     fn count_unit(&self, once: bool, buffers: &mut TextBuffers) {
         if !self.has_counts(buffers) {
             buffers.occurrences.count(&buffers.ids);
-            let words = buffers.occurrences.iter();
+            let words = buffers.occurrences.iter(); // (id, how often it occurs)
             buffers.word_counts.clear();
             buffers.word_counts.extend(words.map(|(id, n)| (id, f64::from(n))));
         }
         let mut squared_length = 0.0; // of the text
         buffers.word_counts.retain_mut(|(id, count)| {
+            // None: the word has no weights.
             let Some(scale) = self.weights.scale(*id).filter(|_| *count > 0.0) else {
                 return false;
             };
@@ -350,7 +364,8 @@ impl<'a> TextScores<'a> {
     /// Writes to `word_counts` in the buffers the id of each word and how much it counts: n or log(1 + n) for n `occurrences`, divided
     /// by the Euclidean length over all tokens if the tokeniser is set so.
     fn damp(&self, buffers: &mut TextBuffers) {
-        let damping = Damping::of(self.tokeniser);
+        let damping = Damping::of(self.tokeniser); // turns n into n or log(1 + n)
+        // How often each distinct token occurs, if the text's length matters.
         buffers.token_counts.clear();
         if self.tokeniser.settings().length {
             buffers.token_counts.extend(buffers.occurrences.iter().map(|(_, n)| n));
@@ -358,20 +373,23 @@ impl<'a> TextScores<'a> {
             count_unknown(&buffers.tokens, &buffers.ids, &mut buffers.token_counts);
         }
         let length = damping.length(&mut buffers.token_counts); // 1 if lengths do not matter
-        let words = buffers.occurrences.iter();
+        let words = buffers.occurrences.iter(); // (id, how often it occurs)
         buffers.word_counts.clear();
         buffers.word_counts.extend(words.map(|(id, n)| (id, damping.damp(n) / length)));
     }
 
-    /// Adds the weights of words, each times its count, to the totals of a text. `words` are (id, count).
+    /// Adds the weights of words, each times its count, to the totals of a text, by class. `words` are (word id, how much it
+    /// counts).
     fn add_words(&self, words: impl Iterator<Item = (u32, f64)>, totals: &mut Totals) {
         self.add_places(words.map(|(id, count)| (self.weights.place(id), count)), totals);
     }
 
-    /// Adds the weights of words, each times its count, to the totals of a text. `words` are (where the weights are, count).
+    /// Adds the weights of words, each times its count and the word's scale, to the totals of a text, by class. `words` are
+    /// (where the word's weights are, how much it counts).
     #[inline(always)]
     fn add_places(&self, words: impl Iterator<Item = (Place, f64)>, totals: &mut Totals) {
-        let table = self.weights.whole(); // weights of words that have one for every class
+        // [word][class], in cache lines, and last the word's scale: of words that are not kept by pairs of class and weight.
+        let table = self.weights.whole();
         // With the totals in registers, 3,000 texts of 150 words took 2.7 instead of 4.2 ms for two classes, 2.5 instead of
         // 8.3 ms for ten, and 3.6 instead of 18.5 ms for twenty.
         match self.weights.lines() {
@@ -385,13 +403,15 @@ impl<'a> TextScores<'a> {
         totals.add_pair_words(self.weights);
     }
 
-    /// Adds to the totals in the buffers the logarithms of drawing each word as often as it occurs, or once if `once`, and subtracts
-    /// those of as many draws from `balls`, the total of all words' balls per class. A negative weight is an error.
+    /// Adds to the totals in the buffers the logarithms of drawing each word as often as it occurs, or once if `once`, and
+    /// subtracts those of as many draws from `balls`, the total of all words' balls per class. The weights of a word are its
+    /// balls in the urn of each class; a negative one is an error. The buffers have how often each word occurs, and memory for a
+    /// word's weights and for products.
     fn add_draws(&self, balls: &[f64], once: bool, buffers: &mut TextBuffers) -> Result<(), Error> {
         let TextBuffers { occurrences, row, urn, totals, .. } = buffers;
         row.resize(balls.len(), 0.0); // the balls of a word, [class]
         urn.begin(balls.len());
-        let mut n_draws = 0;
+        let mut n_draws = 0; // of all words
         for (id, n) in occurrences.iter() {
             if self.weights.read(id, row).is_some() {
                 demand(
@@ -399,33 +419,36 @@ impl<'a> TextScores<'a> {
                     "weights must not be negative where polya is given",
                 )?;
                 let n = if once { 1 } else { n };
-                urn.draw(row, n, &mut totals.values);
+                urn.draw(row, n, &mut totals.by_class);
                 n_draws += u64::from(n);
             }
         }
-        urn.end(&mut totals.values);
-        for (total, &balls) in totals.values.iter_mut().zip(balls) {
+        urn.end(&mut totals.by_class);
+        for (total, &balls) in totals.by_class.iter_mut().zip(balls) {
             *total -= log_rising(balls, n_draws);
         }
         Ok(())
     }
 
-    /// Adds a text's totals to its sums, `[class]`.
+    /// Adds a text's totals over its words to its sums, `[class]`: the sum of count times scale times weight by class, and what
+    /// words kept by pairs have in every class: `pair_commons`, the sum of count times scale times the word's common number, and
+    /// the class's default times `pair_factors`, the sum of count times scale over these words. `factors` is that sum over all
+    /// words, `constant` and `base`, both `[class]`, what is added to every text's score and to every weight.
     fn add_totals<'s>(&self, totals: &Totals, sums: impl Iterator<Item = &'s mut f64>) {
         for (class, (sum, &constant)) in sums.zip(self.constant).enumerate() {
-            let mut total = totals.values[class] + constant;
-            if totals.pairs != 0.0 || totals.common != 0.0 {
+            let mut total = totals.by_class[class] + constant;
+            if totals.pair_factors != 0.0 || totals.pair_commons != 0.0 {
                 // What words without a pair for this class have beside their common number.
                 let default = self.weights.default()[class];
-                total += totals.common + totals.pairs * zero_if_infinite(default);
+                total += totals.pair_commons + totals.pair_factors * zero_if_infinite(default);
                 if totals.impossible.contains(class, default) {
                     total = f64::NEG_INFINITY;
                 }
             }
             if let Some(base) = self.base
-                && totals.times != 0.0
+                && totals.factors != 0.0
             {
-                total += totals.times * base[class];
+                total += totals.factors * base[class];
             }
             *sum += total;
         }
@@ -439,18 +462,22 @@ fn zero_if_infinite(x: f64) -> f64 {
 }
 
 impl Totals {
-    /// Sets all totals to 0, for as many classes as the weights have.
+    /// Sets all totals of a text to 0, for as many classes as the weights have, and empties the list of words kept by pairs. The
+    /// totals are sums over words: of count times scale times weight by class (`by_class`), of count times scale (`factors`), of
+    /// the same over words kept by pairs (`pair_factors`), and times their common numbers (`pair_commons`); and `impossible`, how
+    /// many words are kept by pairs, how many of them have a common number of -inf, and by class how many a pair saves from -inf.
     fn clear(&mut self, weights: &Weights) {
-        self.values.clear();
-        self.values.resize(weights.lines() * LANES, 0.0);
-        (self.times, self.pairs, self.common) = (0.0, 0.0, 0.0);
+        self.by_class.clear();
+        self.by_class.resize(weights.lines() * LANES, 0.0);
+        (self.factors, self.pair_factors, self.pair_commons) = (0.0, 0.0, 0.0);
         (self.impossible.n_words, self.impossible.n_infinite) = (0, 0);
         self.impossible.n_saved.clear();
         self.pair_words.clear();
     }
 
-    /// Adds words, (place, count), whose rows in `table` have `LINES` cache lines each, with the totals in registers. A place is the
-    /// number of a row; words that have no row there go to `pair_words`.
+    /// Adds the weights of words to the totals of a text, by class, each times the word's count and scale, with the totals in
+    /// registers. `words` are (the number of the word's row in `table`, count), and a row, `LINES` cache lines, has the word's
+    /// weight for each class and at the end its scale. Words that have no row there go to `pair_words`.
     #[inline(always)]
     fn add_lines<const LINES: usize>(
         &mut self,
@@ -458,9 +485,9 @@ impl Totals {
         words: impl Iterator<Item = (Place, f64)>,
     ) {
         wide!({
-            let (table, _) = table.as_chunks::<LINES>();
+            let (table, _) = table.as_chunks::<LINES>(); // [word]
             let mut totals = [[0.0; LANES]; LINES]; // by class
-            let mut total_factor = 0.0;
+            let mut total_factor = 0.0; // the sum of count times scale over the words
             for (place, count) in words {
                 let Some(row) = table.get(place as usize) else {
                     self.pair_words.push((place, count));
@@ -477,13 +504,13 @@ impl Totals {
                     }
                 }
             }
-            self.times = total_factor;
-            self.values.copy_from_slice(totals.as_flattened());
+            self.factors = total_factor;
+            self.by_class.copy_from_slice(totals.as_flattened());
         });
     }
 
-    /// Adds words, (place of their weights, count), whose rows have any number of cache lines. Words that have no whole row go to
-    /// `pair_words`.
+    /// Adds the weights of words to the totals of a text, each times the word's count and scale. `words` are (place of the word's
+    /// weights, count). Words whose weights are not in one row, with a weight for every class, go to `pair_words`.
     #[inline(always)]
     fn add_any(&mut self, weights: &Weights, words: impl Iterator<Item = (Place, f64)>) {
         wide!({
@@ -496,14 +523,16 @@ impl Totals {
         });
     }
 
-    /// Adds the weights of a word, times its count and scale. `row` has a weight for each class, and last the scale.
+    /// Adds the weights of a word, times its count and scale, to the totals of a text, by class. `row`, cache lines, has the
+    /// word's weight for each class, and last the scale; `factors` is the sum of count times scale over all words.
     #[inline(always)]
     fn add_whole(&mut self, row: &[Line], count: f64) {
         let scale = row.last().map_or(0.0, |line| line.0[LANES - 1]);
         let factor = count * scale;
         if factor != 0.0 {
-            self.times += factor;
-            let (totals, _) = self.values.as_chunks_mut::<LANES>();
+            self.factors += factor;
+            // Eight classes in each line.
+            let (totals, _) = self.by_class.as_chunks_mut::<LANES>();
             for (totals, line) in totals.iter_mut().zip(row) {
                 for (total, weight) in totals.iter_mut().zip(&line.0) {
                     *total += factor * weight;
@@ -512,7 +541,8 @@ impl Totals {
         }
     }
 
-    /// Adds the words in `pair_words` that are kept by pairs; words without weights add nothing.
+    /// Adds to the totals of a text the words in `pair_words`, (place of the word's weights, count), that are kept by pairs of
+    /// class and weight; words without weights add nothing.
     fn add_pair_words(&mut self, weights: &Weights) {
         let words = std::mem::take(&mut self.pair_words); // (place of the weights, count)
         // Loads all words into the cache side by side, before the loop below needs them one after the other.
@@ -524,6 +554,7 @@ impl Totals {
         for &(place, count) in &words {
             match weights.pairs(place) {
                 None => {}
+                // The pairs of the word, its scale, and its common number, which other classes have plus their default.
                 Some(row) if is_default_infinite || row.common == f64::NEG_INFINITY => {
                     self.add_pairs::<true>(&row, count, default);
                 }
@@ -533,20 +564,23 @@ impl Totals {
         self.pair_words = words;
     }
 
-    /// Adds a word that is kept by pairs, times its count and scale. A pair is a class and the word's weight for it; other classes
-    /// have the word's common number plus `default`, `[class]`. `INFINITE`: one of both may be -inf.
+    /// Adds a word that is kept by pairs, times its count and scale, to the totals of a text. `row` has the word's pairs, each a
+    /// class and the word's weight for it, its scale, and its common number: classes without a pair have this plus `default`,
+    /// `[class]`. `INFINITE`: the common number or a default may be -inf. `by_class` takes only the differences to what every
+    /// class has.
     #[inline(always)]
     fn add_pairs<const INFINITE: bool>(&mut self, row: &Pairs, count: f64, default: &[f64]) {
         let factor = count * row.scale;
         if factor == 0.0 {
             return;
         }
+        // x, with 0 for -inf: which classes these make impossible is counted apart.
         let finite = |x: f64| if INFINITE { zero_if_infinite(x) } else { x };
         let common = finite(row.common);
         // Sums of factors over all words and over those kept by pairs, and of factors times common numbers.
-        self.times += factor;
-        self.pairs += factor;
-        self.common += factor * common;
+        self.factors += factor;
+        self.pair_factors += factor;
+        self.pair_commons += factor * common;
         if INFINITE {
             // Words kept by pairs, those with a common number of -inf, and those that a pair saves from -inf, by class.
             self.impossible.n_words += 1;
@@ -559,13 +593,15 @@ impl Totals {
                 let is_saved = without_pair == f64::NEG_INFINITY;
                 self.impossible.n_saved[class] += usize::from(is_saved);
             }
-            self.values[class] += factor * (weight - (common + finite(default[class])));
+            self.by_class[class] += factor * (weight - (common + finite(default[class])));
         }
     }
 }
 
 impl ImpossibleClasses {
-    /// Whether a class, whose default weight is `default`, is impossible because of some word.
+    /// Whether a class is impossible because a word is at -inf in it. `default` is what words without a pair for the class have
+    /// in it beside their common number. Of the words kept by pairs, `n_words` in all, `n_infinite` have a common number of -inf;
+    /// `n_saved`, `[class]`, are not at -inf only because they have a pair.
     fn contains(&self, class: usize, default: f64) -> bool {
         // Words that are at -inf in this class unless a pair saves them.
         let n_infinite = if default == f64::NEG_INFINITY { self.n_words } else { self.n_infinite };

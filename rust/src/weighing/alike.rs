@@ -14,7 +14,8 @@ const ROWS: usize = 16;
 /// Bytes of 0 or 1 that are added up in one byte, at most 255.
 const BYTES: usize = 128;
 
-/// Returns Σ s² over the terms in which two rows have the same cell, `[row][row]`.
+/// Returns Σ s² over the terms in which two rows have the same cell, `[row][row]`; s² is how much a term's cells may vary.
+/// `lookups` has the rows and the terms, in each of which a row has one cell.
 pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
     let n_rows = lookups.rows();
     let variances = lookups.terms.variances(); // s² of each term
@@ -23,6 +24,7 @@ pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..variances.len()).collect(); // of the terms
     // Whether a byte can tell the cells of a term apart.
     let is_narrow = |&term: &usize| starts[term + 1] - starts[term] <= 256;
+    // Terms with equal keys are compared together.
     let key = |term: &usize| (is_narrow(term), variances[*term]);
     order.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(a.cmp(b)));
     let equal_keys = order.chunk_by(|a, b| key(a) == key(b));
@@ -42,8 +44,9 @@ pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
     shared
 }
 
-/// Adds `variance`, s², to `shared`, `[row][row]`, for each of these terms (indices) in which a row and one before it have the same
-/// cell. All the terms have this variance. `shorten` makes a cell, counted from the term's first, a number that is quick to compare.
+/// Adds `variance`, s², to `shared`, `[row][row]`, for each of these terms (indices) in which a row and one before it have the
+/// same cell. All the terms have this variance. `lookups` has the rows and the cell of each in every term; `shorten` makes a
+/// cell, counted from the term's first, a number that is quick to compare.
 fn add<T: Copy + Default + Eq + Send + Sync>(
     lookups: &Lookups,
     terms: &[usize],
@@ -52,10 +55,11 @@ fn add<T: Copy + Default + Eq + Send + Sync>(
     threads: usize,
     shorten: impl Fn(u32) -> T + Sync,
 ) {
-    let (n_rows, width) = (lookups.rows(), terms.len());
+    let (n_rows, width) = (lookups.rows(), terms.len()); // `width` terms
     let mut cells = vec![T::default(); n_rows * width]; // [row][term]
     // The column or pair of each term, and its level there.
     let groups: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.terms.term(term)).collect();
+    // Each piece has the cells of [`ROWS`] rows.
     threads::pieces(threads, &mut cells, ROWS * width, |piece, cells| {
         for (row, cells) in (piece * ROWS..).zip(cells.chunks_exact_mut(width)) {
             let codes = lookups.cells.row(row); // [column]
@@ -70,8 +74,8 @@ fn add<T: Copy + Default + Eq + Send + Sync>(
     });
 }
 
-/// Adds `variance` to `shared`, `[row from first_row on][row]`, for each term in which a row, from `first_row` on, and one up to it
-/// have the same cell. `cells` are `[row][term]` with `width` terms.
+/// Adds `variance`, the s² of each term, to `shared`, `[row from first_row on][row]`, for each term in which a row, from
+/// `first_row` on, and one up to it have the same cell. `cells`, `[row][term]` with `width` terms, has those of all rows.
 #[inline(always)]
 fn compare<T: Copy + Eq>(
     cells: &[T],
@@ -89,10 +93,11 @@ fn compare<T: Copy + Eq>(
     }
 }
 
-/// Counts the places at which two lists have equal elements.
+/// Counts the places at which `a` and `b`, the cells of two rows, `[term]`, are equal.
 #[inline(always)]
 fn count_equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
     // The compiler turns sums of bytes into vector instructions.
+    // Chunks are so short that a byte holds the number of equal cells.
     let pairs_of_chunks = a.chunks(BYTES).zip(b.chunks(BYTES));
     pairs_of_chunks
         .map(|(a, b)| u32::from(a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum::<u8>()))
@@ -111,23 +116,25 @@ struct Surprise<'a> {
 impl Corrections for Surprise<'_> {
     type Number = f64;
 
-    /// Adds the corrections of the cells of row number `row` to `sums`, `[stored class]`: Σ over all rows of the s² that both share
-    /// times the other's surprise.
+    /// Adds the corrections of the cells of row number `row` to `sums`, `[stored class]`: Σ over all rows of the s² of the cells
+    /// that both share, `alike`, `[row][row]`, times that row's surprise C (y − μ), `[stored class][row]`.
     #[inline(always)]
     fn sum(&self, row: usize, _place: usize, sums: &mut [f64]) {
-        let shared = &self.alike[row * self.n_rows..(row + 1) * self.n_rows]; // with each row
+        let shared = &self.alike[row * self.n_rows..(row + 1) * self.n_rows]; // s² shared with every row
         for (sum, surprise) in sums.iter_mut().zip(self.surprise.chunks_exact(self.n_rows)) {
             *sum += dot(shared, surprise);
         }
     }
 
-    /// Σ s² over a row's cells: what it shares with itself.
+    /// Σ s² over the cells of row number `row`: what it shares with itself in `alike`, `[row][row]`. It is the same for all
+    /// classes.
     #[inline(always)]
     fn variance(&self, row: usize, _class: usize) -> f64 {
         self.alike[row * self.n_rows + row]
     }
 
-    /// Adds `steps`, C (μ before − μ after), `[stored class]`, to the surprise of row number `row`.
+    /// Adds `steps`, C (μ before − μ after), `[stored class]`, to the surprise C (y − μ) of row number `row`; all surprises are
+    /// `[stored class][row]`.
     #[inline(always)]
     fn add(&mut self, row: usize, _place: usize, steps: &[f64]) {
         let surprises = self.surprise[row..].iter_mut().step_by(self.n_rows);
@@ -135,8 +142,10 @@ impl Corrections for Surprise<'_> {
     }
 }
 
-/// Visits rows in an order (their numbers), with the class of each in `labels`. Improves `mu`, their probabilities, `[row][class]`,
-/// and returns the mean change of μ per row. `alike` has Σ s² over the cells that two rows share, `[row][row]`.
+/// Visits rows in `order`, their numbers. Improves `mu`, the probabilities of classes, `[row][class]`, and returns the mean
+/// change of μ per row: its absolute changes, summed over classes. `alike` has Σ s² over the cells that two rows share,
+/// `[row][row]`; `labels` has the class of each row, and `rows` C times its weight and its scores before corrections,
+/// `[row][class]`.
 pub fn ascend(
     alike: &[f64],
     labels: &[i32],
@@ -152,6 +161,7 @@ pub fn ascend(
         (0..rows.stored_classes()).flat_map(|class| (0..n_rows).map(move |row| (row, class)));
     // C (y − μ), `[stored class][row]`.
     let surprise = rows_by_class.map(|(row, class)| {
+        // 1 for the class of the row.
         let truth = f64::from(u8::from(labels[row] as usize == class));
         rows.strengths[row] * (truth - mu[row * n_classes + class])
     });
@@ -162,9 +172,11 @@ pub fn ascend(
     }))
 }
 
-/// Returns the scalar product, added up as eight sums side by side, so that its bits do not depend on the machine.
+/// Returns the scalar product of two vectors of one length, added up as eight sums side by side, so that its bits do not depend
+/// on the machine.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
+    // Chunks of eight numbers, and the last fewer than eight.
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let mut sums = [0.0; 8];
     for (a, b) in a.iter().zip(b) {
@@ -175,14 +187,14 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
 }
 
-/// Returns the corrections of the cells of all terms, s² Σ surprise over their rows, `[cell][class]`, from the surprise of rows,
-/// C (y − μ), `[row][class]`.
+/// Returns the corrections of the cells of all terms, s² Σ surprise over the rows that have the cell, `[cell][class]`, from the
+/// surprise of rows, C (y − μ), `[row][class]`. `lookups` has the rows and the cell of each in every term.
 pub fn spread(lookups: &Lookups, surprise: &[f64]) -> Result<Vec<f64>, Error> {
     let (n_rows, variances) = (lookups.rows(), lookups.terms.variances()); // s² of each term
     demand(n_rows > 0 && surprise.len().is_multiple_of(n_rows), "each row must have classes")?;
     let n_classes = surprise.len() / n_rows;
-    let mut table = vec![0.0; lookups.terms.size() * n_classes];
-    let mut cells = vec![]; // of a row, [term]
+    let mut table = vec![0.0; lookups.terms.size() * n_classes]; // the corrections
+    let mut cells = vec![]; // of a row, [term], counted from the first cell of all terms
     for (row, row_surprise) in (0..).zip(surprise.chunks_exact(n_classes.max(1))) {
         lookups.look_up(0..lookups.terms.groups.len(), &[row], &mut cells);
         for (&cell, variance) in cells.iter().zip(&variances) {

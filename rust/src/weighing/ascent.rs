@@ -30,7 +30,7 @@ impl TrainingRows<'_> {
     }
 
     /// Rejects arrays that are not of `n_rows` rows, and an order with numbers that are no row's. `mu_len` is the length of μ,
-    /// `[row][class]`.
+    /// `[row][class]`. `offsets` are the scores of rows before corrections, `[row][class]`.
     pub(super) fn check(&self, n_rows: usize, order: &[u32], mu_len: usize) -> Result<(), Error> {
         let size = n_rows * self.classes;
         demand(self.classes > 0 && self.len() == n_rows, "each row must have a strength")?;
@@ -99,7 +99,7 @@ pub(super) struct Visit<'a, T> {
     /// The row's corrections, `[stored class]`.
     sums: &'a [T],
     /// A, how much the row corrects itself, `[stored class]`.
-    own: &'a [f64],
+    self_effect: &'a [f64],
 }
 
 /// Solves the equation of a row.
@@ -109,11 +109,12 @@ pub(super) trait Solver<T> {
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]>;
 }
 
-/// Visits rows in an order (their numbers). Improves μ, the probabilities of classes, `[row][class]`, and the corrections, and returns
-/// the mean change of μ: its absolute changes, summed over classes, per row.
+/// Visits rows in `order`, their numbers. Improves `mu`, the probabilities of classes, `[row][class]`, and the corrections of
+/// cells, and returns the mean change of μ: its absolute changes, summed over classes, per row. `rows` has C times the weight of
+/// each row (`strengths`) and the scores of rows before corrections (`offsets`, `[row][class]`); `solver` computes μ of one row.
 ///
-/// `sums` and `own` are buffers with one number per stored class, for the corrections of a row and for A, how much it corrects
-/// itself; arrays of a constant length stay in registers.
+/// `sums` and `self_effect` are buffers with one number per stored class, for the corrections of a row and for A, how much it
+/// corrects itself; arrays of a constant length stay in registers.
 #[inline(always)]
 pub(super) fn pass<C: Corrections>(
     corrections: &mut C,
@@ -121,28 +122,30 @@ pub(super) fn pass<C: Corrections>(
     rows: &TrainingRows,
     order: &[u32],
     mu: &mut [C::Number],
-    (mut sums, mut own): (impl AsMut<[C::Number]>, impl AsMut<[f64]>),
+    (mut sums, mut self_effect): (impl AsMut<[C::Number]>, impl AsMut<[f64]>),
 ) -> f64 {
     let n_classes = rows.classes;
     let mut change = 0.0; // of μ, in all rows
     let sums = sums.as_mut();
-    let own = own.as_mut();
+    let self_effect = self_effect.as_mut();
     for block in order.chunks(corrections.rows_at_a_time()) {
         corrections.look_up(block);
         for (place, &row) in block.iter().enumerate() {
             let row = row as usize;
-            let strength = rows.strengths[row];
+            let strength = rows.strengths[row]; // C times the row's weight
             if strength <= 0.0 {
                 continue;
             }
             sums.fill(C::Number::default());
             corrections.sum(row, place, sums);
-            for (class, own) in own.iter_mut().enumerate() {
+            for (class, self_effect) in self_effect.iter_mut().enumerate() {
                 // A row without cells has 0, whose logarithm is needed.
-                *own = strength * corrections.variance(row, class) + 1e-12;
+                *self_effect = strength * corrections.variance(row, class) + 1e-12;
             }
             let row_classes = row * n_classes..(row + 1) * n_classes; // in offsets and μ
-            let visit = Visit { strength, offsets: &rows.offsets[row_classes.clone()], sums, own };
+            let visit =
+                Visit { strength, offsets: &rows.offsets[row_classes.clone()], sums, self_effect };
+            // C (μ before − μ after), [stored class]; None if nothing changes. `place` is that of the row in the block.
             if let Some(steps) = solver.solve(visit, &mut mu[row_classes], &mut change) {
                 corrections.add(row, place, steps);
             }
@@ -151,8 +154,9 @@ pub(super) fn pass<C: Corrections>(
     change / rows.len().max(1) as f64
 }
 
-/// Does what [`pass`] does with rows of two classes: visits them in an order, improves μ, `[row][class]`, and the corrections, and
-/// returns the mean change of μ per row.
+/// Does what [`pass`] does with rows of two classes: visits them in `order`, their numbers, improves `mu`, the probabilities of
+/// classes, `[row][class]`, and the corrections of cells, and returns the mean change of μ per row. `rows` has the strengths of
+/// rows and their scores before corrections.
 pub(super) fn pass_of_two<C: Corrections>(
     corrections: &mut C,
     rows: &TrainingRows,
@@ -162,8 +166,9 @@ pub(super) fn pass_of_two<C: Corrections>(
     pass(corrections, TwoClasses::default(), rows, order, mu, ([C::Number::default()], [0.0]))
 }
 
-/// Does what [`pass`] does with rows of any number of classes: visits them in an order, improves μ, `[row][class]`, and the
-/// corrections, and returns the mean change of μ per row.
+/// Does what [`pass`] does with rows of any number of classes: visits them in `order`, their numbers, improves `mu`, the
+/// probabilities of classes, `[row][class]`, and the corrections of cells, and returns the mean change of μ per row. `rows` has
+/// the strengths of rows and their scores before corrections.
 pub(super) fn pass_of_many<C: Corrections>(
     corrections: &mut C,
     rows: &TrainingRows,
@@ -171,6 +176,7 @@ pub(super) fn pass_of_many<C: Corrections>(
     mu: &mut [C::Number],
 ) -> f64 {
     let n_classes = rows.classes;
+    // For a row's corrections and for how much it corrects itself, [class].
     let buffers = (vec![C::Number::default(); n_classes], vec![0.0; n_classes]);
     wide!(pass(corrections, ManyClasses::new(n_classes), rows, order, mu, buffers))
 }
@@ -183,16 +189,20 @@ struct TwoClasses<T> {
 }
 
 impl<T: Number> Solver<T> for TwoClasses<T> {
-    /// Changes `mu`, the probabilities of both classes in the row that is visited, and adds its absolute changes to `change`; returns
-    /// the step of the first class, C (μ before − μ after).
+    /// Changes `mu`, the probabilities of both classes in the row that is visited, and adds its absolute changes to `change`;
+    /// returns the step of the first class, C (μ before − μ after). `visit` has the row's scores before corrections (`offsets`,
+    /// `[class]`), the correction of the first class (`sums`), how much the row corrects itself (`self_effect`) and C times its
+    /// weight (`strength`).
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
         let before: f64 = mu[0].into(); // μ of the first class
         let correction: f64 = visit.sums[0].into();
         // The corrections of the two classes are opposites, so the difference of scores has each twice.
-        let own = 2.0 * visit.own[0]; // how much the row corrects itself
+        let self_effect = 2.0 * visit.self_effect[0]; // how much the row corrects itself
+        // Between the scores of the first and the second class, with corrections.
         let difference = visit.offsets[0] - visit.offsets[1] + 2.0 * correction;
-        let after = T::of(solve_two_classes(difference + own * before, own, before));
+        let after =
+            T::of(solve_two_classes(difference + self_effect * before, self_effect, before));
         *change += 2.0 * (after.into() - before).abs();
         self.step[0] = T::of(visit.strength) * (mu[0] - after);
         mu.copy_from_slice(&[after, T::of(1.0) - after]);
@@ -216,8 +226,10 @@ impl<T: Number> ManyClasses<T> {
 }
 
 impl<T: Number> Solver<T> for ManyClasses<T> {
-    /// Changes `mu`, the probabilities of classes in the row that is visited, `[class]`, and adds its absolute changes to `change`;
-    /// returns the step of each class, C (μ before − μ after).
+    /// Changes `mu`, the probabilities of classes in the row that is visited, `[class]`, and adds its absolute changes to
+    /// `change`; returns the step of each class, C (μ before − μ after). `visit` has, by class, the row's scores before
+    /// corrections (`offsets`), its corrections (`sums`), how much it corrects itself (`self_effect`), and C times its weight
+    /// (`strength`).
     #[inline(always)]
     fn solve(&mut self, visit: Visit<T>, mu: &mut [T], change: &mut f64) -> Option<&[T]> {
         let equation = &mut self.equation;
@@ -226,7 +238,7 @@ impl<T: Number> Solver<T> for ManyClasses<T> {
             equation.z[class] = offset + sum.into();
             equation.before[class] = mu[class].into();
         }
-        equation.own.copy_from_slice(visit.own);
+        equation.self_effect.copy_from_slice(visit.self_effect);
         *change += equation.solve();
         for (class, mu) in mu.iter_mut().enumerate() {
             let after = T::of(equation.after[class]);
@@ -242,7 +254,7 @@ struct Equation {
     /// The scores of the row with its corrections; while it is solved, z + A μ_before + ln A.
     z: Vec<f64>,
     /// A.
-    own: Vec<f64>,
+    self_effect: Vec<f64>,
     /// μ before the visit.
     before: Vec<f64>,
     /// μ after the visit.
@@ -254,12 +266,12 @@ struct Equation {
 }
 
 impl Equation {
-    /// An equation of zeros.
+    /// An equation of zeros for so many classes.
     fn new(classes: usize) -> Self {
         let zeros = || vec![0.0; classes];
         Equation {
             z: zeros(),
-            own: zeros(),
+            self_effect: zeros(),
             before: zeros(),
             after: zeros(),
             slopes: zeros(),
@@ -267,31 +279,34 @@ impl Equation {
         }
     }
 
-    /// Solves ln μ + A μ = z + A μ_before − ν with Σ μ = 1 for μ, `after`, and ν. A is `own`, and μ_before `before`; all are `[class]`.
-    /// Returns the absolute changes of μ, summed over the classes.
+    /// Solves ln μ + A μ = z + A μ_before − ν with Σ μ = 1 for μ, `after`, and ν. A, how much the row corrects itself, is
+    /// `self_effect`, and μ_before `before`; z are the row's scores with corrections; all are `[class]`, as are `slopes`, how
+    /// fast μ falls as ν rises, and `logs`, ln(A μ). Returns the absolute changes of μ, summed over the classes.
     #[inline(always)]
     fn solve(&mut self) -> f64 {
         let n_classes = self.z.len();
-        let classes = self.z.iter_mut().zip(&self.own).zip(&self.before);
-        classes.for_each(|((z, own), before)| *z += own * before);
+        let classes = self.z.iter_mut().zip(&self.self_effect).zip(&self.before);
+        classes.for_each(|((z, self_effect), before)| *z += self_effect * before);
+        // The highest z + A μ_before.
         let highest = self.z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         self.after.iter_mut().zip(&self.z).for_each(|(after, z)| *after = exp(z - highest));
         // Since μ ≤ 1, it is at least exp(z − ν − A) and at most exp(z − ν), which bounds ν.
-        let largest_own = self.own.iter().copied().fold(0.0, f64::max);
+        let largest_self_effect = self.self_effect.iter().copied().fold(0.0, f64::max);
         let mut high = highest + self.after.iter().sum::<f64>().ln();
-        let mut low = high - largest_own;
-        let own_and_before = self.own.iter().zip(&self.before);
+        let mut low = high - largest_self_effect;
+        let effect_and_before = self.self_effect.iter().zip(&self.before);
         // It begins where it is if μ stays as it was before.
-        let mut nu = high - own_and_before.map(|(own, mu)| own * mu * mu).sum::<f64>();
+        let mut nu =
+            high - effect_and_before.map(|(self_effect, mu)| self_effect * mu * mu).sum::<f64>();
         // ω = A μ and its logarithm q solve ω + q = v, v = ln A + z − ν.
         for c in 0..n_classes {
-            self.z[c] += self.own[c].ln();
+            self.z[c] += self.self_effect[c].ln();
             let v = self.z[c] - nu;
             self.logs[c] = if v < 0.5 { v } else { v.ln() };
         }
         for _ in 0..60 {
             self.roots(nu); // computes `after` and its slopes
-            let sum: f64 = self.after.iter().sum();
+            let sum: f64 = self.after.iter().sum(); // of μ, which is to be 1
             let slope: f64 = self.slopes.iter().sum();
             if (sum - 1.0).abs() < 1e-8 {
                 break;
@@ -301,25 +316,27 @@ impl Equation {
             } else {
                 high = nu
             }
+            // ν after a step of Newton's method.
             let next = nu + (sum - 1.0) / slope;
             nu = if next > low && next < high { next } else { (low + high) / 2.0 };
         }
-        let sum: f64 = self.after.iter().sum();
+        let sum: f64 = self.after.iter().sum(); // nearly 1
         self.after.iter_mut().for_each(|after| *after /= sum);
         self.after.iter().zip(&self.before).map(|(after, before)| (after - before).abs()).sum()
     }
 
     /// Solves ln(A μ) + A μ = ln A + z − ν for every class: finds ln(A μ), in `logs`, by Newton's method from the `logs` that are
-    /// there; then computes μ, `after`, and how fast it falls as ν rises, `slopes`. `z` has ln A and A μ_before in it, `own` is A; all
-    /// are `[class]`.
+    /// there; then computes μ, `after`, and how fast it falls as ν rises, `slopes`. `z` has ln A and A μ_before in it,
+    /// `self_effect` is A, how much the row corrects itself; all are `[class]`. `nu` is ν, by which all classes' scores are
+    /// lowered.
     #[inline(always)]
     fn roots(&mut self, nu: f64) {
         let n_classes = self.z.len();
-        let (z, own, logs) =
-            (&self.z[..n_classes], &self.own[..n_classes], &mut self.logs[..n_classes]);
+        let (z, self_effect, logs) =
+            (&self.z[..n_classes], &self.self_effect[..n_classes], &mut self.logs[..n_classes]);
         let (after, slopes) = (&mut self.after[..n_classes], &mut self.slopes[..n_classes]);
         for _ in 0..20 {
-            let mut largest_step = 0.0_f64;
+            let mut largest_step = 0.0_f64; // of Newton's method
             // Here the slopes are Newton's steps.
             for c in 0..n_classes {
                 let omega = exp(logs[c]); // A μ
@@ -335,8 +352,8 @@ impl Equation {
             }
         }
         for c in 0..n_classes {
-            let omega = exp(logs[c]);
-            after[c] = omega / own[c];
+            let omega = exp(logs[c]); // A μ
+            after[c] = omega / self_effect[c];
             slopes[c] = after[c] / (1.0 + omega);
         }
     }
@@ -347,7 +364,7 @@ impl Equation {
 #[inline(always)]
 fn solve_two_classes(difference: f64, a: f64, near: f64) -> f64 {
     let (mut low, mut high) = (difference - a, difference); // bounds of the log odds
-    let mut log_odds = difference - a * near;
+    let mut log_odds = difference - a * near; // ln μ/(1 − μ)
     let mut mu = 0.0;
     for _ in 0..60 {
         mu = 1.0 / (1.0 + (-log_odds).exp());
@@ -363,32 +380,33 @@ fn solve_two_classes(difference: f64, a: f64, near: f64) -> f64 {
         } else {
             low = log_odds
         }
-        let next = log_odds - step;
+        let next = log_odds - step; // after a step of Newton's method
         log_odds = if next > low && next < high { next } else { (low + high) / 2.0 };
     }
     mu
 }
 
-/// Solves ln μ / (1 − μ) + A μ = goal for the μ of several labels, by Newton's method; `own` has the A of each, `goal` its goal. It
-/// solves for the less probable of yes and no: there the function is convex, and the steps approach the solution from above. Returns
-/// μ, `[label]`.
+/// Solves ln μ / (1 − μ) + A μ = goal for the probabilities μ of several labels of a row, by Newton's method; `self_effect` is A,
+/// how much the row corrects itself, and `goal` the score with corrections plus A μ before; both are `[label]`. It solves for the
+/// less probable of yes and no: there the function is convex, and the steps approach the solution from above. Returns μ,
+/// `[label]`.
 #[inline(always)]
-fn solve_labels<const B: usize>(own: &[f64; B], goal: &[f64; B]) -> [f64; B] {
+fn solve_labels<const B: usize>(self_effect: &[f64; B], goal: &[f64; B]) -> [f64; B] {
     // Of the less probable answer to each label: its probability, the log odds, and its goal.
     let mut mu = [0.0; B];
     let mut logits = [0.0; B];
     let mut lesser_goal = [0.0; B];
     for c in 0..B {
-        lesser_goal[c] = goal[c].min(own[c] - goal[c]);
+        lesser_goal[c] = goal[c].min(self_effect[c] - goal[c]);
         logits[c] = lesser_goal[c].min(0.0);
     }
     for _ in 0..60 {
-        let mut largest_error = 0.0_f64;
+        let mut largest_error = 0.0_f64; // of the equations, relative to their goals
         for c in 0..B {
-            let odds = exp(logits[c]);
-            let share = odds / (1.0 + odds);
-            let error = logits[c] + own[c] * share - lesser_goal[c];
-            logits[c] -= error / (1.0 + own[c] * share / (1.0 + odds));
+            let odds = exp(logits[c]); // of the answer: μ / (1 − μ)
+            let share = odds / (1.0 + odds); // the probability
+            let error = logits[c] + self_effect[c] * share - lesser_goal[c];
+            logits[c] -= error / (1.0 + self_effect[c] * share / (1.0 + odds));
             mu[c] = share;
             largest_error = largest_error.max(error.abs() / (1.0 + lesser_goal[c].abs()));
         }
@@ -397,7 +415,7 @@ fn solve_labels<const B: usize>(own: &[f64; B], goal: &[f64; B]) -> [f64; B] {
         }
     }
     for c in 0..B {
-        mu[c] = if goal[c] > own[c] - goal[c] { 1.0 - mu[c] } else { mu[c] };
+        mu[c] = if goal[c] > self_effect[c] - goal[c] { 1.0 - mu[c] } else { mu[c] };
     }
     mu
 }
@@ -422,13 +440,16 @@ const NO_CHANGE: f32 = 1e-5;
 const LOG_NO_CHANGE: f64 = -11.6;
 
 impl<const B: usize> Solver<f32> for Labels<B> {
-    /// Changes `mu`, the probabilities of labels in the row that is visited, `[label]`, where it moves by more than [`NO_CHANGE`], and
-    /// adds its absolute changes to `change`; returns the step of each label, C (μ before − μ after), none if no μ has moved. The
-    /// `goal` of a label is its score with corrections plus A μ.
+    /// Changes `mu`, the probabilities of labels in the row that is visited, `[label]`, where it moves by more than
+    /// [`NO_CHANGE`], and adds its absolute changes to `change`; returns the step of each label, C (μ before − μ after), None if
+    /// no μ has moved. The `goal` of a label is its score with corrections plus A μ. `visit` has, by label, the row's scores
+    /// before corrections (`offsets`), its corrections (`sums`) and A, how much it corrects itself (`self_effect`); and C times
+    /// the row's weight (`strength`).
     #[inline(always)]
     fn solve(&mut self, visit: Visit<f32>, mu: &mut [f32], change: &mut f64) -> Option<&[f32]> {
         // A, how much the row corrects itself, and μ, `[label]`.
-        let (Some(own), Some(mu)) = (visit.own.first_chunk::<B>(), mu.first_chunk_mut::<B>())
+        let (Some(self_effect), Some(mu)) =
+            (visit.self_effect.first_chunk::<B>(), mu.first_chunk_mut::<B>())
         else {
             return None;
         };
@@ -436,13 +457,13 @@ impl<const B: usize> Solver<f32> for Labels<B> {
         let mut all_improbable = true;
         for c in 0..B {
             let sum = f64::from(visit.sums[c]); // of corrections
-            goal[c] = visit.offsets[c] + sum + own[c] * f64::from(mu[c]);
+            goal[c] = visit.offsets[c] + sum + self_effect[c] * f64::from(mu[c]);
             all_improbable &= goal[c] < LOG_NO_CHANGE && mu[c] < NO_CHANGE;
         }
         if all_improbable {
             return None; // μ is below e to the goal
         }
-        let solution = solve_labels(own, &goal); // μ of each label
+        let solution = solve_labels(self_effect, &goal); // μ of each label
         let mut has_moved = false;
         for c in 0..B {
             let after = solution[c] as f32;
@@ -500,7 +521,7 @@ mod tests {
                     (0..z.len()).map(|c| if c == 0 { 1.0 } else { 0.0 }).collect();
                 let mut equation = Equation::new(z.len());
                 equation.z.copy_from_slice(&z);
-                equation.own.fill(a);
+                equation.self_effect.fill(a);
                 equation.before.copy_from_slice(&before);
                 equation.solve();
                 let slow = slow(&z, a, &before);

@@ -25,8 +25,8 @@ pub struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// The evidence of words for labels, in nats: word w says `base[w]` for every label, and `nats[i]` more for label `labels[i]`, with
-    /// i from `starts[w]` to `starts[w + 1]`. Refuses arrays that do not fit each other.
+    /// The evidence of words for labels, in nats: word w has `base[w]` for every label, and `nats[i]` more for label `labels[i]`,
+    /// with i from `starts[w]` to `starts[w + 1]`. There are `n_labels` labels. Refuses arrays that do not fit together.
     pub fn new(
         starts: &'a [i64],
         labels: &'a [u32],
@@ -47,8 +47,10 @@ impl<'a> Index<'a> {
         Ok(Index { starts, labels, nats, base, n_labels })
     }
 
-    /// Returns Σ value · evidence of the word for the label + Σ value · slope of the label, over a text's words, `[text][label]`.
-    /// `slopes` has a number for each label.
+    /// Returns the scores of texts, `[text][label]`: Σ value · evidence of the word for the label + Σ value · slope of the label,
+    /// over the text's words, where the value is how much the word counts in the text. `slopes` is `[label]`. The evidence of
+    /// word w, in nats, is `base[w]` for every label, and `nats[i]` more for label `labels[i]`, with i from `starts[w]` to
+    /// `starts[w + 1]`.
     pub fn scores(&self, texts: &Texts, slopes: &[f64], threads: usize) -> Result<Vec<f64>, Error> {
         let n_labels = self.n_labels;
         demand(n_labels > 0 && slopes.len() == n_labels, "each label must have a slope")?;
@@ -56,12 +58,12 @@ impl<'a> Index<'a> {
         let mut scores = vec![0.0; texts.len() * n_labels];
         threads::pieces(threads, &mut scores, PIECE * n_labels, |piece, scores| {
             for (text, scores) in (piece * PIECE..).zip(scores.chunks_exact_mut(n_labels)) {
-                let mut base = 0.0; // what the words say for every label
+                let mut base = 0.0; // the evidence of the text's words for every label
                 let mut sum_of_values = 0.0;
                 for (word, value) in texts.each(text) {
                     base += value * self.base[word];
                     sum_of_values += value;
-                    // Of the word and a label, for which it says more.
+                    // Of the word and a label, for which it has more evidence.
                     let pairs = self.starts[word] as usize..self.starts[word + 1] as usize;
                     for (&label, nats) in self.labels[pairs.clone()].iter().zip(&self.nats[pairs]) {
                         scores[label as usize] += value * nats;
@@ -75,11 +77,13 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Visits texts in an order (their numbers). Improves `mu`, the probabilities of labels, `[lane][text][label]`, and the table of
+/// Visits texts in `order`, their numbers. Improves `mu`, the probabilities of labels, `[lane][text][label]`, and the table of
 /// `all` texts, and returns the change of μ per text, summed over labels.
 ///
-/// Labels are learned in lanes of 8 or 16, independently of each other; `rows.classes` is the width of a lane. Offsets, variances
-/// and the table have lane after lane, as `mu`.
+/// Labels are learned in lanes of 8 or 16, independently of each other; `rows.classes` is the width of a lane. The table,
+/// `[lane][word, or all texts][Δ or s²][label]`, has the corrections Δ of words and how much they may vary, s²; `text_variances`,
+/// `[lane][text][label]`, are Σ s² · value² over a text's words; `common` is the value of the table's last row in every text.
+/// `rows.offsets`, `[lane][text][label]`, are the scores before corrections.
 pub fn ascend(
     all: &mut CorrectedTexts,
     rows: &TrainingRows,
@@ -93,6 +97,7 @@ pub fn ascend(
     let table_size = (all.texts.n_words() + 1) * 2 * width; // per lane
     let lanes = all.table.len() / table_size;
     demand(all.table.len() == lanes * table_size, "the table must have all words")?;
+    // Whether all arrays have the numbers of all lanes.
     let fits = [mu.len(), all.text_variances.len(), rows.offsets.len()]
         .iter()
         .all(|&len| len == lanes * size);
@@ -100,6 +105,7 @@ pub fn ascend(
     if n_texts == 0 {
         return Ok(0.0);
     }
+    // Visits the texts with the labels of one lane.
     let run_lane = if width == 8 { lane::<8> } else { lane::<16> };
     let (texts, common) = (all.texts, all.common);
     let arrays_of_lanes = mu
@@ -123,7 +129,8 @@ pub fn ascend(
 }
 
 /// Visits texts in an order (their numbers) with the `B` labels of one lane. Improves `mu`, the probabilities of labels,
-/// `[text][label]`, and the table of the texts, and returns the mean change of μ per text. `rows` are the texts' strengths and scores.
+/// `[text][label]`, and the table of the texts, `[word, or all texts][Δ or s²][label]`, and returns the mean change of μ per
+/// text: its absolute changes, summed over labels. `rows` has C times the weight of each text, and its scores before corrections.
 fn lane<const B: usize>(
     texts: &mut CorrectedTexts,
     rows: &TrainingRows,

@@ -35,7 +35,7 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Refuses codes that are not rows × columns, `width` columns.
+    /// The cells of rows by their codes, `[row][column]`, with `width` columns; refuses codes that are not rows × columns.
     pub fn new(codes: &'a [u32], width: usize) -> Result<Self, Error> {
         demand(width > 0 && codes.len().is_multiple_of(width), "codes must be rows × columns")?;
         Ok(Cells { codes, width })
@@ -52,9 +52,10 @@ impl<'a> Cells<'a> {
         &self.codes[row * self.width..(row + 1) * self.width]
     }
 
-    /// Adds up the weights of rows in each cell of every column, by class: `[cell][class]`, column after column. `sizes` has the
-    /// number of cells of each column; a code equal to it means that the row has no cell there. `labels` has the class of each row,
-    /// and `weights` what each row counts; `classes` is the number of classes.
+    /// Adds up the weights of rows in each cell of every column, by class: `[cell][class]`, column after column. A row's code in
+    /// a column, `[row][column]` with `width` columns, is its cell there. `sizes` has the number of cells of each column; a code
+    /// equal to it means that the row has no cell there. `labels` has the class of each row, and `weights` what each row counts;
+    /// `classes` is the number of classes.
     pub fn count(
         &self,
         sizes: &[i64],
@@ -78,20 +79,22 @@ impl<'a> Cells<'a> {
             for &size in &sizes[columns.clone()] {
                 starts.push(starts[starts.len() - 1] + (size as usize + 1) * classes);
             }
-            let mut sums = vec![0.0; starts[columns.len()]];
+            let mut sums = vec![0.0; starts[columns.len()]]; // of weights, [cell][class], column after column
             for (row, (&label, &weight)) in labels.iter().zip(weights).enumerate() {
                 for (&code, &start) in self.row(row)[columns.clone()].iter().zip(&starts) {
                     sums[start + code as usize * classes + label as usize] += weight;
                 }
             }
             // Without the sums of rows that have no cell, the last ones of each column.
-            let known = starts.windows(2).flat_map(|ends| &sums[ends[0]..ends[1] - classes]);
-            known.copied().collect::<Vec<f64>>()
+            let sums_of_cells =
+                starts.windows(2).flat_map(|ends| &sums[ends[0]..ends[1] - classes]);
+            sums_of_cells.copied().collect::<Vec<f64>>()
         });
         Ok(sums_of_blocks.concat())
     }
 
-    /// One more than the highest code of each column; 0 if there are no rows.
+    /// One more than the highest code of each column, `[column]`; 0 if there are no rows. Codes are `[row][column]` with `width`
+    /// columns.
     fn sizes(&self) -> Vec<usize> {
         let mut highest = vec![0; self.width]; // the highest code of each column
         let highest_codes = &mut highest[..];
@@ -117,12 +120,15 @@ pub struct Group {
 }
 
 impl Group {
-    /// Returns the cell on one level of a row with these codes, `[column]`, counted from the first cell of that level.
+    /// Returns the cell on one level of a row with these codes, `[column]`, counted from the first cell of that level. `first`,
+    /// `[code][level]`, is the cell for the code in the group's column; in a pair, `other` is the second column and what its
+    /// codes add to the cell, `[code][level]`.
     #[inline(always)]
     fn cell(&self, level: usize, codes: &[u32]) -> u32 {
         let cell_of = |cells: &[u32], column: usize| {
             cells[codes[column] as usize * self.levels + level] // `cells` is [code][level]
         };
+        // By the second column of a pair.
         let added = self.other.as_ref().map_or(0, |(column, second)| cell_of(second, *column));
         cell_of(&self.first, self.column) + added
     }
@@ -140,10 +146,12 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The terms of these columns and pairs. `sizes` has the number of cells of every term, group after group and level after level;
-    /// an error if a group has cells beyond them.
+    /// The terms of these columns and pairs of columns, the groups: one for each level of a group. `sizes` has the number of
+    /// cells of every term, group after group and level after level; an error if a group has cells beyond them. A group has, for
+    /// each code of its column, the cells (`first`, `[code][level]`), and, for a pair, what the codes of the second column add to
+    /// them (`second`, `[code][level]`).
     pub fn new(groups: Vec<Group>, sizes: &[i64]) -> Result<Self, Error> {
-        let mut firsts = vec![0]; // the first term of each group
+        let mut first_terms = vec![0]; // the first term of each group
         let mut starts = vec![0]; // the first cell of each term
         for group in &groups {
             let (levels, first_term) = (group.levels, starts.len() - 1);
@@ -161,17 +169,19 @@ impl Terms {
                 )?;
                 starts.push(starts[starts.len() - 1] + size as usize);
             }
-            firsts.push(starts.len() - 1);
+            first_terms.push(starts.len() - 1);
         }
         demand(starts.len() - 1 == sizes.len(), "sizes must have one entry per term")?;
         demand(u32::try_from(starts[sizes.len()]).is_ok(), "there are too many cells")?;
-        Ok(Terms { groups, firsts, starts })
+        Ok(Terms { groups, firsts: first_terms, starts })
     }
 
-    /// Joins terms and rows, `cells`; an error if the terms lack a cell for a code of the rows.
+    /// Joins these terms, one for each level of a column or a pair of columns, and the codes of rows, `cells`; an error if the
+    /// terms lack a cell for a code of the rows. A group has, for each code of its column, the cell on each level (`first`,
+    /// `[code][level]`), and, for a pair, the second column and what its codes add to the cell, `[code][level]`.
     pub fn of<'a>(&'a self, cells: Cells<'a>) -> Result<Lookups<'a>, Error> {
         let code_limits = cells.sizes(); // one more than the highest code of each column
-        // Whether a column exists and all its codes have cells, `[code][level]`.
+        // Whether a column exists and all its codes have cells; `cells_of_codes` is `[code][level]` with `levels` levels.
         let covers = |levels: usize, column: usize, cells_of_codes: &[u32]| {
             column < cells.width && cells_of_codes.len() / levels >= code_limits[column]
         };
@@ -203,22 +213,23 @@ impl Terms {
         self.starts[term]
     }
 
-    /// The number of cells of each term of a group (its index), `[level]`.
+    /// The number of cells of each term of a group, a column or pair (its index), `[level]`.
     pub fn sizes(&self, group: usize) -> Vec<usize> {
         // The first cell of each term, and the end of the last one.
         let starts = &self.starts[self.firsts[group]..=self.firsts[group + 1]];
         starts.windows(2).map(|ends| ends[1] - ends[0]).collect()
     }
 
-    /// Returns s² of each term, `[term]`: how much its cells may vary. All levels of a group together vary as much as a single
-    /// term.
+    /// Returns s² of each term, `[term]`: how much its cells may vary. All levels of a group (a column or a pair) together vary
+    /// as much as a single term.
     pub fn variances(&self) -> Vec<f64> {
         let variances_of_groups =
             self.groups.iter().map(|group| vec![1.0 / group.levels as f64; group.levels]);
         variances_of_groups.flatten().collect()
     }
 
-    /// Returns the group of a term (its index), and the term's level in it.
+    /// Returns the group of a term (its index), that is the column or pair of columns whose levels are terms, and the term's
+    /// level in it. `firsts` has the first term of each group.
     fn term(&self, term: usize) -> (&Group, usize) {
         let group = self.firsts.partition_point(|&first| first <= term) - 1;
         (&self.groups[group], term - self.firsts[group])
@@ -243,8 +254,8 @@ impl Lookups<'_> {
         (CELLS_AT_A_TIME / self.terms.len().max(1)).clamp(1, MAX_ROWS_AT_A_TIME)
     }
 
-    /// Writes the cells of rows (numbers of rows) in some groups (their indices) to `cells`, `[row][term of these groups]`, counted
-    /// from the first cell of all terms.
+    /// Writes the cells of rows (numbers of rows) in some groups (the indices of columns and pairs of columns, which have a term
+    /// for each level) to `cells`, `[row][term of these groups]`, counted from the first cell of all terms.
     ///
     /// It takes the rows group by group, and the compiler knows the number of levels up to eight, so that loops have a constant
     /// length and memory is read for several rows at once: with 64 terms, a visit of a row took 0.24 µs instead of 0.38.
@@ -255,11 +266,13 @@ impl Lookups<'_> {
         let width = first_terms[groups.len()] - first_terms[0]; // terms
         cells.resize(rows.len() * width, 0);
         for (&first_term, group) in first_terms.iter().zip(&self.terms.groups[groups]) {
+            // The first cell of each of the group's terms, [level].
             let starts = &self.terms.starts[first_term..first_term + group.levels];
             let place = first_term - first_terms[0]; // of the group's terms in a row of `cells`
             let rows = rows.iter().map(|&row| self.cells.row(row as usize)); // codes, [column]
             let rows_and_cells =
                 rows.zip(cells.chunks_exact_mut(width).map(|row| &mut row[place..]));
+            // A row's codes, [column], and the place for its cells in the group, [level].
             match group.levels {
                 1 => look_up::<1>(group, starts, rows_and_cells),
                 2 => look_up::<2>(group, starts, rows_and_cells),
@@ -282,7 +295,7 @@ impl Lookups<'_> {
 
     /// Calls `f` with the number of every row, a term (its index), the row's cells in this term and the following ones of a block of
     /// groups, counted from the first cell of all terms, and the row's part of `out`, which is `[row][number]` with `width` numbers
-    /// per row. It takes a block of groups at a time for many rows, so that their tables stay in the cache.
+    /// per row. It takes a block of groups (columns and pairs) at a time for many rows, so that their tables stay in the cache.
     fn fill<T: Send>(
         &self,
         out: &mut [T],
@@ -314,8 +327,9 @@ impl Lookups<'_> {
     }
 }
 
-/// Writes the cells of rows in one group with `LEVELS` levels, counted from the first cell of all terms. `starts` has the first cell
-/// of each level, and `rows` the codes of each row, `[column]`, and the place for its cells, `[level]`.
+/// Writes the cells of rows in one group, a column or a pair of columns with `LEVELS` levels, counted from the first cell of all
+/// terms. `starts` has the first cell of each level, and `rows` the codes of each row, `[column]`, and the place for its cells,
+/// `[level]`. `group.other` has the second column of a pair, and what its codes add to cells.
 #[inline(always)]
 fn look_up<'a, const LEVELS: usize>(
     group: &Group,
@@ -347,7 +361,8 @@ fn look_up<'a, const LEVELS: usize>(
     }
 }
 
-/// Returns the highest cell of each level, `[level]`, in `cells_of_codes`, `[code][level]`.
+/// Returns the highest cell of each level, `[level]`, in `cells_of_codes`, the cells of a column's codes, `[code][level]`, with
+/// `levels` levels.
 fn highest(cells_of_codes: &[u32], levels: usize) -> Vec<usize> {
     let mut highest = vec![0; levels];
     for cells in cells_of_codes.chunks_exact(levels) {
@@ -356,8 +371,8 @@ fn highest(cells_of_codes: &[u32], levels: usize) -> Vec<usize> {
     highest
 }
 
-/// The evidence of cells, `[cell][class]`. With `own`, each row is left out of its own evidence, which depends on its class:
-/// `[cell][own class][class]`.
+/// The evidence of cells, `[cell][class]`. With `row_classes`, each row is left out of the evidence for it, which then depends on
+/// its class: `[cell][row's class][class]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// Nats for each class, of the cells of all terms.
@@ -365,28 +380,34 @@ pub struct Evidence<'a> {
     /// The number of classes.
     pub classes: usize,
     /// The class of each row; None for rows that were not counted.
-    pub own: Option<&'a [i32]>,
+    pub row_classes: Option<&'a [i32]>,
 }
 
 impl Evidence<'_> {
-    /// Refuses arrays that do not fit the terms and rows.
+    /// Refuses evidence that does not fit the terms and rows of `lookups`: a table, `[cell][class]`, or
+    /// `[cell][row's class][class]` if there are `row_classes`, the class of each row, that has another length, or classes that
+    /// do not exist.
     fn check(&self, lookups: &Lookups) -> Result<(), Error> {
-        let tables_per_cell = if self.own.is_some() { self.classes } else { 1 };
+        let tables_per_cell = if self.row_classes.is_some() { self.classes } else { 1 };
         demand(self.classes > 0, "there must be a class")?;
         demand(
             self.table.len() == lookups.terms.size() * tables_per_cell * self.classes,
             "the table must have all cells",
         )?;
-        check_labels(self.own.unwrap_or(&[]), self.classes)?;
-        demand(self.own.is_none_or(|own| own.len() == lookups.rows()), "each row must have a label")
+        check_labels(self.row_classes.unwrap_or(&[]), self.classes)?;
+        demand(
+            self.row_classes.is_none_or(|labels| labels.len() == lookups.rows()),
+            "each row must have a label",
+        )
     }
 
-    /// The evidence of a cell (counted from the first of all terms) for a row (its number), in nats, `[class]`; without the row
-    /// itself if there is `own`, the class of each row.
+    /// The evidence of a cell (counted from the first of all terms) for a row (its number), in nats, `[class]`. The table is
+    /// `[cell][class]`; if there are `row_classes`, the class of each row, the row is left out, and it is
+    /// `[cell][row's class][class]`.
     #[inline(always)]
     fn of(&self, cell: usize, row: usize) -> &[f64] {
-        let table_row = match self.own {
-            Some(own) => cell * self.classes + own[row] as usize,
+        let table_row = match self.row_classes {
+            Some(labels) => cell * self.classes + labels[row] as usize,
             None => cell,
         };
         let start = table_row * self.classes;
@@ -394,14 +415,14 @@ impl Evidence<'_> {
     }
 }
 
-/// Refuses labels that are not from 0 to `classes` - 1.
+/// Refuses labels, the classes of rows, that are not from 0 to `classes` - 1.
 fn check_labels(labels: &[i32], classes: usize) -> Result<(), Error> {
-    let are_known = labels.iter().all(|&label| (0..classes as i64).contains(&i64::from(label)));
-    demand(are_known, "labels must be classes")
+    let are_classes = labels.iter().all(|&label| (0..classes as i64).contains(&i64::from(label)));
+    demand(are_classes, "labels must be classes")
 }
 
-/// Returns the score of each row, `[row][class]`: `intercepts`, `[class]`, plus the evidence of the row's cells, each times the weight
-/// of its term in `weights`.
+/// Returns the score of each row, `[row][class]`: `intercepts`, `[class]`, plus the evidence of the row's cells in nats, each
+/// times the weight of its term in `weights`, `[term]`. `lookups` has the rows and the cell of each in every term.
 pub fn scores(
     lookups: &Lookups,
     evidence: &Evidence,
@@ -413,13 +434,14 @@ pub fn scores(
     demand(weights.len() == lookups.terms.len(), "there must be a weight for each term")?;
     let mut scores = intercepts.repeat(lookups.rows());
     lookups.fill(&mut scores, intercepts.len(), threads, |row, first_term, cells, scores| {
+        // `cells` are those of the row in the terms from `first_term` on, `scores` those of the row, [class].
         let weights = &weights[first_term..];
         match scores.len() {
             2 => add_evidence::<2>(evidence, row, weights, cells, scores),
             3 => add_evidence::<3>(evidence, row, weights, cells, scores),
             _ => {
                 for (&cell, weight) in cells.iter().zip(weights) {
-                    let nats = evidence.of(cell as usize, row);
+                    let nats = evidence.of(cell as usize, row); // of the cell, [class]
                     scores.iter_mut().zip(nats).for_each(|(sum, nats)| *sum += weight * nats);
                 }
             }
@@ -428,8 +450,9 @@ pub fn scores(
     Ok(scores)
 }
 
-/// Adds the evidence of a row's cells, each times the weight of its term, to the row's scores of `K` classes, which stay in registers.
-/// `row` is the row's number; `weights` begins with the term of the first cell.
+/// Adds the evidence of a row's cells, in nats, each times the weight of its term, to the row's scores of `K` classes, which stay
+/// in registers. `row` is the row's number; `cells`, `[term]`, are counted from the first cell of all terms, and `weights` begins
+/// with the term of the first of them.
 #[inline(always)]
 fn add_evidence<const K: usize>(
     evidence: &Evidence,
@@ -448,8 +471,8 @@ fn add_evidence<const K: usize>(
     scores.copy_from_slice(&sums);
 }
 
-/// Returns the evidence of each term for each row, in nats, relative to the last class: `[row][class but the last][term]`. The last
-/// `extra_terms` terms of each row are left at 0.
+/// Returns the evidence of each term for each row, in nats, relative to the last class: `[row][class but the last][term]`. It is
+/// that of the row's cell in the term, by `lookups`. After the terms come `extra_terms` terms that are left at 0.
 pub fn evidence_of_rows(
     lookups: &Lookups,
     evidence: &Evidence,
@@ -465,7 +488,7 @@ pub fn evidence_of_rows(
     lookups.fill(&mut evidence_of_rows, width.max(1), threads, |row, first_term, cells, out| {
         // `out` is [class but the last][term].
         for (term, &cell) in (first_term..).zip(cells) {
-            let nats = evidence.of(cell as usize, row);
+            let nats = evidence.of(cell as usize, row); // of the cell, [class]
             for class in 0..last_class {
                 out[class * n_terms + term] = (nats[class] - nats[last_class]) as f32;
             }
@@ -485,8 +508,9 @@ pub struct EvidenceMatrix<'a> {
     pub row_weights: &'a [f64],
 }
 
-/// Returns the log loss of all rows under the weights of terms and the intercepts of classes, and its slope along each weight and then
-/// each intercept.
+/// Returns the log loss of all rows, in nats, under the weights of terms, `[term]`, and the intercepts of classes, `[class]`, and
+/// its slope along each weight and then each intercept. The rows have the evidence of each term relative to the last class,
+/// `[row][class but the last][term]`, the class of each row, and what each row counts.
 pub fn slope(
     rows: &EvidenceMatrix,
     weights: &[f64],
@@ -502,6 +526,7 @@ pub fn slope(
     let pieces = threads::ranges(threads, n_rows, PIECE, |piece| {
         wide!(slope_of_piece(rows, weights, intercepts, piece))
     });
+    // Of all rows; slopes are along the weight of each term, then along each intercept.
     let (mut loss, mut slopes) = (0.0, vec![0.0; terms + classes]);
     for (piece_loss, piece_slopes) in pieces {
         loss += piece_loss;
@@ -510,8 +535,9 @@ pub fn slope(
     Ok((loss, slopes))
 }
 
-/// Returns the log loss of the rows of one piece (a range of their numbers) under the weights of terms and the intercepts of classes,
-/// and its slopes along each weight and then each intercept.
+/// Returns the log loss, in nats, of the rows of one piece (a range of their numbers) under the weights of terms, `[term]`, and
+/// the intercepts of classes, `[class]`, and its slopes along each weight and then each intercept. The evidence of rows is
+/// relative to the last class, `[row][class but the last][term]`; `row_weights` is what each row counts.
 #[inline(always)]
 fn slope_of_piece(
     rows: &EvidenceMatrix,
@@ -521,7 +547,7 @@ fn slope_of_piece(
 ) -> (f64, Vec<f64>) {
     let (terms, classes) = (weights.len(), intercepts.len());
     let (mut loss, mut slopes) = (0.0, vec![0.0; terms + classes]);
-    // A row's scores, then its probabilities, then these minus 1 for its own class.
+    // A row's scores, then its probabilities, then these minus 1 for the class of the row.
     let mut scores = vec![0.0; classes];
     let size = (classes - 1) * terms; // numbers per row
     for row in piece {
@@ -534,11 +560,12 @@ fn slope_of_piece(
         let label = rows.labels[row] as usize;
         let weight = rows.row_weights[row];
         let label_score = scores[label];
-        let log_total = softmax(&mut scores); // scores become probabilities
+        // The log of the sum of the scores' exponentials; scores become probabilities.
+        let log_total = softmax(&mut scores);
         loss += weight * (log_total - label_score);
         scores[label] -= 1.0;
         for class in 0..classes {
-            let residual = weight * scores[class];
+            let residual = weight * scores[class]; // the slope of the loss along the score
             slopes[terms + class] += residual;
             if class < classes - 1 {
                 let slopes_and_nats = slopes[..terms].iter_mut().zip(nats(class));
@@ -549,8 +576,8 @@ fn slope_of_piece(
     (loss, slopes)
 }
 
-/// Returns Σ nats · weight over the terms. It is added up as eight sums side by side, in a fixed order, so that its bits do not
-/// depend on the machine.
+/// Returns Σ nats · weight over the terms: `nats`, `[term]`, is the evidence of a row, `weights` what the terms count. It is
+/// added up as eight sums side by side, in a fixed order, so that its bits do not depend on the machine.
 #[inline(always)]
 fn dot(nats: &[f32], weights: &[f64]) -> f64 {
     let ((nats, last_nats), (weights, last_weights)) =
@@ -561,15 +588,16 @@ fn dot(nats: &[f32], weights: &[f64]) -> f64 {
             sums[lane] += f64::from(nats[lane]) * weights[lane];
         }
     }
-    let mut rest = 0.0;
+    let mut rest = 0.0; // the sum over the last terms, fewer than eight
     for (&nats, weight) in last_nats.iter().zip(last_weights) {
         rest += f64::from(nats) * weight;
     }
     ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest
 }
 
-/// Returns the least log loss of scores, `[row][class]`, times a factor, and that factor. It is from 0 to `most`, and `ridge` times
-/// the square of its distance to 1 is added to the loss. `labels` has the class of each row, and `row_weights` what it counts.
+/// Returns the least log loss, in nats, of scores, `[row][class]`, times a factor, and that factor. The factor is from 0 to
+/// `most`, and `ridge` times the square of its distance to 1 is added to the loss. `labels` has the class of each row, and
+/// `row_weights` what it counts.
 pub fn least_tempered_loss(
     scores: &[f32],
     labels: &[i32],
@@ -586,13 +614,13 @@ pub fn least_tempered_loss(
     // Loss, slope and curvature along the factor of a piece of the rows (a range of their numbers).
     let sums_of_piece = |factor: f64, rows: Range<usize>| {
         let mut shares = vec![0.0; classes]; // a row's scores times the factor, then probabilities
-        let mut sums = [0.0; 3];
+        let mut sums = [0.0; 3]; // loss, slope, curvature
         for row in rows {
             let scores = &scores[row * classes..(row + 1) * classes];
             shares.iter_mut().zip(scores).for_each(|(z, &x)| *z = factor * f64::from(x));
             let label = labels[row] as usize;
             let label_score = shares[label];
-            let log_total = softmax(&mut shares);
+            let log_total = softmax(&mut shares); // of the exponentials
             // The mean of the row's scores and of their squares under these probabilities.
             let (mut mean, mut mean_square) = (0.0, 0.0);
             for (share, &score) in shares.iter().zip(scores) {
@@ -609,7 +637,7 @@ pub fn least_tempered_loss(
     // Loss, slope and curvature of all rows and the ridge.
     let loss_at = |factor: f64| {
         let distance = factor - 1.0;
-        let mut sums = [0.0; 3];
+        let mut sums = [0.0; 3]; // loss, slope, curvature
         for piece in threads::ranges(threads, n_rows, PIECE, |rows| sums_of_piece(factor, rows)) {
             sums.iter_mut().zip(piece).for_each(|(sum, piece)| *sum += piece);
         }
@@ -620,6 +648,7 @@ pub fn least_tempered_loss(
             curvature + 2.0 * ridge,
         )
     };
+    // Bounds of the best factor, and the factor that is tried.
     let (mut low, mut high, mut factor) = (0.0, most, most.min(1.0));
     let (mut loss, mut slope, mut curvature) = loss_at(factor);
     // Newton's method, with bisection where a step would leave the range from `low` to `high`.
@@ -629,6 +658,7 @@ pub fn least_tempered_loss(
         } else {
             low = factor
         }
+        // The factor after a step of Newton's method.
         let newton = (factor - slope / (curvature + 1e-12)).clamp(0.0, most);
         let is_inside = newton > low && newton < high || newton == most;
         let next_factor = if is_inside { newton } else { (low + high) / 2.0 };
@@ -644,7 +674,7 @@ pub fn least_tempered_loss(
 /// Turns the scores of a row, `[class]`, into probabilities, and returns the logarithm of the sum of the scores' exponentials.
 #[inline(always)]
 fn softmax(scores: &mut [f64]) -> f64 {
-    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max); // score
     let mut total = 0.0; // of the exponentials, relative to the highest
     for score in scores.iter_mut() {
         *score = exp(*score - highest);
@@ -693,13 +723,13 @@ mod tests {
         let terms = Terms::new(groups, &[2, 4]).unwrap();
         let lookups = terms.of(Cells::new(&codes, 2).unwrap()).unwrap();
         let table: Vec<f64> = (0..24).map(|i| f64::from(i * 7 % 11) / 5.0 - 1.0).collect();
-        let own = [0, 1, 1, 0];
+        let labels = [0, 1, 1, 0];
         let at = |weights: [f64; 2], intercepts: [f64; 2]| {
-            let evidence = Evidence { table: &table, classes: 2, own: Some(&own) };
+            let evidence = Evidence { table: &table, classes: 2, row_classes: Some(&labels) };
             let nats = evidence_of_rows(&lookups, &evidence, 0, 1).unwrap();
             let rows = EvidenceMatrix {
                 evidence: &nats,
-                labels: &own,
+                labels: &labels,
                 row_weights: &[1.0, 2.0, 0.5, 1.0],
             };
             slope(&rows, &weights, &intercepts, 1).unwrap()

@@ -16,7 +16,7 @@ pub struct Nodes<'a> {
     pub coarse: &'a [u32],
     /// p(class | node), `[node][class]`, of the coarse nodes, then of the fine ones.
     pub shares: [&'a [f64]; 2],
-    /// The same without a row of class `own`, `[node][own][class]`.
+    /// The same without a row of class `removed_class`, `[node][removed_class][class]`.
     pub left_out: [&'a [f64]; 2],
 }
 
@@ -48,17 +48,20 @@ pub struct Gain {
     pub curvature: f64,
 }
 
-/// A pair's δ: `[cell][class]`, and `[cell][own][class]` of rows left out.
+/// A pair's δ: `[cell][class]`, and `[cell][removed_class][class]` of rows left out.
 #[derive(Debug)]
 pub struct Delta {
     /// `[cell][class]`; a cell is a pair of fine nodes.
     pub table: Vec<f64>,
-    /// `[cell][own][class]`: without a row of class `own`.
+    /// `[cell][removed_class][class]`: without a row of class `removed_class`.
     pub left_out: Vec<f64>,
 }
 
 impl<'a> Columns<'a> {
-    /// Refuses rows and nodes that do not fit each other: codes, labels and weights of rows, and the nodes of each column.
+    /// Refuses rows and nodes that do not fit together: codes, labels (classes) and weights of rows; and for each column its
+    /// coarse and fine nodes, groups of codes: `fine` is the fine node of each code, `coarse` the coarse node of each fine one,
+    /// `shares`, `[node][class]`, and `left_out`, `[node][removed_class][class]`, are p(class | node) of coarse, then of fine
+    /// nodes.
     pub fn check(&self) -> Result<(), Error> {
         let (n_rows, n_classes) = (self.cells.rows(), self.prior.len());
         demand(
@@ -68,23 +71,24 @@ impl<'a> Columns<'a> {
         check_labels(self.labels, n_classes)?;
         demand(self.nodes.len() == self.cells.width, "each column must have nodes")?;
         for (nodes, n_codes) in self.nodes.iter().zip(self.cells.sizes()) {
+            // Whether nodes are numbers below `n_nodes`.
             let are_below =
                 |nodes: &[u32], n_nodes: usize| nodes.iter().all(|&node| (node as usize) < n_nodes);
             let [n_coarse, n_fine] = nodes.shares.map(|shares| shares.len() / n_classes);
-            let [left_of_coarse, left_of_fine] = nodes.left_out.map(<[f64]>::len);
+            let [len_left_out_coarse, len_left_out_fine] = nodes.left_out.map(<[f64]>::len);
             let fits = nodes.fine.len() >= n_codes
                 && nodes.coarse.len() == n_fine
                 && are_below(nodes.fine, n_fine)
                 && are_below(nodes.coarse, n_coarse)
-                && left_of_coarse == n_coarse * n_classes * n_classes
-                && left_of_fine == n_fine * n_classes * n_classes;
+                && len_left_out_coarse == n_coarse * n_classes * n_classes
+                && len_left_out_fine == n_fine * n_classes * n_classes;
             demand(fits, "a column's nodes must be those of its shares")?;
         }
         Ok(())
     }
 
-    /// The gain of each pair of columns (their indices), with the best of the `strengths` of the prior, in rows. `posteriors` are
-    /// P(class) of each row by the scores so far, `[row][class]`.
+    /// How much each pair of columns (their indices) gains over its columns apart, with the best of the `strengths` of the prior,
+    /// in rows. `posteriors` are P(class) of each row by the scores so far, `[row][class]`. `nodes` are those of all columns.
     pub fn gains(
         &self,
         pairs: &[[usize; 2]],
@@ -101,7 +105,9 @@ impl<'a> Columns<'a> {
         Ok(threads::map(threads, pairs.len(), |i| self.gain(pairs[i], strengths, posteriors)))
     }
 
-    /// δ of each pair of columns (their indices) under its strength of the prior, in rows; `strengths` is `[pair]`, as is the result.
+    /// δ of each pair of columns (their indices), what it adds to the evidence for classes, under its strength of the prior, in
+    /// rows: `[cell][class]`, and without a row, `[cell][class of the row][class]`. `strengths` is `[pair]`, as is what is
+    /// returned.
     pub fn deltas(
         &self,
         pairs: &[[usize; 2]],
@@ -113,7 +119,8 @@ impl<'a> Columns<'a> {
         demand(pairs.iter().flatten().all(|&j| j < self.nodes.len()), "a pair must be of columns")?;
         let threads = threads::worth(threads, self.cells.rows() * pairs.len());
         Ok(threads::map(threads, pairs.len(), |i| {
-            let counts = Pair::new(self, pairs[i]);
+            let counts = Pair::new(self, pairs[i]); // of rows in the pair's cells
+            // Whether a row is left out: false, then true.
             Delta {
                 table: counts.deltas(false, strengths[i]),
                 left_out: counts.deltas(true, strengths[i]),
@@ -121,10 +128,11 @@ impl<'a> Columns<'a> {
         }))
     }
 
-    /// The gain of a pair of columns (their indices) at the strength of the prior, in rows, with the most nats. `posteriors` are
-    /// P(class) of each row by the scores so far, `[row][class]`.
+    /// How much a pair of columns (their indices) gains over its columns apart: the most nats over rows at one of the `strengths`
+    /// m of the prior, in rows; and, along the weight of the pair's δ, the slope of the log likelihood and how fast it falls.
+    /// `posteriors` are P(class) of each row by the scores so far, `[row][class]`.
     fn gain(&self, pair: [usize; 2], strengths: &[f64], posteriors: &[f64]) -> Gain {
-        let (n_classes, counts) = (self.prior.len(), Pair::new(self, pair));
+        let (n_classes, counts) = (self.prior.len(), Pair::new(self, pair)); // of rows in the pair's cells
         let mut best = Gain { nats: f64::NEG_INFINITY, ..Gain::default() };
         for &m in strengths {
             let nats = counts.nats_gained(m);
@@ -139,7 +147,7 @@ impl<'a> Columns<'a> {
         let deltas = counts.deltas(true, best.m);
         for (row, posterior) in posteriors.chunks_exact(n_classes).enumerate() {
             let (label, weight) = (self.labels[row] as usize, self.weights[row]);
-            let cell = counts.cell(self.cells.row(row));
+            let cell = counts.cell(self.cells.row(row)); // by the row's codes
             let delta = &deltas[(cell * n_classes + label) * n_classes..][..n_classes]; // [class]
             // The mean and the variance of the row's δ under its posterior.
             let mean: f64 = delta.iter().zip(posterior).map(|(delta, p)| delta * p).sum();
@@ -170,14 +178,16 @@ const COARSE: usize = 0;
 const FINE: usize = 1;
 
 impl<'a> Pair<'a> {
-    /// Counts the rows in the cells of a pair of columns (their indices).
+    /// Adds up the weights of rows in the cells of a pair of columns (their indices), by class. Cells are pairs of nodes, one of
+    /// each column, coarse or fine; nodes are groups of a column's codes. `columns` has the codes of rows, their labels (classes)
+    /// and weights, and p(class | node) of the nodes of each column, `[node][class]`.
     fn new(columns: &'a Columns<'a>, pair: [usize; 2]) -> Self {
-        let nodes = pair.map(|j| columns.nodes[j]); // of each of both columns
+        let nodes = pair.map(|j| columns.nodes[j]); // of both columns
         let n_classes = columns.prior.len();
-        // Coarse and fine: the nodes of the second column, and the numbers of all cells.
+        // Of coarse and fine nodes: how many the second column has, and the number of cells times classes.
         let widths = [COARSE, FINE].map(|level| nodes[1].shares[level].len() / n_classes);
         let sizes = [COARSE, FINE].map(|level| nodes[0].shares[level].len() * widths[level]);
-        let counts = sizes.map(|size| vec![0.0; size]);
+        let counts = sizes.map(|size| vec![0.0; size]); // weights of rows, [cell][class], coarse and fine
         let mut pair = Pair { columns, pair, nodes, widths, counts };
         for (row, (&label, &weight)) in columns.labels.iter().zip(columns.weights).enumerate() {
             let cell = pair.cell(columns.cells.row(row));
@@ -191,7 +201,8 @@ impl<'a> Pair<'a> {
         pair
     }
 
-    /// The fine cell (a pair of fine nodes) of a row with these codes, `[column]`.
+    /// The fine cell of a row with these codes, `[column]`: a pair of fine nodes, the first's number times the second column's
+    /// number of nodes (`widths`) plus the second's. `fine` has the node of each code, and `pair` the indices of both columns.
     #[inline(always)]
     fn cell(&self, codes: &[u32]) -> usize {
         // The node of the first and of the second column of the pair.
@@ -200,7 +211,8 @@ impl<'a> Pair<'a> {
         first * self.widths[FINE] + second
     }
 
-    /// The coarse cell (a pair of coarse nodes) that a fine one is part of.
+    /// The coarse cell that a fine one is part of: a pair of coarse nodes, of which `coarse` has that of each fine node. `widths`
+    /// are the numbers of coarse and of fine nodes of the second column.
     fn coarse(&self, cell: usize) -> usize {
         // The fine node of each column.
         let (first, second) = (cell / self.widths[FINE], cell % self.widths[FINE]);
@@ -208,14 +220,25 @@ impl<'a> Pair<'a> {
             + self.nodes[1].coarse[second] as usize
     }
 
-    /// Writes p₀ of a cell of a level, COARSE or FINE, to `base`, `[class]`: what both columns say apart, without a row of class
-    /// `own` if there is one.
-    fn apart(&self, level: usize, cell: usize, own: Option<usize>, base: &mut [f64]) {
+    /// Writes p₀ of a cell of a level, COARSE or FINE, to `base`, `[class]`: p(class | node of the first column) · p(class | node
+    /// of the second) / π, as if the columns were independent; without a row of class `removed_class` if there is one. A cell is
+    /// a pair of nodes: the first's number times `widths`, the number of nodes of the second column, plus the second's. The
+    /// probabilities are `shares`, `[node][class]`, or, without a row, `left_out`, `[node][removed class][class]`.
+    fn write_independent(
+        &self,
+        level: usize,
+        cell: usize,
+        removed_class: Option<usize>,
+        base: &mut [f64],
+    ) {
         let n_classes = base.len();
         // The node of each column.
         let (first, second) = (cell / self.widths[level], cell % self.widths[level]);
-        let shares_of = |nodes: &Nodes<'a>, node: usize| match own {
-            Some(own) => &nodes.left_out[level][(node * n_classes + own) * n_classes..],
+        // P(class | node), [class and more], without the row if there is one.
+        let shares_of = |nodes: &Nodes<'a>, node: usize| match removed_class {
+            Some(removed_class) => {
+                &nodes.left_out[level][(node * n_classes + removed_class) * n_classes..]
+            }
             None => &nodes.shares[level][node * n_classes..],
         };
         let (first, second) = (shares_of(&self.nodes[0], first), shares_of(&self.nodes[1], second));
@@ -225,14 +248,22 @@ impl<'a> Pair<'a> {
         normalise(base);
     }
 
-    /// Replaces the base p₀ of a cell of a level, COARSE or FINE, which is in `p`, by p, `[class]`: by the shares of the cell's counts
-    /// with a prior of m rows. A row of class `own` is left out if there is one.
-    fn shrink(&self, level: usize, cell: usize, own: Option<usize>, m: f64, p: &mut [f64]) {
+    /// Replaces p₀ of a cell of a level, COARSE or FINE, which is in `p`, by p, `[class]`: the probabilities of classes by the
+    /// counts of rows in the cell, `[cell][class]`, with p₀ as a prior of m rows. A row of class `removed_class` is left out if
+    /// there is one.
+    fn shrink(
+        &self,
+        level: usize,
+        cell: usize,
+        removed_class: Option<usize>,
+        m: f64,
+        p: &mut [f64],
+    ) {
         let n_classes = p.len();
         let counts = &self.counts[level][cell * n_classes..(cell + 1) * n_classes]; // [class]
         // The rows of a class that are left in the cell.
-        let left = |class: usize| match own {
-            Some(own) if own == class => (counts[class] - 1.0).max(0.0),
+        let left = |class: usize| match removed_class {
+            Some(removed_class) if removed_class == class => (counts[class] - 1.0).max(0.0),
             _ => counts[class],
         };
         let total: f64 = (0..n_classes).map(left).sum();
@@ -241,67 +272,80 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// p / p₀ of the coarse cells, `[cell][class]`, without a row of class `own` if there is one; 1 if there is only one level, as
-    /// nothing is coarser then. p₀ are the posteriors of a cell if its columns were independent (`apart` computes them), p the
-    /// same shrunk from the cell's counts with a prior of m rows.
-    fn ratios(&self, own: Option<usize>, m: f64) -> Vec<f64> {
+    /// p / p₀ of the coarse cells, `[cell][class]`, without a row of class `removed_class` if there is one; 1 if there is only
+    /// one level, as nothing is coarser then. p₀ are the probabilities of classes in a cell if its columns were independent, p
+    /// those by the counts of rows in the cell, `[cell][class]`, with p₀ as a prior of m rows.
+    fn ratios(&self, removed_class: Option<usize>, m: f64) -> Vec<f64> {
         let n_classes = self.columns.prior.len();
         let mut ratios = vec![1.0; self.counts[COARSE].len()];
         if self.counts[COARSE].len() < self.counts[FINE].len() {
-            let mut apart = vec![0.0; n_classes]; // p₀ of a cell
+            let mut base = vec![0.0; n_classes]; // p₀ of a cell
+            // First `ratio` is p₀, then p, then p / p₀.
             for (cell, ratio) in ratios.chunks_exact_mut(n_classes).enumerate() {
-                self.apart(COARSE, cell, own, &mut apart);
-                ratio.copy_from_slice(&apart);
-                self.shrink(COARSE, cell, own, m, ratio);
-                ratio.iter_mut().zip(&apart).for_each(|(ratio, apart)| *ratio /= apart.max(TINY));
+                self.write_independent(COARSE, cell, removed_class, &mut base);
+                ratio.copy_from_slice(&base);
+                self.shrink(COARSE, cell, removed_class, m, ratio);
+                ratio.iter_mut().zip(&base).for_each(|(ratio, base)| *ratio /= base.max(TINY));
             }
         }
         ratios
     }
 
-    /// Calls `f` with each fine cell, its p₀ and its p, `[class]`, where m is the strength of the prior, in rows. If there is a class
-    /// `own`, they are without a row of this class, and cells that have no such row are left out.
-    fn each(&self, own: Option<usize>, m: f64, mut f: impl FnMut(usize, &[f64], &[f64])) {
+    /// Calls `f` with every fine cell (its number), its p₀ and its p, both `[class]`: the probabilities of classes if the columns
+    /// were independent, and those by the counts of rows, `[cell][class]`, with a prior of m rows, which is p₀ times p / p₀ of
+    /// the coarse cell. If there is a class `removed_class`, they are without a row of this class, and cells that have no such
+    /// row are left out.
+    fn visit_cells(
+        &self,
+        removed_class: Option<usize>,
+        m: f64,
+        mut f: impl FnMut(usize, &[f64], &[f64]),
+    ) {
         let n_classes = self.columns.prior.len();
-        let (mut apart, mut p) = (vec![0.0; n_classes], vec![0.0; n_classes]); // p₀ and p of a cell
-        let ratios = self.ratios(own, m); // p / p₀ of coarse cells, [cell][class]
+        let (mut base, mut p) = (vec![0.0; n_classes], vec![0.0; n_classes]); // p₀ and p of a cell
+        let ratios = self.ratios(removed_class, m); // p / p₀ of coarse cells, [cell][class]
+        // The weight of the rows in each cell, [class].
         for (cell, counts) in self.counts[FINE].chunks_exact(n_classes).enumerate() {
-            if own.is_some_and(|own| counts[own] == 0.0) {
+            if removed_class.is_some_and(|removed_class| counts[removed_class] == 0.0) {
                 continue;
             }
-            self.apart(FINE, cell, own, &mut apart);
+            self.write_independent(FINE, cell, removed_class, &mut base);
             let ratios = &ratios[self.coarse(cell) * n_classes..];
-            (0..n_classes).for_each(|class| p[class] = apart[class] * ratios[class]);
+            (0..n_classes).for_each(|class| p[class] = base[class] * ratios[class]);
             normalise(&mut p);
-            self.shrink(FINE, cell, own, m, &mut p);
-            f(cell, &apart, &p);
+            self.shrink(FINE, cell, removed_class, m, &mut p);
+            f(cell, &base, &p);
         }
     }
 
-    /// Σ ln p(own | cell) / p₀(own | cell) over rows, each left out, where `own` is the row's class and m the strength of the prior, in
-    /// rows.
+    /// The nats that the pair gains over its columns apart: Σ ln p / p₀ over rows, where p is the probability of the row's class
+    /// in its cell and p₀ the same if the columns were independent, both without the row itself. The prior counts m rows.
     fn nats_gained(&self, m: f64) -> f64 {
         let (n_classes, mut nats) = (self.columns.prior.len(), 0.0);
-        for own in 0..n_classes {
-            // `apart` and p are p₀ and p of the cell, [class].
-            self.each(Some(own), m, |cell, apart, p| {
-                nats += self.counts[FINE][cell * n_classes + own] * log_ratio(p[own], apart[own]);
+        // The class of rows, of which one is left out.
+        for removed_class in 0..n_classes {
+            // `base` and `p` are p₀ and p of the cell, [class].
+            self.visit_cells(Some(removed_class), m, |cell, base, p| {
+                nats += self.counts[FINE][cell * n_classes + removed_class]
+                    * log_ratio(p[removed_class], base[removed_class]);
             });
         }
         nats
     }
 
-    /// δ of every cell, `[cell][class]`; or of rows left out, `[cell][own][class]`, 0 where no row of class `own` is. m is the
-    /// strength of the prior, in rows.
+    /// δ = ln p / p₀ of every cell, `[cell][class]`; or, if `left_out`, without a row, `[cell][removed_class][class]`, 0 where no
+    /// row of class `removed_class` is. p are the probabilities of classes in the cell, p₀ the same if the columns were
+    /// independent; m is the strength of the prior, in rows.
     fn deltas(&self, left_out: bool, m: f64) -> Vec<f64> {
         let n_classes = self.columns.prior.len();
-        let n_variants = if left_out { n_classes } else { 1 }; // of each cell
+        let n_variants = if left_out { n_classes } else { 1 }; // how many δ a cell has
         let mut deltas = vec![0.0; self.counts[FINE].len() * n_variants];
-        for own in 0..n_variants {
-            // `apart` and p are p₀ and p of the cell, [class].
-            self.each(left_out.then_some(own), m, |cell, apart, p| {
-                let delta = &mut deltas[(cell * n_variants + own) * n_classes..][..n_classes];
-                (0..n_classes).for_each(|class| delta[class] = log_ratio(p[class], apart[class]));
+        for removed_class in 0..n_variants {
+            // `base` and `p` are p₀ and p of the cell, [class].
+            self.visit_cells(left_out.then_some(removed_class), m, |cell, base, p| {
+                let delta =
+                    &mut deltas[(cell * n_variants + removed_class) * n_classes..][..n_classes];
+                (0..n_classes).for_each(|class| delta[class] = log_ratio(p[class], base[class]));
             });
         }
         deltas
@@ -311,12 +355,12 @@ impl<'a> Pair<'a> {
 /// Below this a probability is taken for this.
 const TINY: f64 = 1e-300;
 
-/// ln p / p₀, finite for zeros; `apart` is p₀.
-fn log_ratio(p: f64, apart: f64) -> f64 {
-    (p.max(TINY) / apart.max(TINY)).ln()
+/// ln p / p₀, finite for zeros: `p` and `base` are probabilities, and `base` is p₀.
+fn log_ratio(p: f64, base: f64) -> f64 {
+    (p.max(TINY) / base.max(TINY)).ln()
 }
 
-/// Divides numbers by their sum.
+/// Divides `p`, the probabilities of classes but for a factor, by their sum.
 fn normalise(p: &mut [f64]) {
     let total = p.iter().sum::<f64>().max(TINY);
     p.iter_mut().for_each(|share| *share /= total);

@@ -17,8 +17,8 @@ pub struct Bags<'a> {
 }
 
 impl<'a> Bags<'a> {
-    /// Bags in which text i has the words (their ranks) `words[offsets[i]..offsets[i + 1]]`. Refuses offsets that do not rise from 0 to
-    /// the number of words, and words that are not below `n_words`.
+    /// Bags of words, in which text i has the words (their ranks, from 0 to `n_words` - 1) `words[offsets[i]..offsets[i + 1]]`.
+    /// Refuses offsets that do not rise from 0 to the number of words of all texts, and words that are not below `n_words`.
     pub fn new(offsets: &'a [i64], words: &'a [u32], n_words: usize) -> Result<Self, Error> {
         let has_ends = offsets.first() == Some(&0) && offsets.last() == Some(&(words.len() as i64));
         demand(has_ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
@@ -34,14 +34,15 @@ impl<'a> Bags<'a> {
         self.offsets.len() - 1
     }
 
-    /// Where the words of a text are.
+    /// Where the words of a text (its number) are among those of all texts.
     #[inline(always)]
     fn range(&self, text: usize) -> std::ops::Range<usize> {
         self.offsets[text] as usize..self.offsets[text + 1] as usize
     }
 
-    /// Adds up the weights of the texts that have each word, by class: `[word][class]`. `labels` are the classes of each text, and
-    /// `weights` is what each text counts; `classes` is the number of classes.
+    /// Adds up the weights of the texts that have a word, by class: `[word][class]`. `labels` are the classes of each text, one
+    /// or several, and `weights` is what each text counts; `classes` is the number of classes. `words` has the words (ranks) of
+    /// all texts.
     pub fn count(&self, labels: Sets, weights: &[f64], classes: usize) -> Result<Vec<f64>, Error> {
         let n_texts = self.texts();
         demand(
@@ -59,9 +60,9 @@ impl<'a> Bags<'a> {
         Ok(table)
     }
 
-    /// Returns the value of each word of each text, in the order of `self.words`: the word's `scale`, times the root of how often it
-    /// occurs if `times` has that, divided so that the squares of a text's values sum to 1. `scale` is `[word]`, `times` as long as
-    /// `self.words`.
+    /// Returns how much each word of each text counts, in the order of `self.words`: the word's `scale`, `[word]`, times the root
+    /// of how often it occurs in the text, divided so that the squares of a text's numbers sum to 1. `times` is how often, in the
+    /// order of `self.words` (None: once). Text i has the words from `offsets[i]` to `offsets[i + 1]`.
     pub fn values(
         &self,
         times: Option<&[f64]>,
@@ -74,14 +75,14 @@ impl<'a> Bags<'a> {
         )?;
         demand(scale.len() == self.n_words, "each word must have a scale")?;
         let mut values = vec![0.0; self.words.len()];
-        let mut pieces = vec![]; // (texts, the values of their words)
-        let mut rest = &mut values[..];
+        let mut pieces = vec![]; // (texts, the numbers of their words)
+        let mut later_pieces = &mut values[..]; // the numbers that are not in a piece yet
         for first_text in (0..self.texts()).step_by(PIECE) {
             let end_text = (first_text + PIECE).min(self.texts());
             let piece_words = (self.offsets[end_text] - self.offsets[first_text]) as usize;
-            let (piece, later_pieces) = rest.split_at_mut(piece_words);
+            let (piece, after_piece) = later_pieces.split_at_mut(piece_words);
             pieces.push((first_text..end_text, piece));
-            rest = later_pieces;
+            later_pieces = after_piece;
         }
         let threads = threads::worth(threads, self.words.len());
         threads::each(threads, &mut pieces, |_, (texts, values)| {
@@ -101,8 +102,10 @@ impl<'a> Bags<'a> {
 /// a hash of each text.
 pub type RankedBags = (Vec<i64>, Vec<u32>, Vec<f64>, Vec<u64>);
 
-/// Replaces the ids of words by ranks, and sorts each text by rank. `offsets` are where the ids of each text begin, and the last
-/// ones end; `times` has how often each occurs, and `ranks` the rank of each id; a word with `u32::MAX` is left out.
+/// Replaces the ids of words by ranks, and sorts each text by rank. `offsets` are where the `ids` of each text begin, and the
+/// last ones end; `times` has how often each of them occurs in its text, and `ranks`, `[id]`, the rank of a word; a word with
+/// `u32::MAX` is left out. Returns where the words of each text begin, and the last ones end; their ranks; how often each occurs;
+/// and a hash of each text.
 pub fn rank_words(
     offsets: &[i64],
     ids: &[i32],
@@ -121,17 +124,19 @@ pub fn rank_words(
         let mut bag = vec![]; // a text's words: the rank and the place of each
         for text in texts {
             let range = offsets[text] as usize..offsets[text + 1] as usize; // of the text's ids
-            let times = &times[range.clone()];
+            let times = &times[range.clone()]; // how often each of the text's words occurs
             // The rank in the high bits and the word's place in the text in the low bits: integers are sorted fastest.
             bag.clear();
             let ranks_and_places =
                 ids[range].iter().map(|&id| u64::from(ranks[id as usize])).zip(0_u64..);
+            // Without the words that are left out.
             let used = ranks_and_places.filter(|(rank, _)| *rank != u64::from(u32::MAX));
             bag.extend(used.map(|(rank, place)| rank << 32 | place));
             bag.sort_unstable();
             // A seed whose bits look random; and an odd factor, below, that mixes each word in.
             let mut hash = 0x9e37_79b9_7f4a_7c15_u64;
             for &rank_and_place in &bag {
+                // The word's rank, and how often it occurs.
                 let (word, n_times) =
                     ((rank_and_place >> 32) as u32, times[rank_and_place as u32 as usize]);
                 let word_and_times = u64::from(word) << 32 | u64::from((n_times as f32).to_bits());
@@ -157,11 +162,13 @@ pub fn rank_words(
     Ok((starts, words, occurrences, hashes))
 }
 
-/// Writes the value of each of one text's words (their ranks) to `values`; their squares sum to 1, or to 0 if every scale is 0.
-/// `times` has how often each of them occurs, `scale` is `[word]` of all words.
+/// Writes how much each of one text's `words` (their ranks) counts to `values`: the word's scale times the root of how often it
+/// occurs, divided so that their squares sum to 1, or to 0 if every scale is 0. `times` has how often each of the text's words
+/// occurs (None: once); `scale`, `[word]`, is that of all words.
 fn fill_values(words: &[u32], times: Option<&[f64]>, scale: &[f32], values: &mut [f64]) {
     let mut squared_length = 0.0;
     for (i, (&word, value)) in words.iter().zip(&mut *values).enumerate() {
+        // Of how often the word occurs.
         let root = times.map_or(1.0, |times| times[i].sqrt());
         *value = root * f64::from(scale[word as usize]);
         squared_length += *value * *value;
@@ -181,7 +188,8 @@ pub struct Texts<'a, T = f64> {
 }
 
 impl<'a, T: Copy> Texts<'a, T> {
-    /// Joins bags and the value of each word of each text, in the order of the bags' words; refuses other numbers of values.
+    /// Joins bags, the words of texts, and `values`, how much each word of each text counts, in the order of the bags' words; an
+    /// error if these are more or fewer.
     pub fn new(bags: Bags<'a>, values: &'a [T]) -> Result<Self, Error> {
         demand(values.len() == bags.words.len(), "each word must have a value")?;
         Ok(Texts { bags, values })
@@ -197,7 +205,7 @@ impl<'a, T: Copy> Texts<'a, T> {
         self.bags.n_words
     }
 
-    /// The words of a text (their ranks), and their values.
+    /// The words of a text (their ranks), and how much each counts in it (its value).
     #[inline(always)]
     pub(super) fn each(&self, text: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let range = self.bags.range(text);
@@ -207,8 +215,9 @@ impl<'a, T: Copy> Texts<'a, T> {
 }
 
 impl Texts<'_> {
-    /// Returns Σ value · row of the word over the words of a text, `[text][class]`. `table` is `[word][class]`, and `classes` the
-    /// number of classes.
+    /// Returns the scores of texts, `[text][class]`: Σ value · row of the word over the words of a text, where the value is how
+    /// much the word counts in the text. `table`, `[word][class]`, is the evidence of words for classes, and `classes` the number
+    /// of classes.
     pub fn scores(&self, table: &[f32], classes: usize, threads: usize) -> Result<Vec<f64>, Error> {
         demand(
             classes > 0 && table.len() == self.bags.n_words * classes,
@@ -227,22 +236,24 @@ impl Texts<'_> {
         Ok(scores)
     }
 
-    /// Scores texts that are left out of the counts, `[text][class]`. A text's own classes use the table `own`, in which one text
-    /// fewer has its words, and all other classes use `others`; both are `[word][class]`. `labels` are the classes of each text.
+    /// Scores texts that are left out of the counts, `[text][class]`: Σ value · evidence of the word over the words of a text,
+    /// where the value is how much the word counts. There are two tables of evidence, both `[word][class]`: `one_fewer`, in which
+    /// one text fewer has the words, is for the classes that the text has, its `labels`, and `all_texts` for the classes that it
+    /// does not have.
     pub fn left_out(
         &self,
         labels: Sets,
-        [others, own]: [&[f32]; 2],
+        [all_texts, one_fewer]: [&[f32]; 2],
         classes: usize,
         threads: usize,
     ) -> Result<Vec<f64>, Error> {
         demand(labels.len() == self.len(), "each text must have labels")?;
-        demand(own.len() == others.len(), "tables must be of one size")?;
-        let mut scores = self.scores(others, classes, threads)?;
+        demand(one_fewer.len() == all_texts.len(), "tables must be of one size")?;
+        let mut scores = self.scores(all_texts, classes, threads)?;
         for (text, scores) in scores.chunks_exact_mut(classes).enumerate() {
             for &label in labels.of(text) {
-                let evidence = |word: usize| f64::from(own[word * classes + label as usize]);
-                let words = self.each(text);
+                let evidence = |word: usize| f64::from(one_fewer[word * classes + label as usize]);
+                let words = self.each(text); // (rank, how much it counts)
                 scores[label as usize] = words.map(|(word, value)| value * evidence(word)).sum();
             }
         }
@@ -264,7 +275,8 @@ pub struct CorrectedTexts<'a> {
 }
 
 impl CorrectedTexts<'_> {
-    /// Refuses a table, `[word, or all texts][Δ or s²][class]`, and variances, `[text][class]`, that do not fit the texts.
+    /// Refuses a table of corrections Δ and s², how much these may vary, `[word, or all texts][Δ or s²][class]`, and variances, Σ
+    /// s² · value² over a text's words, `[text][class]`, that do not fit the texts.
     pub(super) fn check(&self) -> Result<(), Error> {
         let size = self.texts.len() * self.classes;
         demand(self.text_variances.len() == size, "text_variances must be texts × classes")?;
@@ -287,8 +299,8 @@ impl<const K: usize> OfClasses<'_, '_, K> {
 impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
     type Number = f32;
 
-    /// Adds the corrections of the words of text number `text`, and of what all texts have, each times its value, to `sums`, `[stored
-    /// class]`.
+    /// Adds the corrections Δ of the words of text number `text` to `sums`, `[stored class]`, each times its value, how much the
+    /// word counts in the text; and those of the last row of the table, which all texts have with the value `common`.
     #[inline(always)]
     fn sum(&self, text: usize, _place: usize, sums: &mut [f32]) {
         // The table is [word, or all texts][Δ or s²][class].
@@ -299,14 +311,15 @@ impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
         sum_word(&table[2 * texts.n_words() * n_classes..], self.0.common, sums);
     }
 
-    /// Σ s² · value² over the words of text number `text`, for a class.
+    /// Σ s² · value² over the words of text number `text`, for a class, from `text_variances`, `[text][class]`.
     #[inline(always)]
     fn variance(&self, text: usize, class: usize) -> f64 {
         f64::from(self.0.text_variances[text * self.classes() + class])
     }
 
-    /// Adds value · s² · step to the corrections of the words of text number `text`, and of what all texts have; `steps` are
-    /// C (μ before − μ after), `[stored class]`.
+    /// Adds value · s² · step to the corrections Δ of the words of text number `text`, where the value is how much the word
+    /// counts in the text, and to those of the last row of the table, which all texts have with the value `common`; `steps` are C
+    /// (μ before − μ after), `[stored class]`.
     #[inline(always)]
     fn add(&mut self, text: usize, _place: usize, steps: &[f32]) {
         // The table is [word, or all texts][Δ or s²][class].
@@ -318,7 +331,8 @@ impl<const K: usize> Corrections for OfClasses<'_, '_, K> {
     }
 }
 
-/// Adds the corrections Δ of a word, times its value in the text, to `sums`, `[stored class]`. `table` begins with the word's row.
+/// Adds the corrections Δ of a word, times `value`, how much it counts in the text, to `sums`, the corrections of the text,
+/// `[stored class]`. `table` begins with the word's row: Δ of each class, then how much it may vary.
 #[inline(always)]
 fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
     let deltas = &table[..sums.len()];
@@ -326,7 +340,8 @@ fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
 }
 
 /// Adds s² · value · step to the corrections Δ of a word, `[stored class]`. `table` begins with the word's row: Δ of each class, then
-/// s². `value` is that of the word in the text.
+/// s², how much Δ may vary, of each class. `value` is how much the word counts in the text, `steps` are C (μ before − μ after),
+/// `[stored class]`.
 #[inline(always)]
 fn add_word(table: &mut [f32], n_classes: usize, value: f32, steps: &[f32]) {
     let (deltas, variances) = table[..2 * n_classes].split_at_mut(n_classes);
@@ -336,8 +351,9 @@ fn add_word(table: &mut [f32], n_classes: usize, value: f32, steps: &[f32]) {
     }
 }
 
-/// Visits texts in an order (their numbers). Improves `mu`, the probabilities of classes, `[text][class]`, and the table of the texts,
-/// and returns the mean change of μ per text. `rows` are the texts' strengths and scores.
+/// Visits texts in `order`, their numbers. Improves `mu`, the probabilities of classes, `[text][class]`, and the corrections in
+/// the table of `texts`, `[word, or all texts][Δ or s²][class]`, and returns the mean change of μ per text: its absolute changes,
+/// summed over classes. `rows` has C times the weight of each text, and its scores before corrections, `[text][class]`.
 pub fn ascend(
     texts: &mut CorrectedTexts,
     rows: &TrainingRows,
